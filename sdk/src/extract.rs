@@ -62,11 +62,12 @@ impl<T: DeserializeOwned> FromRequest for Json<T> {
                 "the body is `{found}`, and must be `application/json`"
             ))),
             _ => {
+                refuse_encoded(&request.headers)?;
                 let body = request.take_body().bytes(WHOLE_BODY).await?;
                 if body.is_empty() {
                     return Err(Error::bad_request("the body is missing, and must be JSON"));
                 }
-                let deserializer = &mut serde_json::Deserializer::from_slice(&body);
+                let deserializer = &mut serde_json::Deserializer::from_slice(without_mark(&body));
                 let value = with_path(|track| {
                     T::deserialize(serde_path_to_error::Deserializer::new(
                         &mut *deserializer,
@@ -83,13 +84,17 @@ impl<T: DeserializeOwned> FromRequest for Json<T> {
 impl<T: DeserializeOwned> FromRequest for Fields<T> {
     async fn from_request(request: &mut Request) -> Result<Self, Error> {
         let declared = request.headers.content_type().unwrap_or_default();
+        let is_form = declared == "application/x-www-form-urlencoded";
+        if is_form || is_json(&declared) {
+            refuse_encoded(&request.headers)?;
+        }
         let body = request.take_body();
         if is_json(&declared) {
             let body = body.bytes(WHOLE_BODY).await?;
             if !body.is_empty() {
                 return json_fields(&body).map(Self);
             }
-        } else if declared == "application/x-www-form-urlencoded" {
+        } else if is_form {
             let body = body.bytes(WHOLE_BODY).await?;
             return pairs::read("field", form(&body)).map(Self);
         }
@@ -100,12 +105,38 @@ impl<T: DeserializeOwned> FromRequest for Fields<T> {
 /// The fields of a JSON object. Read by way of a `Value`, since of a repeated name the last one counts
 /// there, as it does for the clients of v1 and v2.
 fn json_fields<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
-    let value = match serde_json::from_slice(body).map_err(malformed)? {
+    let value = match serde_json::from_slice(without_mark(body)).map_err(malformed)? {
         serde_json::Value::Array(_) => serde_json::Value::Object(serde_json::Map::default()),
         object @ serde_json::Value::Object(_) => object,
         _ => return Err(Error::bad_request("the body must be a JSON object")),
     };
     with_path(|track| T::deserialize(serde_path_to_error::Deserializer::new(value, track)))
+}
+
+/// A body that has to be read is neither compressed nor in another encoding than UTF-8.
+fn refuse_encoded(headers: &Headers) -> Result<(), Error> {
+    match headers.get("content-encoding") {
+        Some(encoding) if !encoding.eq_ignore_ascii_case("identity") => {
+            return Err(Error::unsupported_type(
+                "compressed bodies are not supported: send it without `Content-Encoding`",
+            ));
+        }
+        _ => {}
+    }
+    match headers.charset().as_deref() {
+        None | Some("utf-8" | "utf8" | "us-ascii") => Ok(()),
+        Some(other) => {
+            let other: String = other.chars().take(SHOWN).collect();
+            Err(Error::unsupported_type(format_args!(
+                "the body is in `{other}`, and has to be in UTF-8: send it as such"
+            )))
+        }
+    }
+}
+
+/// JSON without the byte-order mark that some editors and shells write (RFC 8259, section 8.1).
+fn without_mark(body: &[u8]) -> &[u8] {
+    body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body)
 }
 
 fn malformed(error: serde_json::Error) -> Error {

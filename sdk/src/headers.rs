@@ -33,4 +33,12 @@ impl Headers {
         let essence = value.split(';').next().unwrap_or(value).trim();
         Some(essence.to_ascii_lowercase())
     }
+
+    /// The encoding of the body's characters, where the request names one, in lower case.
+    pub(crate) fn charset(&self) -> Option<String> {
+        let parameters = self.get("content-type")?.split(';').skip(1);
+        let mut pairs = parameters.filter_map(|parameter| parameter.split_once('='));
+        let (_, charset) = pairs.find(|(name, _)| name.trim().eq_ignore_ascii_case("charset"))?;
+        Some(charset.trim().trim_matches('"').to_ascii_lowercase())
+    }
 }

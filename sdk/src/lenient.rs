@@ -1,5 +1,5 @@
 //! How the device API's v1 and v2 read the fields of a body: what does not fit counts as absent, or as
-//! false, and is never an error by itself (device behaviour, 1.0).
+//! false, and is never an error by itself (docs/spec/device.md#http-lenient).
 //!
 //! ```
 //! use serde::Deserialize;

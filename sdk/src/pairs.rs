@@ -33,12 +33,12 @@ pub(crate) fn read<T: DeserializeOwned>(
 
 /// What does not fit, and in which field.
 #[derive(Debug)]
-struct Problem {
+struct FieldProblem {
     field: Option<String>,
     text: String,
 }
 
-impl Problem {
+impl FieldProblem {
     fn of(field: &str, text: impl Display) -> Self {
         Self {
             field: Some(field.to_owned()),
@@ -52,15 +52,15 @@ impl Problem {
     }
 }
 
-impl Display for Problem {
+impl Display for FieldProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
 }
 
-impl std::error::Error for Problem {}
+impl std::error::Error for FieldProblem {}
 
-impl de::Error for Problem {
+impl de::Error for FieldProblem {
     fn custom<T: Display>(text: T) -> Self {
         Self {
             field: None,
@@ -101,7 +101,7 @@ struct Pairs(Vec<(String, String)>);
 
 impl Pairs {
     /// The only pair, for a type that is a plain value.
-    fn only(self) -> Result<(String, Value), Problem> {
+    fn only(self) -> Result<(String, Value), FieldProblem> {
         let count = self.0.len();
         match self.0.into_iter().next() {
             Some((name, value)) if count == 1 => Ok((name, Value(value))),
@@ -123,7 +123,7 @@ impl Pairs {
 
 macro_rules! the_only_value {
     ($($method:ident)*) => {
-        $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+        $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldProblem> {
             let (name, value) = self.only()?;
             value.$method(visitor).map_err(|problem| problem.within(&name))
         })*
@@ -131,9 +131,9 @@ macro_rules! the_only_value {
 }
 
 impl<'de> de::Deserializer<'de> for Pairs {
-    type Error = Problem;
+    type Error = FieldProblem;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldProblem> {
         visitor.visit_map(Fields {
             groups: self.grouped().into_iter(),
             value: None,
@@ -152,7 +152,7 @@ impl<'de> de::Deserializer<'de> for Pairs {
         name: &'static str,
         variants: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Problem> {
+    ) -> Result<V::Value, FieldProblem> {
         let (parameter, value) = self.only()?;
         value
             .deserialize_enum(name, variants, visitor)
@@ -163,11 +163,11 @@ impl<'de> de::Deserializer<'de> for Pairs {
         self,
         _: &'static str,
         visitor: V,
-    ) -> Result<V::Value, Problem> {
+    ) -> Result<V::Value, FieldProblem> {
         visitor.visit_newtype_struct(self)
     }
 
-    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldProblem> {
         visitor.visit_seq(SeqDeserializer::new(
             self.0.into_iter().map(|(_, value)| Value(value)),
         ))
@@ -177,7 +177,7 @@ impl<'de> de::Deserializer<'de> for Pairs {
         self,
         length: usize,
         visitor: V,
-    ) -> Result<V::Value, Problem> {
+    ) -> Result<V::Value, FieldProblem> {
         // Checked here, so that the plugin's author reads of the counts and not of a "trailing" value.
         let count = self.0.len();
         if count != length {
@@ -193,11 +193,11 @@ impl<'de> de::Deserializer<'de> for Pairs {
         _: &'static str,
         length: usize,
         visitor: V,
-    ) -> Result<V::Value, Problem> {
+    ) -> Result<V::Value, FieldProblem> {
         self.deserialize_tuple(length, visitor)
     }
 
-    fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+    fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldProblem> {
         visitor.visit_unit()
     }
 
@@ -211,21 +211,24 @@ struct Fields {
 }
 
 impl<'de> MapAccess<'de> for Fields {
-    type Error = Problem;
+    type Error = FieldProblem;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(
         &mut self,
         seed: K,
-    ) -> Result<Option<K::Value>, Problem> {
+    ) -> Result<Option<K::Value>, FieldProblem> {
         let Some((name, values)) = self.groups.next() else {
             return Ok(None);
         };
-        let key: StringDeserializer<Problem> = name.clone().into_deserializer();
+        let key: StringDeserializer<FieldProblem> = name.clone().into_deserializer();
         self.value = Some((name, values));
         seed.deserialize(key).map(Some)
     }
 
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Problem> {
+    fn next_value_seed<V: DeserializeSeed<'de>>(
+        &mut self,
+        seed: V,
+    ) -> Result<V::Value, FieldProblem> {
         match self.value.take() {
             Some((name, values)) => seed
                 .deserialize(values)

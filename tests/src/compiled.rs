@@ -5,8 +5,10 @@
 //! what is kept can be no other than what a test would compile. A device runs what was compiled with its own key alone,
 //! so that the devices of all tests have the same one.
 
+use std::collections::BTreeMap;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 use std::{fs, io, process};
 
 use crate::layout::distribution;
@@ -17,8 +19,37 @@ pub(crate) fn bring(state_dir: &Path) {
     let mut private = fs::DirBuilder::new();
     let made = private.recursive(true).mode(0o700).create(&folder);
     if made.is_ok() && make_key().is_ok() && fs::hard_link(key(), folder.join("key")).is_ok() {
-        link_all(&kept(), &folder);
+        link_all(files_of_last_settings(), &folder);
     }
+}
+
+/// What is kept of the settings that were used last: what others compiled no device loads, and some tests have small disks.
+fn files_of_last_settings() -> Vec<PathBuf> {
+    let mut by_settings: BTreeMap<(String, String), Vec<PathBuf>> = BTreeMap::new();
+    let mut last: BTreeMap<String, (SystemTime, String)> = BTreeMap::new();
+    for file in fs::read_dir(kept()).into_iter().flatten().flatten() {
+        let used = file.metadata().and_then(|about| about.modified());
+        let name = file.file_name();
+        let mut parts = name.to_str().unwrap_or_default().split('-').skip(1);
+        let (Ok(used), Some(profile), Some(settings)) = (used, parts.next(), parts.next()) else {
+            continue;
+        };
+        let (profile, settings) = (profile.to_owned(), settings.to_owned());
+        let latest = last
+            .entry(profile.clone())
+            .or_insert((used, settings.clone()));
+        if used > latest.0 {
+            *latest = (used, settings.clone());
+        }
+        let files = by_settings.entry((profile, settings)).or_default();
+        files.push(file.path());
+    }
+    let last = last
+        .into_iter()
+        .map(|(profile, (_, settings))| (profile, settings));
+    last.filter_map(|key| by_settings.remove(&key))
+        .flatten()
+        .collect()
 }
 
 fn key() -> PathBuf {
@@ -42,7 +73,9 @@ fn make_key() -> io::Result<()> {
 /// Keeps what this test compiled.
 pub(crate) fn keep(state_dir: &Path) {
     if fs::create_dir_all(kept()).is_ok() {
-        link_all(&state_dir.join("compiled"), &kept());
+        let files = fs::read_dir(state_dir.join("compiled"));
+        let files = files.into_iter().flatten().flatten();
+        link_all(files.map(|file| file.path()), &kept());
     }
 }
 
@@ -51,13 +84,12 @@ fn kept() -> PathBuf {
 }
 
 /// What cannot be linked, or is there already, is compiled anew, or was.
-fn link_all(from: &Path, to: &Path) {
-    let Ok(files) = fs::read_dir(from) else {
-        return;
-    };
-    for file in files.flatten() {
-        if file.path().extension().is_some_and(|end| end == "cwasm") {
-            let _ = fs::hard_link(file.path(), to.join(file.file_name()));
+fn link_all(files: impl IntoIterator<Item = PathBuf>, to: &Path) {
+    for file in files {
+        if let Some(name) = file.file_name()
+            && file.extension().is_some_and(|end| end == "cwasm")
+        {
+            let _ = fs::hard_link(&file, to.join(name));
         }
     }
 }

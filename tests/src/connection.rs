@@ -16,7 +16,7 @@ pub struct Connection {
 }
 
 /// A body that goes on for as long as it is read.
-pub struct Streamed {
+pub struct StreamBody {
     connection: Connection,
     is_chunked: bool,
 }
@@ -73,13 +73,13 @@ impl Connection {
         path: &str,
         headers: &str,
         body: &str,
-    ) -> io::Result<Streamed> {
+    ) -> io::Result<StreamBody> {
         self.send(method, path, headers, body).await?;
         let head = self.head().await?;
         if head.status != 200 {
             return Err(wrong(format!("{method} {path}: {}", head.status)));
         }
-        Ok(Streamed {
+        Ok(StreamBody {
             connection: self,
             is_chunked: head.is_chunked,
         })
@@ -151,7 +151,7 @@ impl Connection {
     }
 }
 
-impl Streamed {
+impl StreamBody {
     /// What comes next; `None` at the end.
     ///
     /// # Errors

@@ -102,12 +102,13 @@ impl Description {
             .iter_errors(&body)
             .map(|error| format!("{error} at `{}`", error.instance_path()))
             .collect();
-        match wrong.is_empty() {
-            true => Ok(()),
-            false => Err(format!(
+        if wrong.is_empty() {
+            Ok(())
+        } else {
+            Err(format!(
                 "{named} is not as its description says ({}): {body}",
                 wrong.join("; ")
-            )),
+            ))
         }
     }
 
@@ -156,9 +157,10 @@ fn close(schema: &mut Value) {
             {
                 // What the alternatives name beside these fields is named, too.
                 let has_alternatives = ALTERNATIVES.iter().any(|of| fields.contains_key(*of));
-                let closes = match has_alternatives {
-                    true => "unevaluatedProperties",
-                    false => "additionalProperties",
+                let closes = if has_alternatives {
+                    "unevaluatedProperties"
+                } else {
+                    "additionalProperties"
                 };
                 fields.insert(closes.into(), false.into());
                 if has_alternatives {

@@ -31,7 +31,7 @@ mod until;
 
 pub use answer::Answer;
 pub use client::client;
-pub use connection::{Connection, Streamed};
+pub use connection::{Connection, StreamBody};
 pub use description::Description;
 pub use event_reader::{Event, EventReader};
 pub use fleet_cloud::FleetCloud;
@@ -40,10 +40,12 @@ pub use layout::{distribution, guest, repository};
 pub use log_reader::LogReader;
 pub use network_namespace::NetworkNamespace;
 pub use processes::{children_of, services_of};
-pub use recorded_cloud::{Asked, DEVICE, DEVICE_KEY, Mood, PROVISIONING_KEY, RecordedCloud};
+pub use recorded_cloud::{
+    DEVICE, DEVICE_KEY, Mood, PROVISIONING_KEY, RecordedCloud, RecordedRequest,
+};
 pub use registry::Registry;
 pub use stage::Stage;
-pub use supervisor::{Builder, Ended, Supervisor, subcommand};
+pub use supervisor::{Builder, ProgramExit, Supervisor, subcommand};
 pub use system_bus::SystemBus;
 pub use target::{service, target};
 pub use until::{DEADLINE, until};

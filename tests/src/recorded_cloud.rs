@@ -24,8 +24,8 @@ use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
-use tunnel::Ask;
 use tunnel::Pings;
+use tunnel::RequestSender;
 
 use crate::until::until;
 
@@ -59,7 +59,7 @@ pub enum Mood {
 
 /// One request that a device made.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct RecordedRequest {
     pub method: String,
     /// With the query.
     pub path: String,
@@ -70,7 +70,7 @@ pub struct Asked {
     pub status: u16,
 }
 
-impl Asked {
+impl RecordedRequest {
     /// A header's value; empty where there is none.
     #[must_use]
     pub fn header(&self, name: &str) -> &str {
@@ -87,11 +87,11 @@ struct Contents {
     /// The uuid and the key of the one device.
     device: (String, String),
     mood: Mood,
-    asked: Vec<Asked>,
+    asked: Vec<RecordedRequest>,
     /// Lines of logs, as they came.
     logs: Vec<Value>,
     /// The newest tunnel of the device, and how many there were.
-    tunnel: Option<Ask<Full<Bytes>>>,
+    tunnel: Option<RequestSender<Full<Bytes>>>,
     tunnels: usize,
     /// Cancelled when it goes.
     gone: CancellationToken,
@@ -219,13 +219,13 @@ impl RecordedCloud {
 
     /// What was asked so far, in order.
     #[must_use]
-    pub fn asked(&self) -> Vec<Asked> {
+    pub fn asked(&self) -> Vec<RecordedRequest> {
         self.lock().asked.clone()
     }
 
     /// Requests for the target so far.
     #[must_use]
-    pub fn polls(&self) -> Vec<Asked> {
+    pub fn polls(&self) -> Vec<RecordedRequest> {
         let asked = self.asked().into_iter();
         asked
             .filter(|asked| asked.method == "GET" && asked.path.ends_with("/state"))
@@ -268,7 +268,7 @@ impl RecordedCloud {
     }
 
     /// Waits until the target has been asked for this often.
-    pub async fn until_polls(&self, count: usize) -> Vec<Asked> {
+    pub async fn until_polls(&self, count: usize) -> Vec<RecordedRequest> {
         until("requests for the target", || async {
             let polls = self.polls();
             if polls.len() >= count {
@@ -290,9 +290,10 @@ impl RecordedCloud {
     pub async fn until_logged(&self, message: &str) -> Vec<Value> {
         until("a line of a log", || async {
             let logs = self.logs();
-            match logs.iter().any(|line| line["message"] == message) {
-                true => Ok(logs),
-                false => Err((message.to_owned(), logs)),
+            if logs.iter().any(|line| line["message"] == message) {
+                Ok(logs)
+            } else {
+                Err((message.to_owned(), logs))
             }
         })
         .await
@@ -388,7 +389,7 @@ async fn open_tunnel(
     State(contents): State<Arc<Mutex<Contents>>>,
     mut request: axum::extract::Request,
 ) -> Response {
-    let asked = Asked {
+    let asked = RecordedRequest {
         method: "GET".to_owned(),
         path: request.uri().to_string(),
         headers: request.headers().clone(),
@@ -426,7 +427,7 @@ async fn open_tunnel(
             _ = connection.ended() => {}
             () = gone.cancelled() => {}
             () = farewell.notified() => {
-                parting.say(tunnel::Farewell::GoingAway);
+                parting.say(tunnel::CloseReason::GoingAway);
                 connection.cut().await;
                 parting.close().await;
             }
@@ -444,7 +445,7 @@ async fn take_logs(
     headers: HeaderMap,
     body: Body,
 ) -> Response {
-    let asked = Asked {
+    let asked = RecordedRequest {
         method: "POST".to_owned(),
         path: uri.to_string(),
         headers,
@@ -498,7 +499,7 @@ async fn answer(
     body: Bytes,
 ) -> Response {
     let body = String::from_utf8_lossy(&body).into_owned();
-    let asked = Asked {
+    let asked = RecordedRequest {
         method: method.to_string(),
         path: uri.to_string(),
         headers,
@@ -515,7 +516,7 @@ async fn answer(
     }
 }
 
-fn respond(contents: &Mutex<Contents>, uri: &Uri, mut asked: Asked) -> Option<Response> {
+fn respond(contents: &Mutex<Contents>, uri: &Uri, mut asked: RecordedRequest) -> Option<Response> {
     let mut contents = contents.lock().unwrap_or_else(PoisonError::into_inner);
     let response = match contents.mood.clone() {
         Mood::Well => Some(well(&mut contents, uri, &asked)),
@@ -557,7 +558,7 @@ fn respond(contents: &Mutex<Contents>, uri: &Uri, mut asked: Asked) -> Option<Re
     response
 }
 
-fn well(contents: &mut Contents, uri: &Uri, asked: &Asked) -> Response {
+fn well(contents: &mut Contents, uri: &Uri, asked: &RecordedRequest) -> Response {
     let (uuid, device_key) = contents.device.clone();
     let bearer = asked.header("authorization").strip_prefix("Bearer ");
     let bearer = bearer.unwrap_or_default().to_owned();
@@ -602,9 +603,10 @@ fn well(contents: &mut Contents, uri: &Uri, asked: &Asked) -> Response {
         }
         ("POST", path) if path == format!("/device/v2/{uuid}/log-stream") => {
             let packed = asked.header("content-encoding") == "gzip";
-            match packed && asked.header("content-type") == "application/x-ndjson" {
-                true => StatusCode::CREATED.into_response(),
-                false => StatusCode::UNSUPPORTED_MEDIA_TYPE.into_response(),
+            if packed && asked.header("content-type") == "application/x-ndjson" {
+                StatusCode::CREATED.into_response()
+            } else {
+                StatusCode::UNSUPPORTED_MEDIA_TYPE.into_response()
             }
         }
         ("POST", "/v7/device_config_variable") => (StatusCode::CREATED, "{}").into_response(),

@@ -41,12 +41,11 @@ impl Stage {
     #[must_use]
     pub fn publish(&self, note: &str) -> String {
         let note = format!("{note}-{}", self.app);
-        match self.on_docker {
-            true => self.registry.publish_busybox(&note),
-            false => {
-                let component = std::fs::read(guest("guest")).expect("the guest is built");
-                self.registry.publish_component(&component, &note)
-            }
+        if self.on_docker {
+            self.registry.publish_busybox(&note)
+        } else {
+            let component = std::fs::read(guest("guest")).expect("the guest is built");
+            self.registry.publish_component(&component, &note)
         }
     }
 }

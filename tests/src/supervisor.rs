@@ -142,7 +142,7 @@ pub struct Supervisor {
 
 /// How a run of the program ended.
 #[derive(Debug)]
-pub struct Ended {
+pub struct ProgramExit {
     pub status: ExitStatus,
     pub stdout: String,
     pub stderr: String,
@@ -206,6 +206,11 @@ impl Supervisor {
     pub fn pid(&self) -> i32 {
         let process = self.process.as_ref().expect("the supervisor runs");
         i32::try_from(process.id()).expect("a process id")
+    }
+
+    /// Whether it has rehearsed going down, as it logs when it stops listening for that.
+    fn has_gone_down(&self) -> bool {
+        self.log().contains("the API does not listen on")
     }
 
     /// What it has logged in this run and those before.
@@ -274,7 +279,8 @@ impl Supervisor {
             .timeout(DEADLINE)
     }
 
-    /// Sends a request, reads its answer to the end, and holds it against the API's description.
+    /// Sends a request, reads its answer to the end, and holds it against the API's description. While nobody listens
+    /// it is sent again: a rehearsal of going down does not last. So is a `GET` whose connection such a rehearsal ended.
     ///
     /// # Panics
     /// Where no answer comes, or one that the description does not have.
@@ -282,7 +288,19 @@ impl Supervisor {
         let request = request.build().expect("a request");
         let method = request.method().to_string();
         let path = request.url().path().to_owned();
-        let answer = match self.client.execute(request).await {
+        let is_read = request.method() == "GET";
+        let sent = until("somebody to listen", || async {
+            // Bodies of tests are in memory.
+            let request = request.try_clone().expect("a copy of the request");
+            match self.client.execute(request).await {
+                Err(error) if error.is_connect() => Err(error),
+                // The connection ended as the device went down.
+                Err(error) if is_read && error.is_request() && self.has_gone_down() => Err(error),
+                sent => Ok(sent),
+            }
+        })
+        .await;
+        let answer = match sent {
             Ok(response) => Answer::read(response).await,
             Err(error) => Err(error),
         };
@@ -354,7 +372,7 @@ impl Supervisor {
     /// # Panics
     /// Where the program cannot be run.
     #[must_use]
-    pub fn run_second(&self) -> Ended {
+    pub fn run_second(&self) -> ProgramExit {
         finish(&mut self.command())
     }
 
@@ -363,7 +381,7 @@ impl Supervisor {
     /// # Panics
     /// Where the program cannot be run.
     #[must_use]
-    pub fn subcommand(&self, words: &[&str]) -> Ended {
+    pub fn subcommand(&self, words: &[&str]) -> ProgramExit {
         subcommand(words, &self.state_dir)
     }
 
@@ -526,7 +544,7 @@ impl Drop for Supervisor {
 /// # Panics
 /// Where the program cannot be run.
 #[must_use]
-pub fn subcommand(words: &[&str], state_dir: &Path) -> Ended {
+pub fn subcommand(words: &[&str], state_dir: &Path) -> ProgramExit {
     let mut command = Command::new(program());
     finish(command.args(words).arg("--state-dir").arg(state_dir))
 }
@@ -535,12 +553,12 @@ fn program() -> PathBuf {
     distribution().join("bin/supervisor")
 }
 
-fn finish(command: &mut Command) -> Ended {
+fn finish(command: &mut Command) -> ProgramExit {
     let output = command
         .stdin(Stdio::null())
         .output()
         .unwrap_or_else(|error| panic!("failed to run {}: {error}", program().display()));
-    Ended {
+    ProgramExit {
         status: output.status,
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
         stderr: String::from_utf8_lossy(&output.stderr).into_owned(),

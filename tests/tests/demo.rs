@@ -177,9 +177,10 @@ impl Session {
     async fn until_runs(&self, version: &str) {
         until("the device to run the release", || async {
             let devices: Value = serde_json::from_str(&self.typed("fleet devices --json")).unwrap();
-            match devices[0]["running_version"] == version {
-                true => Ok(()),
-                false => Err(devices),
+            if devices[0]["running_version"] == version {
+                Ok(())
+            } else {
+                Err(devices)
             }
         })
         .await;
@@ -219,17 +220,17 @@ impl Drop for Session {
 }
 
 /// The log that somebody follows.
-struct Followed {
+struct LogFollower {
     process: Child,
     lines: Receiver<String>,
 }
 
-impl Followed {
+impl LogFollower {
     fn begin(session: &Session, line: &str) -> Self {
         let mut shell = session.shell(&format!("exec {line}"));
         let mut process = shell.stdout(Stdio::piped()).spawn().unwrap();
         let lines = lines_of(process.stdout.take().unwrap());
-        Followed { process, lines }
+        LogFollower { process, lines }
     }
 
     fn until_says(&self, words: &str) {
@@ -246,7 +247,7 @@ impl Followed {
     }
 }
 
-impl Drop for Followed {
+impl Drop for LogFollower {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
@@ -301,7 +302,7 @@ async fn story(docker: Option<String>) {
     assert!(session.typed(devices).contains(&uuid[..7]), "{devices}");
     session.until_runs("1.0.0").await;
     assert!(session.typed(blink).contains("blinks"));
-    let log = Followed::begin(&session, follow);
+    let log = LogFollower::begin(&session, follow);
     log.until_says("the server says: Hello!");
 
     // It moves to a second one, back, and on again, as the log shows.

@@ -333,20 +333,19 @@ async fn a_minute_of_load_while_updates_run_costs_no_request_and_no_memory() {
     assert!(updates > 0, "no update was done");
     until("memory to be what it was", || async {
         let after = anonymous(&device);
-        match after <= before + GROWTH {
-            true => {
-                println!(
-                    "{} KiB anonymous before, {} KiB after",
-                    before >> 10,
-                    after >> 10
-                );
-                Ok(())
-            }
-            false => Err(format!(
+        if after <= before + GROWTH {
+            println!(
+                "{} KiB anonymous before, {} KiB after",
+                before >> 10,
+                after >> 10
+            );
+            Ok(())
+        } else {
+            Err(format!(
                 "{} KiB before, {} KiB now",
                 before >> 10,
                 after >> 10
-            )),
+            ))
         }
     })
     .await;
@@ -359,9 +358,10 @@ async fn a_minute_of_load_while_updates_run_costs_no_request_and_no_memory() {
     ] {
         until(line, || async {
             let page = device.get("/metrics").await.text;
-            match page.lines().any(|found| found == line) {
-                true => Ok(()),
-                false => Err(page),
+            if page.lines().any(|found| found == line) {
+                Ok(())
+            } else {
+                Err(page)
             }
         })
         .await;

@@ -1,14 +1,18 @@
-//! What must be clean before a commit: formatting, lints and what the programs are built from. Components are linted for the target that
-//! they run on.
+//! What must be clean before a commit: formatting, citations of the contract, names of types, lints and what the
+//! programs are built from. Components are linted for the target that they run on.
 
 use anyhow::Result;
 
 use crate::cargo::{self, WASM_TARGET};
+use crate::citations;
 use crate::layout::crates_in;
-use crate::supply_chain;
+use crate::{supply_chain, text_files, type_names};
 
 pub(crate) fn run() -> Result<()> {
     cargo::finish(cargo::cargo(["fmt", "--all", "--check"]))?;
+    let files = text_files::all()?;
+    type_names::check(&files)?;
+    citations::check(files)?;
     cargo::finish(cargo::cargo([
         "clippy",
         "--all-targets",

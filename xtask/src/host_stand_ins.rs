@@ -9,45 +9,45 @@ use anyhow::{Result, bail};
 use crate::packages::{install_if_debian_root, program};
 
 /// A Debian package, and the file of it that is looked for: a program's name, or a path.
-struct Needed {
+struct DebianPackage {
     package: &'static str,
     file: &'static str,
 }
 
-const NEEDED: [Needed; 9] = [
-    Needed {
+const NEEDED: [DebianPackage; 9] = [
+    DebianPackage {
         package: "dbus-daemon",
         file: "dbus-daemon",
     },
-    Needed {
+    DebianPackage {
         package: "python3-dbusmock",
         file: "/usr/lib/python3/dist-packages/dbusmock",
     },
-    Needed {
+    DebianPackage {
         package: "redsocks",
         file: "redsocks",
     },
-    Needed {
+    DebianPackage {
         package: "iptables",
         file: "iptables",
     },
-    Needed {
+    DebianPackage {
         package: "nftables",
         file: "nft",
     },
-    Needed {
+    DebianPackage {
         package: "iproute2",
         file: "ip",
     },
-    Needed {
+    DebianPackage {
         package: "faketime",
         file: "faketime",
     },
-    Needed {
+    DebianPackage {
         package: "systemd",
         file: "journalctl",
     },
-    Needed {
+    DebianPackage {
         package: "systemd-journal-remote",
         file: "/lib/systemd/systemd-journal-remote",
     },

@@ -194,9 +194,10 @@ fn resident_arguments(arguments: &Arguments) -> Vec<&'static str> {
     for program in RESIDENT {
         build.extend(["--package", program]);
     }
-    build.extend(match arguments.release {
-        true => &["--release"][..],
-        false => &["--features", "supervisor/abort-at"],
+    build.extend(if arguments.release {
+        &["--release"][..]
+    } else {
+        &["--features", "supervisor/abort-at"]
     });
     build
 }

@@ -7,8 +7,10 @@ mod busybox;
 mod cargo;
 mod check;
 mod chromium;
+mod citations;
 mod docker_address;
 mod fuzz;
+mod held_address;
 mod host_stand_ins;
 mod interrupted;
 mod layout;
@@ -26,6 +28,8 @@ mod simulate;
 mod stock_plugins;
 mod supply_chain;
 mod test;
+mod text_files;
+mod type_names;
 
 use std::process::ExitCode;
 
@@ -60,7 +64,7 @@ enum Command {
     /// Start the PostgreSQL server of the tests and keep it until Ctrl-C
     #[command(hide = true)]
     PostgresForTests,
-    /// Check formatting, lints and dependencies, as continuous integration does
+    /// Check formatting, citations, lints and dependencies, as continuous integration does
     Check,
     /// Feed parsers, statements and endpoints of the cloud with what nobody would send
     Fuzz(fuzz::Arguments),

@@ -9,7 +9,6 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::TcpListener;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -19,7 +18,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use crate::interrupted::clean_up_when_interrupted;
-use crate::{busybox, processes};
+use crate::{busybox, held_address, processes};
 
 mod addresses;
 mod clean_up;
@@ -195,7 +194,7 @@ pub(crate) fn answers(stream: &mut (impl Read + Write), path: &str) -> Option<()
 }
 
 pub(crate) fn free_port() -> Result<u16> {
-    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+    Ok(held_address::hold_free()?.port())
 }
 
 fn last_lines(log: &str) -> String {

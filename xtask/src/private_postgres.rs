@@ -123,7 +123,7 @@ impl PrivatePostgres {
         fs::write(folder.join("owner"), std::process::id().to_string())?;
         let cleaned = folder.to_owned();
         clean_up_when_interrupted(move || end_and_remove(&cleaned));
-        let user = Unprivileged::find()?;
+        let user = ServerUser::find()?;
         user.give(folder)?;
 
         let data = folder.join("data");
@@ -204,17 +204,17 @@ impl Drop for PrivatePostgres {
 }
 
 /// The server refuses to run as root.
-enum Unprivileged {
+enum ServerUser {
     /// We are no root.
     Us,
     /// The package's own user.
     Other { user: u32, group: u32 },
 }
 
-impl Unprivileged {
+impl ServerUser {
     fn find() -> Result<Self> {
         if !rustix::process::geteuid().is_root() {
-            return Ok(Unprivileged::Us);
+            return Ok(ServerUser::Us);
         }
         let users = fs::read_to_string("/etc/passwd")?;
         let entry = |name: &str| {
@@ -225,7 +225,7 @@ impl Unprivileged {
                 .skip(2);
             let user = fields.next()?.parse().ok()?;
             let group = fields.next()?.parse().ok()?;
-            Some(Unprivileged::Other { user, group })
+            Some(ServerUser::Other { user, group })
         };
         entry("postgres")
             .or_else(|| entry("nobody"))
@@ -233,7 +233,7 @@ impl Unprivileged {
     }
 
     fn give(&self, folder: &Path) -> Result<()> {
-        if let Unprivileged::Other { user, group } = self {
+        if let ServerUser::Other { user, group } = self {
             chown(folder, Some(*user), Some(*group))?;
         }
         Ok(())
@@ -243,7 +243,7 @@ impl Unprivileged {
     fn command(&self, program: &Path, folder: &Path) -> Command {
         let mut command = Command::new(program);
         command.current_dir(folder).process_group(0);
-        if let Unprivileged::Other { user, group } = self {
+        if let ServerUser::Other { user, group } = self {
             command.uid(*user).gid(*group);
         }
         command

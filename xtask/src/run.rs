@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::cargo::Steps;
+use crate::held_address;
 use crate::layout::{self, Layout};
 use crate::samples::Samples;
 
@@ -22,14 +23,14 @@ mod cloud;
 mod device;
 mod engine_choice;
 mod following;
-mod kept;
 mod registry;
 mod sample_fleet;
+mod session_folder;
 mod traces;
 
 use device::Device;
 pub(crate) use engine_choice::Engine;
-use kept::Kept;
+use session_folder::SessionFolder;
 use traces::Traces;
 
 #[derive(clap::Args)]
@@ -83,12 +84,14 @@ pub(crate) fn run(arguments: Arguments) -> Result<()> {
     // What can fail early does so before the build, which may take minutes.
     let killed = traces::of_killed_runs();
     let listen = free_address(arguments.listen)?;
-    let cloud_at = match arguments.local {
-        true => None,
-        false => Some(free_address(arguments.cloud).context(
-            "the cloud's address is given by --cloud, and --local does without a cloud",
-        )?),
-    };
+    let cloud_at =
+        if arguments.local {
+            None
+        } else {
+            Some(free_address(arguments.cloud).context(
+                "the cloud's address is given by --cloud, and --local does without a cloud",
+            )?)
+        };
     if cloud_at.is_some() {
         registry::install()?;
     }
@@ -104,12 +107,11 @@ pub(crate) fn run(arguments: Arguments) -> Result<()> {
         let layout = layout::build_in(&layout::Arguments { release }, &mut steps)?;
         (layout, steps)
     };
-    let samples = match arguments.no_sample {
-        true => None,
-        false => {
-            steps.begin("the sample services");
-            Some(Samples::build(&choice.engine)?)
-        }
+    let samples = if arguments.no_sample {
+        None
+    } else {
+        steps.begin("the sample services");
+        Some(Samples::build(&choice.engine)?)
     };
     runtime.block_on(async {
         for traces in killed {
@@ -124,12 +126,11 @@ pub(crate) fn run(arguments: Arguments) -> Result<()> {
     })
 }
 
-/// The address with a free port in place of port 0.
+/// The address with a free port in place of port 0. The build, which may take minutes, comes before it is listened on.
 fn free_address(address: SocketAddr) -> Result<SocketAddr> {
-    let listener = TcpListener::bind(address).with_context(|| {
+    held_address::hold(address).with_context(|| {
         format!("failed to listen on {address}: stop what uses it, or choose another address with --listen")
-    })?;
-    Ok(listener.local_addr()?)
+    })
 }
 
 /// Where things listen.
@@ -152,14 +153,14 @@ async fn session(
         .tempdir()?
         .keep();
     let owner = short_name(&folder);
-    let kept = Kept {
+    let kept = SessionFolder {
         folder: match &arguments.state_dir {
             Some(folder) => std::path::absolute(folder)?,
             None => folder.join("state"),
         },
     };
     fs::create_dir_all(&kept.folder)?;
-    let images = registry::free_address()?;
+    let images = held_address::hold_free()?;
     let made = samples.as_ref().map(|samples| match addresses.cloud {
         None => samples.image_names(&owner),
         Some(_) => samples.pushed_names(images),

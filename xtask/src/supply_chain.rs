@@ -180,3 +180,57 @@ fn clear(folder: &Path) -> Result<()> {
         _ => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn read(name: &str) -> toml::Table {
+        let text = fs::read_to_string(cargo::repository().join(name)).expect("the file");
+        toml::from_str(&text).expect("TOML")
+    }
+
+    fn rows<'a>(table: &'a toml::Table, path: [&str; 2]) -> Vec<&'a toml::Table> {
+        let [section, key] = path;
+        let rows = table[section][key].as_array().expect("a list");
+        rows.iter()
+            .map(|row| row.as_table().expect("a table with its reason"))
+            .collect()
+    }
+
+    #[test]
+    fn l14_an_exception_of_what_may_be_built_from_has_a_reason_and_is_of_a_crate_that_is_there() {
+        let (deny, lock) = (read("deny.toml"), read("Cargo.lock"));
+        let packages = lock["package"].as_array().expect("packages");
+        let locked: BTreeSet<String> = packages
+            .iter()
+            .map(|it| {
+                format!(
+                    "{}@{}",
+                    it["name"].as_str().unwrap_or(""),
+                    it["version"].as_str().unwrap_or("")
+                )
+            })
+            .collect();
+        for row in rows(&deny, ["bans", "skip"]) {
+            let it = row["crate"].as_str().expect("a crate");
+            assert!(locked.contains(it), "`{it}` is not built any more");
+        }
+        let all = [["bans", "skip"], ["bans", "deny"], ["advisories", "ignore"]];
+        for row in all.into_iter().flat_map(|path| rows(&deny, path)) {
+            let reason = row.get("reason").and_then(toml::Value::as_str);
+            assert!(reason.is_some_and(|reason| !reason.is_empty()), "{row:?}");
+        }
+        for what in ["unknown-registry", "unknown-git"] {
+            assert_eq!(deny["sources"][what].as_str(), Some("deny"), "{what}");
+        }
+        for package in packages {
+            let from = package.get("source").and_then(toml::Value::as_str);
+            let from_crates_io = from
+                .is_none_or(|from| from == "registry+https://github.com/rust-lang/crates.io-index");
+            assert!(from_crates_io, "{package}");
+        }
+    }
+}

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 
-use resources::{Resource, Role, Taken};
+use resources::{Resource, Role, StoredValue};
 use serde_json::{Map, Value};
 
 use crate::database::Database;
@@ -202,30 +202,30 @@ fn organization_of_key() -> String {
 }
 
 /// What is kept of values that were written.
-fn told(resource: &Resource, values: &Record) -> Option<String> {
+fn recorded_values(resource: &Resource, values: &Record) -> Option<String> {
     let is_variable = resource.name.ends_with("_variable");
-    let mut told = Map::new();
+    let mut recorded_values = Map::new();
     for (name, value) in values.iter() {
         let secret = resource.find_field(name).is_none_or(|field| field.secret)
             || (is_variable && name == "value")
             || name == "invitation_token";
         let value = match value {
             _ if secret => Value::from(HIDDEN),
-            Taken::Null => Value::Null,
-            Taken::Integer(number) => (*number).into(),
-            Taken::Boolean(flag) => (*flag).into(),
-            Taken::Text(text) if text.chars().count() > LONGEST => {
+            StoredValue::Null => Value::Null,
+            StoredValue::Integer(number) => (*number).into(),
+            StoredValue::Boolean(flag) => (*flag).into(),
+            StoredValue::Text(text) if text.chars().count() > LONGEST => {
                 let begin: String = text.chars().take(LONGEST).collect();
                 format!("{begin}{HIDDEN}").into()
             }
-            Taken::Text(text) => text.as_str().into(),
+            StoredValue::Text(text) => text.as_str().into(),
         };
-        told.insert(name.to_owned(), value);
+        recorded_values.insert(name.to_owned(), value);
     }
-    if told.is_empty() {
+    if recorded_values.is_empty() {
         return None;
     }
-    let text = Value::Object(told).to_string();
+    let text = Value::Object(recorded_values).to_string();
     if text.len() <= MOST {
         return Some(text);
     }
@@ -265,7 +265,7 @@ impl Writer<'_> {
         if noted(author.as_ref()).is_none() {
             return Ok(());
         }
-        let fields = told(resource, values);
+        let fields = recorded_values(resource, values);
         for ids in ids.chunks(crate::record::AT_ONCE) {
             let event = Event {
                 verb,

@@ -11,7 +11,7 @@ use crate::database::Database;
 use crate::purpose::SystemPurpose;
 use crate::rules::random;
 use crate::schema;
-use crate::statement::{Internal, sql};
+use crate::statement::{InternalStatement, sql};
 use crate::write::{Environment, WriteError, Writer};
 
 /// The catalogue that this program comes with.
@@ -215,7 +215,7 @@ async fn ensure(
         .from(Alias::new(resource))
         .and_where(Expr::col(Alias::new(key)).eq(value))
         .take();
-    match writer.transaction.id(&Internal(&select)).await? {
+    match writer.transaction.id(&InternalStatement(&select)).await? {
         Some(id) => Ok(id),
         None => writer.create(resource, &object(body)).await,
     }

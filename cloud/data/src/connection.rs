@@ -9,7 +9,7 @@ use sqlx::{AssertSqlSafe, Row as _};
 
 use crate::error::DataError;
 use crate::row::Row;
-use crate::statement::Built;
+use crate::statement::BuiltStatement;
 
 /// Where a statement is executed.
 pub(crate) enum Connection<'a> {
@@ -42,7 +42,7 @@ macro_rules! on {
         let built = $built;
         match $connection {
             Connection::Sqlite($executor) => {
-                let Built { text, values } = built;
+                let BuiltStatement { text, values } = built;
                 let $query = sqlx::query_with::<sqlx::Sqlite, _>(AssertSqlSafe(text), values);
                 let $limit = None;
                 $call
@@ -59,7 +59,10 @@ macro_rules! on {
 
 impl Connection<'_> {
     /// The first value of each row, as text.
-    pub(crate) async fn texts(self, built: Built) -> Result<Vec<Option<String>>, DataError> {
+    pub(crate) async fn texts(
+        self,
+        built: BuiltStatement,
+    ) -> Result<Vec<Option<String>>, DataError> {
         on!(self, built, |query, executor, limit| {
             let texts = async {
                 let mut texts = Vec::new();
@@ -74,7 +77,11 @@ impl Connection<'_> {
     }
 
     /// The first value of each row, one after the other, until `take` wants no more.
-    pub(crate) async fn each_text<F, T>(self, built: Built, take: F) -> Result<(), DataError>
+    pub(crate) async fn each_text<F, T>(
+        self,
+        built: BuiltStatement,
+        take: F,
+    ) -> Result<(), DataError>
     where
         F: Fn(Option<String>) -> T,
         T: Future<Output = bool>,
@@ -91,21 +98,21 @@ impl Connection<'_> {
         })
     }
 
-    pub(crate) async fn rows(self, built: Built) -> Result<Vec<Row>, DataError> {
+    pub(crate) async fn rows(self, built: BuiltStatement) -> Result<Vec<Row>, DataError> {
         on!(self, built, |query, executor, limit| {
             let rows = within(limit, query.fetch_all(executor)).await?;
             Ok(rows.into_iter().map(Row::from).collect())
         })
     }
 
-    pub(crate) async fn row(self, built: Built) -> Result<Option<Row>, DataError> {
+    pub(crate) async fn row(self, built: BuiltStatement) -> Result<Option<Row>, DataError> {
         on!(self, built, |query, executor, limit| {
             let row = within(limit, query.fetch_optional(executor)).await?;
             Ok(row.map(Row::from))
         })
     }
 
-    pub(crate) async fn execute(self, built: Built) -> Result<u64, DataError> {
+    pub(crate) async fn execute(self, built: BuiltStatement) -> Result<u64, DataError> {
         on!(self, built, |query, executor, limit| {
             let done = within(limit, query.execute(executor)).await?;
             Ok(done.rows_affected())

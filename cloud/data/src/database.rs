@@ -16,14 +16,15 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::connection::Connection;
+use crate::dialect::Dialect;
 use crate::effect::Effect;
 use crate::error::DataError;
 use crate::row::Row;
 use crate::session::SessionPool;
 use crate::sqlite::Readers;
-use crate::statement::{Built, Statement};
-use crate::transaction::{Inner, Transaction};
-use crate::writer::Writer;
+use crate::statement::{BuiltStatement, Statement};
+use crate::transaction::{Backend, Transaction};
+use crate::writer::SqliteWriter;
 
 /// How long a connection may have been idle before it is tried out ahead of its use.
 const TRUSTED_FOR: Duration = Duration::from_secs(10);
@@ -33,15 +34,6 @@ const AHEAD: usize = 64;
 
 /// How long each statement may take that brings the tables up to date.
 pub(crate) const MIGRATION: Duration = Duration::from_secs(3600);
-
-/// Which of the databases it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Dialect {
-    /// A file.
-    Sqlite,
-    /// A server.
-    Postgres,
-}
 
 /// Whose statements they are. Each has connections of its own: a person's long list or a guest's odd question keeps no
 /// device from its state.
@@ -142,11 +134,11 @@ pub struct Database {
 #[derive(Clone)]
 enum Pools {
     Sqlite {
-        readers: OfEach<Arc<Readers>>,
-        writer: Writer,
+        readers: PerPool<Arc<Readers>>,
+        writer: SqliteWriter,
     },
     Postgres {
-        pools: OfEach<SessionPool>,
+        pools: PerPool<SessionPool>,
         losses: Losses,
     },
 }
@@ -190,13 +182,13 @@ impl Losses {
 
 /// What there is of each pool.
 #[derive(Clone)]
-struct OfEach<T> {
+struct PerPool<T> {
     devices: T,
     people: T,
     guests: T,
 }
 
-impl<T> OfEach<T> {
+impl<T> PerPool<T> {
     fn of(&self, pool: Pool) -> &T {
         match pool {
             Pool::Devices => &self.devices,
@@ -213,7 +205,7 @@ impl<T> OfEach<T> {
 /// Statements that read, by any connection that is free.
 macro_rules! reads {
     ($($name:ident() $call:ident -> $answer:ty;)*) => {
-        $(async fn $name(&self, built: Built) -> Result<$answer, DataError> {
+        $(async fn $name(&self, built: BuiltStatement) -> Result<$answer, DataError> {
             match &self.pools {
                 Pools::Sqlite { readers, .. } => {
                     let mut reader = readers.of(self.pool).reader().await?;
@@ -353,9 +345,10 @@ impl Database {
                 }
                 result => result?,
             }
-            match unread.load(Ordering::Relaxed) {
-                true => Err(DataError::Unread),
-                false => Ok(()),
+            if unread.load(Ordering::Relaxed) {
+                Err(DataError::Unread)
+            } else {
+                Ok(())
             }
         }));
         let mut ended = false;
@@ -404,7 +397,7 @@ impl Database {
         read_row() row -> Option<Row>;
     }
 
-    async fn read_each<F, T>(&self, built: Built, take: F) -> Result<(), DataError>
+    async fn read_each<F, T>(&self, built: BuiltStatement, take: F) -> Result<(), DataError>
     where
         F: Fn(Option<String>) -> T,
         T: Future<Output = bool>,
@@ -459,12 +452,12 @@ impl Database {
     /// [`DataError::Busy`] where no connection became free in time.
     pub async fn begin(&self) -> Result<Transaction, DataError> {
         let inner = match &self.pools {
-            Pools::Sqlite { writer, .. } => Inner::Sqlite(writer.turn().await?),
+            Pools::Sqlite { writer, .. } => Backend::Sqlite(writer.turn().await?),
             Pools::Postgres { pools, losses } => {
                 let pool = pools.of(self.pool);
                 let begin = async || losses.note(pool.begin().await);
                 // Nothing was done yet: another connection will do.
-                Inner::Postgres(match begin().await {
+                Backend::Postgres(match begin().await {
                     Err(DataError::Lost(_)) => begin().await?,
                     begun => begun?,
                 })
@@ -532,12 +525,12 @@ impl Pools {
         // The writer comes first: it makes the file. Bringing the tables up to date takes as long as it takes.
         // A new file gives back what is freed (`shrink`); one that is there stays as it is.
         let shrinking = connect.clone().auto_vacuum(SqliteAutoVacuum::Incremental);
-        let writer = Writer::open(shrinking, options.devices.wait, MIGRATION)
+        let writer = SqliteWriter::open(shrinking, options.devices.wait, MIGRATION)
             .await
             .map_err(open)?;
         let connect = connect.pragma("query_only", "ON");
         let readers = |pool: PoolOptions| Readers::new(connect.clone(), pool);
-        let readers = OfEach {
+        let readers = PerPool {
             devices: readers(options.devices),
             people: readers(options.people),
             guests: readers(options.guests),
@@ -564,7 +557,7 @@ impl Pools {
             |options: PoolOptions| SessionPool::new(pool(options), options.statement_timeout);
         let devices = pool(options.devices);
         devices.acquire().await.map_err(open)?;
-        let pools = OfEach {
+        let pools = PerPool {
             devices: SessionPool::new(devices, options.devices.statement_timeout),
             people: sessions(options.people),
             guests: sessions(options.guests),

@@ -2,7 +2,7 @@
 
 use sqlx::error::ErrorKind;
 
-use crate::keyring::Unreadable;
+use crate::keyring::UnreadableSecret;
 
 /// What SQLite says of statements that are beyond its limits; it has no code of its own for them.
 const COMPLEX: [&str; 4] = [
@@ -19,7 +19,7 @@ pub(crate) const TOO_MUCH: &str = "answer too large: ";
 #[derive(Debug, thiserror::Error)]
 pub enum DataError {
     /// The address of a database is none that can be used.
-    #[error("`{url}` is no address of a database: {reason}")]
+    #[error("`{url}` is not an address of a database: {reason}")]
     Address {
         /// As it was given, without its password.
         url: String,
@@ -37,7 +37,7 @@ pub enum DataError {
     /// What the database holds cannot be brought to what this program needs.
     #[error("the database does not fit this program: {0}")]
     Schema(String),
-    /// Another row has these values already (cloud behaviour 2.6: its words are a contract with clients).
+    /// Another row has these values already (docs/spec/cloud.md#odata-upsert: its words are a contract with clients).
     #[error("{} must be unique.", quoted(.fields))]
     Unique {
         /// The resource of the row.
@@ -85,7 +85,7 @@ pub enum DataError {
     TooComplex(#[source] sqlx::Error),
     /// There is no room on the disk for what was to be written.
     #[error(
-        "the disk of the database is full: nothing is written until there is room, and what is there can be read"
+        "the disk of the database is full: nothing can be written until there is space; existing data can be read"
     )]
     Full(#[source] sqlx::Error),
     /// The connection to the database was lost.
@@ -108,7 +108,7 @@ pub enum DataError {
     Keys(String),
     /// A value cannot be decrypted.
     #[error(transparent)]
-    Unreadable(#[from] Unreadable),
+    Unreadable(#[from] UnreadableSecret),
     /// Nothing can be encrypted.
     #[error("the system gives no random numbers")]
     NoRandomNumbers(#[from] getrandom::Error),
@@ -191,14 +191,14 @@ impl From<sqlx::Error> for DataError {
 }
 
 /// SQLite lists the columns (`UNIQUE constraint failed: a.x, a.y`); PostgreSQL names the index, which is
-/// named by [`crate::schema::unique_name`].
+/// named by [`crate::names::unique_name`].
 fn unique(constraint: Option<&str>, table: Option<&str>, message: &str) -> Option<DataError> {
     if let (Some(constraint), Some(table)) = (constraint, table) {
         let resource = resources::v7().resource(table)?;
         let fields = resource
             .unique
             .iter()
-            .find(|fields| crate::schema::unique_name(table, fields) == constraint)?;
+            .find(|fields| crate::names::unique_name(table, fields) == constraint)?;
         return Some(DataError::Unique {
             resource: table.to_owned(),
             fields: fields.iter().map(|&field| field.to_owned()).collect(),
@@ -218,12 +218,12 @@ fn unique(constraint: Option<&str>, table: Option<&str>, message: &str) -> Optio
     })
 }
 
-/// PostgreSQL names the foreign key, which is named by [`crate::schema::foreign_key_name`].
+/// PostgreSQL names the foreign key, which is named by [`crate::names::foreign_key_name`].
 fn foreign_key(constraint: Option<&str>, message: &str) -> Option<DataError> {
     let constraint = constraint?;
     for resource in resources::v7().resources() {
         for field in &resource.fields {
-            if crate::schema::foreign_key_name(resource.name, field.name) != constraint {
+            if crate::names::foreign_key_name(resource.name, field.name) != constraint {
                 continue;
             }
             let (resource, field) = (resource.name.to_owned(), field.name.to_owned());

@@ -14,9 +14,6 @@ use crate::right::RowRight;
 use crate::statement::sql;
 use crate::transaction::Transaction;
 
-pub(crate) const TABLE: &str = "release_asset_file";
-pub(crate) const PIECES: &str = "release_asset_piece";
-
 /// Bytes of each piece of a file but the last.
 pub const PIECE: usize = 256 << 10;
 

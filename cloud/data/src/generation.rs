@@ -8,12 +8,10 @@ use sea_query::{Alias, Expr, ExprTrait, OnConflict, Query};
 
 use crate::effect::Effect;
 use crate::error::DataError;
+use crate::names::GENERATIONS;
 use crate::record::AT_ONCE;
-use crate::statement::Internal;
+use crate::statement::InternalStatement;
 use crate::transaction::Transaction;
-
-/// The table of the numbers.
-pub(crate) const TABLE: &str = "state_generation";
 
 /// What `kind` says of a device's number.
 pub const OF_DEVICE: &str = "device";
@@ -39,13 +37,13 @@ pub(crate) async fn raise(
     named.dedup();
     for named in named.chunks(AT_ONCE) {
         let mut insert = Query::insert()
-            .into_table(Alias::new(TABLE))
+            .into_table(Alias::new(GENERATIONS))
             .columns(["kind", "row_id", "generation"].map(Alias::new))
             .on_conflict(
                 OnConflict::columns(["kind", "row_id"].map(Alias::new))
                     .value(
                         Alias::new("generation"),
-                        Expr::col((Alias::new(TABLE), Alias::new("generation"))).add(1_i64),
+                        Expr::col((Alias::new(GENERATIONS), Alias::new("generation"))).add(1_i64),
                     )
                     .to_owned(),
             )
@@ -53,7 +51,7 @@ pub(crate) async fn raise(
         for (kind, id) in named {
             insert.values_panic([(*kind).into(), (*id).into(), 1_i64.into()]);
         }
-        transaction.execute(&Internal(&insert)).await?;
+        transaction.execute(&InternalStatement(&insert)).await?;
     }
     Ok(())
 }

@@ -12,8 +12,6 @@ use crate::record;
 use crate::statement::sql;
 use crate::write::{WriteError, Writer};
 
-pub(crate) const TABLE: &str = "image_garbage";
-
 /// Of a claim. Nobody else tries the location meanwhile.
 const CLAIM: Duration = Duration::from_secs(600);
 

@@ -15,7 +15,7 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use chacha20poly1305::aead::{Aead as _, KeyInit as _, Payload};
 use chacha20poly1305::{Key, XChaCha20Poly1305, XNonce};
 
-use crate::database::Dialect;
+use crate::dialect::Dialect;
 
 /// What every value begins with that is not kept as it is.
 const SEALED: &str = "sealed:";
@@ -58,7 +58,7 @@ pub enum KeyringError {
     Empty,
     /// A line is none of a key.
     #[error(
-        "line {line} is no key: a name of letters, digits, `.`, `_` and `-` ({LONGEST_NAME} characters at most), a \
+        "line {line} is not a key: a name of letters, digits, `.`, `_` and `-` ({LONGEST_NAME} characters at most), a \
          space, and {KEY} bytes in base64"
     )]
     Line {
@@ -120,7 +120,7 @@ impl std::fmt::Display for Place {
 
 /// Why a value of the database is not known to this program.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unreadable {
+pub enum UnreadableSecret {
     /// Its key is missing.
     #[error(
         "{place} is encrypted with the key `{key}`, which is not among the given ones: put that key back into the file \
@@ -192,9 +192,10 @@ impl Keyring {
             }
             keys.push(named);
         }
-        match keys.is_empty() {
-            true => Err(KeyringError::Empty),
-            false => Ok(Keyring { keys: keys.into() }),
+        if keys.is_empty() {
+            Err(KeyringError::Empty)
+        } else {
+            Ok(Keyring { keys: keys.into() })
         }
     }
 
@@ -249,9 +250,10 @@ impl Keyring {
 
     /// A value as it is kept without encryption.
     pub(crate) fn unsealed(value: &str) -> String {
-        match value.starts_with(SEALED) {
-            true => format!("{SEALED}{PLAIN}{value}"),
-            false => value.to_owned(),
+        if value.starts_with(SEALED) {
+            format!("{SEALED}{PLAIN}{value}")
+        } else {
+            value.to_owned()
         }
     }
 
@@ -259,14 +261,14 @@ impl Keyring {
     ///
     /// # Errors
     /// Where it is encrypted, and not with one of these keys for this place.
-    pub fn open(&self, place: &Place, kept: &str) -> Result<String, Unreadable> {
+    pub fn open(&self, place: &Place, kept: &str) -> Result<String, UnreadableSecret> {
         let Some(sealed) = kept.strip_prefix(SEALED) else {
             return Ok(kept.to_owned());
         };
         if let Some(value) = sealed.strip_prefix(PLAIN) {
             return Ok(value.to_owned());
         }
-        let unknown = || Unreadable::Form {
+        let unknown = || UnreadableSecret::Form {
             place: place.clone(),
         };
         let (VERSION, rest) = sealed.split_once(':').ok_or_else(unknown)? else {
@@ -274,11 +276,11 @@ impl Keyring {
         };
         let (name, text) = rest.split_once(':').ok_or_else(unknown)?;
         let key = self.keys.iter().find(|key| key.name == name);
-        let key = key.ok_or_else(|| Unreadable::NoKey {
+        let key = key.ok_or_else(|| UnreadableSecret::NoKey {
             place: place.clone(),
             key: name.to_owned(),
         })?;
-        let refused = || Unreadable::Refused {
+        let refused = || UnreadableSecret::Refused {
             place: place.clone(),
             key: name.to_owned(),
         };
@@ -398,7 +400,10 @@ mod tests {
             Place::of_setting("7"),
         ] {
             let refused = keys.open(&other, &kept).expect_err("another place");
-            assert!(matches!(refused, Unreadable::Refused { .. }), "{refused}");
+            assert!(
+                matches!(refused, UnreadableSecret::Refused { .. }),
+                "{refused}"
+            );
         }
     }
 
@@ -421,9 +426,9 @@ mod tests {
         let again = both.seal(&place(), "value").expect("sealed");
         assert_eq!((key_of(&kept), key_of(&again)), (Some("old"), Some("new")));
         let missing = old.open(&place(), &again).expect_err("another key");
-        assert!(matches!(&missing, Unreadable::NoKey { key, .. } if key == "new"));
+        assert!(matches!(&missing, UnreadableSecret::NoKey { key, .. } if key == "new"));
         let other = keyring(&["old"]).open(&place(), &kept).expect_err("other");
-        assert!(matches!(other, Unreadable::Refused { .. }), "{other}");
+        assert!(matches!(other, UnreadableSecret::Refused { .. }), "{other}");
     }
 
     #[test]

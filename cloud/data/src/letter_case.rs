@@ -15,7 +15,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::error::DataError;
 use crate::setting;
-use crate::statement::Built;
+use crate::statement::BuiltStatement;
 use crate::transaction::Transaction;
 
 /// The functions by their names in both databases.
@@ -105,11 +105,13 @@ const COLLATIONS: &str = "SELECT collname::text FROM pg_collation \
 /// # Errors
 /// Where a statement fails.
 pub(crate) async fn add_to_postgres(transaction: &mut Transaction) -> Result<(), DataError> {
-    let encoding = Built::new("SELECT current_setting('server_encoding')", []);
+    let encoding = BuiltStatement::new("SELECT current_setting('server_encoding')", []);
     let encoding = transaction.texts(&encoding).await?.pop().flatten();
     let collations: Vec<String> = match encoding.as_deref() {
         Some("UTF8") => {
-            let found = transaction.texts(&Built::new(COLLATIONS, [])).await?;
+            let found = transaction
+                .texts(&BuiltStatement::new(COLLATIONS, []))
+                .await?;
             found.into_iter().flatten().collect()
         }
         _ => Vec::new(),
@@ -154,24 +156,25 @@ async fn beyond_ascii(
     mapping: fn(char) -> char,
 ) -> Result<String, DataError> {
     let letters = LETTERS.as_slice();
-    let wanted: Vec<char> = letters.iter().map(|&it| mapping(it)).collect();
+    let expected: Vec<char> = letters.iter().map(|&it| mapping(it)).collect();
     for collation in collations {
         let by = |text: &str| format!("{function}({text} COLLATE \"{collation}\")");
         let found = answer(transaction, &by("$1"), letters).await?;
-        if found.len() != wanted.len() {
+        if found.len() != expected.len() {
             continue;
         }
-        let unknown = differing(letters, &wanted, &found);
-        let expression = match unknown.0.is_empty() {
-            true => by("$1"),
-            false => by(&translated("$1", &unknown)),
+        let unknown = differing(letters, &expected, &found);
+        let expression = if unknown.0.is_empty() {
+            by("$1")
+        } else {
+            by(&translated("$1", &unknown))
         };
-        if answer(transaction, &expression, letters).await? == wanted {
+        if answer(transaction, &expression, letters).await? == expected {
             return Ok(expression);
         }
     }
     let ascii = format!("{function}($1 COLLATE \"C\")");
-    Ok(translated(&ascii, &differing(letters, &wanted, letters)))
+    Ok(translated(&ascii, &differing(letters, &expected, letters)))
 }
 
 async fn answer(
@@ -180,7 +183,7 @@ async fn answer(
     letters: &[char],
 ) -> Result<Vec<char>, DataError> {
     let text: String = letters.iter().collect();
-    let select = Built::new(format!("SELECT {expression}"), [text.into()]);
+    let select = BuiltStatement::new(format!("SELECT {expression}"), [text.into()]);
     let answer = transaction.texts(&select).await?.pop().flatten();
     Ok(answer.unwrap_or_default().chars().collect())
 }

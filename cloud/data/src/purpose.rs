@@ -3,7 +3,7 @@
 use sea_query::Value;
 
 use crate::query::Caller;
-use crate::statement::{Built, SeaQuery, Sql, sql};
+use crate::statement::{BuiltStatement, SeaQuery, Sql, sql};
 
 macro_rules! purposes {
     ($(#[$of_all:meta])* pub enum SystemPurpose { $($(#[$of_one:meta])* $purpose:ident,)* }) => {
@@ -91,8 +91,12 @@ impl SystemPurpose {
 
     /// A text for one database, with its parameters (`?` or `$1`). Nothing that a request says may be in the text.
     #[must_use]
-    pub fn text(self, text: impl Into<String>, values: impl IntoIterator<Item = Value>) -> Built {
-        Built::new(text, values)
+    pub fn text(
+        self,
+        text: impl Into<String>,
+        values: impl IntoIterator<Item = Value>,
+    ) -> BuiltStatement {
+        BuiltStatement::new(text, values)
     }
 }
 

@@ -1,5 +1,5 @@
 //! Requests of the query language as SQL: one statement each, for either database, with every value bound
-//! (cloud behaviour 2; row rules 3.2).
+//! (docs/spec/cloud.md#odata, docs/spec/cloud.md#rights).
 //!
 //! ```text
 //! odata::Request + resources::Model + Caller
@@ -15,9 +15,9 @@
 mod arithmetic;
 mod bounds;
 mod caller;
+mod compile_error;
 mod computed;
 mod expression;
-mod fault;
 mod function;
 mod junction;
 mod links;
@@ -32,9 +32,9 @@ use resources::{Method, Model, Resource};
 use sea_query::{Expr, SelectStatement};
 
 pub use caller::Caller;
-use fault::{Fault, FaultKind};
+use compile_error::{CompileError, CompileErrorKind};
 pub use scope::Right;
-use scope::{Compiler, FIRST_TABLE, Row, Scope};
+use scope::{Compiler, FIRST_TABLE, Scope, TableRow};
 use shape::Expansion;
 use sql::{exists, from};
 
@@ -42,7 +42,7 @@ use crate::Dialect;
 
 /// What of a request is not in the request.
 #[derive(Debug, Clone, Copy)]
-pub struct Setting<'a> {
+pub struct QueryContext<'a> {
     /// The version of the API that it is made to.
     pub model: &'a Model,
     /// The database.
@@ -59,7 +59,7 @@ pub struct Setting<'a> {
     /// Unknown names in `$select` and `$expand` are passed over (older versions).
     pub lenient: bool,
     /// Names of the configuration variable that switches the tunnel off, the current one first: a device
-    /// without a tunnel lacks nothing then (1.5).
+    /// without a tunnel lacks nothing then (docs/spec/cloud.md#model-overall-status).
     pub tunnel_variables: &'a [String],
     /// The address that this cloud is reached by (`https://cloud.example.com`), which addresses of files begin
     /// with.
@@ -82,15 +82,15 @@ pub enum QueryError {
 
 /// A statement that finds what its caller has the right to, and nothing else. Only this module makes one.
 #[derive(Debug, Clone)]
-pub struct Compiled(pub(crate) SelectStatement);
+pub struct CompiledQuery(pub(crate) SelectStatement);
 
 /// A statement that answers a GET.
 #[derive(Debug, Clone)]
-pub enum Read {
+pub enum ReadStatement {
     /// Each row's one column is the JSON text of a record.
-    Records(Compiled),
+    Records(CompiledQuery),
     /// One number.
-    Count(Compiled),
+    Count(CompiledQuery),
     /// The description of the model.
     Metadata,
 }
@@ -100,13 +100,13 @@ pub enum Read {
 /// # Errors
 /// See [`QueryError`].
 pub fn read(
-    setting: &Setting<'_>,
+    setting: &QueryContext<'_>,
     request: &Request,
     path: &str,
     query: Option<&str>,
-) -> Result<Read, QueryError> {
+) -> Result<ReadStatement, QueryError> {
     let Address::Resource(resource) = &request.address else {
-        return Ok(Read::Metadata);
+        return Ok(ReadStatement::Metadata);
     };
     let mut compiler = compiler(setting, &request.options);
     compiler.for_one_row = resource.key.is_some();
@@ -119,23 +119,23 @@ pub fn read(
 /// # Errors
 /// See [`QueryError`]; also where the path goes on behind the resource, or the query pages or orders.
 pub fn rows(
-    setting: &Setting<'_>,
+    setting: &QueryContext<'_>,
     request: &Request,
     method: Method,
     path: &str,
     query: Option<&str>,
-) -> Result<(&'static str, Compiled), QueryError> {
+) -> Result<(&'static str, CompiledQuery), QueryError> {
     let mut compiler = compiler(setting, &request.options);
     compiler.from_is_readable = method == Method::Read;
     compiler.for_one_row =
         matches!(&request.address, Address::Resource(path) if path.key.is_some());
     writing(&compiler, request, method)
-        .map(|(resource, select)| (resource.table, Compiled(select)))
+        .map(|(resource, select)| (resource.table, CompiledQuery(select)))
         .map_err(|fault| explained(fault, path, query))
 }
 
 /// Of the rows that a statement of [`rows`] lists, those with these ids alone.
-pub(crate) fn among(select: &mut Compiled, ids: &[i64]) {
+pub(crate) fn among(select: &mut CompiledQuery, ids: &[i64]) {
     let id = sql::column(FIRST_TABLE, "id");
     select
         .0
@@ -146,12 +146,16 @@ pub(crate) fn among(select: &mut Compiled, ids: &[i64]) {
 ///
 /// # Errors
 /// See [`QueryError`].
-pub fn record(setting: &Setting<'_>, resource: &str, id: i64) -> Result<Compiled, QueryError> {
+pub fn record(
+    setting: &QueryContext<'_>,
+    resource: &str,
+    id: i64,
+) -> Result<CompiledQuery, QueryError> {
     let options = Options::default();
     let mut compiler = compiler(setting, &options);
     compiler.for_one_row = true;
     one_record(&compiler, resource, id, &options)
-        .map(Compiled)
+        .map(CompiledQuery)
         .map_err(|fault| explained(fault, "", None))
 }
 
@@ -160,12 +164,12 @@ pub fn record(setting: &Setting<'_>, resource: &str, id: i64) -> Result<Compiled
 /// # Errors
 /// See [`QueryError`].
 pub fn permitted(
-    setting: &Setting<'_>,
+    setting: &QueryContext<'_>,
     resource: &str,
     id: i64,
     right: impl Into<Right>,
-) -> Result<Compiled, QueryError> {
-    may(setting, resource, Some(id), right.into()).map(Compiled)
+) -> Result<CompiledQuery, QueryError> {
+    may(setting, resource, Some(id), right.into()).map(CompiledQuery)
 }
 
 /// Whether there is any row with which the caller may do this: the id of one, or no row.
@@ -173,16 +177,16 @@ pub fn permitted(
 /// # Errors
 /// See [`QueryError`].
 pub fn permitted_any(
-    setting: &Setting<'_>,
+    setting: &QueryContext<'_>,
     resource: &str,
     method: Method,
-) -> Result<Compiled, QueryError> {
+) -> Result<CompiledQuery, QueryError> {
     let mut select = may(setting, resource, None, method.into())?;
-    Ok(Compiled(select.limit(1).take()))
+    Ok(CompiledQuery(select.limit(1).take()))
 }
 
 fn may(
-    setting: &Setting<'_>,
+    setting: &QueryContext<'_>,
     resource: &str,
     id: Option<i64>,
     right: Right,
@@ -206,7 +210,7 @@ fn may(
 /// # Errors
 /// Where the model has no such resource.
 pub fn any_right(
-    setting: &Setting<'_>,
+    setting: &QueryContext<'_>,
     resource: &str,
     method: Method,
 ) -> Result<bool, QueryError> {
@@ -217,7 +221,7 @@ pub fn any_right(
     Ok(setting.caller.has_any(resource, method))
 }
 
-fn compiler<'a>(setting: &Setting<'a>, options: &'a Options) -> Compiler<'a> {
+fn compiler<'a>(setting: &QueryContext<'a>, options: &'a Options) -> Compiler<'a> {
     let mut compiler = Compiler::new(
         setting.model,
         setting.dialect,
@@ -234,11 +238,11 @@ fn compiler<'a>(setting: &Setting<'a>, options: &'a Options) -> Compiler<'a> {
     compiler
 }
 
-fn known<'a>(compiler: &Compiler<'a>, name: &str) -> Result<&'a Resource, Fault> {
+fn known<'a>(compiler: &Compiler<'a>, name: &str) -> Result<&'a Resource, CompileError> {
     compiler
         .model
         .resource(name)
-        .ok_or_else(|| Fault::no_rights(0, format!("there is no resource `{name}`")))
+        .ok_or_else(|| CompileError::no_rights(0, format!("there is no resource `{name}`")))
 }
 
 fn one_record(
@@ -246,7 +250,7 @@ fn one_record(
     resource: &str,
     id: i64,
     options: &Options,
-) -> Result<SelectStatement, Fault> {
+) -> Result<SelectStatement, CompileError> {
     let row = compiler.row(known(compiler, resource)?)?;
     let is = sea_query::ExprTrait::eq(row.column("id"), id);
     let mut condition = vec![is];
@@ -256,7 +260,11 @@ fn one_record(
     compiler.texts(listing)
 }
 
-fn reading(compiler: &Compiler<'_>, path: &ResourcePath, options: &Options) -> Result<Read, Fault> {
+fn reading(
+    compiler: &Compiler<'_>,
+    path: &ResourcePath,
+    options: &Options,
+) -> Result<ReadStatement, CompileError> {
     let (row, mut conditions) = addressed(compiler, path)?;
     let at = path.resource.at;
     conditions.extend(compiler.permitted(&row, Method::Read.into(), false, at)?);
@@ -264,7 +272,9 @@ fn reading(compiler: &Compiler<'_>, path: &ResourcePath, options: &Options) -> R
         Tail::Records => {
             let path = Expansion::at(row.resource);
             let listing = compiler.listing(&row, conditions, options, &path, at)?;
-            Ok(Read::Records(Compiled(compiler.texts(listing)?)))
+            Ok(ReadStatement::Records(CompiledQuery(
+                compiler.texts(listing)?,
+            )))
         }
         Tail::Count => {
             let mut select = from(row.resource.table, &row.alias);
@@ -272,7 +282,7 @@ fn reading(compiler: &Compiler<'_>, path: &ResourcePath, options: &Options) -> R
             for one in conditions {
                 select.and_where(one);
             }
-            Ok(Read::Count(Compiled(shape::counted(select))))
+            Ok(ReadStatement::Count(CompiledQuery(shape::counted(select))))
         }
         Tail::Links(link) => {
             let to = row_behind(compiler, &row, link)?;
@@ -290,7 +300,9 @@ fn reading(compiler: &Compiler<'_>, path: &ResourcePath, options: &Options) -> R
                 false,
                 link.at,
             )?);
-            Ok(Read::Records(Compiled(shape::linked(select, &to.1))))
+            Ok(ReadStatement::Records(CompiledQuery(shape::linked(
+                select, &to.1,
+            ))))
         }
     }
 }
@@ -299,7 +311,7 @@ fn reading(compiler: &Compiler<'_>, path: &ResourcePath, options: &Options) -> R
 fn addressed<'a>(
     compiler: &Compiler<'a>,
     path: &ResourcePath,
-) -> Result<(Row<'a>, Vec<Expr>), Fault> {
+) -> Result<(TableRow<'a>, Vec<Expr>), CompileError> {
     let mut row = compiler.row(compiler.resource(&path.resource)?)?;
     let mut conditions = keyed(compiler, &row, path.key.as_ref())?;
     let mut at = path.resource.at;
@@ -325,9 +337,9 @@ fn addressed<'a>(
 
 fn row_behind<'a>(
     compiler: &Compiler<'a>,
-    row: &Row<'a>,
+    row: &TableRow<'a>,
     link: &odata::Name,
-) -> Result<(Expr, Row<'a>), Fault> {
+) -> Result<(Expr, TableRow<'a>), CompileError> {
     let navigation = compiler
         .model
         .navigation(row.resource, &link.text)
@@ -339,9 +351,9 @@ fn row_behind<'a>(
 
 fn keyed<'a>(
     compiler: &Compiler<'a>,
-    row: &Row<'a>,
+    row: &TableRow<'a>,
     key: Option<&Key>,
-) -> Result<Vec<Expr>, Fault> {
+) -> Result<Vec<Expr>, CompileError> {
     match key {
         None => Ok(Vec::new()),
         Some(key) => Ok(vec![compiler.key(row, key, false)?]),
@@ -350,9 +362,9 @@ fn keyed<'a>(
 
 fn filter<'a>(
     compiler: &Compiler<'a>,
-    row: &Row<'a>,
+    row: &TableRow<'a>,
     filter: Option<&Expression>,
-) -> Result<Option<Expr>, Fault> {
+) -> Result<Option<Expr>, CompileError> {
     let scope = Scope::of(row.clone());
     filter
         .map(|filter| compiler.condition(&scope, filter, false))
@@ -363,19 +375,22 @@ fn writing<'a>(
     compiler: &Compiler<'a>,
     request: &Request,
     method: Method,
-) -> Result<(&'a Resource, SelectStatement), Fault> {
+) -> Result<(&'a Resource, SelectStatement), CompileError> {
     let Address::Resource(path) = &request.address else {
-        return Err(Fault::refused(0, "`$metadata` is read only".to_owned()));
+        return Err(CompileError::refused(
+            0,
+            "`$metadata` is read only".to_owned(),
+        ));
     };
     if !path.links.is_empty() || path.tail != Tail::Records {
-        return Err(Fault::refused(
+        return Err(CompileError::refused(
             path.resource.at,
             "only the records of a resource itself are changed: address them directly".to_owned(),
         ));
     }
     let options = &request.options;
     if options.top.is_some() || options.skip.is_some() || !options.order_by.is_empty() {
-        return Err(Fault::refused(
+        return Err(CompileError::refused(
             0,
             "`$top`, `$skip` and `$orderby` are for GET: choose what is changed by `$filter`"
                 .to_owned(),
@@ -392,12 +407,12 @@ fn writing<'a>(
     Ok((row.resource, shape::identified(select, &row)))
 }
 
-fn explained(fault: Fault, path: &str, query: Option<&str>) -> QueryError {
+fn explained(fault: CompileError, path: &str, query: Option<&str>) -> QueryError {
     match fault.kind {
-        FaultKind::Refused => {
+        CompileErrorKind::Refused => {
             QueryError::Refused(ParseError::pointing(path, query, fault.at, &fault.message))
         }
-        FaultKind::NoRights => QueryError::NoRights(fault.message),
-        FaultKind::Broken => QueryError::Broken(fault.message),
+        CompileErrorKind::NoRights => QueryError::NoRights(fault.message),
+        CompileErrorKind::Broken => QueryError::Broken(fault.message),
     }
 }

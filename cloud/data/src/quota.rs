@@ -7,16 +7,15 @@
 
 use serde::Deserialize;
 
-use crate::database::{Database, Dialect};
+use crate::database::Database;
+use crate::dialect::Dialect;
 use crate::error::DataError;
 use crate::keyring;
+use crate::names::QUOTAS;
 use crate::owner::{self, OwnerLink};
-use crate::statement::{Built, sql};
+use crate::statement::{BuiltStatement, sql};
 use crate::transaction::Transaction;
 use crate::write::{WriteError, Writer, known};
-
-/// The table of quotas that single organizations have.
-pub(crate) const TABLE: &str = "organization_quota";
 
 /// What an organization may keep, unless it is given others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -239,7 +238,7 @@ impl Quota {
     /// How much the organization `{of}` keeps, where it is counted for the whole of it.
     fn kept(self, dialect: Dialect) -> Result<Option<String>, WriteError> {
         let is_counted = |rule: &&QuotaRule| {
-            rule.counted_for == CountedFor::Organization
+            rule.counted_for == QuotaSubject::Organization
                 && (rule.number == self || rule.bytes == Some(self))
         };
         let Some(rule) = RULES.iter().find(is_counted) else {
@@ -277,14 +276,14 @@ struct QuotaRule {
     resource: &'static str,
     /// The link from a row to what it is of, which leads on to the organization.
     link: &'static str,
-    counted_for: CountedFor,
+    counted_for: QuotaSubject,
     number: Quota,
     bytes: Option<Quota>,
 }
 
 /// What rows are counted for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum CountedFor {
+enum QuotaSubject {
     /// The whole organization.
     Organization,
     /// The row that the link leads to, by the quota of its organization.
@@ -357,7 +356,7 @@ const fn whole(
     QuotaRule {
         resource,
         link,
-        counted_for: CountedFor::Organization,
+        counted_for: QuotaSubject::Organization,
         number,
         bytes,
     }
@@ -370,14 +369,14 @@ const fn each(
     bytes: Option<Quota>,
 ) -> QuotaRule {
     QuotaRule {
-        counted_for: CountedFor::Owner,
+        counted_for: QuotaSubject::Owner,
         ..whole(resource, link, number, bytes)
     }
 }
 
 const fn of_nobody(resource: &'static str, link: &'static str, number: Quota) -> QuotaRule {
     QuotaRule {
-        counted_for: CountedFor::OwnerAlone,
+        counted_for: QuotaSubject::OwnerAlone,
         ..whole(resource, link, number, None)
     }
 }
@@ -392,15 +391,21 @@ const fn variable(resource: &'static str, link: &'static str) -> QuotaRule {
 
 impl QuotaRule {
     /// The statement that answers how much there is of a quota, and which one the organization was given.
-    fn statement(&self, quota: Quota, row: i64, dialect: Dialect) -> Result<Built, WriteError> {
+    fn statement(
+        &self,
+        quota: Quota,
+        row: i64,
+        dialect: Dialect,
+    ) -> Result<BuiltStatement, WriteError> {
         let organization = self.organization()?;
-        let kept = match (self.counted_for, quota.kept(dialect)?) {
-            (CountedFor::Organization, Some(kept)) => kept.replace("{of}", &organization),
+        let limit = match (self.counted_for, quota.kept(dialect)?) {
+            (QuotaSubject::Organization, Some(limit)) => limit.replace("{of}", &organization),
             _ => {
                 let (resource, owner) = (self.resource, self.link);
-                let what = match Some(quota) == self.bytes {
-                    true => self.bytes_of_values(dialect)?,
-                    false => "count(*)".to_owned(),
+                let what = if Some(quota) == self.bytes {
+                    self.bytes_of_values(dialect)?
+                } else {
+                    "count(*)".to_owned()
                 };
                 format!(
                     "SELECT {what} FROM {resource} WHERE \"{owner}\" = (SELECT \"{owner}\" FROM {resource} WHERE id = {{row}})"
@@ -408,14 +413,17 @@ impl QuotaRule {
             }
         };
         let text = format!(
-            "SELECT ({kept}), (SELECT value FROM {TABLE} WHERE organization = {organization} AND name = '{}')",
+            "SELECT ({limit}), (SELECT value FROM {QUOTAS} WHERE organization = {organization} AND name = '{}')",
             quota.name()
         );
         let row_is = match dialect {
             Dialect::Sqlite => "?1",
             Dialect::Postgres => "$1",
         };
-        Ok(Built::new(text.replace("{row}", row_is), [row.into()]))
+        Ok(BuiltStatement::new(
+            text.replace("{row}", row_is),
+            [row.into()],
+        ))
     }
 
     /// The bytes of all values, as they were written: encrypted ones are longer.
@@ -445,7 +453,7 @@ impl QuotaRule {
     /// The organization of the row `{row}`, as an expression.
     fn organization(&self) -> Result<String, WriteError> {
         match self.counted_for {
-            CountedFor::OwnerAlone => Ok("CAST(NULL AS bigint)".to_owned()),
+            QuotaSubject::OwnerAlone => Ok("CAST(NULL AS bigint)".to_owned()),
             _ => Ok(owner::organization_of(&self.links()?, "{row}")),
         }
     }
@@ -453,14 +461,14 @@ impl QuotaRule {
     fn refusal(&self, quota: Quota, most: u64, kept: u64) -> WriteError {
         let name = quota.name();
         let whose = match (self.counted_for, self.link) {
-            (CountedFor::Organization, _) => "organization".to_owned(),
+            (QuotaSubject::Organization, _) => "organization".to_owned(),
             (_, "is_of__actor") => "holder of the keys".to_owned(),
             (_, "is_member_of__application" | "is_invited_to__application") => "fleet".to_owned(),
             (_, owner) => owner.replace('_', " "),
         };
         let who = match self.counted_for {
-            CountedFor::OwnerAlone => {
-                format!("whoever operates the cloud can change it (`quotas.{name}`)")
+            QuotaSubject::OwnerAlone => {
+                format!("the operator of the cloud can change it (`quotas.{name}`)")
             }
             _ => "an administrator of the cloud can give the organization another quota".to_owned(),
         };
@@ -541,14 +549,18 @@ impl Database {
                 Dialect::Sqlite => "?1",
                 Dialect::Postgres => "$1",
             };
-            let kept = quota.kept(dialect)?;
-            let kept = kept.as_deref().unwrap_or("SELECT CAST(NULL AS bigint)");
+            let limit_sql = quota.kept(dialect)?;
+            let limit_sql = limit_sql
+                .as_deref()
+                .unwrap_or("SELECT CAST(NULL AS bigint)");
             let text = format!(
-                "SELECT ({}), (SELECT value FROM {TABLE} WHERE organization = {of} AND name = '{}')",
-                kept.replace("{of}", of),
+                "SELECT ({}), (SELECT value FROM {QUOTAS} WHERE organization = {of} AND name = '{}')",
+                limit_sql.replace("{of}", of),
                 quota.name()
             );
-            let row = self.row(&Built::new(text, [organization.into()])).await?;
+            let row = self
+                .row(&BuiltStatement::new(text, [organization.into()]))
+                .await?;
             let number = |at| -> Result<Option<u64>, DataError> {
                 let number = row.as_ref().map(|row| row.number(at)).transpose()?;
                 Ok(number
@@ -589,7 +601,9 @@ impl Database {
             Quota::LogLines.name(),
             Quota::OrganizationLogLines.name()
         );
-        let row = self.row(&Built::new(text, [device.into()])).await?;
+        let row = self
+            .row(&BuiltStatement::new(text, [device.into()]))
+            .await?;
         let number = |at, quota: Quota| -> Result<u32, DataError> {
             let given = row
                 .as_ref()
@@ -651,7 +665,7 @@ mod tests {
         for rule in &RULES {
             let way = rule.organization().unwrap();
             let ends = match rule.counted_for {
-                CountedFor::OwnerAlone => "CAST(NULL AS bigint)",
+                QuotaSubject::OwnerAlone => "CAST(NULL AS bigint)",
                 _ => "organization\" FROM ",
             };
             assert!(way.contains(ends), "{}: {way}", rule.resource);

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use resources::{Column, Field, Resource, Taken, Type};
+use resources::{Column, Field, Resource, StoredValue, Type};
 use sea_query::{Alias, Expr, ExprTrait, LockType, Query, Value};
 
-use crate::database::Dialect;
+use crate::dialect::Dialect;
 use crate::error::DataError;
 use crate::row::Row;
-use crate::statement::Internal;
+use crate::statement::InternalStatement;
 use crate::transaction::Transaction;
 
 /// Rows that one statement names; both databases take more.
@@ -16,10 +16,10 @@ pub(crate) const AT_ONCE: usize = 2000;
 
 /// Values of fields, by their names.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Record(BTreeMap<&'static str, Taken>);
+pub(crate) struct Record(BTreeMap<&'static str, StoredValue>);
 
 impl Record {
-    pub(crate) fn get(&self, field: &str) -> Option<&Taken> {
+    pub(crate) fn get(&self, field: &str) -> Option<&StoredValue> {
         self.0.get(field)
     }
 
@@ -27,7 +27,7 @@ impl Record {
         self.0.contains_key(field)
     }
 
-    pub(crate) fn set(&mut self, field: &'static str, value: Taken) {
+    pub(crate) fn set(&mut self, field: &'static str, value: StoredValue) {
         self.0.insert(field, value);
     }
 
@@ -36,30 +36,30 @@ impl Record {
     }
 
     pub(crate) fn set_number(&mut self, field: &'static str, number: i64) {
-        self.set(field, Taken::Integer(number));
+        self.set(field, StoredValue::Integer(number));
     }
 
     pub(crate) fn set_text(&mut self, field: &'static str, text: impl Into<String>) {
-        self.set(field, Taken::Text(text.into()));
+        self.set(field, StoredValue::Text(text.into()));
     }
 
     pub(crate) fn number(&self, field: &str) -> Option<i64> {
         match self.get(field) {
-            Some(Taken::Integer(number)) => Some(*number),
+            Some(StoredValue::Integer(number)) => Some(*number),
             _ => None,
         }
     }
 
     pub(crate) fn text(&self, field: &str) -> Option<&str> {
         match self.get(field) {
-            Some(Taken::Text(text)) => Some(text),
+            Some(StoredValue::Text(text)) => Some(text),
             _ => None,
         }
     }
 
     pub(crate) fn flag(&self, field: &str) -> Option<bool> {
         match self.get(field) {
-            Some(Taken::Boolean(flag)) => Some(*flag),
+            Some(StoredValue::Boolean(flag)) => Some(*flag),
             _ => None,
         }
     }
@@ -68,7 +68,7 @@ impl Record {
         self.0.is_empty()
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&'static str, &Taken)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&'static str, &StoredValue)> {
         self.0.iter().map(|(name, value)| (*name, value))
     }
 }
@@ -83,12 +83,12 @@ pub(crate) fn stored(resource: &Resource) -> impl Iterator<Item = (&'static str,
 }
 
 /// A value as a column of the field takes it: a null has a type as well.
-fn bound(field: &Field, value: &Taken) -> Value {
+fn bound(field: &Field, value: &StoredValue) -> Value {
     match value {
-        Taken::Integer(number) => (*number).into(),
-        Taken::Boolean(flag) => (*flag).into(),
-        Taken::Text(text) => text.as_str().into(),
-        Taken::Null => match field.kind {
+        StoredValue::Integer(number) => (*number).into(),
+        StoredValue::Boolean(flag) => (*flag).into(),
+        StoredValue::Text(text) => text.as_str().into(),
+        StoredValue::Null => match field.kind {
             Type::Integer | Type::BigInteger | Type::Timestamp | Type::Link { .. } => {
                 Value::BigInt(None)
             }
@@ -98,13 +98,15 @@ fn bound(field: &Field, value: &Taken) -> Value {
     }
 }
 
-fn read(row: &Row, at: usize, field: &Field) -> Result<Taken, DataError> {
+fn read(row: &Row, at: usize, field: &Field) -> Result<StoredValue, DataError> {
     Ok(match field.kind {
-        Type::Integer | Type::BigInteger | Type::Timestamp | Type::Link { .. } => {
-            row.number(at)?.map_or(Taken::Null, Taken::Integer)
-        }
-        Type::Boolean => row.flag(at)?.map_or(Taken::Null, Taken::Boolean),
-        _ => row.text(at)?.map_or(Taken::Null, Taken::Text),
+        Type::Integer | Type::BigInteger | Type::Timestamp | Type::Link { .. } => row
+            .number(at)?
+            .map_or(StoredValue::Null, StoredValue::Integer),
+        Type::Boolean => row
+            .flag(at)?
+            .map_or(StoredValue::Null, StoredValue::Boolean),
+        _ => row.text(at)?.map_or(StoredValue::Null, StoredValue::Text),
     })
 }
 
@@ -126,7 +128,7 @@ pub(crate) async fn load(
         if transaction.dialect() == Dialect::Postgres {
             select.lock(LockType::NoKeyUpdate);
         }
-        for row in transaction.rows(&Internal(&select)).await? {
+        for row in transaction.rows(&InternalStatement(&select)).await? {
             let mut record = Record::default();
             for (at, (_, field)) in stored(resource).enumerate() {
                 record.set(field.name, read(&row, at, field)?);
@@ -152,12 +154,13 @@ pub(crate) async fn lock(
             .from(Alias::new(resource.name))
             .and_where(Expr::col(Alias::new("id")).is_in(ids.iter().copied()))
             .order_by(Alias::new("id"), sea_query::Order::Asc)
-            .lock(match to_delete {
-                true => LockType::Update,
-                false => LockType::NoKeyUpdate,
+            .lock(if to_delete {
+                LockType::Update
+            } else {
+                LockType::NoKeyUpdate
             })
             .take();
-        transaction.ids(&Internal(&select)).await?;
+        transaction.ids(&InternalStatement(&select)).await?;
     }
     Ok(())
 }
@@ -180,7 +183,7 @@ pub(crate) async fn insert(
         .values_panic(values)
         .returning_col(Alias::new("id"))
         .take();
-    transaction.new_id(&Internal(&insert)).await
+    transaction.new_id(&InternalStatement(&insert)).await
 }
 
 /// The same values for all of these rows.
@@ -205,7 +208,7 @@ pub(crate) async fn update(
             .values(values.clone())
             .and_where(Expr::col(Alias::new("id")).is_in(ids.iter().copied()))
             .take();
-        transaction.execute(&Internal(&update)).await?;
+        transaction.execute(&InternalStatement(&update)).await?;
     }
     Ok(())
 }
@@ -221,7 +224,7 @@ pub(crate) async fn delete(
             .from_table(Alias::new(resource))
             .and_where(Expr::col(Alias::new("id")).is_in(ids.iter().copied()))
             .take();
-        transaction.execute(&Internal(&delete)).await?;
+        transaction.execute(&InternalStatement(&delete)).await?;
     }
     Ok(())
 }
@@ -240,7 +243,7 @@ pub(crate) async fn leading_to(
             .from(Alias::new(resource))
             .and_where(Expr::col(Alias::new(column)).is_in(ids.iter().copied()))
             .take();
-        found.extend(transaction.ids(&Internal(&select)).await?);
+        found.extend(transaction.ids(&InternalStatement(&select)).await?);
     }
     Ok(found)
 }
@@ -261,7 +264,7 @@ pub(crate) async fn behind(
             .and_where(Expr::col(Alias::new("id")).is_in(ids.iter().copied()))
             .and_where(Expr::col(Alias::new(column)).is_not_null())
             .take();
-        found.extend(transaction.ids(&Internal(&select)).await?);
+        found.extend(transaction.ids(&InternalStatement(&select)).await?);
     }
     found.sort_unstable();
     found.dedup();

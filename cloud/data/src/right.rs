@@ -4,7 +4,7 @@ use resources::{Method, Role, Rows};
 
 use crate::database::Database;
 use crate::error::DataError;
-use crate::query::{self, Caller, QueryError, Right, Setting};
+use crate::query::{self, Caller, QueryContext, QueryError, Right};
 use crate::row::Row;
 use crate::statement::{Sql, sql};
 use crate::transaction::Transaction;
@@ -98,11 +98,11 @@ pub enum RightError {
 /// Has `row` ask the database whether a caller may do something with a row. No right where the caller has none on the
 /// resource at all.
 async fn found(
-    setting: &Setting<'_>,
+    setting: &QueryContext<'_>,
     resource: &str,
     id: i64,
     right: Right,
-    row: impl AsyncFnOnce(query::Compiled) -> Result<Option<Row>, DataError>,
+    row: impl AsyncFnOnce(query::CompiledQuery) -> Result<Option<Row>, DataError>,
 ) -> Result<Option<RowRight>, RightError> {
     let Some(declared) = setting.model.resource(resource) else {
         return Ok(None);
@@ -122,7 +122,7 @@ impl Database {
     /// [`RightError`]; no right is no error.
     pub async fn right(
         &self,
-        setting: &Setting<'_>,
+        setting: &QueryContext<'_>,
         resource: &str,
         id: i64,
         right: impl Into<Right>,
@@ -137,7 +137,7 @@ impl Database {
     /// [`RightError`]; also where the caller has no rights on the resource at all.
     pub async fn rights(
         &self,
-        setting: &Setting<'_>,
+        setting: &QueryContext<'_>,
         request: &odata::Request,
         method: Method,
         path: &str,
@@ -161,7 +161,7 @@ impl Transaction {
     /// [`RightError`]; no right is no error.
     pub async fn right(
         &mut self,
-        setting: &Setting<'_>,
+        setting: &QueryContext<'_>,
         resource: &str,
         id: i64,
         right: impl Into<Right>,

@@ -8,23 +8,23 @@ use crate::error::DataError;
 
 /// A row of an answer; its values are found by their place, from 0.
 #[derive(Debug)]
-pub struct Row(Inner);
+pub struct Row(EngineRow);
 
 #[derive(Debug)]
-enum Inner {
+enum EngineRow {
     Sqlite(SqliteRow),
     Postgres(PgRow),
 }
 
 impl From<SqliteRow> for Row {
     fn from(row: SqliteRow) -> Self {
-        Row(Inner::Sqlite(row))
+        Row(EngineRow::Sqlite(row))
     }
 }
 
 impl From<PgRow> for Row {
     fn from(row: PgRow) -> Self {
-        Row(Inner::Postgres(row))
+        Row(EngineRow::Postgres(row))
     }
 }
 
@@ -35,9 +35,9 @@ impl Row {
     /// [`DataError::Other`] where there is no such value, or it is none.
     pub fn number(&self, at: usize) -> Result<Option<i64>, DataError> {
         let number = match &self.0 {
-            Inner::Sqlite(row) => row.try_get_unchecked(at),
+            EngineRow::Sqlite(row) => row.try_get_unchecked(at),
             // Numbers that no column is behind are narrower there.
-            Inner::Postgres(row) => match row.try_get_raw(at)?.type_info().name() {
+            EngineRow::Postgres(row) => match row.try_get_raw(at)?.type_info().name() {
                 "INT4" => row.try_get::<Option<i32>, _>(at).map(|n| n.map(i64::from)),
                 "INT2" => row.try_get::<Option<i16>, _>(at).map(|n| n.map(i64::from)),
                 _ => row.try_get(at),
@@ -52,8 +52,8 @@ impl Row {
     /// [`DataError::Other`] where there is no such value, or it is none.
     pub fn text(&self, at: usize) -> Result<Option<String>, DataError> {
         let text = match &self.0 {
-            Inner::Sqlite(row) => row.try_get_unchecked(at),
-            Inner::Postgres(row) => row.try_get_unchecked(at),
+            EngineRow::Sqlite(row) => row.try_get_unchecked(at),
+            EngineRow::Postgres(row) => row.try_get_unchecked(at),
         };
         Ok(text?)
     }
@@ -64,8 +64,8 @@ impl Row {
     /// [`DataError::Other`] where there is no such value, or it is none.
     pub fn bytes(&self, at: usize) -> Result<Vec<u8>, DataError> {
         let bytes: Option<Vec<u8>> = match &self.0 {
-            Inner::Sqlite(row) => row.try_get_unchecked(at),
-            Inner::Postgres(row) => row.try_get(at),
+            EngineRow::Sqlite(row) => row.try_get_unchecked(at),
+            EngineRow::Postgres(row) => row.try_get(at),
         }?;
         bytes.ok_or_else(|| self.null(at))
     }
@@ -76,8 +76,8 @@ impl Row {
     /// [`DataError::Other`] where there is no such value, or it is none.
     pub fn flag(&self, at: usize) -> Result<Option<bool>, DataError> {
         let flag = match &self.0 {
-            Inner::Sqlite(row) => row.try_get_unchecked(at),
-            Inner::Postgres(row) => row.try_get(at),
+            EngineRow::Sqlite(row) => row.try_get_unchecked(at),
+            EngineRow::Postgres(row) => row.try_get(at),
         };
         Ok(flag?)
     }
@@ -100,8 +100,10 @@ impl Row {
 
     fn null(&self, at: usize) -> DataError {
         let column = match &self.0 {
-            Inner::Sqlite(row) => row.columns().get(at).map(|column| column.name().to_owned()),
-            Inner::Postgres(row) => row.columns().get(at).map(|column| column.name().to_owned()),
+            EngineRow::Sqlite(row) => row.columns().get(at).map(|column| column.name().to_owned()),
+            EngineRow::Postgres(row) => {
+                row.columns().get(at).map(|column| column.name().to_owned())
+            }
         };
         DataError::Null {
             column: column.unwrap_or_default(),

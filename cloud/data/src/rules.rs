@@ -1,4 +1,4 @@
-//! What holds between rows, what fields become of others, and what follows from a change (cloud behaviour 5).
+//! What holds between rows, what fields become of others, and what follows from a change (docs/spec/cloud.md#rules).
 //!
 //! [`crate::write`] calls these around its statements, in the transaction of the request, a family of
 //! resources a file. What a value has to be by itself is the `resources` crate's to say. A rule refuses
@@ -31,7 +31,7 @@ use crate::effect::Effect;
 use crate::image_garbage;
 use crate::quota;
 use crate::record;
-use crate::write::{Change, Going, WriteError, Writer};
+use crate::write::{Change, RowsToDelete, WriteError, Writer};
 
 /// A row is about to be made.
 pub(crate) async fn before_create(
@@ -159,7 +159,7 @@ pub(crate) async fn before_going(
     writer: &mut Writer<'_>,
     resource: &'static Resource,
     ids: &[i64],
-    going: &Going,
+    going: &RowsToDelete,
 ) -> Result<(), WriteError> {
     affected::by_removal(writer, resource, ids).await?;
     let of = |name: &str| -> Vec<i64> {

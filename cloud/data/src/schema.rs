@@ -4,21 +4,22 @@
 //! transaction. Nothing is ever taken away or narrowed: what would need that is refused with a reason.
 
 mod declared;
+mod existing;
 mod platform;
-mod present;
 
 use std::fmt::Write as _;
 
 use declared::{Column, Index, Table};
-pub(crate) use declared::{foreign_key_name, unique_name};
-use present::{Present, PresentColumn};
+use existing::{ExistingColumn, ExistingSchema};
 use resources::Model;
 
-use crate::database::{Database, Dialect, MIGRATION};
+use crate::database::{Database, MIGRATION};
+use crate::dialect::Dialect;
 use crate::error::DataError;
 use crate::letter_case;
+use crate::names::foreign_key_name;
 use crate::setting;
-use crate::statement::Built;
+use crate::statement::BuiltStatement;
 use crate::transaction::Transaction;
 
 /// Any number, the same for all replicas: whoever has it alone may change tables.
@@ -36,7 +37,7 @@ pub(crate) async fn migrate(database: &Database, model: &Model) -> Result<(), Da
     let dialect = database.dialect();
     let mut transaction = database.begin().await?;
     alone(&mut transaction).await?;
-    let present = Present::of(&mut transaction).await?;
+    let present = ExistingSchema::of(&mut transaction).await?;
     let is_older = match present.columns("platform_setting") {
         None => true,
         Some(_) => check_version(&mut transaction).await?,
@@ -82,14 +83,14 @@ pub(crate) async fn alone(transaction: &mut Transaction) -> Result<(), DataError
             .script("SET LOCAL statement_timeout = 0")
             .await?;
         transaction.allow(MIGRATION);
-        let lock = Built::new("SELECT 1 FROM pg_advisory_xact_lock($1)", [LOCK.into()]);
+        let lock = BuiltStatement::new("SELECT 1 FROM pg_advisory_xact_lock($1)", [LOCK.into()]);
         transaction.row(&lock).await?;
     }
     Ok(())
 }
 
 /// The statements that add what is missing.
-fn missing(model: &Model, present: &Present, dialect: Dialect) -> Result<String, DataError> {
+fn missing(model: &Model, present: &ExistingSchema, dialect: Dialect) -> Result<String, DataError> {
     let tables = declared::tables(model);
     let mut script = String::new();
     for table in &tables {
@@ -120,7 +121,7 @@ pub(crate) fn digest() -> String {
     use sha2::{Digest as _, Sha256};
     let model = resources::v7();
     let mut digest = Sha256::new();
-    let tables = missing(model, &Present::default(), Dialect::Postgres);
+    let tables = missing(model, &ExistingSchema::default(), Dialect::Postgres);
     digest.update(tables.unwrap_or_default());
     for (name, statement) in declared::views(model) {
         digest.update(name);
@@ -159,7 +160,7 @@ impl Table {
     fn add_columns(
         &self,
         dialect: Dialect,
-        present: &[PresentColumn],
+        present: &[ExistingColumn],
         script: &mut String,
     ) -> Result<(), DataError> {
         let refused = |column: &str, why: &str| {
@@ -192,8 +193,8 @@ impl Table {
             }
         }
         for found in present {
-            let known = self.columns.iter().any(|column| column.name == found.name);
-            if !known && found.needed {
+            let is_declared = self.columns.iter().any(|column| column.name == found.name);
+            if !is_declared && found.needed {
                 let why = "is unknown to this version, which therefore can add no rows";
                 return Err(refused(&found.name, why));
             }
@@ -201,7 +202,7 @@ impl Table {
         Ok(())
     }
 
-    fn add_foreign_keys(&self, present: &Present, script: &mut String) {
+    fn add_foreign_keys(&self, present: &ExistingSchema, script: &mut String) {
         for column in &self.columns {
             let Some(link) = &column.link else { continue };
             let name = foreign_key_name(&self.name, &column.name);

@@ -6,11 +6,12 @@ use std::collections::BTreeMap;
 use resources::{Column, Resource, Source};
 use sea_query::{Alias, Expr, ExprTrait, Order, Query, SelectStatement};
 
-use crate::database::{Database, Dialect};
+use crate::database::Database;
+use crate::dialect::Dialect;
 use crate::error::DataError;
-use crate::keyring::{self, Keyring, Place, Unreadable};
+use crate::keyring::{self, Keyring, Place, UnreadableSecret};
 use crate::setting;
-use crate::statement::{Internal, sql};
+use crate::statement::{InternalStatement, sql};
 use crate::transaction::{Retries, Transaction};
 
 /// Rows that are read at once, and changed in one transaction: others write in between.
@@ -88,11 +89,11 @@ impl SealedColumn {
 /// # Errors
 /// [`DataError::Keys`] where a key is missing, or another than the one of its name; where the database fails.
 pub async fn check_keys(database: &Database, keyring: &Keyring) -> Result<(), DataError> {
-    for (name, kept) in records(database).await? {
+    for (name, stored) in records(database).await? {
         let place = Place::of_setting(&name);
-        match keyring.open(&place, &kept) {
+        match keyring.open(&place, &stored) {
             Ok(_) => {}
-            Err(Unreadable::NoKey { key, .. }) => {
+            Err(UnreadableSecret::NoKey { key, .. }) => {
                 if let Some(place) = use_of(database, &key).await? {
                     return Err(DataError::Keys(format!(
                         "the database holds values that are encrypted with the key `{key}` ({place}, for one), and \
@@ -102,7 +103,7 @@ pub async fn check_keys(database: &Database, keyring: &Keyring) -> Result<(), Da
                 }
             }
             Err(_) => {
-                let key = keyring::key_of(&kept).unwrap_or_default();
+                let key = keyring::key_of(&stored).unwrap_or_default();
                 return Err(DataError::Keys(format!(
                     "the key `{key}` is not the one of that name that the database is encrypted with: put the right \
                      one into the file that `secrets_key_file` names, and give a new key a name of its own"
@@ -115,9 +116,9 @@ pub async fn check_keys(database: &Database, keyring: &Keyring) -> Result<(), Da
     };
     let name = format!("{RECORD}{first}");
     let place = Place::of_setting(&name);
-    let kept = setting::read_or_write(database, &name, &keyring.seal(&place, KNOWN)?).await?;
+    let stored = setting::read_or_write(database, &name, &keyring.seal(&place, KNOWN)?).await?;
     // Two programs that begin to use two keys of one name: one of them is wrong.
-    keyring.open(&place, &kept)?;
+    keyring.open(&place, &stored)?;
     Ok(())
 }
 
@@ -133,7 +134,7 @@ async fn use_of(database: &Database, key: &str) -> Result<Option<Place>, DataErr
     let prefix = keyring::prefix(key);
     for column in columns() {
         let mut select = column.beginning_with(&prefix);
-        if let Some(row) = database.row(&Internal(select.limit(1))).await? {
+        if let Some(row) = database.row(&InternalStatement(select.limit(1))).await? {
             return Ok(Some(column.place(row.id(0)?)));
         }
     }
@@ -152,7 +153,7 @@ async fn use_of(database: &Database, key: &str) -> Result<Option<Place>, DataErr
 
 /// Secret values that are in the database as they are: of variables, and all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Unencrypted {
+pub struct UnencryptedSecrets {
     /// Values of variables that are secret.
     pub variables: u64,
     /// All, those of variables among them.
@@ -163,9 +164,12 @@ pub struct Unencrypted {
 ///
 /// # Errors
 /// Where the database fails.
-pub async fn unencrypted(database: &Database, settings: &[&str]) -> Result<Unencrypted, DataError> {
+pub async fn unencrypted(
+    database: &Database,
+    settings: &[&str],
+) -> Result<UnencryptedSecrets, DataError> {
     let prefix = keyring::any_prefix();
-    let mut found = Unencrypted {
+    let mut found = UnencryptedSecrets {
         variables: 0,
         all: 0,
     };
@@ -175,7 +179,7 @@ pub async fn unencrypted(database: &Database, settings: &[&str]) -> Result<Unenc
             counted
                 .expr(Expr::cust("COUNT(*)"))
                 .from_subquery(select, Alias::new("found"));
-            let row = database.row(&Internal(&counted)).await?;
+            let row = database.row(&InternalStatement(&counted)).await?;
             let count = row.map(|row| row.id(0)).transpose()?.unwrap_or_default();
             Ok(count.unsigned_abs())
         };
@@ -191,8 +195,8 @@ pub async fn unencrypted(database: &Database, settings: &[&str]) -> Result<Unenc
     }
     let mut transaction = database.begin().await?;
     for name in settings {
-        let kept = setting::read(&mut transaction, name).await?;
-        found.all += u64::from(kept.is_some_and(|kept| keyring::key_of(&kept).is_none()));
+        let stored = setting::read(&mut transaction, name).await?;
+        found.all += u64::from(stored.is_some_and(|stored| keyring::key_of(&stored).is_none()));
     }
     Ok(found)
 }
@@ -208,24 +212,24 @@ pub enum Direction {
 
 /// What became of the secret values of a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rotated {
+pub struct ColumnRotation {
     /// The table, which is that of a resource, or `platform_setting`.
     pub table: &'static str,
     /// The column.
     pub column: &'static str,
-    /// How many values were written anew.
+    /// How many values were rewritten.
     pub changed: u64,
     /// How many values each key encrypts now; under the empty name those that none does.
     pub by_key: BTreeMap<String, u64>,
     /// Why values stay as they were, the first of them.
-    pub unreadable: Vec<Unreadable>,
+    pub unreadable: Vec<UnreadableSecret>,
     /// How many those are.
     pub unreadable_count: u64,
 }
 
-impl Rotated {
+impl ColumnRotation {
     fn new(table: &'static str, column: &'static str) -> Self {
-        Rotated {
+        ColumnRotation {
             table,
             column,
             changed: 0,
@@ -235,8 +239,8 @@ impl Rotated {
         }
     }
 
-    fn count(&mut self, kept: &str) {
-        let key = keyring::key_of(kept).unwrap_or_default();
+    fn count(&mut self, stored: &str) {
+        let key = keyring::key_of(stored).unwrap_or_default();
         *self.by_key.entry(key.to_owned()).or_default() += 1;
     }
 }
@@ -252,11 +256,12 @@ pub async fn rotate(
     keyring: &Keyring,
     direction: Direction,
     settings: &[&str],
-    mut told: impl FnMut(Rotated),
+    mut told: impl FnMut(ColumnRotation),
 ) -> Result<(), DataError> {
     if direction == Direction::ToFirstKey && keyring.is_empty() {
         return Err(DataError::Keys(
-            "there is no key to encrypt with: name a file of keys by `secrets_key_file`".to_owned(),
+            "there is no key to encrypt with: name a file of keys with `secrets_key_file`"
+                .to_owned(),
         ));
     }
     let rotation = Rotation {
@@ -279,32 +284,32 @@ struct Rotation<'a> {
 
 impl Rotation<'_> {
     /// The value as it is to be kept; nothing where it is so already.
-    fn anew(&self, place: &Place, kept: &str) -> Result<Option<String>, Fault> {
-        let key = keyring::key_of(kept);
+    fn anew(&self, place: &Place, stored: &str) -> Result<Option<String>, RewriteError> {
+        let key = keyring::key_of(stored);
         Ok(match self.direction {
             Direction::ToFirstKey if key == self.keyring.names().next() => {
                 // Moved or damaged values are found here rather than when a device asks for them.
-                self.keyring.open(place, kept)?;
+                self.keyring.open(place, stored)?;
                 None
             }
             Direction::ToFirstKey => {
-                let value = self.keyring.open(place, kept)?;
+                let value = self.keyring.open(place, stored)?;
                 Some(self.keyring.seal(place, &value).map_err(DataError::from)?)
             }
             Direction::ToPlainText if key.is_none() => None,
-            Direction::ToPlainText => Some(Keyring::unsealed(&self.keyring.open(place, kept)?)),
+            Direction::ToPlainText => Some(Keyring::unsealed(&self.keyring.open(place, stored)?)),
         })
     }
 
-    async fn column(&self, column: SealedColumn) -> Result<Rotated, DataError> {
-        let mut rotated = Rotated::new(column.table, column.column);
+    async fn column(&self, column: SealedColumn) -> Result<ColumnRotation, DataError> {
+        let mut rotated = ColumnRotation::new(column.table, column.column);
         let mut after = 0;
         loop {
             let mut select = column.select();
             select
                 .and_where(Expr::col(Alias::new("id")).gt(after))
                 .limit(AT_ONCE);
-            let rows = self.database.rows(&Internal(&select)).await?;
+            let rows = self.database.rows(&InternalStatement(&select)).await?;
             let mut values = Vec::with_capacity(rows.len());
             for row in &rows {
                 values.push((row.id(0)?, row.some_text(1)?));
@@ -331,27 +336,27 @@ impl Rotation<'_> {
         &self,
         column: SealedColumn,
         values: &[(i64, String)],
-    ) -> Result<Rotated, DataError> {
-        let mut batch = Rotated::new(column.table, column.column);
+    ) -> Result<ColumnRotation, DataError> {
+        let mut batch = ColumnRotation::new(column.table, column.column);
         let mut changes = Vec::new();
-        for (id, kept) in values {
-            match self.anew(&column.place(*id), kept) {
-                Ok(None) => batch.count(kept),
-                Ok(Some(value)) => changes.push((*id, kept, value)),
-                Err(Fault::Unreadable(why)) => batch.refuse(why, kept),
-                Err(Fault::Data(error)) => return Err(error),
+        for (id, stored) in values {
+            match self.anew(&column.place(*id), stored) {
+                Ok(None) => batch.count(stored),
+                Ok(Some(value)) => changes.push((*id, stored, value)),
+                Err(RewriteError::Unreadable(why)) => batch.refuse(why, stored),
+                Err(RewriteError::Data(error)) => return Err(error),
             }
         }
         if changes.is_empty() {
             return Ok(batch);
         }
         let mut transaction = self.begin().await?;
-        for (id, kept, value) in changes {
+        for (id, stored, value) in changes {
             self.row(
                 &mut transaction,
                 column,
                 id,
-                kept.clone(),
+                stored.clone(),
                 value,
                 &mut batch,
             )
@@ -367,9 +372,9 @@ impl Rotation<'_> {
         transaction: &mut Transaction,
         column: SealedColumn,
         id: i64,
-        mut kept: String,
+        mut stored: String,
         mut value: String,
-        batch: &mut Rotated,
+        batch: &mut ColumnRotation,
     ) -> Result<(), DataError> {
         let is_id = || Expr::col(Alias::new("id")).eq(id);
         for _ in 0..TRIES {
@@ -377,9 +382,9 @@ impl Rotation<'_> {
                 .table(Alias::new(column.table))
                 .value(Alias::new(column.column), value.as_str())
                 .and_where(is_id())
-                .and_where(Expr::col(Alias::new(column.column)).eq(kept.as_str()))
+                .and_where(Expr::col(Alias::new(column.column)).eq(stored.as_str()))
                 .take();
-            if transaction.execute(&Internal(&update)).await? == 1 {
+            if transaction.execute(&InternalStatement(&update)).await? == 1 {
                 batch.changed += 1;
                 batch.count(&value);
                 return Ok(());
@@ -387,49 +392,49 @@ impl Rotation<'_> {
             let mut select = column.select();
             select.and_where(is_id());
             // It is gone, or secret no more.
-            let Some(row) = transaction.row(&Internal(&select)).await? else {
+            let Some(row) = transaction.row(&InternalStatement(&select)).await? else {
                 return Ok(());
             };
-            kept = row.some_text(1)?;
-            match self.anew(&column.place(id), &kept) {
+            stored = row.some_text(1)?;
+            match self.anew(&column.place(id), &stored) {
                 Ok(Some(again)) => value = again,
                 Ok(None) => {
-                    batch.count(&kept);
+                    batch.count(&stored);
                     return Ok(());
                 }
-                Err(Fault::Unreadable(why)) => {
-                    batch.refuse(why, &kept);
+                Err(RewriteError::Unreadable(why)) => {
+                    batch.refuse(why, &stored);
                     return Ok(());
                 }
-                Err(Fault::Data(error)) => return Err(error),
+                Err(RewriteError::Data(error)) => return Err(error),
             }
         }
-        batch.count(&kept);
+        batch.count(&stored);
         Ok(())
     }
 
-    async fn settings(&self, names: &[&str]) -> Result<Rotated, DataError> {
-        let mut rotated = Rotated::new("platform_setting", "value");
+    async fn settings(&self, names: &[&str]) -> Result<ColumnRotation, DataError> {
+        let mut rotated = ColumnRotation::new("platform_setting", "value");
         for name in names {
             let place = Place::of_setting(name);
             let mut transaction = self.begin().await?;
-            let Some(kept) = setting::read(&mut transaction, name).await? else {
+            let Some(stored) = setting::read(&mut transaction, name).await? else {
                 continue;
             };
-            match self.anew(&place, &kept) {
-                Ok(None) => rotated.count(&kept),
+            match self.anew(&place, &stored) {
+                Ok(None) => rotated.count(&stored),
                 Ok(Some(value)) => {
                     let update =
                         sql("UPDATE platform_setting SET value = ? WHERE name = ? AND value = ?");
-                    let update = update.with(value.as_str()).with(*name).with(kept);
+                    let update = update.with(value.as_str()).with(*name).with(stored);
                     if transaction.execute(&update).await? == 1 {
                         rotated.changed += 1;
                         rotated.count(&value);
                     }
                     transaction.commit().await?;
                 }
-                Err(Fault::Unreadable(why)) => rotated.refuse(why, &kept),
-                Err(Fault::Data(error)) => return Err(error),
+                Err(RewriteError::Unreadable(why)) => rotated.refuse(why, &stored),
+                Err(RewriteError::Data(error)) => return Err(error),
             }
         }
         Ok(rotated)
@@ -459,8 +464,8 @@ impl Rotation<'_> {
     }
 }
 
-impl Rotated {
-    fn add(&mut self, other: Rotated) {
+impl ColumnRotation {
+    fn add(&mut self, other: ColumnRotation) {
         self.changed += other.changed;
         self.unreadable_count += other.unreadable_count;
         for (key, count) in other.by_key {
@@ -470,8 +475,8 @@ impl Rotated {
         self.unreadable.truncate(MOST_TOLD);
     }
 
-    fn refuse(&mut self, why: Unreadable, kept: &str) {
-        self.count(kept);
+    fn refuse(&mut self, why: UnreadableSecret, stored: &str) {
+        self.count(stored);
         self.unreadable_count += 1;
         if self.unreadable.len() < MOST_TOLD {
             self.unreadable.push(why);
@@ -479,21 +484,21 @@ impl Rotated {
     }
 }
 
-/// Why a value is not written anew.
-enum Fault {
-    Unreadable(Unreadable),
+/// Why a value is not rewritten.
+enum RewriteError {
+    Unreadable(UnreadableSecret),
     Data(DataError),
 }
 
-impl From<Unreadable> for Fault {
-    fn from(why: Unreadable) -> Self {
-        Fault::Unreadable(why)
+impl From<UnreadableSecret> for RewriteError {
+    fn from(why: UnreadableSecret) -> Self {
+        RewriteError::Unreadable(why)
     }
 }
 
-impl From<DataError> for Fault {
+impl From<DataError> for RewriteError {
     fn from(error: DataError) -> Self {
-        Fault::Data(error)
+        RewriteError::Data(error)
     }
 }
 
@@ -530,15 +535,15 @@ mod tests {
             assert_eq!((batch.changed, batch.unreadable_count), (2, 0));
             assert_eq!(batch.by_key, BTreeMap::from([("a".to_owned(), 2)]));
             let rows = database
-                .rows(&Internal(&SHELF.select()))
+                .rows(&InternalStatement(&SHELF.select()))
                 .await
                 .expect("rows");
             for (row, expected) in rows.iter().zip(["new", "kept"]) {
                 let id = row.id(0).expect("an id");
-                let kept = row.some_text(1).expect("a value");
-                assert_eq!(keyring::key_of(&kept), Some("a"));
+                let stored = row.some_text(1).expect("a value");
+                assert_eq!(keyring::key_of(&stored), Some("a"));
                 assert_eq!(
-                    keyring.open(&SHELF.place(id), &kept).as_deref(),
+                    keyring.open(&SHELF.place(id), &stored).as_deref(),
                     Ok(expected)
                 );
             }

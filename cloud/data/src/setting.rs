@@ -5,7 +5,7 @@ use sea_query::{Alias, Expr, ExprTrait, OnConflict, Query};
 use crate::database::Database;
 use crate::error::DataError;
 use crate::keyring::{Keyring, Place};
-use crate::statement::{Internal, sql};
+use crate::statement::{InternalStatement, sql};
 use crate::transaction::Transaction;
 
 /// What is remembered under a name.
@@ -18,7 +18,7 @@ pub async fn read(transaction: &mut Transaction, name: &str) -> Result<Option<St
         .from(Alias::new("platform_setting"))
         .and_where(Expr::col(Alias::new("name")).eq(name))
         .take();
-    let mut values = transaction.texts(&Internal(&select)).await?;
+    let mut values = transaction.texts(&InternalStatement(&select)).await?;
     Ok(values.pop().flatten())
 }
 
@@ -77,6 +77,6 @@ pub async fn write(
                 .to_owned(),
         )
         .take();
-    transaction.execute(&Internal(&insert)).await?;
+    transaction.execute(&InternalStatement(&insert)).await?;
     Ok(())
 }

@@ -109,10 +109,10 @@ pub(crate) struct Readers {
     /// How long a statement may take.
     timeout: Duration,
     permits: Arc<Semaphore>,
-    free: Mutex<Vec<Idle>>,
+    free: Mutex<Vec<IdleConnection>>,
 }
 
-struct Idle {
+struct IdleConnection {
     connection: SqliteConnection,
     deadline: Arc<Deadline>,
 }
@@ -120,7 +120,7 @@ struct Idle {
 /// A connection for one statement.
 pub(crate) struct Reader {
     /// None once it is given back.
-    idle: Option<Idle>,
+    idle: Option<IdleConnection>,
     /// There until the connection is back.
     permit: Option<OwnedSemaphorePermit>,
     readers: Arc<Readers>,
@@ -160,12 +160,12 @@ impl Readers {
         })
     }
 
-    async fn connect(&self) -> Result<Idle, DataError> {
+    async fn connect(&self) -> Result<IdleConnection, DataError> {
         let mut connection = connect(&self.options).await?;
         with_handle(&mut connection, bound_values).await?;
         let deadline = Arc::new(Deadline::default());
         hold_to(&mut connection, deadline.clone()).await?;
-        Ok(Idle {
+        Ok(IdleConnection {
             connection,
             deadline,
         })
@@ -180,11 +180,11 @@ impl Readers {
         }
     }
 
-    fn free(&self) -> MutexGuard<'_, Vec<Idle>> {
+    fn free(&self) -> MutexGuard<'_, Vec<IdleConnection>> {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn put_back(&self, idle: Idle) {
+    fn put_back(&self, idle: IdleConnection) {
         if !self.permits.is_closed() {
             self.free().push(idle);
         }

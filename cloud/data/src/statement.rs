@@ -7,9 +7,9 @@ use sea_query::{
 };
 use sea_query_sqlx::{SqlxBinder, SqlxValues};
 
-use crate::database::Dialect;
+use crate::dialect::Dialect;
 use crate::purpose::SystemStatement;
-use crate::query::Compiled;
+use crate::query::CompiledQuery;
 
 /// A statement that both databases take, with its values apart from its text.
 ///
@@ -17,22 +17,22 @@ use crate::query::Compiled;
 /// [`crate::query`], those about the row of a [`crate::RowRight`], and those of a [`crate::SystemPurpose`].
 pub trait Statement: Sync {
     /// It, in the words of one of them.
-    fn built(&self, dialect: Dialect) -> Built;
+    fn built(&self, dialect: Dialect) -> BuiltStatement;
 }
 
 /// The text of a statement for one database, and the values of its parameters.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Built {
+pub struct BuiltStatement {
     pub(crate) text: String,
     pub(crate) values: SqlxValues,
 }
 
-impl Built {
+impl BuiltStatement {
     /// A text written by hand, with the parameters of its database (`?` or `$1`). Nothing that a request
     /// says may be in the text itself.
     #[must_use]
     pub(crate) fn new(text: impl Into<String>, values: impl IntoIterator<Item = Value>) -> Self {
-        Built {
+        BuiltStatement {
             text: text.into(),
             values: SqlxValues(Values(values.into_iter().collect())),
         }
@@ -97,8 +97,8 @@ fn postgres_type(value: &Value) -> &'static str {
     }
 }
 
-impl Statement for Built {
-    fn built(&self, _: Dialect) -> Built {
+impl Statement for BuiltStatement {
+    fn built(&self, _: Dialect) -> BuiltStatement {
         self.clone()
     }
 }
@@ -107,26 +107,26 @@ impl Statement for Built {
 pub trait SeaQuery: Sync {
     /// It, in the words of a database.
     #[doc(hidden)]
-    fn in_words_of(&self, dialect: Dialect) -> Built;
+    fn in_words_of(&self, dialect: Dialect) -> BuiltStatement;
 }
 
 /// A statement of this crate's own: a rule between rows, or a step of a change that somebody has the right to make.
-pub(crate) struct Internal<'a, S>(pub(crate) &'a S);
+pub(crate) struct InternalStatement<'a, S>(pub(crate) &'a S);
 
-impl<S: SeaQuery> Statement for Internal<'_, S> {
-    fn built(&self, dialect: Dialect) -> Built {
+impl<S: SeaQuery> Statement for InternalStatement<'_, S> {
+    fn built(&self, dialect: Dialect) -> BuiltStatement {
         self.0.in_words_of(dialect)
     }
 }
 
 impl<S: SeaQuery> Statement for SystemStatement<S> {
-    fn built(&self, dialect: Dialect) -> Built {
+    fn built(&self, dialect: Dialect) -> BuiltStatement {
         self.0.in_words_of(dialect)
     }
 }
 
-impl Statement for Compiled {
-    fn built(&self, dialect: Dialect) -> Built {
+impl Statement for CompiledQuery {
+    fn built(&self, dialect: Dialect) -> BuiltStatement {
         self.0.in_words_of(dialect)
     }
 }
@@ -134,12 +134,12 @@ impl Statement for Compiled {
 macro_rules! statements {
     ($($statement:ty),*) => {
         $(impl SeaQuery for $statement {
-            fn in_words_of(&self, dialect: Dialect) -> Built {
+            fn in_words_of(&self, dialect: Dialect) -> BuiltStatement {
                 let (text, values) = match dialect {
                     Dialect::Sqlite => self.build_sqlx(SqliteQueryBuilder),
                     Dialect::Postgres => self.build_sqlx(PostgresQueryBuilder),
                 };
-                Built { text, values }
+                BuiltStatement { text, values }
             }
         })*
     };
@@ -159,11 +159,11 @@ statements!(
 #[derive(Debug, Clone)]
 pub struct Sql {
     text: &'static str,
-    values: Vec<Bound>,
+    values: Vec<Parameter>,
 }
 
 #[derive(Debug, Clone)]
-enum Bound {
+enum Parameter {
     One(Value),
     Many(Vec<i64>),
 }
@@ -181,7 +181,7 @@ impl Sql {
     /// The value of the next `?`.
     #[must_use]
     pub fn with(mut self, value: impl Into<Value>) -> Self {
-        self.values.push(Bound::One(value.into()));
+        self.values.push(Parameter::One(value.into()));
         self
     }
 
@@ -192,13 +192,13 @@ impl Sql {
         if numbers.is_empty() {
             numbers.push(-1);
         }
-        self.values.push(Bound::Many(numbers));
+        self.values.push(Parameter::Many(numbers));
         self
     }
 }
 
 impl Statement for Sql {
-    fn built(&self, dialect: Dialect) -> Built {
+    fn built(&self, dialect: Dialect) -> BuiltStatement {
         let mut text = String::with_capacity(self.text.len() + 16);
         let mut values = Vec::new();
         let mut add = |text: &mut String, value: Value| {
@@ -212,8 +212,8 @@ impl Statement for Sql {
         push_part(&mut text, parts.next().unwrap_or_default(), dialect);
         for (part, value) in parts.zip(&self.values) {
             match value {
-                Bound::One(value) => add(&mut text, value.clone()),
-                Bound::Many(numbers) => {
+                Parameter::One(value) => add(&mut text, value.clone()),
+                Parameter::Many(numbers) => {
                     for (at, number) in numbers.iter().enumerate() {
                         if at > 0 {
                             text.push(',');
@@ -225,7 +225,7 @@ impl Statement for Sql {
             push_part(&mut text, part, dialect);
         }
         debug_assert_eq!(self.text.matches('?').count(), self.values.len());
-        Built::new(text, values)
+        BuiltStatement::new(text, values)
     }
 }
 
@@ -260,7 +260,7 @@ mod tests {
     #[test]
     fn c4_each_value_of_postgresql_has_its_type_in_the_text() {
         let values: [Value; 5] = [5.into(), 5.5.into(), "5".into(), true.into(), 7_i64.into()];
-        let built = Built::new(
+        let built = BuiltStatement::new(
             "SELECT $1, $2, '$3 it''s $1', \"$4\" || $3 WHERE $4 AND $5 = $1 AND '$' < $9",
             values,
         );

@@ -1,5 +1,5 @@
 //! The organization of the platform's own systems: supervisors and operating systems for the devices of all come from
-//! its fleets (cloud behaviour 0 and 5.12).
+//! its fleets (docs/spec/cloud.md#model-system-organization).
 //!
 //! The cloud makes it, and knows it from then on by its row: a handle is only a name, which somebody else may have had
 //! first.
@@ -52,9 +52,9 @@ async fn keep(writer: &mut Writer<'_>) -> Result<SystemOrganization, WriteError>
     let resource = known("organization")?;
     let there =
         sql("SELECT id, handle FROM organization WHERE is_system = TRUE ORDER BY id LIMIT 1");
-    let wanted = writer.environment.branding.os_organization.clone();
+    let preferred_handle = writer.environment.branding.os_organization.clone();
     let Some(row) = writer.transaction.row(&there).await? else {
-        return make(writer, resource, &wanted).await;
+        return make(writer, resource, &preferred_handle).await;
     };
     let mut kept = SystemOrganization {
         id: row.id(0)?,
@@ -62,13 +62,13 @@ async fn keep(writer: &mut Writer<'_>) -> Result<SystemOrganization, WriteError>
         is_new: false,
         freed_devices: 0,
     };
-    if kept.handle != wanted && is_free(writer, &wanted).await? {
+    if kept.handle != preferred_handle && is_free(writer, &preferred_handle).await? {
         let mut values = Record::default();
-        values.set_text("handle", wanted.as_str());
+        values.set_text("handle", preferred_handle.as_str());
         values.set_number("modified_at", writer.now());
         record::update(writer.transaction, resource, &[kept.id], &values).await?;
-        rules::give_slugs(writer, kept.id, &wanted).await?;
-        kept.handle = wanted;
+        rules::give_slugs(writer, kept.id, &preferred_handle).await?;
+        kept.handle = preferred_handle;
     }
     Ok(kept)
 }
@@ -77,20 +77,20 @@ async fn keep(writer: &mut Writer<'_>) -> Result<SystemOrganization, WriteError>
 async fn make(
     writer: &mut Writer<'_>,
     resource: &'static Resource,
-    wanted: &str,
+    preferred_handle: &str,
 ) -> Result<SystemOrganization, WriteError> {
-    let mut handle = wanted.to_owned();
+    let mut handle = preferred_handle.to_owned();
     let mut number = 1;
     while !is_free(writer, &handle).await? {
         number += 1;
-        handle = format!("{wanted}_{number}");
+        handle = format!("{preferred_handle}_{number}");
     }
     let mut values = Record::default();
     values.set_number("created_at", writer.now());
     values.set_number("modified_at", writer.now());
-    values.set_text("name", wanted);
+    values.set_text("name", preferred_handle);
     values.set_text("handle", handle.as_str());
-    values.set("is_system", resources::Taken::Boolean(true));
+    values.set("is_system", resources::StoredValue::Boolean(true));
     let id = record::insert(writer.transaction, resource, &values).await?;
     // A database of an earlier version: nobody but its first start made a user before it listened, so the number 1 is
     // its administrator's, or nobody's.
@@ -106,6 +106,6 @@ async fn make(
 }
 
 async fn is_free(writer: &mut Writer<'_>, handle: &str) -> Result<bool, WriteError> {
-    let taken = sql("SELECT id FROM organization WHERE handle = ?").with(handle);
-    Ok(writer.transaction.id(&taken).await?.is_none())
+    let handle_owner = sql("SELECT id FROM organization WHERE handle = ?").with(handle);
+    Ok(writer.transaction.id(&handle_owner).await?.is_none())
 }

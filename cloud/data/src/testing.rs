@@ -17,8 +17,9 @@ use sqlx::Connection as _;
 use sqlx::postgres::PgConnection;
 
 use crate::connection::Connection;
-use crate::database::{Database, Dialect, Options};
-use crate::statement::{Built, Sql, Statement};
+use crate::database::{Database, Options};
+use crate::dialect::Dialect;
+use crate::statement::{BuiltStatement, Sql, Statement};
 
 /// Where a PostgreSQL server for tests is.
 pub const POSTGRES: &str = "SUPERVISOR_TEST_POSTGRES";
@@ -31,8 +32,8 @@ pub fn sql(text: &'static str) -> Sql {
 
 /// A text of a test for one database, without values.
 #[must_use]
-pub fn text(text: impl Into<String>) -> Built {
-    Built::new(text, [])
+pub fn text(text: impl Into<String>) -> BuiltStatement {
+    BuiltStatement::new(text, [])
 }
 
 /// Runs a test on a fresh database of each kind, and takes them away again.

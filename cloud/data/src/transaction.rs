@@ -3,31 +3,32 @@
 use std::time::Duration;
 
 use crate::connection::Connection;
-use crate::database::{Database, Dialect};
+use crate::database::Database;
+use crate::dialect::Dialect;
 use crate::effect::Effect;
 use crate::error::DataError;
 use crate::row::Row;
 use crate::session::Session;
 use crate::statement::Statement;
-use crate::writer::Turn;
+use crate::writer::WriterTurn;
 
 /// By then a server that lost its client has made the changes or undone them.
 const SETTLED: Duration = Duration::from_secs(5);
 
 /// Changes that happen together or not at all. Dropped, they did not happen.
 pub struct Transaction {
-    inner: Inner,
+    inner: Backend,
     database: Database,
     effects: Vec<Effect>,
 }
 
-pub(crate) enum Inner {
-    Sqlite(Turn),
+pub(crate) enum Backend {
+    Sqlite(WriterTurn),
     Postgres(Session),
 }
 
 impl Transaction {
-    pub(crate) fn new(inner: Inner, database: Database) -> Self {
+    pub(crate) fn new(inner: Backend, database: Database) -> Self {
         Transaction {
             inner,
             database,
@@ -39,30 +40,30 @@ impl Transaction {
     #[must_use]
     pub fn dialect(&self) -> Dialect {
         match self.inner {
-            Inner::Sqlite(_) => Dialect::Sqlite,
-            Inner::Postgres(_) => Dialect::Postgres,
+            Backend::Sqlite(_) => Dialect::Sqlite,
+            Backend::Postgres(_) => Dialect::Postgres,
         }
     }
 
     fn connection(&mut self) -> Result<Connection<'_>, DataError> {
         Ok(match &mut self.inner {
-            Inner::Sqlite(turn) => Connection::Sqlite(turn.connection()?),
-            Inner::Postgres(session) => session.connection()?,
+            Backend::Sqlite(turn) => Connection::Sqlite(turn.connection()?),
+            Backend::Postgres(session) => session.connection()?,
         })
     }
 
     /// The result of a statement of this transaction.
     fn noted<T>(&mut self, result: Result<T, DataError>) -> Result<T, DataError> {
         let result = match &mut self.inner {
-            Inner::Sqlite(_) => result,
-            Inner::Postgres(session) => session.done(result),
+            Backend::Sqlite(_) => result,
+            Backend::Postgres(session) => session.done(result),
         };
         self.database.noted(result)
     }
 
     /// Gives each of its statements so much time, whatever others have. (SQLite's writer has its own limit.)
     pub(crate) fn allow(&mut self, limit: Duration) {
-        if let Inner::Postgres(session) = &mut self.inner {
+        if let Backend::Postgres(session) = &mut self.inner {
             session.allow(limit);
         }
     }
@@ -168,8 +169,8 @@ impl Transaction {
         } = self;
         let committed = tokio::spawn(async move {
             let result = match inner {
-                Inner::Sqlite(turn) => turn.commit().await,
-                Inner::Postgres(session) => database.noted(session.commit().await),
+                Backend::Sqlite(turn) => turn.commit().await,
+                Backend::Postgres(session) => database.noted(session.commit().await),
             };
             match &result {
                 Ok(()) => database.tell(&effects),
@@ -197,8 +198,8 @@ impl Transaction {
     /// Why it failed; the changes are undone in any case.
     pub async fn rollback(self) -> Result<(), DataError> {
         match self.inner {
-            Inner::Sqlite(turn) => turn.rollback().await,
-            Inner::Postgres(session) => session.rollback().await?,
+            Backend::Sqlite(turn) => turn.rollback().await,
+            Backend::Postgres(session) => session.rollback().await?,
         }
         Ok(())
     }

@@ -25,9 +25,6 @@ use crate::statement::sql;
 use crate::transaction::Transaction;
 use crate::write::WriteError;
 
-pub(crate) const TABLE: &str = "release_asset_upload";
-pub(crate) const PARTS: &str = "release_asset_part";
-
 /// What is to be uploaded.
 #[derive(Debug, Clone)]
 pub struct Announcement {

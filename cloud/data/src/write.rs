@@ -1,4 +1,4 @@
-//! Changes of rows, by whoever asks for them (cloud behaviour 2.5, 2.6, 1.16 and 5).
+//! Changes of rows, by whoever asks for them (docs/spec/cloud.md#odata-writes, docs/spec/cloud.md#rules).
 //!
 //! ```text
 //! body ── body     values of fields, whose word each field takes
@@ -23,15 +23,15 @@ mod sealing;
 
 use resources::{Branding, Method, Model, Resource, Role, Source};
 
-pub(crate) use cascade::Going;
+pub(crate) use cascade::RowsToDelete;
 pub(crate) use change::Change;
 pub use refusal::WriteError;
-pub use request::{Verb, Write, Written, write};
+pub use request::{Verb, Write, WriteOutcome, write};
 
 use crate::file::File;
 use crate::keyring::Keyring;
 use crate::purpose::SystemPurpose;
-use crate::query::{self, Caller, Setting};
+use crate::query::{self, Caller, QueryContext};
 use crate::quota::Quotas;
 use crate::transaction::Transaction;
 
@@ -53,7 +53,7 @@ pub struct Environment {
 /// Changes rows in a transaction, for one caller.
 pub struct Writer<'a> {
     pub(crate) transaction: &'a mut Transaction,
-    pub(crate) setting: Setting<'a>,
+    pub(crate) setting: QueryContext<'a>,
     pub(crate) environment: &'a Environment,
     /// Fields that devices report take the caller's word.
     pub(crate) reports: bool,
@@ -69,7 +69,7 @@ impl<'a> Writer<'a> {
     #[must_use]
     pub fn new(
         transaction: &'a mut Transaction,
-        setting: Setting<'a>,
+        setting: QueryContext<'a>,
         environment: &'a Environment,
     ) -> Self {
         Writer {
@@ -98,7 +98,7 @@ impl<'a> Writer<'a> {
         environment: &'a Environment,
         now: i64,
     ) -> Self {
-        let setting = Setting {
+        let setting = QueryContext {
             model: model(),
             dialect: transaction.dialect(),
             caller: purpose.caller(),
@@ -114,7 +114,7 @@ impl<'a> Writer<'a> {
 
     /// The same, in the name of the cloud: what follows from a change needs no right of whoever made it.
     pub(crate) fn as_platform(&mut self) -> Writer<'_> {
-        let setting = Setting {
+        let setting = QueryContext {
             caller: &Caller::Platform(SystemPurpose::Rules),
             ..self.setting
         };
@@ -156,9 +156,10 @@ impl<'a> Writer<'a> {
         if resource.source != Source::Table {
             return Err(WriteError::NoRights);
         }
-        match query::any_right(&self.setting, resource.name, method)? {
-            true => Ok(resource),
-            false => Err(WriteError::NoRights),
+        if query::any_right(&self.setting, resource.name, method)? {
+            Ok(resource)
+        } else {
+            Err(WriteError::NoRights)
         }
     }
 }

@@ -38,11 +38,11 @@ async fn number(
 
 /// Turns at the connection that writes. Clones are the same one.
 #[derive(Clone)]
-pub(crate) struct Writer {
-    shared: Arc<Shared>,
+pub(crate) struct SqliteWriter {
+    shared: Arc<WriterInner>,
 }
 
-struct Shared {
+struct WriterInner {
     options: SqliteConnectOptions,
     /// Whether the file gives free pages back step by step, as those that we make do. It stays so while it is open.
     gives_back: bool,
@@ -77,12 +77,12 @@ struct Group {
     members: usize,
     /// Somebody is in line who will commit it.
     ending: bool,
-    fate: watch::Sender<Fate>,
+    fate: watch::Sender<GroupOutcome>,
 }
 
 /// What became of a group.
 #[derive(Debug, Clone)]
-enum Fate {
+enum GroupOutcome {
     Open,
     Committed,
     /// It is as if it had never been.
@@ -93,25 +93,25 @@ enum Fate {
     Failed(Arc<str>),
 }
 
-impl Fate {
+impl GroupOutcome {
     fn told(self) -> Result<(), DataError> {
         match self {
-            Fate::Committed => Ok(()),
-            Fate::Undone => Err(DataError::Contended(sqlx::Error::Protocol(
+            GroupOutcome::Committed => Ok(()),
+            GroupOutcome::Undone => Err(DataError::Contended(sqlx::Error::Protocol(
                 "a transaction beside it took it along as it failed".to_owned(),
             ))),
-            Fate::Full => Err(DataError::Full(sqlx::Error::Protocol(
+            GroupOutcome::Full => Err(DataError::Full(sqlx::Error::Protocol(
                 "there was no room to commit it".to_owned(),
             ))),
-            Fate::Failed(reason) => Err(DataError::Other(sqlx::Error::Protocol(
+            GroupOutcome::Failed(reason) => Err(DataError::Other(sqlx::Error::Protocol(
                 (*reason).to_owned(),
             ))),
-            Fate::Open => Err(DataError::Lost(sqlx::Error::WorkerCrashed)),
+            GroupOutcome::Open => Err(DataError::Lost(sqlx::Error::WorkerCrashed)),
         }
     }
 }
 
-impl Writer {
+impl SqliteWriter {
     /// Opens the connection, which makes the file where it is missing.
     ///
     /// # Errors
@@ -121,7 +121,7 @@ impl Writer {
         wait: Duration,
         timeout: Duration,
     ) -> Result<Self, sqlx::Error> {
-        let mut shared = Shared {
+        let mut shared = WriterInner {
             options,
             gives_back: false,
             is_to_be_cut: AtomicBool::default(),
@@ -135,7 +135,7 @@ impl Writer {
         let mut connection = shared.connect().await?;
         shared.gives_back = number(&mut connection, "PRAGMA auto_vacuum").await? == INCREMENTAL;
         shared.state.lock().await.connection = Some(connection);
-        Ok(Writer {
+        Ok(SqliteWriter {
             shared: Arc::new(shared),
         })
     }
@@ -149,7 +149,7 @@ impl Writer {
     ///
     /// # Errors
     /// [`DataError::Busy`] where the turn did not come in time.
-    pub(crate) async fn turn(&self) -> Result<Turn, DataError> {
+    pub(crate) async fn turn(&self) -> Result<WriterTurn, DataError> {
         let shared = self.shared.clone();
         let state = {
             let _waits = Waits::new(&shared.waiting);
@@ -157,7 +157,7 @@ impl Writer {
                 .await
                 .map_err(|_| DataError::Busy(sqlx::Error::PoolTimedOut))?
         };
-        let mut turn = Turn {
+        let mut turn = WriterTurn {
             state,
             shared,
             ended: true,
@@ -183,7 +183,7 @@ impl Writer {
         let Ok(state) = shared.state.clone().try_lock_owned() else {
             return Ok(true);
         };
-        let mut turn = Turn {
+        let mut turn = WriterTurn {
             state,
             shared,
             ended: true,
@@ -225,7 +225,7 @@ impl Writer {
     }
 }
 
-impl Shared {
+impl WriterInner {
     fn hold_to(&self, timeout: Duration) {
         let timeout = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
         self.timeout.store(timeout, Ordering::Relaxed);
@@ -271,13 +271,13 @@ impl Drop for Waits<'_> {
 }
 
 /// A transaction at the connection that writes. Dropped, it did not happen.
-pub(crate) struct Turn {
+pub(crate) struct WriterTurn {
     state: OwnedMutexGuard<WriterState>,
-    shared: Arc<Shared>,
+    shared: Arc<WriterInner>,
     ended: bool,
 }
 
-impl Turn {
+impl WriterTurn {
     async fn begin(&mut self) -> Result<(), DataError> {
         if self.state.closed {
             return Err(DataError::Lost(sqlx::Error::PoolClosed));
@@ -297,7 +297,7 @@ impl Turn {
         self.state.group = Some(Group {
             members: 0,
             ending: false,
-            fate: watch::Sender::new(Fate::Open),
+            fate: watch::Sender::new(GroupOutcome::Open),
         });
         Ok(())
     }
@@ -344,9 +344,12 @@ impl Turn {
                 state.commit().await;
             });
         }
-        let fate = match fate.wait_for(|fate| !matches!(fate, Fate::Open)).await {
+        let fate = match fate
+            .wait_for(|fate| !matches!(fate, GroupOutcome::Open))
+            .await
+        {
             Ok(fate) => fate.clone(),
-            Err(_) => Fate::Open,
+            Err(_) => GroupOutcome::Open,
         };
         fate.told()
     }
@@ -359,7 +362,7 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for WriterTurn {
     fn drop(&mut self) {
         if self.ended {
             return;
@@ -415,7 +418,7 @@ impl WriterState {
             self.connection = None;
         }
         if let Some(group) = self.group.take() {
-            group.fate.send_replace(Fate::Undone);
+            group.fate.send_replace(GroupOutcome::Undone);
         }
     }
 
@@ -425,7 +428,7 @@ impl WriterState {
             return;
         }
         let fate = match self.run("COMMIT").await {
-            Ok(()) => Fate::Committed,
+            Ok(()) => GroupOutcome::Committed,
             Err(error) => {
                 tracing::error!(%error, "transactions could not be committed");
                 let source = std::error::Error::source(&error).map(ToString::to_string);
@@ -434,8 +437,8 @@ impl WriterState {
                     self.connection = None;
                 }
                 match error {
-                    DataError::Full(_) => Fate::Full,
-                    _ => Fate::Failed(reason.into()),
+                    DataError::Full(_) => GroupOutcome::Full,
+                    _ => GroupOutcome::Failed(reason.into()),
                 }
             }
         };

@@ -23,13 +23,13 @@ use sign::{Sign, SigningKeyCommand};
     version,
     arg_required_else_help = true,
     infer_subcommands = false,
-    after_help = "Devices are given by uuid (or its first four characters and more), name or id; fleets by slug, \
-                  name or id; releases by commit (likewise), version or id.\n\
-                  Environment: FLEET_URL and FLEET_TOKEN go before what `fleet login` kept; NO_COLOR.\n\
-                  Exit codes: 0 done, 1 failed, 2 asked for wrongly, 3 not signed in or not allowed, 4 no such thing."
+    after_help = "Name a device by uuid (or at least its first four characters), name or id; a fleet by slug, \
+                  name or id; a release by commit (or the beginning of it), version or id.\n\
+                  Environment: FLEET_URL and FLEET_TOKEN take precedence over `fleet login`; NO_COLOR.\n\
+                  Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not signed in or not allowed, 4 not found."
 )]
 pub(crate) struct Arguments {
-    /// Say everything as JSON, for programs
+    /// Print JSON, for programs
     #[arg(long, global = true)]
     pub(crate) json: bool,
     #[command(subcommand)]
@@ -40,30 +40,30 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Sign in to a cloud
     Login(Login),
-    /// Forget the credential of this machine
+    /// Sign out, and delete the credential on this machine
     Logout,
-    /// Who is signed in, and where
+    /// Show who is signed in, and where
     Whoami,
-    /// Make an account; asks for its password without showing it
+    /// Create an account; asks for its password without showing it
     Register(Register),
-    /// Change your password, which ends your other sessions; asks without showing what is typed
+    /// Change your password, which ends your other sessions; asks for it without showing it
     Password(Password),
-    /// Show which cloud this program asks, as whom, and what says so
+    /// Show which cloud this program uses, as whom, and which setting decides that
     Settings,
     /// List organizations
     #[command(visible_alias = "orgs")]
     Organizations,
-    /// Make, show, rename or delete an organization
+    /// Create, show, rename or delete an organization
     #[command(subcommand, visible_alias = "org", arg_required_else_help = true)]
     Organization(OrganizationCommand),
-    /// List the members of an organization, or those whom a fleet is shared with
+    /// List the members of an organization, or the people with whom a fleet is shared
     Members(Group),
     /// Change or remove a member
     #[command(subcommand, arg_required_else_help = true)]
     Member(MemberCommand),
-    /// List the invitations to an organization or a fleet that nobody accepted yet
+    /// List the open invitations to an organization or a fleet
     Invitations(Group),
-    /// Invite somebody to an organization or a fleet, take that back, or accept
+    /// Invite somebody to an organization or a fleet; revoke or accept an invitation
     #[command(subcommand, arg_required_else_help = true)]
     Invitation(InvitationCommand),
     /// List your SSH keys
@@ -73,11 +73,11 @@ pub(crate) enum Command {
     SshKey(SshKeyCommand),
     /// List fleets
     Fleets,
-    /// Make a fleet
+    /// Create a fleet
     Create(Create),
     /// Show a fleet
     Show(OneFleet),
-    /// Give a fleet another name
+    /// Rename a fleet
     Rename {
         /// The fleet
         fleet: String,
@@ -90,9 +90,9 @@ pub(crate) enum Command {
     Purge(PurgeFleet),
     /// Delete a fleet, with its devices and releases
     Delete(DeleteFleet),
-    /// Make the config.json with which new devices join a fleet, or with which a board is a device that is registered
+    /// Write the config.json with which new devices join a fleet, or with which a board becomes a registered device
     Config(ConfigFile),
-    /// List the kinds of boards that fleets can be for
+    /// List the device types that fleets can have
     DeviceTypes,
     /// List devices
     Devices(Devices),
@@ -104,36 +104,36 @@ pub(crate) enum Command {
     /// Show or change a release
     #[command(subcommand, arg_required_else_help = true)]
     Release(ReleaseCommand),
-    /// List, upload, download or delete files beside a release
+    /// List, upload, download or delete files attached to a release
     #[command(subcommand, visible_alias = "asset", arg_required_else_help = true)]
     ReleaseAsset(AssetCommand),
-    /// Make a release from a compose file, its images copied to the cloud's registry
+    /// Create a release from a compose file, and copy its images to the cloud's registry
     Deploy(Deploy),
-    /// Sign a release with a key that the cloud does not have, for devices that take nothing else
+    /// Sign a release with a key that the cloud does not have, for devices that accept only signed releases
     Sign(Sign),
-    /// Keys that sign releases
+    /// Create keys that sign releases
     #[command(subcommand, arg_required_else_help = true)]
     SigningKey(SigningKeyCommand),
-    /// Have a device or a fleet run one release, and stay on it
+    /// Pin a device or a fleet to one release
     Pin(Pin),
-    /// Have a device follow its fleet again, or a fleet its latest release
+    /// Make a device follow its fleet again, or a fleet its latest release
     #[command(visible_alias = "unpin")]
     Track(Track),
     /// List the tags of a device, fleet or release
-    Tags(Tagged),
+    Tags(TagSubject),
     /// Set or remove a tag
     #[command(subcommand, arg_required_else_help = true)]
     Tag(TagCommand),
-    /// List the variables of a fleet or device, configuration among them
+    /// List the variables of a fleet or device, including configuration
     #[command(visible_alias = "vars")]
-    Variables(Of),
+    Variables(VariableScope),
     /// Set or remove a variable
     #[command(subcommand, visible_alias = "var", arg_required_else_help = true)]
     Variable(VariableCommand),
-    /// API keys
+    /// Manage API keys
     #[command(subcommand, arg_required_else_help = true)]
     Keys(KeysCommand),
-    /// What a device's services print
+    /// Show what a device's services print
     Logs(Logs),
     /// Print a script that completes commands in a shell
     #[command(after_help = "bash, in ~/.bashrc:  source <(fleet completion bash)\n\
@@ -148,18 +148,18 @@ pub(crate) enum Command {
 /// What a key may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum KeyScope {
-    /// Look
+    /// Read
     Read,
-    /// Look, and make releases
+    /// Read, and create releases
     Deploy,
-    /// Look, and change devices and ask them to do something
+    /// Read, change devices, and send requests to them
     Device,
-    /// Look, make releases, and change fleets and devices
+    /// Read, create releases, and change fleets and devices
     Fleet,
 }
 
 impl KeyScope {
-    /// As the API has it.
+    /// The scope's name in the API.
     pub(crate) fn word(self) -> &'static str {
         match self {
             KeyScope::Read => "read",
@@ -172,12 +172,12 @@ impl KeyScope {
 
 #[derive(Debug, Args)]
 pub(crate) struct Login {
-    /// The cloud's address, such as https://cloud.example.com; the last one unless given
+    /// The cloud's address, such as https://cloud.example.com; by default the last one
     pub(crate) url: Option<String>,
-    /// Your e-mail address or name; asked for unless given
+    /// Your e-mail address or name; by default the command asks for it
     #[arg(long, conflicts_with = "token")]
     pub(crate) email: Option<String>,
-    /// Your password; asked for unless given
+    /// Your password; by default the command asks for it
     #[arg(
         long,
         env = "FLEET_PASSWORD",
@@ -192,12 +192,12 @@ pub(crate) struct Login {
 
 #[derive(Debug, Args)]
 pub(crate) struct Create {
-    /// Its name: letters, digits, `_` and `-`, four at least
+    /// Its name: at least four letters, digits, `_` and `-`
     pub(crate) name: String,
-    /// The kind of its boards, such as raspberrypi4-64
+    /// Its device type, such as raspberrypi4-64
     #[arg(long = "type", value_name = "SLUG")]
     pub(crate) device_type: String,
-    /// The handle of the organization it belongs to; yours where you have but one
+    /// The handle of its organization; by default yours, if you have only one
     #[arg(long, value_name = "HANDLE")]
     pub(crate) organization: Option<String>,
 }
@@ -213,13 +213,13 @@ pub(crate) struct ConfigFile {
     /// The fleet
     #[arg(required_unless_present = "device")]
     pub(crate) fleet: Option<String>,
-    /// Of this device alone, with a new key of its own; one that was registered beforehand
+    /// For this device, which must be registered, with a new key of its own
     #[arg(long, short, conflicts_with = "fleet")]
     pub(crate) device: Option<String>,
-    /// The kind of the board, where it is another than the fleet's
+    /// The device type, if it differs from the fleet's
     #[arg(long = "type", value_name = "SLUG", conflicts_with = "device")]
     pub(crate) device_type: Option<String>,
-    /// Where to write it; to standard output unless given
+    /// The file to write; by default standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }
@@ -231,7 +231,7 @@ pub(crate) struct PurgeFleet {
     /// Override update locks
     #[arg(long)]
     pub(crate) force: bool,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long, short)]
     pub(crate) yes: bool,
 }
@@ -240,14 +240,14 @@ pub(crate) struct PurgeFleet {
 pub(crate) struct DeleteFleet {
     /// The fleet
     pub(crate) fleet: String,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long, short)]
     pub(crate) yes: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Devices {
-    /// Of this fleet alone
+    /// Only of this fleet
     #[arg(long, short)]
     pub(crate) fleet: Option<String>,
 }
@@ -263,7 +263,7 @@ pub(crate) struct Releases {
 pub(crate) struct OneRelease {
     /// The release
     pub(crate) release: String,
-    /// The fleet that it is of, where its version alone does not tell
+    /// Its fleet, if the version alone is ambiguous
     #[arg(long, short)]
     pub(crate) fleet: Option<String>,
 }
@@ -272,23 +272,23 @@ pub(crate) struct OneRelease {
 pub(crate) enum ReleaseCommand {
     /// Show a release and its images
     Show(OneRelease),
-    /// Make a draft final
+    /// Finalize a draft
     Finalize(OneRelease),
-    /// Keep a release from becoming a target
+    /// Mark a release as invalid, so that it cannot become a target
     Invalidate {
         #[command(flatten)]
         release: OneRelease,
-        /// Why
+        /// The reason
         #[arg(long)]
         reason: Option<String>,
     },
-    /// Take back that a release is invalid
+    /// Mark an invalid release as valid again
     Validate(OneRelease),
-    /// Write a note on a release; without text, show the one that it has
+    /// Write a note on a release; without text, show the note
     Note {
         #[command(flatten)]
         release: OneRelease,
-        /// The note; an empty one (`''`) removes it
+        /// The note; an empty text (`''`) removes it
         text: Option<String>,
     },
 }
@@ -303,7 +303,7 @@ pub(crate) struct Deploy {
     /// The release's version, such as 1.2.3
     #[arg(long, value_name = "VERSION")]
     pub(crate) release_version: Option<String>,
-    /// Make a draft: devices take it once it is made final, or where they are pinned to it
+    /// Create a draft: only devices that are pinned to it run it, until it is finalized
     #[arg(long)]
     pub(crate) draft: bool,
     /// Write a note on the release
@@ -345,7 +345,7 @@ pub(crate) struct TagOwner {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Tagged {
+pub(crate) struct TagSubject {
     #[command(flatten)]
     pub(crate) owner: TagOwner,
 }
@@ -354,9 +354,9 @@ pub(crate) struct Tagged {
 pub(crate) enum TagCommand {
     /// Set a tag
     Set {
-        /// Its key, without white space
+        /// The key, without white space
         key: String,
-        /// Its value; nothing unless given
+        /// The value; empty by default
         #[arg(default_value = "", allow_hyphen_values = true)]
         value: String,
         #[command(flatten)]
@@ -364,7 +364,7 @@ pub(crate) enum TagCommand {
     },
     /// Remove a tag
     Rm {
-        /// Its key
+        /// The key
         key: String,
         #[command(flatten)]
         owner: TagOwner,
@@ -383,54 +383,54 @@ pub(crate) struct VariableOwner {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Of {
+pub(crate) struct VariableScope {
     #[command(flatten)]
     pub(crate) owner: VariableOwner,
-    /// For this service alone
+    /// Only for this service
     #[arg(long, short)]
     pub(crate) service: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum VariableCommand {
-    /// Set a variable; names that begin as the cloud's own do (`PLATFORM_`) are configuration
+    /// Set a variable; names with the cloud's own prefix (`PLATFORM_`) are configuration
     Set {
         /// NAME, or NAME=VALUE
         name: String,
-        /// Its value, where it is not behind a `=`
+        /// The value, unless it follows a `=`
         #[arg(allow_hyphen_values = true)]
         value: Option<String>,
         #[command(flatten)]
-        of: Of,
-        /// It is configuration; refused where its name does not say so
+        of: VariableScope,
+        /// The variable is configuration; refused if its name has another prefix
         #[arg(long, conflicts_with = "service")]
         config: bool,
-        /// Nobody reads the value again but the devices that get it; stays so when the value is set anew
+        /// Nobody can read the value except the devices that get it; it stays secret when you set a new value
         #[arg(long)]
         secret: bool,
-        /// Whoever may change it reads the value, also where the one before was secret
+        /// Everybody who may change the variable can read the value, even if the previous one was secret
         #[arg(long, conflicts_with = "secret")]
         readable: bool,
-        /// Read the value from standard input, without a line end behind it
+        /// Read the value from standard input, without the line end after it
         #[arg(long, conflicts_with = "value")]
         stdin: bool,
     },
-    /// Give a variable another name
+    /// Rename a variable
     Rename {
         /// Its name
         name: String,
         /// Its new name
         new: String,
         #[command(flatten)]
-        of: Of,
+        of: VariableScope,
     },
     /// Remove a variable
     Rm {
         /// Its name
         name: String,
         #[command(flatten)]
-        of: Of,
-        /// It is configuration; refused where its name does not say so
+        of: VariableScope,
+        /// The variable is configuration; refused if its name has another prefix
         #[arg(long, conflicts_with = "service")]
         config: bool,
     },
@@ -444,20 +444,20 @@ pub(crate) enum KeysCommand {
         #[arg(long, short)]
         fleet: Option<String>,
     },
-    /// Make a key that stands for you; it is shown once
+    /// Create a key with your rights; it is shown once
     Create {
-        /// What it is called
+        /// Its name
         name: String,
-        /// What it is for
+        /// A description
         #[arg(long)]
         description: Option<String>,
-        /// Until when it is good, such as 2027-01-31
+        /// The date until which it is valid, such as 2027-01-31
         #[arg(long, value_name = "DATE")]
         expires: Option<String>,
-        /// What it may do; all that you may unless given, but for people, organizations and keys
+        /// What the key may do; by default all that you may do, except with people, organizations and keys
         #[arg(long)]
         scope: Option<KeyScope>,
-        /// The only fleet that it reaches
+        /// The only fleet to which it has access
         #[arg(long, short)]
         fleet: Option<String>,
     },
@@ -466,17 +466,17 @@ pub(crate) enum KeysCommand {
         /// Its name or id
         key: String,
     },
-    /// Make a key with which new devices join a fleet; it is shown once
+    /// Create a key with which new devices join a fleet; it is shown once
     Provisioning {
         /// The fleet
         fleet: String,
-        /// What it is called
+        /// Its name
         #[arg(long)]
         name: Option<String>,
-        /// What it is for
+        /// A description
         #[arg(long)]
         description: Option<String>,
-        /// Until when it is good, such as 2027-01-31
+        /// The date until which it is valid, such as 2027-01-31
         #[arg(long, value_name = "DATE")]
         expires: Option<String>,
     },
@@ -486,13 +486,13 @@ pub(crate) enum KeysCommand {
 pub(crate) struct Logs {
     /// The device
     pub(crate) device: String,
-    /// Go on with what comes, until Ctrl-C
+    /// Follow new lines until Ctrl-C
     #[arg(long)]
     pub(crate) follow: bool,
-    /// So many lines of what was
+    /// The number of past lines
     #[arg(long, short = 'n', value_name = "N", default_value_t = 100)]
     pub(crate) tail: u32,
-    /// Of this service alone; may be given several times
+    /// Only of this service; may be given several times
     #[arg(long, short)]
     pub(crate) service: Vec<String>,
 }

@@ -46,8 +46,8 @@ pub(crate) fn confirmed(what: &str, beforehand: bool) -> Result<()> {
     }
     if !somebody_is_there() {
         return Err(
-            Failure::usage(format!("nobody is here to be asked whether to {what}"))
-                .hint("add `--yes` to have it done without"),
+            Failure::usage(format!("cannot ask for confirmation to {what}"))
+                .hint("add `--yes` to do it without confirmation"),
         );
     }
     let answer = line(&format!("{what}? [y/N]"), "--yes")?;

@@ -122,12 +122,12 @@ impl Cloud {
     /// Makes a row; its id.
     pub(crate) async fn create(&self, resource: &str, body: &Value) -> Result<i64> {
         #[derive(serde::Deserialize)]
-        struct Made {
+        struct CreatedRow {
             id: i64,
         }
         let path = format!("/v7/{resource}?returnResource=false");
         let bytes = self.answer(Method::POST, &path, Some(body)).await?;
-        Ok(self.parsed::<Made>(&path, &bytes)?.id)
+        Ok(self.parsed::<CreatedRow>(&path, &bytes)?.id)
     }
 
     /// Changes the row of a key.
@@ -169,9 +169,10 @@ impl Cloud {
         let answer = self.send(method, path, body, Some(WHOLE)).await?;
         let status = answer.status();
         let bytes = self.read(answer).await?;
-        match status.is_success() {
-            true => Ok(bytes),
-            false => Err(self.refusal(status, &bytes)),
+        if status.is_success() {
+            Ok(bytes)
+        } else {
+            Err(self.refusal(status, &bytes))
         }
     }
 
@@ -226,7 +227,7 @@ impl Cloud {
             };
             if wait > LONGEST_WAIT || tries == TRIES {
                 return Err(Failure::failed(format!(
-                    "{} has too much to do ({})",
+                    "{} is overloaded ({})",
                     self.url,
                     answer.status()
                 ))
@@ -234,7 +235,7 @@ impl Cloud {
             }
             if std::io::stderr().is_terminal() {
                 eprintln!(
-                    "{} has too much to do; asking again in {} s",
+                    "{} is overloaded; trying again in {} s",
                     self.url,
                     wait.as_secs()
                 );
@@ -270,24 +271,25 @@ impl Cloud {
     pub(crate) fn unreachable(&self, error: reqwest::Error) -> Failure {
         let timeout = error.is_timeout();
         // The address is in the sentence already.
-        let failure = Failure::failed(match timeout {
-            true => format!("{} did not answer in time", self.url),
-            false => format!("{} cannot be reached", self.url),
+        let failure = Failure::failed(if timeout {
+            format!("{} did not answer in time", self.url)
+        } else {
+            format!("{} cannot be reached", self.url)
         });
         failure
             .because(error.without_url())
-            .hint("look whether the address is right and the cloud is running")
+            .hint("check the address, and whether the cloud is running")
     }
 
     fn parsed<T: DeserializeOwned>(&self, path: &str, bytes: &[u8]) -> Result<T> {
         serde_json::from_slice(bytes).map_err(|error| {
             Failure::failed(format!(
-                "what {} answers at {} is not what was asked for",
+                "the answer of {} at {} is not the expected one",
                 self.url,
                 path.split('?').next().unwrap_or(path)
             ))
             .because(error)
-            .hint("look whether that is the address of a fleet cloud")
+            .hint("check whether that is the address of a fleet cloud")
         })
     }
 
@@ -304,7 +306,7 @@ impl Cloud {
                     // It goes before whatever a sign-in keeps.
                     Some(_) => "FLEET_TOKEN is set; see whether it is a key that is still good, or unset it".to_owned(),
                     None => format!(
-                        "`fleet whoami` tells who you are; `fleet login {}` signs in anew",
+                        "`fleet whoami` tells who you are; `fleet login {}` signs in again",
                         self.url
                     ),
                 }),
@@ -338,9 +340,10 @@ pub(crate) fn said(body: &[u8]) -> Option<String> {
     };
     let text = text.trim();
     // A page of a proxy tells nobody anything.
-    match text.is_empty() || text.starts_with('<') {
-        true => None,
-        false => Some(text.chars().take(1000).collect()),
+    if text.is_empty() || text.starts_with('<') {
+        None
+    } else {
+        Some(text.chars().take(1000).collect())
     }
 }
 

@@ -22,7 +22,7 @@ use crate::output::Output;
 
 use compose::Composition;
 use progress::Progress;
-use records::{Records, Wanted};
+use records::{NewRelease, Records};
 use registry::Registries;
 use source::Source;
 
@@ -34,24 +34,25 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, deploy: Deploy) -> Resul
         .transpose()?;
     let composition = Composition::read(&deploy.compose)?;
     let fleet = find::fleet(cloud, &deploy.fleet).await?;
-    let platform = match deploy.all_platforms {
-        true => None,
-        false => Some(platform::of_fleet(cloud, fleet.id).await?),
+    let platform = if deploy.all_platforms {
+        None
+    } else {
+        Some(platform::of_fleet(cloud, fleet.id).await?)
     };
     let registries = Registries::new(cloud)?;
     let mut sources = Vec::new();
     for service in &composition.services {
-        let _waiting = output.waiting(&format!("looking at the image of {}", service.name));
+        let _waiting = output.waiting(&format!("checking the image of {}", service.name));
         let found = Source::find(&registries, service, platform.as_ref()).await;
         sources.push(found.map_err(|failure| {
             failure.within(format!(
-                "the image of the service `{}` cannot be had",
+                "cannot get the image of the service `{}`",
                 service.name
             ))
         })?);
     }
 
-    let wanted = Wanted {
+    let wanted = NewRelease {
         fleet: fleet.id,
         composition: &composition,
         version,
@@ -88,7 +89,7 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, deploy: Deploy) -> Resul
     );
     if !deploy.draft && !records.is_followed().await? {
         output.note(format!(
-            "the fleet is pinned to another release; `fleet track {0}` or `fleet pin {0} {1}` has it run this one",
+            "the fleet is pinned to another release; `fleet track {0}` or `fleet pin {0} {1}` makes it run this one",
             fleet.slug,
             crate::output::short(&records.commit)
         ));
@@ -110,7 +111,7 @@ async fn push(
         let pushed = copy::push(registries, source, &place, &records.commit, &bar).await;
         let digest = pushed.map_err(|failure| {
             failure.within(format!(
-                "the image of the service `{}` cannot be put into the cloud's registry",
+                "cannot copy the image of the service `{}` to the cloud's registry",
                 service.name
             ))
         })?;

@@ -115,6 +115,6 @@ impl Failure {
 
 /// Nobody is signed in.
 pub(crate) fn signed_out() -> Failure {
-    Failure::not_allowed("nobody is signed in")
+    Failure::not_allowed("you are not signed in")
         .hint("sign in with `fleet login URL`, or set FLEET_URL and FLEET_TOKEN")
 }

@@ -47,7 +47,7 @@ impl Device {
         match self.fleet {
             Some(fleet) => Ok(fleet.id),
             None => Err(Failure::failed(format!(
-                "the device `{}` is in no fleet",
+                "the device `{}` is not in a fleet",
                 self.device_name
             ))
             .hint("move it into one with `fleet device move`")),
@@ -187,8 +187,8 @@ pub(crate) async fn release(cloud: &Cloud, text: &str, fleet: Option<i64>) -> Re
     })
     .map_err(|failure| match (&failure.hint, fleet) {
         (Some(_), _) => failure,
-        (None, Some(_)) => failure.hint("a release is one of the device's or fleet's own: `fleet releases --fleet F` lists them"),
-        (None, None) => failure.hint("`fleet releases --fleet F` lists a fleet's"),
+        (None, Some(_)) => failure.hint("a release must belong to the fleet or the device's fleet: `fleet releases --fleet F` lists them"),
+        (None, None) => failure.hint("`fleet releases --fleet F` lists the releases of a fleet"),
     })
 }
 
@@ -241,9 +241,10 @@ pub(crate) async fn service(cloud: &Cloud, fleet: i64, name: &str) -> Result<i64
         None => {
             let names: Vec<&str> = services.iter().map(|s| s.service_name.as_str()).collect();
             let failure = Failure::not_found(format!("the fleet has no service `{name}`"));
-            Err(match names.is_empty() {
-                true => failure.hint("it gets its services with its first release"),
-                false => failure.hint(format!("it has {}", names.join(", "))),
+            Err(if names.is_empty() {
+                failure.hint("it gets its services with its first release")
+            } else {
+                failure.hint(format!("it has {}", names.join(", ")))
             })
         }
     }
@@ -261,8 +262,8 @@ fn one<T>(kind: &str, text: &str, found: Vec<T>, named: impl Fn(&T) -> String) -
             let more = if several > MOST { "\n  and more" } else { "" };
             let list = names.join("\n  ");
             Err(
-                Failure::usage(format!("`{text}` may be several:\n  {list}{more}"))
-                    .hint("say which, by as much of it as tells them apart"),
+                Failure::usage(format!("`{text}` matches several:\n  {list}{more}"))
+                    .hint("give enough of it to identify one"),
             )
         }
     }
@@ -307,6 +308,6 @@ mod tests {
         assert_eq!(found(vec![]).err().map(|f| f.kind), Some(Kind::NotFound));
         let several = found(vec![1, 2]).expect_err("several");
         assert_eq!(several.kind, Kind::Usage);
-        assert_eq!(several.to_string(), "`x` may be several:\n  1\n  2");
+        assert_eq!(several.to_string(), "`x` matches several:\n  1\n  2");
     }
 }

@@ -61,9 +61,10 @@ impl Output {
         let mut table = self.table();
         table.set_header(columns.iter().map(|(heading, _)| {
             let cell = Cell::new(heading);
-            match self.colour {
-                true => cell.add_attribute(Attribute::Bold),
-                false => cell,
+            if self.colour {
+                cell.add_attribute(Attribute::Bold)
+            } else {
+                cell
             }
         }));
         for row in rows {
@@ -92,9 +93,10 @@ impl Output {
 
     /// That something was done: a sentence, or what a program wants to know of it.
     pub(crate) fn done(&self, sentence: impl Display, thing: &Value) {
-        match self.json {
-            true => self.value(thing),
-            false => line(&printable(&sentence.to_string())),
+        if self.json {
+            self.value(thing)
+        } else {
+            line(&printable(&sentence.to_string()))
         }
     }
 
@@ -180,13 +182,15 @@ impl Output {
         table.load_style(NOTHING);
         // Columns of a letter each help nobody: what does not fit there is wrapped by the terminal.
         let fits = table.width().is_some_and(|width| width >= NARROWEST);
-        table.set_content_arrangement(match self.terminal && fits {
-            true => ContentArrangement::Dynamic,
-            false => ContentArrangement::Disabled,
+        table.set_content_arrangement(if self.terminal && fits {
+            ContentArrangement::Dynamic
+        } else {
+            ContentArrangement::Disabled
         });
-        match self.colour {
-            true => table.enforce_styling(),
-            false => table.force_no_tty(),
+        if self.colour {
+            table.enforce_styling()
+        } else {
+            table.force_no_tty()
         };
         table
     }

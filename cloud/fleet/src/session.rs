@@ -14,7 +14,7 @@ use crate::failure::{Failure, Kind, Result, signed_out};
 /// The file, and what it says.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-struct Kept {
+struct SessionFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     url: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -40,7 +40,7 @@ impl Session {
         Self::of(kept, variable("FLEET_URL"), variable("FLEET_TOKEN"))
     }
 
-    fn of(kept: Kept, url: Option<String>, token: Option<String>) -> Result<Self> {
+    fn of(kept: SessionFile, url: Option<String>, token: Option<String>) -> Result<Self> {
         let given = url.as_deref().map(checked_url).transpose()?;
         // The file's token is for the file's cloud and is shown to no other.
         let same = given.is_none() || given == kept.url;
@@ -128,10 +128,7 @@ pub(crate) fn settings() -> Result<Settings> {
         file: path,
         url,
         url_from,
-        credential: token.map(|token| match is_session(&token) {
-            true => "session",
-            false => "key",
-        }),
+        credential: token.map(|token| if is_session(&token) { "session" } else { "key" }),
         credential_from,
         environment: VARIABLES
             .into_iter()
@@ -159,7 +156,7 @@ pub(crate) fn known_url() -> Result<Option<String>> {
 /// Where it cannot be written.
 pub(crate) fn keep(url: &str, token: &str) -> Result<PathBuf> {
     let path = file()?;
-    let kept = Kept {
+    let kept = SessionFile {
         url: Some(url.to_owned()),
         token: Some(token.to_owned()),
     };
@@ -197,7 +194,7 @@ pub(crate) fn forget() -> Result<bool> {
 /// Where it is none.
 pub(crate) fn checked_url(text: &str) -> Result<String> {
     let wrong = || {
-        Failure::usage(format!("`{text}` is no address of a cloud"))
+        Failure::usage(format!("`{text}` is not an address of a cloud"))
             .hint("it begins with `https://` or `http://`, such as https://cloud.example.com")
     };
     let url = reqwest::Url::parse(text).map_err(|_| wrong())?;
@@ -243,10 +240,12 @@ fn file() -> Result<PathBuf> {
     Ok(folder.join("fleet/config.toml"))
 }
 
-fn read(path: &Path) -> Result<Kept> {
+fn read(path: &Path) -> Result<SessionFile> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Kept::default()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Ok(SessionFile::default());
+        }
         Err(error) => {
             return Err(
                 Failure::failed(format!("{} cannot be read", path.display())).because(error),
@@ -254,13 +253,13 @@ fn read(path: &Path) -> Result<Kept> {
         }
     };
     toml::from_str(&text).map_err(|error| {
-        Failure::failed(format!("{} is not right", path.display()))
+        Failure::failed(format!("{} is not valid", path.display()))
             .because(error)
             .hint("correct it, or delete it and sign in again")
     })
 }
 
-fn write(path: &Path, kept: &Kept) -> Result<()> {
+fn write(path: &Path, kept: &SessionFile) -> Result<()> {
     let failed = |error: std::io::Error| {
         Failure::failed(format!("{} cannot be written", path.display())).because(error)
     };
@@ -296,8 +295,8 @@ fn write(path: &Path, kept: &Kept) -> Result<()> {
 mod tests {
     use super::*;
 
-    fn kept() -> Kept {
-        Kept {
+    fn kept() -> SessionFile {
+        SessionFile {
             url: Some("https://a".to_owned()),
             token: Some("t".to_owned()),
         }
@@ -323,7 +322,7 @@ mod tests {
                 (Err(failure), Some(_)) => panic!("{failure}"),
             }
         }
-        let nobody = Session::of(Kept::default(), None, None);
+        let nobody = Session::of(SessionFile::default(), None, None);
         assert!(nobody.is_err_and(|failure| failure.kind == Kind::NotAllowed));
     }
 

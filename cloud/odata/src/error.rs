@@ -52,12 +52,12 @@ pub(crate) fn whole(path: &str, query: Option<&str>) -> String {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fault {
     pub(crate) at: usize,
-    pub(crate) what: What,
+    pub(crate) what: FaultKind,
 }
 
 /// What is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum FaultKind {
     /// Something else should stand here.
     Expected(&'static str),
     /// A sentence.
@@ -68,43 +68,44 @@ impl Fault {
     pub(crate) fn expected(at: usize, what: &'static str) -> Self {
         Fault {
             at,
-            what: What::Expected(what),
+            what: FaultKind::Expected(what),
         }
     }
 
     pub(crate) fn said(at: usize, what: impl Into<String>) -> Self {
         Fault {
             at,
-            what: What::Said(what.into()),
+            what: FaultKind::Said(what.into()),
         }
     }
 
     /// For people, with what stands there in `whole`.
     pub(crate) fn within(self, whole: &str) -> ParseError {
         let Fault { at, what } = self;
-        let here = Here { whole, at };
+        let here = ErrorPlace { whole, at };
         let message = match what {
-            What::Expected(expected) => format!("expected {expected} {here}"),
-            What::Said(said) => format!("{said} {here}"),
+            FaultKind::Expected(expected) => format!("expected {expected} {here}"),
+            FaultKind::Said(said) => format!("{said} {here}"),
         };
         ParseError { at, message }
     }
 }
 
-struct Here<'a> {
+struct ErrorPlace<'a> {
     whole: &'a str,
     at: usize,
 }
 
-impl fmt::Display for Here<'_> {
+impl fmt::Display for ErrorPlace<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 24;
         let rest = self.whole.get(self.at..).unwrap_or_default();
         let shown: String = rest.chars().take(SHOWN).collect();
         let more = if shown.len() < rest.len() { "…" } else { "" };
-        match rest.is_empty() {
-            true => write!(f, "at character {}, the end", self.at),
-            false => write!(f, "at character {}: `{shown}{more}`", self.at),
+        if rest.is_empty() {
+            write!(f, "at character {}, the end", self.at)
+        } else {
+            write!(f, "at character {}: `{shown}{more}`", self.at)
         }
     }
 }

@@ -15,7 +15,7 @@
 //! how long a request may be, how deep it may nest, and how many items its lists and chains may have, so that
 //! reading it costs no more than its length and whoever walks what was read never goes deeper than some hundred
 //! steps.
-//! (OData 4.01 part 2; cloud behaviour 2.1 to 2.4, which wins where they differ.)
+//! (OData 4.01 part 2; docs/spec/cloud.md#odata, which wins where they differ.)
 
 #![warn(missing_docs)]
 

@@ -77,9 +77,10 @@ pub(crate) fn read(query: &str, begin: usize) -> Result<Options, Fault> {
                 options.returns_id_alone = matches!(value.text.as_str(), "false" | "0");
             }
             unknown => {
-                let more = match known(&format!("${unknown}")) {
-                    true => format!("; is `${unknown}` meant?"),
-                    false => String::new(),
+                let more = if known(&format!("${unknown}")) {
+                    format!("; is `${unknown}` meant?")
+                } else {
+                    String::new()
                 };
                 return Err(Fault::said(at, format!("unknown option `{unknown}`{more}")));
             }

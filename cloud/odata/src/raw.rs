@@ -1,5 +1,5 @@
 //! From the bytes on the wire to text, once: a query is split into its parts where they are still encoded,
-//! and each part is decoded with the place of each of its characters kept (cloud behaviour 2.1).
+//! and each part is decoded with the place of each of its characters kept (docs/spec/cloud.md#odata-addressing).
 
 use crate::error::Fault;
 

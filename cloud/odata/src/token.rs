@@ -11,11 +11,11 @@ use crate::raw::Decoded;
 use crate::request::{Key, Literal, Name, Value};
 
 /// Text being read, and how deep it nests by now.
-pub(crate) type Input<'a> = Stateful<LocatingSlice<&'a str>, Reading<'a>>;
+pub(crate) type Input<'a> = Stateful<LocatingSlice<&'a str>, ReaderState<'a>>;
 
 /// What the parsers share.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Reading<'a> {
+pub(crate) struct ReaderState<'a> {
     decoded: &'a Decoded,
     depth: usize,
     calculations: usize,
@@ -29,7 +29,7 @@ pub(crate) fn read_all<'a, T>(
 ) -> Result<T, Fault> {
     let mut input = Stateful {
         input: LocatingSlice::new(decoded.text.as_str()),
-        state: Reading {
+        state: ReaderState {
             decoded,
             depth: 0,
             calculations: 0,
@@ -69,7 +69,7 @@ pub(crate) fn deeper<'a, T>(
     mut parser: impl Parser<Input<'a>, T, ErrMode<ContextError>>,
 ) -> ModalResult<T> {
     if input.state.depth >= MAX_DEPTH {
-        return refuse("less that stands in each other: it nests too deep");
+        return refuse("at most 32 levels of nesting");
     }
     input.state.depth += 1;
     let found = parser.parse_next(input);

@@ -54,20 +54,22 @@ impl FromStr for ImageName {
             }
             _ => (DEFAULT_REGISTRY.to_owned(), name.to_owned()),
         };
-        let repository = match host == DEFAULT_REGISTRY && !repository.contains('/') {
-            true => format!("library/{repository}"),
-            false => repository,
+        let repository = if host == DEFAULT_REGISTRY && !repository.contains('/') {
+            format!("library/{repository}")
+        } else {
+            repository
         };
         let place = Place { host, repository };
         let is_right = place.is_right()
             && is_plain(tag)
             && digest.is_none_or(|digest| digest.split(':').all(is_plain));
-        match is_right {
-            true => Ok(ImageName {
+        if is_right {
+            Ok(ImageName {
                 place,
                 reference: digest.unwrap_or(tag).to_owned(),
-            }),
-            false => Err(NoImageName(text.to_owned())),
+            })
+        } else {
+            Err(NoImageName(text.to_owned()))
         }
     }
 }
@@ -92,10 +94,7 @@ impl Place {
     /// The address of something in this repository.
     #[must_use]
     pub fn url(&self, path: &str) -> String {
-        let scheme = match self.is_loopback() {
-            true => "http",
-            false => "https",
-        };
+        let scheme = if self.is_loopback() { "http" } else { "https" };
         format!("{scheme}://{}/v2/{}/{path}", self.host, self.repository)
     }
 

@@ -1,4 +1,4 @@
-//! Who may do what with which rows (cloud behaviour 3.2).
+//! Who may do what with which rows (docs/spec/cloud.md#rights).
 
 /// What a credential makes of its holder. Everybody is a guest as well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -35,7 +35,7 @@ impl Role {
         Role::DeviceKey.word(),
     ];
 
-    /// As `api_key.role` and the requests that make keys have it (cloud behaviour 3.1).
+    /// As `api_key.role` and the requests that make keys have it (docs/spec/cloud.md#credentials-keys).
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -106,7 +106,7 @@ impl Methods {
 }
 
 /// What may be done to a row beside the methods, mostly outside of the data API; `canAccess` asks about it
-/// (cloud behaviour 2.8 and 3.2).
+/// (docs/spec/cloud.md#odata-actions).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Action {
     /// Send its supervisor requests that are no GET or HEAD.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// once in the configuration file. Everything in the cloud that is named for the product is derived from it.
 ///
 /// The older forms are read beside the current ones, and written only where [`Branding::written`] has them
-/// (cloud behaviour 0).
+/// (docs/spec/cloud.md#branding).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Branding {
@@ -71,8 +71,8 @@ impl Branding {
             .find_map(|prefix| name.strip_prefix(prefix))
     }
 
-    /// Names that no variable of a service may have, beside those that begin with a prefix (cloud
-    /// behaviour 5.10).
+    /// Names that no variable of a service may have, beside those that begin with a prefix
+    /// (docs/spec/cloud.md#rule-variable-names).
     pub fn reserved_variables(&self) -> impl Iterator<Item = &str> {
         self.env_prefixes()
             .map(|prefix| prefix.trim_end_matches('_'))
@@ -80,7 +80,8 @@ impl Branding {
     }
 
     /// Words that no user and no organization is called, since people would take them for the platform: the handle
-    /// of its own organization, and its prefixes and namespaces as words (cloud behaviour 0).
+    /// of its own organization, and its prefixes and namespaces as words
+    /// (docs/spec/cloud.md#model-system-organization).
     pub fn reserved_handles(&self) -> impl Iterator<Item = String> {
         let prefixes = self.env_prefixes().chain(self.label_namespaces());
         std::iter::once(self.os_organization.as_str())

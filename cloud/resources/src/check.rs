@@ -1,4 +1,5 @@
-//! What a text of a field has to be beside its length (cloud behaviour 5.9 to 5.11, 5.16).
+//! What a text of a field has to be beside its length (docs/spec/cloud.md#rule-tag-keys,
+//! docs/spec/cloud.md#rule-variable-names).
 
 use std::borrow::Cow;
 use std::str::FromStr as _;
@@ -190,7 +191,7 @@ fn is_config_name(text: &str, branding: &Branding) -> bool {
         && branding.env_prefixes().any(|it| text.starts_with(it))
 }
 
-/// Runs of what is no word character become one `_`, and letters lower case (cloud behaviour 1.11).
+/// Runs of what is no word character become one `_`, and letters lower case (docs/spec/cloud.md#model-people).
 fn username(text: &str) -> Option<Cow<'_, str>> {
     let mut name = String::with_capacity(text.len());
     let mut replaced = false;

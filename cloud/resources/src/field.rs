@@ -61,7 +61,7 @@ pub enum Constant {
     Boolean(bool),
 }
 
-/// The values of a field, as the API shows them (cloud behaviour 1.1).
+/// The values of a field, as the API shows them (docs/spec/cloud.md#model-conventions).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Type {
     /// A whole number of 64 bits.
@@ -113,7 +113,7 @@ pub enum Input {
     OwnOrganization,
 }
 
-/// What becomes of a row when one that it links to is deleted (cloud behaviour 1.16).
+/// What becomes of a row when one that it links to is deleted (docs/spec/cloud.md#model-deletion).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnDelete {
     /// It goes as well.

@@ -1,7 +1,7 @@
 //! What the fleet cloud keeps: resources, their fields and links, what is unique, and who may do what with
-//! which rows (cloud behaviour 1 and 3.2). Everything else follows from it: tables and migrations, queries,
-//! the checks of what is written, the description at `$metadata`, the older versions of the API and the
-//! tables of docs/cloud-api.md.
+//! which rows (docs/spec/cloud.md#model, docs/spec/cloud.md#rights). Everything else follows from it: tables and
+//! migrations, queries, the checks of what is written, the description at `$metadata`, the older versions of the API
+//! and the tables of docs/cloud-api.md.
 //!
 //! A resource is declared once, in a file under `declared/`; a field is a line of it. This crate does nothing
 //! with them: it holds no SQL beside the text of views, and reads nothing.
@@ -19,9 +19,9 @@ mod model;
 mod older;
 mod release_version;
 mod resource;
+mod translated;
 mod value;
 mod version;
-mod written;
 
 pub use access::{Action, Grant, Method, Methods, Permit, Role, Rows};
 pub use branding::Branding;
@@ -31,6 +31,6 @@ pub use key_scope::{KeyLimits, KeyScope, of_fleet};
 pub use model::{Model, v7};
 pub use release_version::{Finality, NoVersion, ReleaseVersion, split_os_version};
 pub use resource::{Navigation, Resource, Source, Step};
-pub use value::{MAX_JSON_DEPTH, Taken, ValueError, moment};
+pub use translated::{Lookup, TranslatedWrite};
+pub use value::{MAX_JSON_DEPTH, StoredValue, ValueError, moment};
 pub use version::{Shape, Version, of_version};
-pub use written::{Lookup, Written};

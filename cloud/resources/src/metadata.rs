@@ -216,9 +216,10 @@ fn alternate_keys(xml: &mut Xml, resource: &Resource) {
                     xml.within("PropertyValue", &[("Property", "Key")], |xml| {
                         xml.within("Collection", &[], |xml| {
                             for name in set {
-                                let path = match is_link(name) {
-                                    true => format!("{name}/id"),
-                                    false => (*name).to_owned(),
+                                let path = if is_link(name) {
+                                    format!("{name}/id")
+                                } else {
+                                    (*name).to_owned()
                                 };
                                 xml.within("Record", &[("Type", "Core.PropertyRef")], |xml| {
                                     let of =

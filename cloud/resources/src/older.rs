@@ -1,4 +1,4 @@
-//! What the older versions have otherwise (cloud behaviour 6), each against the version after it.
+//! What the older versions have otherwise (docs/spec/cloud.md#older-versions), each against the version after it.
 
 mod v5;
 mod v6;

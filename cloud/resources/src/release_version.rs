@@ -1,4 +1,5 @@
-//! The version of a release, as text and in parts (cloud behaviour 5.3 and 5.4).
+//! The version of a release, as text and in parts (docs/spec/cloud.md#rule-finalize,
+//! docs/spec/cloud.md#rule-raw-version).
 
 use std::fmt::Write as _;
 
@@ -154,7 +155,7 @@ fn numbered(part: String) -> Value {
 }
 
 /// `2.54.2+rev1 (prod)` as devices of old report their system: the version, and the variant where it says
-/// one (cloud behaviour 1.5, `os_variant`).
+/// one (docs/spec/cloud.md#model-device).
 #[must_use]
 pub fn split_os_version(reported: &str) -> (&str, Option<&'static str>) {
     let Some((version, variant)) = reported

@@ -14,7 +14,7 @@ pub struct Resource {
     /// Of those rows, the ones that this filter of the query language holds for; it may use what rules may
     /// ([`Rows::Where`]).
     pub only: Option<&'static str>,
-    /// Other names that mean it, everywhere (cloud behaviour 1.15).
+    /// Other names that mean it, everywhere (docs/spec/cloud.md#model-synonyms).
     pub synonyms: Vec<&'static str>,
     /// What it is, for the documentation.
     pub doc: &'static str,

@@ -16,7 +16,7 @@ pub const MAX_JSON_DEPTH: usize = 64;
 
 /// What is kept for a field.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Taken {
+pub enum StoredValue {
     /// Nothing.
     Null,
     /// A number, the number of a linked row, or a time in milliseconds since 1970.
@@ -45,7 +45,7 @@ impl Field {
     ///
     /// # Errors
     /// [`ValueError`] where it is not that.
-    pub fn take(&self, given: &Value, branding: &Branding) -> Result<Taken, ValueError> {
+    pub fn take(&self, given: &Value, branding: &Branding) -> Result<StoredValue, ValueError> {
         self.taken(given, branding)
             .ok_or_else(|| self.refusal(given, self.wanted(branding)))
     }
@@ -58,9 +58,9 @@ impl Field {
         }
     }
 
-    /// What is kept of a value that a device reports (cloud behaviour 4.3): numbers are cut to 32 bits and
-    /// texts to their lengths, and none is kept (`Ok(None)`) where the check or the list of words does not
-    /// have it.
+    /// What is kept of a value that a device reports (docs/spec/cloud.md#device-report): numbers are cut to 32 bits
+    /// and texts to their lengths, and none is kept (`Ok(None)`) where the check or the list of words does not have
+    /// it.
     ///
     /// # Errors
     /// [`ValueError`] where it is of another type.
@@ -68,20 +68,22 @@ impl Field {
         &self,
         given: &Value,
         branding: &Branding,
-    ) -> Result<Option<Taken>, ValueError> {
+    ) -> Result<Option<StoredValue>, ValueError> {
         let error = || self.refusal(given, self.wanted(branding));
         if given.is_null() {
-            return Ok(self.nullable.then_some(Taken::Null));
+            return Ok(self.nullable.then_some(StoredValue::Null));
         }
         match self.kind {
             Type::Integer => {
                 let number = reported_number(given).ok_or_else(error)?;
                 let most = i64::from(i32::MAX);
-                Ok(Some(Taken::Integer(number.clamp(-most - 1, most))))
+                Ok(Some(StoredValue::Integer(number.clamp(-most - 1, most))))
             }
             Type::Word(words) => {
                 let word = given.as_str().ok_or_else(error)?;
-                Ok(words.contains(&word).then(|| Taken::Text(word.to_owned())))
+                Ok(words
+                    .contains(&word)
+                    .then(|| StoredValue::Text(word.to_owned())))
             }
             Type::Text { min, max } => {
                 let text = given.as_str().ok_or_else(error)?;
@@ -128,19 +130,19 @@ impl Field {
         wanted
     }
 
-    fn taken(&self, given: &Value, branding: &Branding) -> Option<Taken> {
+    fn taken(&self, given: &Value, branding: &Branding) -> Option<StoredValue> {
         if given.is_null() {
-            return self.nullable.then_some(Taken::Null);
+            return self.nullable.then_some(StoredValue::Null);
         }
         match self.kind {
-            Type::Integer | Type::BigInteger => integer(given).map(Taken::Integer),
-            Type::Boolean => boolean(given).map(Taken::Boolean),
+            Type::Integer | Type::BigInteger => integer(given).map(StoredValue::Integer),
+            Type::Boolean => boolean(given).map(StoredValue::Boolean),
             Type::Text { min, max } => self.text(given.as_str()?, min, max, branding),
             Type::Word(words) => {
                 let word = words.iter().find(|word| **word == given)?;
-                Some(Taken::Text((*word).to_owned()))
+                Some(StoredValue::Text((*word).to_owned()))
             }
-            Type::Timestamp => timestamp(given).map(Taken::Integer),
+            Type::Timestamp => timestamp(given).map(StoredValue::Integer),
             Type::Json { max } => json(given, max),
             Type::JsonText { max } => match given {
                 Value::String(text) => json(&serde_json::from_str(text).ok()?, max),
@@ -148,22 +150,24 @@ impl Field {
             },
             Type::Link { .. } => {
                 let number = given.get("__id").unwrap_or(given);
-                integer(number).filter(|id| *id > 0).map(Taken::Integer)
+                integer(number)
+                    .filter(|id| *id > 0)
+                    .map(StoredValue::Integer)
             }
         }
     }
 
-    fn text(&self, text: &str, min: usize, max: usize, branding: &Branding) -> Option<Taken> {
+    fn text(&self, text: &str, min: usize, max: usize, branding: &Branding) -> Option<StoredValue> {
         // PostgreSQL keeps no such character, so SQLite does not either.
         if text.contains('\0') || !has_characters(text, min, max) {
             return None;
         }
         let Some(check) = self.check else {
-            return Some(Taken::Text(text.to_owned()));
+            return Some(StoredValue::Text(text.to_owned()));
         };
         // What a check makes of a text is held to its length as well.
         let text = check.of(text, branding)?;
-        has_characters(&text, min, max).then(|| Taken::Text(text.into_owned()))
+        has_characters(&text, min, max).then(|| StoredValue::Text(text.into_owned()))
     }
 }
 
@@ -270,12 +274,12 @@ pub fn moment(text: &str) -> Option<i64> {
 }
 
 /// An object or array in its shortest form.
-fn json(given: &Value, max: usize) -> Option<Taken> {
+fn json(given: &Value, max: usize) -> Option<StoredValue> {
     if !(given.is_object() || given.is_array()) || is_deeper_than(given, MAX_JSON_DEPTH) {
         return None;
     }
     let text = given.to_string();
-    (text.len() <= max).then_some(Taken::Text(text))
+    (text.len() <= max).then_some(StoredValue::Text(text))
 }
 
 fn is_deeper_than(value: &Value, levels: usize) -> bool {

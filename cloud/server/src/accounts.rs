@@ -1,4 +1,4 @@
-//! Who one is: signing in, keys, and what a credential stands for (cloud behaviour 3.1).
+//! Who one is: signing in, keys, and what a credential stands for (docs/spec/cloud.md#credentials).
 
 pub(crate) mod cloud_administrators;
 pub(crate) mod invitations;

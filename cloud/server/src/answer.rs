@@ -1,4 +1,4 @@
-//! Answers in the form of the data API: errors are JSON strings (cloud behaviour 2.6).
+//! Answers in the form of the data API: errors are JSON strings (docs/spec/cloud.md#odata-answers).
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
@@ -6,7 +6,7 @@ use data::DataError;
 use data::query::QueryError;
 use http::{HeaderValue, StatusCode, header};
 
-use crate::secrets;
+use crate::unreadable;
 
 /// Why a request is not answered as it wished.
 #[derive(Debug)]
@@ -63,15 +63,14 @@ impl From<DataError> for Refusal {
             DataError::Lost(error) => {
                 tracing::warn!("the connection to the database was lost: {error}");
                 Refusal::Unavailable(
-                    "the connection to the database was lost, and whether a change was made is not known; look, and \
-                     try again"
+                    "the connection to the database was lost; the change may or may not have been made: check, and try again"
                         .to_owned(),
                 )
             }
             error @ DataError::Silent(_) => {
                 tracing::warn!("{error}");
                 Refusal::Unavailable(format!(
-                    "{error}, and whether a change was made is not known; look, and try again"
+                    "{error}; the change may or may not have been made: check, and try again"
                 ))
             }
             error @ DataError::Contended(_) => Refusal::Unavailable(error.to_string()),
@@ -83,7 +82,7 @@ impl From<DataError> for Refusal {
             }
             DataError::Unreadable(error) => {
                 // Those who ask are many, such as the devices of a fleet, and ask again.
-                secrets::log_unreadable(&error);
+                unreadable::log(&error);
                 Refusal::Unavailable(
                     "a secret cannot be decrypted; the log of the cloud says which".to_owned(),
                 )
@@ -97,7 +96,7 @@ impl Refusal {
     /// No connection to the database in time.
     pub(crate) fn database_away() -> Self {
         Refusal::Unavailable(
-            "the database is busy or away, and nothing was done; try again".to_owned(),
+            "the database is busy or unavailable, and nothing was changed; try again".to_owned(),
         )
     }
 

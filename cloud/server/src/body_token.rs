@@ -1,4 +1,4 @@
-//! A session token in the body, where old clients put it (cloud behaviour 3.1).
+//! A session token in the body, where old clients put it (docs/spec/cloud.md#credentials-body-token).
 
 use axum::body::Body;
 use axum::extract::Request;
@@ -14,7 +14,7 @@ use crate::credential::carried;
 const MOST: usize = 64 << 10;
 
 #[derive(Deserialize)]
-struct Carrying {
+struct BodyToken {
     #[serde(rename = "_token")]
     token: String,
 }
@@ -31,7 +31,7 @@ pub(crate) async fn take(request: Request) -> Result<Request, Refusal> {
     let bytes = body::bytes(body, MOST).await?;
     let header = serde_json::from_slice(&bytes)
         .ok()
-        .and_then(|Carrying { token }| HeaderValue::try_from(format!("Bearer {token}")).ok());
+        .and_then(|BodyToken { token }| HeaderValue::try_from(format!("Bearer {token}")).ok());
     if let Some(header) = header {
         parts.headers.insert(header::AUTHORIZATION, header);
     }

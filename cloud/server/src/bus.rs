@@ -3,56 +3,39 @@
 //! several.
 //!
 //! ```text
-//! effects of writes ──► tell ──► listeners here, and at every other replica
+//! effects of writes ──► publish ──► listeners here, and at every other replica
 //! a device's tunnel ──► take_calls ◄── call ── a replica that is to ask the device
 //! lines of devices      a stream of the server's, by device (`device/logs/stream.rs`)
 //! ```
 //!
-//! Whoever keeps something that writes may make untrue [listens](Bus::listen) for as long as the program runs,
-//! and has heard before the write is answered. Whoever looks for a while, such as a page that shows what
-//! changes, [subscribes](Bus::subscribe) and reads at its own pace.
+//! Caches that a write can invalidate register a [listener](Bus::listen) for the life of the process, which is called
+//! before the write is answered. Who follows changes for a while, such as an open page, [subscribes](Bus::subscribe)
+//! and reads at its own pace.
 
 mod call;
+mod dispatcher;
+mod envelope;
 mod nats;
 mod pipe;
-mod said;
 mod subjects;
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use anyhow::Result;
 use data::Effect;
-use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::{broadcast, watch};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use call::{Ask, NO_ANSWER, NotReached};
+pub(crate) use call::{CallError, DeviceClient, NO_ANSWER};
+use dispatcher::Dispatcher;
+pub(crate) use dispatcher::{Notification, Subscription};
+use envelope::Payload;
 pub(crate) use nats::Nats;
-use said::What;
 
-use crate::cloud::Shared;
-
-/// News that one who reads slowly may be behind by; who is behind by more has [missed](News::Missed) some.
-const BEHIND: usize = 1024;
-
-/// What there is to be told.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum News {
-    /// A transaction of some replica was committed and changed this.
-    Effects(Arc<[Effect]>),
-    /// Something may have been changed that is not told any more: whatever one keeps may be untrue.
-    Missed,
-}
-
-/// Who hears of news at once.
-type Listener = Box<dyn Fn(&News) + Send + Sync>;
-
-/// The way to every replica, this one included.
+/// The way to every replica, this one included. Clones are the same one.
+#[derive(Clone)]
 pub(crate) struct Bus {
-    listeners: RwLock<Vec<Listener>>,
-    subscribers: broadcast::Sender<News>,
-    /// How often something was missed.
-    missed: watch::Sender<u64>,
+    dispatcher: Arc<Dispatcher>,
     /// The way to other machines.
     nats: Option<Arc<Nats>>,
 }
@@ -61,9 +44,7 @@ impl Bus {
     /// One that reaches this program alone.
     pub(crate) fn in_process() -> Self {
         Bus {
-            listeners: RwLock::default(),
-            subscribers: broadcast::channel(BEHIND).0,
-            missed: watch::Sender::default(),
+            dispatcher: Arc::default(),
             nats: None,
         }
     }
@@ -81,9 +62,9 @@ impl Bus {
     }
 
     /// Tells and hears until `stop`; ends when everything is told.
-    pub(crate) async fn run(&self, cloud: &Shared, stop: CancellationToken) {
+    pub(crate) async fn run(&self, stop: CancellationToken) {
         match &self.nats {
-            Some(nats) => nats.run(cloud, &stop).await,
+            Some(nats) => nats.run(&self.dispatcher, &stop).await,
             None => stop.cancelled().await,
         }
     }
@@ -100,51 +81,51 @@ impl Bus {
 
     /// Whether whatever other replicas tell is heard at the moment. Where it is not, nothing that they may
     /// change can be remembered.
-    pub(crate) fn hears_all(&self) -> bool {
-        self.nats.as_ref().is_none_or(|nats| nats.hears_all())
+    pub(crate) fn receives_all(&self) -> bool {
+        self.nats.as_ref().is_none_or(|nats| nats.receives_all())
     }
 
-    /// Has `listener` told of the news of any replica, as long as the program runs. It must not block.
-    pub(crate) fn listen(&self, listener: impl Fn(&News) + Send + Sync + 'static) {
-        let mut listeners = self
-            .listeners
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
-        listeners.push(Box::new(listener));
+    /// Calls `listener` with the notifications of any replica, as long as the program runs. It must not block.
+    pub(crate) fn listen(&self, listener: impl Fn(&Notification) + Send + Sync + 'static) {
+        self.dispatcher.add_listener(Box::new(listener));
     }
 
-    /// The news of any replica from now on, until it is dropped. Nobody waits for who reads slowly.
+    /// The notifications of any replica from now on, until it is dropped. Nobody waits for a slow reader.
     pub(crate) fn subscribe(&self) -> Subscription {
-        Subscription {
-            news: self.subscribers.subscribe(),
-        }
+        self.dispatcher.subscribe()
     }
 
     /// Tells everybody what a transaction changed. Within this program they have heard of it when this returns.
-    pub(crate) fn tell(&self, effects: &[Effect]) {
-        self.heard(&News::Effects(effects.into()));
+    pub(crate) fn publish(&self, effects: &[Effect]) {
+        self.dispatcher
+            .dispatch(&Notification::Effects(effects.into()));
         if let Some(nats) = &self.nats {
-            for piece in said::pieces(effects) {
-                nats.tell(piece);
+            for piece in envelope::pieces(effects) {
+                nats.publish(piece);
             }
         }
     }
 
     /// Changes with each time that something was missed: whoever shows what others tell looks again.
-    pub(crate) fn missed(&self) -> watch::Receiver<u64> {
-        self.missed.subscribe()
+    pub(crate) fn lagged(&self) -> watch::Receiver<u64> {
+        self.dispatcher.lagged()
     }
 
     /// A device opened a tunnel to this replica, at this time (milliseconds since the epoch).
-    pub(crate) fn tell_arrival(&self, device: i64, at: i64) {
+    pub(crate) fn publish_arrival(&self, device: i64, at: i64) {
         if let Some(nats) = &self.nats {
-            nats.tell(What::Arrived { device, at });
+            nats.publish(Payload::Arrived { device, at });
         }
     }
 
     /// Has other replicas ask a device through its tunnel here, until `ending`, and then until what is under way
     /// is done. Dropping it cuts that off.
-    pub(crate) async fn take_calls(&self, device: i64, ask: Ask, ending: CancellationToken) {
+    pub(crate) async fn take_calls(
+        &self,
+        device: i64,
+        ask: DeviceClient,
+        ending: CancellationToken,
+    ) {
         if let Some(nats) = &self.nats {
             call::take(nats, device, ask, &ending).await;
         }
@@ -155,42 +136,10 @@ impl Bus {
     ///
     /// # Errors
     /// Where it is connected to none, or cannot be asked now.
-    pub(crate) async fn call(&self, device: i64) -> Result<Ask, NotReached> {
+    pub(crate) async fn call(&self, device: i64) -> Result<DeviceClient, CallError> {
         match &self.nats {
             Some(nats) => call::open(nats, device).await,
-            None => Err(NotReached::Away),
-        }
-    }
-
-    /// There is news, wherever it comes from.
-    fn heard(&self, news: &News) {
-        if *news == News::Missed {
-            self.missed.send_modify(|times| *times += 1);
-        }
-        let listeners = self
-            .listeners
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
-        for listener in &*listeners {
-            listener(news);
-        }
-        // An error says that nobody subscribes.
-        let _ = self.subscribers.send(news.clone());
-    }
-}
-
-/// News as they come. Dropping it ends it.
-pub(crate) struct Subscription {
-    news: broadcast::Receiver<News>,
-}
-
-impl Subscription {
-    /// What comes next; none when nothing will. Nothing is lost where the future is dropped.
-    pub(crate) async fn next(&mut self) -> Option<News> {
-        match self.news.recv().await {
-            Ok(news) => Some(news),
-            Err(RecvError::Lagged(_)) => Some(News::Missed),
-            Err(RecvError::Closed) => None,
+            None => Err(CallError::Away),
         }
     }
 }
@@ -202,17 +151,17 @@ mod tests {
     #[tokio::test]
     async fn who_subscribes_hears_what_is_told_and_who_is_too_slow_that_something_was_missed() {
         let bus = Bus::in_process();
-        bus.tell(&[Effect::DevicesChanged(vec![1])]);
+        bus.publish(&[Effect::DevicesChanged(vec![1])]);
         let (mut one, mut slow) = (bus.subscribe(), bus.subscribe());
-        bus.tell(&[Effect::DevicesChanged(vec![2])]);
-        let second = News::Effects([Effect::DevicesChanged(vec![2])].into());
+        bus.publish(&[Effect::DevicesChanged(vec![2])]);
+        let second = Notification::Effects([Effect::DevicesChanged(vec![2])].into());
         assert_eq!(one.next().await, Some(second.clone()));
-        for _ in 0..=BEHIND {
-            bus.tell(&[]);
+        for _ in 0..=dispatcher::CAPACITY {
+            bus.publish(&[]);
             one.next().await;
         }
-        assert_eq!(slow.next().await, Some(News::Missed));
-        assert_eq!(slow.next().await, Some(News::Effects([].into())));
+        assert_eq!(slow.next().await, Some(Notification::Lagged));
+        assert_eq!(slow.next().await, Some(Notification::Effects([].into())));
         drop(bus);
         assert_eq!(one.next().await, None);
     }

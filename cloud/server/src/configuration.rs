@@ -15,8 +15,8 @@ use serde::Deserialize;
 use tunnel::Pings;
 
 use crate::arguments::{LogFormat, Serve};
+use crate::keyring_file;
 use crate::pools::PoolSettings;
-use crate::secrets;
 
 /// Characters of a key that somebody makes up.
 const SHORTEST_KEY: usize = 16;
@@ -98,7 +98,7 @@ pub(crate) enum Registration {
     Open,
 }
 
-/// How much one caller may do. Values are not told to callers (cloud API, Limits).
+/// How much one caller may do. Values are not told to callers (docs/spec/cloud.md#http-rate-values).
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Limits {
@@ -263,7 +263,7 @@ impl NatsSettings {
                 .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
         if !usable {
             bail!(
-                "`{prefix}` is no prefix for the bus (`nats.prefix`): it has 1 to 32 letters, digits, `-` and `_`"
+                "`{prefix}` is not a valid prefix for the bus (`nats.prefix`): it must have 1 to 32 letters, digits, `-` and `_`"
             );
         }
         if self.log_lines == 0 || self.log_days == 0 || self.log_bytes < 1 << 20 {
@@ -327,14 +327,14 @@ impl Configuration {
         let listen = given.listen.or(file.listen);
         let listen = listen.unwrap_or_else(|| "127.0.0.1:8080".to_owned());
         let listen = listen.parse().with_context(|| {
-            format!("`{listen}` is no address to listen at; it is written `127.0.0.1:8080`")
+            format!("`{listen}` is not an address to listen on; write it as `127.0.0.1:8080`")
         })?;
         let admin_email = given
             .admin_email
             .or(file.admin_email)
             .unwrap_or_else(|| "admin@localhost.localdomain".to_owned());
         if !admin_email.contains('@') {
-            bail!("`{admin_email}` is no e-mail address for the administrator");
+            bail!("`{admin_email}` is not an e-mail address for the administrator");
         }
         let tunnel_server_key = file.tunnel_server_key;
         if tunnel_server_key
@@ -347,7 +347,9 @@ impl Configuration {
         if let Some(url) = &public_url
             && !(url.starts_with("http://") || url.starts_with("https://"))
         {
-            bail!("`{url}` is no address of this cloud; it begins with `https://` or `http://`");
+            bail!(
+                "`{url}` is not an address of this cloud; it must begin with `https://` or `http://`"
+            );
         }
         let listen: SocketAddr = listen;
         if public_url.is_none() && !listen.ip().to_canonical().is_loopback() {
@@ -371,7 +373,7 @@ impl Configuration {
         if let Some(url) = &registry_url {
             if !(url.starts_with("http://") || url.starts_with("https://")) {
                 bail!(
-                    "`{url}` is no address of a registry (`registry_url`); it begins with `https://` or `http://`"
+                    "`{url}` is not an address of a registry (`registry_url`); it must begin with `https://` or `http://`"
                 );
             }
             if registry.is_none() {
@@ -383,7 +385,7 @@ impl Configuration {
         file.nats.check()?;
         let keys = given.secrets_key_file.or(file.secrets_key_file);
         let keyring = match keys {
-            Some(path) => secrets::read_keyring(&path)?,
+            Some(path) => keyring_file::read(&path)?,
             None => Keyring::default(),
         };
         Ok(Configuration {
@@ -460,7 +462,7 @@ mod tests {
             listen: Some("nowhere".to_owned()),
             ..Serve::default()
         };
-        assert!(refused(listen).contains("`nowhere` is no address to listen at"));
+        assert!(refused(listen).contains("`nowhere` is not an address to listen on"));
         let config = Serve {
             config: Some("/none/such".into()),
             ..Serve::default()

@@ -20,9 +20,10 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::ConnectInfo;
+use axum::extract::{ConnectInfo, Request};
 use axum::http::HeaderValue;
 use axum::http::header::{CONNECTION, EXPECT};
+use axum::response::Response;
 use futures::StreamExt as _;
 use futures::future::OptionFuture;
 use futures::stream::FuturesUnordered;
@@ -37,10 +38,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::bounds::{BUFFER, Bounds, SYSTEM_BUFFER, UNACKNOWLEDGED};
-use crate::router::App;
 use activity::{Activity, AnswerBody};
 pub(crate) use received::came_too_slowly;
-use received::{BodyState, Received};
+use received::{BodyState, RequestBody};
 use slots::{Slot, Slots};
 use socket::Socket;
 
@@ -70,10 +70,16 @@ impl Connection {
     }
 }
 
+/// Answers the requests that connections bring.
+pub(crate) trait RequestHandler: Clone + Send + Sync + 'static {
+    /// The answer to one request.
+    fn answer(&self, request: Request) -> impl Future<Output = Response> + Send;
+}
+
 /// Serves until `stop`. Then nothing more is taken, and it ends when the requests under way have.
 pub(crate) async fn serve(
     listener: TcpListener,
-    app: App,
+    handler: impl RequestHandler,
     bounds: Bounds,
     proxies: Vec<IpNet>,
     stop: CancellationToken,
@@ -85,8 +91,8 @@ pub(crate) async fn serve(
             match listener.accept().await {
                 Ok((stream, peer)) => match slots.take(peer.ip()) {
                     Some(slot) => {
-                        let (app, stop) = (app.clone(), stop.clone());
-                        open.spawn(one(stream, peer, slot, app, bounds, stop));
+                        let (handler, stop) = (handler.clone(), stop.clone());
+                        open.spawn(one(stream, peer, slot, handler, bounds, stop));
                     }
                     None => refuse(&stream, peer),
                 },
@@ -114,7 +120,7 @@ async fn one(
     stream: TcpStream,
     peer: SocketAddr,
     slot: Slot,
-    app: App,
+    handler: impl RequestHandler,
     bounds: Bounds,
     stop: CancellationToken,
 ) {
@@ -128,15 +134,18 @@ async fn one(
         let under_way = activity.request();
         let state = Arc::<BodyState>::default();
         let on_request = request.headers().contains_key(EXPECT);
-        let mut request = request.map(|body| match hyper::body::Body::is_end_stream(&body) {
-            true => Body::empty(),
-            false => Body::new(Received::new(
-                body,
-                bounds.body,
-                on_request,
-                state.clone(),
-                activity.clone(),
-            )),
+        let mut request = request.map(|body| {
+            if hyper::body::Body::is_end_stream(&body) {
+                Body::empty()
+            } else {
+                Body::new(RequestBody::new(
+                    body,
+                    bounds.body,
+                    on_request,
+                    state.clone(),
+                    activity.clone(),
+                ))
+            }
         });
         let extensions = request.extensions_mut();
         extensions.insert(ConnectInfo(peer));
@@ -144,9 +153,9 @@ async fn one(
             slot: slot.clone(),
             body: state.clone(),
         });
-        let app = &app;
+        let handler = &handler;
         async move {
-            let mut answer = app.answer(request).await;
+            let mut answer = handler.answer(request).await;
             if state.ends_connection() {
                 let close = HeaderValue::from_static("close");
                 answer.headers_mut().insert(CONNECTION, close);

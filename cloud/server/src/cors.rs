@@ -1,4 +1,4 @@
-//! Web pages of other origins, and headers that browsers heed (cloud behaviour 3.3).
+//! Web pages of other origins, and headers that browsers heed (docs/spec/cloud.md#http-rules).
 
 use axum::extract::Request;
 use axum::response::Response;

@@ -1,15 +1,14 @@
-//! Who makes a request: the credential that it carries, and what that makes of its holder (cloud behaviour
-//! 3.1 and 3.2).
+//! Who makes a request: the credential that it carries, and what that makes of its holder
+//! (docs/spec/cloud.md#credentials).
 //!
 //! A key in the query wins over the header. What does not decode as a token is tried as a key. A credential
-//! that is not good is refused, rather than taken for nobody's (section 0).
+//! that is not good is refused, rather than taken for nobody's (docs/spec/cloud.md#credentials-transport).
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use data::audit::{self, Author};
 use data::query::Caller;
 use data::{Database, Effect, SystemPurpose, SystemStatement};
 use http::{HeaderMap, header};
@@ -18,8 +17,8 @@ use sea_query::{Alias, Expr, ExprTrait, Query, SelectStatement};
 use sha2::{Digest, Sha256};
 
 use crate::answer::Refusal;
-use crate::cloud::{Cloud, now};
-use crate::session::{Claims, Expired};
+use crate::clock::now;
+use crate::session::SessionClaims;
 
 /// Who makes a request.
 #[derive(Debug, Clone)]
@@ -30,7 +29,7 @@ pub(crate) struct Identity {
     pub(crate) credential: Credential,
 }
 
-/// What clients look for where they have to sign in anew (cloud behaviour 3.1).
+/// What clients look for where they have to sign in anew (docs/spec/cloud.md#credentials-session).
 pub(crate) const STALE: &str = "Fresh authentication token required";
 
 /// What a request carried.
@@ -39,7 +38,7 @@ pub(crate) enum Credential {
     /// Nothing.
     Nothing,
     /// A session token.
-    Session(Claims),
+    Session(SessionClaims),
     /// A key.
     Key(KeyRef),
     /// The key of tunnel servers, which is configured.
@@ -52,7 +51,7 @@ pub(crate) struct KeyRef {
     /// Its row.
     pub(crate) id: i64,
     /// What is kept of it.
-    hash: [u8; 32],
+    pub(crate) hash: [u8; 32],
 }
 
 impl Identity {
@@ -61,6 +60,30 @@ impl Identity {
         Identity {
             caller: Caller::guest(),
             credential: Credential::Nothing,
+        }
+    }
+
+    /// The tunnel server whose key is configured.
+    pub(crate) fn tunnel_server() -> Self {
+        Identity {
+            caller: Caller::Holder {
+                role: Role::TunnelServer,
+                actor: None,
+                user: None,
+            },
+            credential: Credential::TunnelServer,
+        }
+    }
+
+    /// The user of a session that was found to be good, with the user's actor.
+    pub(crate) fn of_session(actor: i64, claims: SessionClaims) -> Self {
+        Identity {
+            caller: Caller::Holder {
+                role: Role::User,
+                actor: Some(actor),
+                user: Some(claims.id),
+            },
+            credential: Credential::Session(claims),
         }
     }
 
@@ -103,138 +126,7 @@ pub(crate) fn carried(headers: &HeaderMap, query: Option<&str>) -> Option<String
     })
 }
 
-impl Cloud {
-    /// Who makes a request.
-    ///
-    /// # Errors
-    /// Where the credential is not good (any more), or the database fails.
-    pub(crate) async fn identify(
-        &self,
-        headers: &HeaderMap,
-        query: Option<&str>,
-    ) -> Result<Identity, Refusal> {
-        match carried(headers, query) {
-            None => Ok(Identity::guest()),
-            Some(credential) => self.identify_by(&credential).await,
-        }
-    }
-
-    /// Whose credential this is.
-    ///
-    /// # Errors
-    /// As [`Cloud::identify`].
-    pub(crate) async fn identify_by(&self, credential: &str) -> Result<Identity, Refusal> {
-        match self.sessions.read(credential) {
-            // A cookie is for pages of this origin: taken out of a browser, it opens nothing else.
-            Some(Ok(claims)) if claims.dashboard => Err(Refusal::Unauthorized),
-            Some(Ok(claims)) => self.identify_session(claims).await,
-            Some(Err(Expired)) => Err(Refusal::Unauthorized),
-            None if self.is_tunnel_server(credential) => Ok(Identity {
-                caller: Caller::Holder {
-                    role: Role::TunnelServer,
-                    actor: None,
-                    user: None,
-                },
-                credential: Credential::TunnelServer,
-            }),
-            None => {
-                let hash = Sha256::digest(credential.as_bytes()).into();
-                self.identify_key(hash).await
-            }
-        }
-    }
-
-    async fn identify_key(&self, hash: [u8; 32]) -> Result<Identity, Refusal> {
-        let remember = self.bus.hears_all();
-        let identity = self.keys.find(&self.database, hash, remember).await?;
-        if let Credential::Key(key) = &identity.credential {
-            audit::made_by(Author {
-                role: identity.role(),
-                actor: identity.actor(),
-                user: identity.user(),
-                credential: "key",
-                credential_id: Some(key.id),
-            });
-        }
-        Ok(identity)
-    }
-
-    /// What the credential of an earlier request makes of its holder now.
-    ///
-    /// # Errors
-    /// As [`Cloud::identify`].
-    pub(crate) async fn identify_again(&self, identity: &Identity) -> Result<Identity, Refusal> {
-        match &identity.credential {
-            Credential::Nothing | Credential::TunnelServer => Ok(identity.clone()),
-            Credential::Session(claims) if claims.exp <= now() / 1000 => Err(Refusal::Unauthorized),
-            Credential::Session(claims) => self.identify_session(claims.clone()).await,
-            Credential::Key(key) => self.identify_key(key.hash).await,
-        }
-    }
-
-    /// Compared by hashes: how long that takes tells nothing of the key.
-    fn is_tunnel_server(&self, credential: &str) -> bool {
-        let key = self.configuration.tunnel_server_key.as_deref();
-        key.is_some_and(|key| Sha256::digest(key) == Sha256::digest(credential))
-    }
-
-    /// Whose session this is, as its token says.
-    ///
-    /// # Errors
-    /// 401 where it has ended; where the database fails.
-    pub(crate) async fn identify_session(&self, claims: Claims) -> Result<Identity, Refusal> {
-        let find = SystemPurpose::Credentials.sql(
-            "SELECT u.actor, u.jwt_secret, s.last_used_at, s.expires_at FROM user_session AS s \
-             JOIN \"user\" AS u ON u.id = s.\"user\" WHERE s.id = ? AND u.id = ?",
-        );
-        let find = find.with(claims.session).with(claims.id);
-        let Some(row) = self.database.row(&find).await? else {
-            return Err(Refusal::Unauthorized);
-        };
-        let now = now();
-        if row.text(1)?.as_deref() != Some(claims.secret.as_str()) || row.id(3)? <= now {
-            return Err(Refusal::Unauthorized);
-        }
-        if now - row.id(2)? >= USED {
-            self.note_use(claims.session, now);
-        }
-        audit::made_by(Author {
-            role: Role::User,
-            actor: Some(row.id(0)?),
-            user: Some(claims.id),
-            credential: "session",
-            credential_id: Some(claims.session),
-        });
-        Ok(Identity {
-            caller: Caller::Holder {
-                role: Role::User,
-                actor: Some(row.id(0)?),
-                user: Some(claims.id),
-            },
-            credential: Credential::Session(claims),
-        })
-    }
-}
-
-/// How long after its last use a session is noted as used again, in milliseconds.
-const USED: i64 = 5 * 60 * 1000;
-
-impl Cloud {
-    /// Notes that a session is used, while the request goes on.
-    fn note_use(&self, session: i64, now: i64) {
-        let database = self.database.clone();
-        let note = SystemPurpose::Credentials
-            .sql("UPDATE user_session SET last_used_at = ? WHERE id = ? AND last_used_at < ?");
-        let note = note.with(now).with(session).with(now - USED + 1);
-        tokio::spawn(async move {
-            if let Err(error) = database.execute(&note).await {
-                tracing::debug!(%error, "the use of a session was not noted");
-            }
-        });
-    }
-}
-
-/// The same of a key.
+/// How long after its last use a key is noted as used again, in milliseconds.
 const KEY_USED: i64 = 60 * 60 * 1000;
 
 /// Notes that a key is used, while the request goes on.
@@ -259,13 +151,13 @@ const MOST: usize = 200_000;
 /// Keys, as they were last found.
 #[derive(Default)]
 pub(crate) struct Keys {
-    found: Mutex<HashMap<[u8; 32], (Known, Instant)>>,
+    found: Mutex<HashMap<[u8; 32], (CachedKey, Instant)>>,
     /// How often something was forgotten: what was looked up before is not remembered after.
     forgotten: AtomicU64,
 }
 
 #[derive(Clone)]
-struct Known {
+struct CachedKey {
     identity: Identity,
     /// Milliseconds since the epoch.
     expires: Option<i64>,
@@ -273,7 +165,7 @@ struct Known {
 
 impl Keys {
     /// Whose key this is; the database is asked in any case where nothing may be `remembered`.
-    async fn find(
+    pub(crate) async fn find(
         &self,
         database: &Database,
         hash: [u8; 32],
@@ -285,12 +177,12 @@ impl Keys {
             found
                 .get(&hash)
                 .filter(|(_, since)| remember && since.elapsed() < REMEMBERED)
-                .map(|(known, _)| known.clone())
+                .map(|(key, _)| key.clone())
         };
-        let known = match remembered {
-            Some(known) => known,
+        let key = match remembered {
+            Some(key) => key,
             None => {
-                let known = look_up(database, &hash)
+                let key = look_up(database, &hash)
                     .await?
                     .ok_or(Refusal::Unauthorized)?;
                 let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
@@ -298,19 +190,19 @@ impl Keys {
                     found.clear();
                 }
                 if self.forgotten.load(Ordering::SeqCst) == forgotten {
-                    found.insert(hash, (known.clone(), Instant::now()));
+                    found.insert(hash, (key.clone(), Instant::now()));
                 }
-                known
+                key
             }
         };
-        match known.expires {
+        match key.expires {
             Some(expires) if expires <= now() => Err(Refusal::Unauthorized),
-            _ => Ok(known.identity),
+            _ => Ok(key.identity),
         }
     }
 
     /// Forgets what may have changed.
-    pub(crate) fn heed(&self, effects: &[Effect]) {
+    pub(crate) fn invalidate(&self, effects: &[Effect]) {
         let changed: Vec<i64> = effects
             .iter()
             .filter_map(|effect| match effect {
@@ -323,9 +215,8 @@ impl Keys {
         if !changed.is_empty() {
             let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
             self.forgotten.fetch_add(1, Ordering::SeqCst);
-            found.retain(|_, (known, _)| {
-                known
-                    .identity
+            found.retain(|_, (key, _)| {
+                key.identity
                     .actor()
                     .is_none_or(|actor| !changed.contains(&actor))
             });
@@ -345,7 +236,7 @@ pub(crate) fn key_hash(key: &str) -> String {
     hex::encode(Sha256::digest(key.as_bytes()))
 }
 
-async fn look_up(database: &Database, hash: &[u8; 32]) -> Result<Option<Known>, Refusal> {
+async fn look_up(database: &Database, hash: &[u8; 32]) -> Result<Option<CachedKey>, Refusal> {
     let key = Alias::new("api_key");
     let user = Alias::new("user");
     let statement = Query::select()
@@ -381,7 +272,7 @@ async fn look_up(database: &Database, hash: &[u8; 32]) -> Result<Option<Known>, 
         // What a newer version limits it to is not known here: it is not good for anything.
         Some(word) => match KeyScope::named(&word) {
             None => return Ok(None),
-            known => known,
+            scope => scope,
         },
     };
     let limits = KeyLimits {
@@ -391,15 +282,16 @@ async fn look_up(database: &Database, hash: &[u8; 32]) -> Result<Option<Known>, 
     if role != Role::DeviceKey && now() - row.number(7)?.unwrap_or_default() >= KEY_USED {
         note_key(database, id);
     }
-    Ok(Some(Known {
+    Ok(Some(CachedKey {
         identity: Identity {
-            caller: match role != Role::UserKey || limits == KeyLimits::default() {
-                true => Caller::Holder { role, actor, user },
-                false => Caller::LimitedKey {
+            caller: if role != Role::UserKey || limits == KeyLimits::default() {
+                Caller::Holder { role, actor, user }
+            } else {
+                Caller::LimitedKey {
                     actor,
                     user,
                     limits,
-                },
+                }
             },
             credential: Credential::Key(KeyRef { id, hash: *hash }),
         },

@@ -20,9 +20,10 @@ pub(crate) mod fleet;
 mod fleets;
 pub(crate) mod form;
 mod guard;
+pub(crate) mod key_values;
 pub(crate) mod live;
+pub(crate) mod live_pages;
 pub(crate) mod page;
-pub(crate) mod pairs;
 pub(crate) mod problem;
 mod quotas;
 mod release;
@@ -37,24 +38,24 @@ use axum::response::Redirect;
 use axum::routing::get;
 use tower_http::compression::CompressionLayer;
 
-use crate::cloud::Shared;
-use problem::Problem;
+use crate::cloud::SharedCloud;
+use problem::PageError;
 
 /// Every address of the dashboard, and `/`, which leads there.
-pub(crate) fn routes(cloud: &Shared) -> Router<Shared> {
+pub(crate) fn routes(cloud: &SharedCloud) -> Router<SharedCloud> {
     let pages = Router::new()
         .merge(sign_in::routes())
         .merge(fleets::routes())
         .merge(fleet::routes())
         .merge(device::routes())
-        .merge(pairs::routes())
+        .merge(key_values::routes())
         .merge(switch::routes())
         .merge(release::routes())
         .merge(account::routes())
         .merge(audit::routes())
         .merge(quotas::routes())
         .merge(assets::routes())
-        .fallback(async || Problem::nothing_here())
+        .fallback(async || PageError::nothing_here())
         .layer(CompressionLayer::new())
         .layer(from_fn_with_state(cloud.clone(), guard::guard));
     Router::new()

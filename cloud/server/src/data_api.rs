@@ -1,4 +1,4 @@
-//! `/v1/…` to `/v7/…`: the data API over HTTP (cloud behaviour 2 and 6; cloud API).
+//! `/v1/…` to `/v7/…`: the data API over HTTP (docs/spec/cloud.md#odata, docs/spec/cloud.md#older-versions).
 //!
 //! The path is routed as it came, undecoded: a quoted key may have slashes in it. An older version is a model of
 //! its own for reads, a translation for what is written, and the shape of its answers (`resources::Version`).
@@ -10,7 +10,7 @@ mod upload;
 
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
-use data::query::{self, Caller, Read, Setting};
+use data::query::{self, Caller, QueryContext, ReadStatement};
 use data::write::Verb;
 use http::{HeaderMap, Method, StatusCode, header};
 use odata::{Address, Key};
@@ -21,11 +21,11 @@ use crate::answer::Refusal;
 use crate::body;
 use crate::charge::payer;
 use crate::clients;
-use crate::cloud::{Cloud, Shared};
+use crate::cloud::{Cloud, SharedCloud};
 use crate::credential::{Credential, Identity, STALE};
 use crate::limits::Payer;
-use crate::release_asset::{self, Form};
-use change::{Asked, change};
+use crate::release_asset::{self, AssetForm};
+use change::{ChangeRequest, change};
 
 pub(crate) use listing::tagged;
 
@@ -33,7 +33,7 @@ pub(crate) use listing::tagged;
 const MAX_QUESTION: usize = 4 << 10;
 
 /// Any request of the data API.
-pub(crate) async fn serve(State(cloud): State<Shared>, request: Request) -> Response {
+pub(crate) async fn serve(State(cloud): State<SharedCloud>, request: Request) -> Response {
     match answer(&cloud, request).await {
         Ok(response) => response,
         Err(refusal) => refusal.into_response(),
@@ -44,10 +44,10 @@ async fn answer(cloud: &Cloud, request: Request) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
     let path = parts.uri.path();
     let Some((version, rest)) = versioned(path) else {
-        return Err(Refusal::Missing(format!("there is nothing at `{path}`")));
+        return Err(Refusal::Missing(format!("not found: `{path}`")));
     };
     let query = parts.uri.query().filter(|query| !query.is_empty());
-    let identity = cloud.admit(&parts).await?;
+    let identity = cloud.auth.admit(&parts).await?;
     let most = cloud.configuration.limits.data_body;
     if parts.method == Method::POST
         && let Some(of) = rest.strip_suffix("/canAccess")
@@ -69,7 +69,7 @@ async fn answer(cloud: &Cloud, request: Request) -> Result<Response, Refusal> {
     let Some(verb) = verb(&parts.method) else {
         return match parts.method {
             Method::GET | Method::HEAD => {
-                let asked = Get {
+                let request_read = ReadRequest {
                     version,
                     request: &parsed,
                     path,
@@ -78,7 +78,7 @@ async fn answer(cloud: &Cloud, request: Request) -> Result<Response, Refusal> {
                     payer: &payer(&identity, &parts),
                 };
                 let share = cloud.share(&identity, &parts).await?;
-                let response = get(cloud, &identity.caller, asked, &parts.headers).await?;
+                let response = get(cloud, &identity.caller, request_read, &parts.headers).await?;
                 Ok(share.until_sent(response))
             }
             _ => {
@@ -99,13 +99,13 @@ async fn answer(cloud: &Cloud, request: Request) -> Result<Response, Refusal> {
         {
             release_asset::read(cloud, &identity.caller, &parts.headers, body).await?
         }
-        _ => Form {
+        _ => AssetForm {
             fields: body::object(&parts.headers, body, most).await?,
             file: None,
         },
     };
     let origin = clients::address(cloud, &parts.headers);
-    let asked = Asked {
+    let asked = ChangeRequest {
         version,
         verb,
         request: &parsed,
@@ -124,7 +124,7 @@ async fn answer(cloud: &Cloud, request: Request) -> Result<Response, Refusal> {
     answer
 }
 
-/// Users delete themselves, by their number, and right after they signed in (cloud behaviour 1.11).
+/// Users delete themselves, by their number, and right after they signed in (docs/spec/cloud.md#model-people).
 fn may_delete(identity: &Identity, request: &odata::Request) -> Result<(), Refusal> {
     let Address::Resource(path) = &request.address else {
         return Ok(());
@@ -144,8 +144,8 @@ fn may_delete(identity: &Identity, request: &odata::Request) -> Result<(), Refus
     }
 }
 
-fn no_body() -> Form {
-    Form {
+fn no_body() -> AssetForm {
+    AssetForm {
         fields: Map::new(),
         file: None,
     }
@@ -170,7 +170,7 @@ fn verb(method: &Method) -> Option<Verb> {
 }
 
 /// What is read.
-struct Get<'a> {
+struct ReadRequest<'a> {
     version: Version,
     request: &'a odata::Request,
     path: &'a str,
@@ -184,19 +184,19 @@ struct Get<'a> {
 async fn get(
     cloud: &Cloud,
     caller: &Caller,
-    asked: Get<'_>,
+    asked: ReadRequest<'_>,
     headers: &HeaderMap,
 ) -> Result<Response, Refusal> {
-    let setting = Setting {
+    let setting = QueryContext {
         origin: asked.origin,
         ..cloud.setting_of(caller, asked.version)
     };
     match query::read(&setting, asked.request, asked.path, asked.query)? {
-        Read::Records(select) => {
+        ReadStatement::Records(select) => {
             let rows = cloud.database_of(caller).stream(&select);
             listing::listing(rows, headers, &cloud.long_answers, asked.payer).await
         }
-        Read::Count(select) => {
+        ReadStatement::Count(select) => {
             let row = cloud.database_of(caller).row(&select).await?;
             let count = match row {
                 Some(row) => row.id(0)?,
@@ -205,7 +205,7 @@ async fn get(
             let text = json!({ "d": count }).to_string();
             Ok(tagged(text.into_bytes(), headers))
         }
-        Read::Metadata => {
+        ReadStatement::Metadata => {
             let text = asked.version.metadata().as_bytes().to_vec();
             let mut response = tagged(text, headers);
             if response.status() == StatusCode::OK {

@@ -5,21 +5,22 @@ use anyhow::{Context as _, Result};
 use data::catalogue::{CATALOGUE, Catalogue, FirstUser};
 use data::{Database, SystemPurpose, setting};
 
-use crate::cloud::{Cloud, now};
+use crate::clock::now;
+use crate::cloud::Cloud;
 use crate::password;
-use crate::session::random_text;
+use crate::random::random_text;
 
 /// Under this name it is kept that there were users.
 const HAD_USERS: &str = "had-users";
 
 /// What somebody has to be told once.
-pub(crate) struct First {
+pub(crate) struct InitialSignIn {
     email: String,
     /// The password that was made up.
     password: Option<String>,
 }
 
-impl First {
+impl InitialSignIn {
     /// Prints it, to where people look and not into the log.
     pub(crate) fn print(&self) {
         println!("A new cloud. Its administrator is {}", self.email);
@@ -34,13 +35,13 @@ impl First {
 ///
 /// # Errors
 /// Where the database fails.
-pub(crate) async fn prepare(cloud: &Cloud) -> Result<Option<First>> {
+pub(crate) async fn prepare(cloud: &Cloud) -> Result<Option<InitialSignIn>> {
     let catalogue: Catalogue = CATALOGUE.parse()?;
     cloud
         .database
         .add_catalogue(&catalogue, &cloud.environment, now())
         .await
-        .context("the catalogue of device types cannot be brought into the database")?;
+        .context("the catalogue of device types cannot be written into the database")?;
     let first = first_user(cloud).await?;
     keep_system_organization(cloud).await?;
     Ok(first)
@@ -48,32 +49,32 @@ pub(crate) async fn prepare(cloud: &Cloud) -> Result<Option<First>> {
 
 /// Says so where a tenant has the handle, or had devices run what was taken for the platform's.
 async fn keep_system_organization(cloud: &Cloud) -> Result<()> {
-    let kept = cloud
+    let stored = cloud
         .database
         .keep_system_organization(&cloud.environment, now())
         .await
         .context("the organization of the system cannot be made")?;
     let reserved = &cloud.environment.branding.os_organization;
-    if kept.handle != *reserved {
+    if stored.handle != *reserved {
         tracing::warn!(
             "an organization that this cloud did not make has the handle `{reserved}`, which is the system's: the \
              system's organization is `{}`, and no device takes a supervisor or an operating system from the other \
              one. Give that another handle, or delete it, and the next start gives `{reserved}` to the system's",
-            kept.handle
+            stored.handle
         );
     }
-    if kept.freed_devices > 0 {
+    if stored.freed_devices > 0 {
         tracing::warn!(
             "{} devices were to have a supervisor or an operating system of an organization that is neither the \
              system's nor their own, and are to have none now",
-            kept.freed_devices
+            stored.freed_devices
         );
     }
     Ok(())
 }
 
 /// The administrator, where there is no user yet.
-async fn first_user(cloud: &Cloud) -> Result<Option<First>> {
+async fn first_user(cloud: &Cloud) -> Result<Option<InitialSignIn>> {
     let there = any_user(&cloud.database).await?;
     let mut transaction = cloud.database.begin().await?;
     let had = setting::read(&mut transaction, HAD_USERS).await?.is_some();
@@ -98,7 +99,9 @@ async fn first_user(cloud: &Cloud) -> Result<Option<First>> {
         .as_deref()
         .and_then(password::fault)
     {
-        anyhow::bail!("the password of the administrator (`--admin-password`) is not taken: {why}");
+        anyhow::bail!(
+            "the password of the administrator (`--admin-password`) is not accepted: {why}"
+        );
     }
     let made = match &configuration.admin_password {
         Some(_) => None,
@@ -124,7 +127,7 @@ async fn first_user(cloud: &Cloud) -> Result<Option<First>> {
     setting::write(&mut transaction, HAD_USERS, "yes").await?;
     transaction.commit().await?;
     // Another replica may have been faster.
-    Ok(user.map(|_| First {
+    Ok(user.map(|_| InitialSignIn {
         email,
         password: made,
     }))

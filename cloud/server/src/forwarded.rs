@@ -1,4 +1,4 @@
-//! Proxies in front of the cloud: whom they ask for, and who comes past them (cloud behaviour 3.3).
+//! Proxies in front of the cloud: whom they ask for, and who comes past them (docs/spec/cloud.md#http-proxies).
 
 use std::net::{IpAddr, SocketAddr};
 

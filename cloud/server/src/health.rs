@@ -11,70 +11,23 @@
 //! 503 with `fail` where the database does not answer. Without the bus the status is `warn`, and 200: it is away for
 //! every replica, and what needs the database alone goes on. Nobody has to sign in, and nobody is told more.
 
-use std::time::{Duration, Instant};
-
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use data::SystemPurpose;
 use http::{StatusCode, header};
 use serde_json::{Map, Value, json};
-use tokio::sync::Mutex;
-use tokio::time::timeout;
 
-use crate::cloud::{Cloud, Shared};
-
-/// However often somebody asks, the database is asked as often at most.
-const FRESH: Duration = Duration::from_secs(1);
-/// How long the database may take.
-const PATIENCE: Duration = Duration::from_secs(5);
-
-/// What was found last.
-#[derive(Default)]
-pub(crate) struct Health {
-    database: Mutex<Option<(Instant, bool)>>,
-}
-
-impl Health {
-    /// Whether the database answers. Those who ask at the same time wait for the same answer.
-    pub(crate) async fn database(&self, cloud: &Cloud) -> bool {
-        let mut last = self.database.lock().await;
-        if let Some((at, answers)) = *last
-            && at.elapsed() < FRESH
-        {
-            return answers;
-        }
-        let answers = match timeout(
-            PATIENCE,
-            cloud
-                .database
-                .row(&SystemPurpose::Operation.sql("SELECT 1")),
-        )
-        .await
-        {
-            Ok(Ok(_)) => true,
-            Ok(Err(error)) => {
-                tracing::warn!("the database does not answer: {error}");
-                false
-            }
-            Err(_) => {
-                tracing::warn!("the database does not answer within {PATIENCE:?}");
-                false
-            }
-        };
-        *last = Some((Instant::now(), answers));
-        answers
-    }
-}
+use crate::cloud::SharedCloud;
 
 /// Answers it.
-pub(crate) async fn serve(State(cloud): State<Shared>) -> Response {
-    let database = match cloud.health.database(&cloud).await {
-        true => "pass",
-        false => "fail",
+pub(crate) async fn serve(State(cloud): State<SharedCloud>) -> Response {
+    let database = if cloud.database_probe.answers(&cloud.database).await {
+        "pass"
+    } else {
+        "fail"
     };
     // Whoever spreads connections is to send none any more.
     let ending = cloud.live.stop.is_cancelled().then_some("fail");
-    let bus = match (cloud.bus.has_others(), cloud.bus.hears_all()) {
+    let bus = match (cloud.bus.has_others(), cloud.bus.receives_all()) {
         (false, _) => None,
         (true, true) => Some("pass"),
         (true, false) => Some("warn"),

@@ -10,10 +10,10 @@ use resources::{Action, Method};
 use tokio::time::{Instant, timeout_at};
 
 use crate::answer::Refusal;
-use crate::bus::{News, Subscription};
-use crate::cloud::{Cloud, Shared};
+use crate::bus::{Notification, Subscription};
+use crate::cloud::{Cloud, SharedCloud};
 use crate::credential::Identity;
-use crate::device::Known;
+use crate::device::DeviceRef;
 
 /// Between two looks at the right.
 const LOOK: Duration = Duration::from_secs(30);
@@ -26,12 +26,12 @@ pub(crate) enum Need {
     /// To ask the device of this number to do something, or for something.
     Act(i64, Action),
     /// To write the log of a device.
-    WriteLog(Known),
+    WriteLog(DeviceRef),
 }
 
 /// A right that a stream was opened by.
 pub(crate) struct Lease {
-    cloud: Shared,
+    cloud: SharedCloud,
     identity: Identity,
     need: Need,
     news: Subscription,
@@ -42,7 +42,7 @@ pub(crate) struct Lease {
 
 impl Lease {
     /// The right was just asked for.
-    pub(crate) fn new(cloud: &Shared, identity: &Identity, need: Need) -> Self {
+    pub(crate) fn new(cloud: &SharedCloud, identity: &Identity, need: Need) -> Self {
         Lease {
             news: cloud.bus.subscribe(),
             cloud: cloud.clone(),
@@ -81,25 +81,26 @@ impl Lease {
 async fn concerned(news: &mut Subscription, actor: Option<i64>) {
     loop {
         match news.next().await {
-            Some(News::Missed) => return,
-            Some(News::Effects(effects)) => {
-                let told = effects.iter().any(|effect| match effect {
+            Some(Notification::Lagged) => return,
+            Some(Notification::Effects(effects)) => {
+                let notified = effects.iter().any(|effect| match effect {
                     Effect::ActorsChanged(actors) => {
                         actor.is_some_and(|actor| actors.contains(&actor))
                     }
                     _ => false,
                 });
-                if told {
+                if notified {
                     return;
                 }
             }
+            Some(Notification::Arrived { .. }) => {}
             None => std::future::pending().await,
         }
     }
 }
 
 async fn holds(cloud: &Cloud, identity: &Identity, need: Need) -> Result<bool, Refusal> {
-    let identity = cloud.identify_again(identity).await?;
+    let identity = cloud.auth.identify_again(identity).await?;
     let caller = &identity.caller;
     let right = match need {
         Need::WriteLog(device) => {

@@ -1,4 +1,4 @@
-//! How often somebody may ask (cloud behaviour 3.3).
+//! How often somebody may ask (docs/spec/cloud.md#http-rules).
 
 mod attempts;
 

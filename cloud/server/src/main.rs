@@ -5,22 +5,23 @@
 //! router ── data_api    /v7/…: odata, then `data` (one statement), rows as they come
 //!        ├─ accounts    signing in, keys, whoami
 //!        ├─ registry    tokens for the registry of images
-//!        ├─ reach       tunnels of devices, the proxy to them, and push
+//!        ├─ tunnels     tunnels of devices, the proxy to them, and push
 //!        └─ …           a module for each family of addresses
-//! credential            who asks: session token or key, remembered for minutes
-//! limits                how often somebody may
+//! auth                  who asks (session token or key, remembered for minutes), and how often
 //! connections           sockets, and the times and numbers that they are held to (bounds)
 //! ```
 
 mod accounts;
 mod answer;
 mod arguments;
+mod auth;
 mod body;
 mod body_token;
 mod bounds;
 mod bus;
 mod charge;
 mod clients;
+mod clock;
 mod cloud;
 mod concurrency;
 mod configuration;
@@ -29,18 +30,21 @@ mod cors;
 mod credential;
 mod dashboard;
 mod data_api;
+mod database_probe;
 mod device;
 mod first_start;
 mod forwarded;
 mod health;
+mod keyring_file;
 mod lease;
 mod limits;
 mod long_answers;
 mod memory;
+mod offline;
 mod open_files;
 mod password;
 mod pools;
-mod reach;
+mod random;
 mod registry;
 mod release_asset;
 mod request_log;
@@ -51,6 +55,8 @@ mod run;
 mod secrets;
 mod session;
 mod shares;
+mod tunnels;
+mod unreadable;
 
 use anyhow::Result;
 use arguments::{Arguments, Command};

@@ -80,29 +80,29 @@ const FULL: u64 = 2;
 
 /// The line of those who wait for a hash.
 #[derive(Default)]
-pub(crate) struct Line {
+pub(crate) struct HashQueue {
     places: Mutex<HashMap<Network, usize>>,
 }
 
 /// A place in the line, until it is dropped.
-pub(crate) struct Place<'a> {
-    line: &'a Line,
+pub(crate) struct QueuePlace<'a> {
+    line: &'a HashQueue,
     network: Network,
 }
 
-impl Line {
+impl HashQueue {
     /// A place in the line.
     ///
     /// # Errors
     /// In how many seconds it is worth another try, where the line is full.
-    pub(crate) fn enter(&self, network: Network) -> Result<Place<'_>, u64> {
+    pub(crate) fn enter(&self, network: Network) -> Result<QueuePlace<'_>, u64> {
         let mut places = self.places();
         let own = places.get(&network).copied().unwrap_or_default();
         if own >= PLACES_OF_ONE || places.values().sum::<usize>() >= PLACES {
             return Err(FULL);
         }
         places.insert(network, own + 1);
-        Ok(Place {
+        Ok(QueuePlace {
             line: self,
             network,
         })
@@ -113,7 +113,7 @@ impl Line {
     }
 }
 
-impl Place<'_> {
+impl QueuePlace<'_> {
     /// As [`hash`].
     ///
     /// # Errors
@@ -132,7 +132,7 @@ impl Place<'_> {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for QueuePlace<'_> {
     fn drop(&mut self) {
         let mut places = self.line.places();
         if let Some(own) = places.get_mut(&self.network) {
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn the_line_is_short_and_no_network_has_all_of_it() {
-        let line = Line::default();
+        let line = HashQueue::default();
         let at = |last| Network::of(IpAddr::V4(Ipv4Addr::new(127, 0, 0, last)));
         let mut held = Vec::new();
         for _ in 0..PLACES_OF_ONE {

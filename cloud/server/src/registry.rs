@@ -1,11 +1,12 @@
-//! Tokens for the registry that images are kept in (cloud behaviour 4.7): the registry trusts a certificate,
-//! and this is who signs with its key.
+//! Tokens for the registry that images are kept in (docs/spec/cloud.md#registry-tokens): the registry trusts a
+//! certificate, and this is who signs with its key.
 //!
 //! `registry` is a program of others (Docker's, `auth: token`). Its `issuer` is [`ISSUER`], its `service` the
 //! host that the cloud was given as `--registry`, its `realm` `/auth/v1/token` of the cloud, and its
 //! `rootcertbundle` what `fleet-cloud registry-certificate` prints.
 
 pub(crate) mod garbage;
+pub(crate) mod garbage_signal;
 mod scope;
 pub(crate) mod token;
 
@@ -19,7 +20,7 @@ use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
 use serde::{Deserialize, Serialize};
 
-use crate::session::random_text;
+use crate::random::random_text;
 
 /// Who the tokens are from.
 pub(crate) const ISSUER: &str = "fleet-cloud";
@@ -41,7 +42,7 @@ pub(crate) struct Registry {
 
 /// What the database keeps.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct StoredSigningKey {
     /// PKCS #8, in base64.
     key: String,
     /// In PEM.
@@ -58,7 +59,7 @@ pub(crate) struct Access {
 }
 
 #[derive(Serialize)]
-struct Claims<'a> {
+struct RegistryClaims<'a> {
     iss: &'a str,
     sub: &'a str,
     aud: &'a str,
@@ -77,21 +78,21 @@ impl Registry {
     pub(crate) async fn of(database: &Database, keyring: &Keyring) -> Result<Self> {
         // Of several replicas that start at once, one's is kept, and all take it.
         let made = serde_json::to_string(&made()?)?;
-        let kept = setting::read_or_write_secret(database, keyring, KEPT, &made).await?;
-        Self::with(serde_json::from_str(&kept)?)
+        let stored = setting::read_or_write_secret(database, keyring, KEPT, &made).await?;
+        Self::with(serde_json::from_str(&stored)?)
     }
 
-    fn with(kept: Kept) -> Result<Self> {
+    fn with(stored: StoredSigningKey) -> Result<Self> {
         let key = STANDARD
-            .decode(kept.key)
+            .decode(stored.key)
             .context("the registry's key is not readable")?;
-        let lines = kept.certificate.lines();
+        let lines = stored.certificate.lines();
         let chain = lines
             .filter(|line| !line.starts_with('-'))
             .collect::<String>();
         Ok(Registry {
             sign: EncodingKey::from_ec_der(&key),
-            certificate: kept.certificate,
+            certificate: stored.certificate,
             chain: vec![chain],
         })
     }
@@ -110,7 +111,7 @@ impl Registry {
             x5c: Some(self.chain.clone()),
             ..Header::new(Algorithm::ES256)
         };
-        let claims = Claims {
+        let claims = RegistryClaims {
             iss: ISSUER,
             sub: subject,
             aud: service,
@@ -124,14 +125,14 @@ impl Registry {
     }
 }
 
-fn made() -> Result<Kept> {
-    let key = KeyPair::generate().context("no key for the registry can be made")?;
+fn made() -> Result<StoredSigningKey> {
+    let key = KeyPair::generate().context("failed to create a key for the registry")?;
     let mut parameters = CertificateParams::new(Vec::new())?;
     let mut name = DistinguishedName::new();
     name.push(DnType::CommonName, ISSUER);
     parameters.distinguished_name = name;
     let certificate = parameters.self_signed(&key)?;
-    Ok(Kept {
+    Ok(StoredSigningKey {
         key: STANDARD.encode(key.serialize_der()),
         certificate: certificate.pem(),
     })

@@ -1,4 +1,4 @@
-//! Files beside releases (cloud behaviour 1.9).
+//! Files beside releases (docs/spec/cloud.md#model-release-asset).
 //!
 //! ```text
 //! form      multipart/form-data of a write: fields, and the file, which goes into the database as it comes
@@ -17,9 +17,10 @@ use resources::Version;
 use tokio::time::interval;
 use tokio_util::sync::CancellationToken;
 
-use crate::cloud::{Shared, now};
+use crate::clock::now;
+use crate::cloud::SharedCloud;
 
-pub(crate) use form::{Form, disposition, is_form, media_type, plain_name, read};
+pub(crate) use form::{AssetForm, disposition, is_form, media_type, plain_name, read};
 
 /// Between two looks for files that nobody took.
 const TIDY: Duration = Duration::from_secs(3600);
@@ -38,7 +39,7 @@ pub(crate) fn is_addressed(version: Version, request: &odata::Request) -> bool {
 }
 
 /// Drops what was uploaded for nothing, until `stop`.
-pub(crate) async fn tidying(cloud: Shared, stop: CancellationToken) {
+pub(crate) async fn tidying(cloud: SharedCloud, stop: CancellationToken) {
     let mut times = interval(TIDY);
     while stop.run_until_cancelled(times.tick()).await.is_some() {
         let since = now() - ABANDONED_AFTER;

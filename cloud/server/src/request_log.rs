@@ -44,9 +44,12 @@ where
     // As a text, which the log escapes: whoever asks wrote it.
     let path = &*path;
     let from = || from.map(|from| from.to_string()).unwrap_or_default();
-    span.in_scope(|| match routine {
-        true => tracing::debug!(%method, path, from = from(), status, milliseconds, "answered"),
-        false => tracing::info!(%method, path, from = from(), status, milliseconds, "answered"),
+    span.in_scope(|| {
+        if routine {
+            tracing::debug!(%method, path, from = from(), status, milliseconds, "answered")
+        } else {
+            tracing::info!(%method, path, from = from(), status, milliseconds, "answered")
+        }
     });
     response.headers_mut().insert(REQUEST_ID, id);
     response

@@ -4,10 +4,10 @@ use anyhow::{Result, ensure};
 use data::{Database, SystemPurpose};
 
 use crate::arguments::ResetPassword;
-use crate::cloud::now;
+use crate::clock::now;
+use crate::offline::with_database;
 use crate::password;
-use crate::run::with_database;
-use crate::session::random_text;
+use crate::random::random_text;
 
 /// Gives the user of an address a password that is made up, ends their sessions and enables them; prints it.
 ///

@@ -6,7 +6,7 @@ use data::{RightError, RowRight};
 use crate::answer::Refusal;
 use crate::cloud::Cloud;
 use crate::credential::Identity;
-use crate::device::Known;
+use crate::device::DeviceRef;
 
 impl From<RightError> for Refusal {
     fn from(error: RightError) -> Self {
@@ -40,14 +40,15 @@ impl Cloud {
     pub(crate) async fn right_on_device(
         &self,
         identity: &Identity,
-        device: Known,
+        device: DeviceRef,
         right: impl Into<Right>,
     ) -> Result<Option<RowRight>, Refusal> {
         let right = right.into();
         let caller = &identity.caller;
-        let own = match identity.is_key() {
-            true => RowRight::of_device_itself(caller, device.id, device.actor, right),
-            false => None,
+        let own = if identity.is_key() {
+            RowRight::of_device_itself(caller, device.id, device.actor, right)
+        } else {
+            None
         };
         match own {
             Some(own) => Ok(Some(own)),

@@ -13,11 +13,12 @@ use crate::accounts::{
     cloud_administrators, invitations, keys, organization_quotas, sessions, users, whoami,
 };
 use crate::clients::{access, device_types, download_config, settings, tunnel_server};
-use crate::cloud::Shared;
+use crate::cloud::SharedCloud;
+use crate::connections::RequestHandler;
 use crate::device::{logs, register, report, state, tags};
-use crate::reach::{proxy, tunnel};
 use crate::registry::token;
 use crate::release_asset::{download, part};
+use crate::tunnels::{proxy, tunnel};
 use crate::{body_token, cors, dashboard, data_api, forwarded, health, request_log};
 
 /// What answers requests.
@@ -26,19 +27,21 @@ use crate::{body_token, cors, dashboard, data_api, forwarded, health, request_lo
 /// the route and allocate a future for every request.
 #[derive(Clone)]
 pub(crate) struct App {
-    cloud: Shared,
+    cloud: SharedCloud,
     router: Router,
 }
 
 impl App {
-    pub(crate) fn new(cloud: Shared) -> Self {
+    pub(crate) fn new(cloud: SharedCloud) -> Self {
         App {
             router: router(cloud.clone()),
             cloud,
         }
     }
+}
 
-    pub(crate) async fn answer(&self, mut request: Request) -> Response {
+impl RequestHandler for App {
+    async fn answer(&self, mut request: Request) -> Response {
         let configuration = &self.cloud.configuration;
         let mut response = match forwarded::look(configuration, &mut request) {
             Some(redirect) => redirect,
@@ -55,7 +58,7 @@ impl App {
     }
 }
 
-fn router(cloud: Shared) -> Router {
+fn router(cloud: SharedCloud) -> Router {
     Router::new()
         .route("/ping", get(|| async { "OK" }))
         .route("/health", get(health::serve))
@@ -163,25 +166,27 @@ fn router(cloud: Shared) -> Router {
 /// What is done to requests that are not for pages.
 async fn for_programs(request: Request, next: Next) -> Response {
     let origin = cors::Origin::of(&request);
-    let mut response = match origin.is_preflight() {
-        true => StatusCode::OK.into_response(),
-        false => match body_token::take(request).await {
+    let mut response = if origin.is_preflight() {
+        StatusCode::OK.into_response()
+    } else {
+        match body_token::take(request).await {
             Ok(request) => next.run(request).await,
             Err(refusal) => refusal.into_response(),
-        },
+        }
     };
     origin.allow(&mut response);
     response
 }
 
 /// The data API, whose paths are not for a router; and nothing.
-async fn elsewhere(cloud: State<Shared>, request: Request) -> Response {
+async fn elsewhere(cloud: State<SharedCloud>, request: Request) -> Response {
     let path = request.uri().path();
     let version = path
         .strip_prefix("/v")
         .and_then(|rest| rest.split('/').next());
-    match version.is_some_and(|version| version.parse::<u8>().is_ok()) {
-        true => data_api::serve(cloud, request).await,
-        false => StatusCode::NOT_FOUND.into_response(),
+    if version.is_some_and(|version| version.parse::<u8>().is_ok()) {
+        data_api::serve(cloud, request).await
+    } else {
+        StatusCode::NOT_FOUND.into_response()
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use data::Database;
 use data::write::Environment;
-use data::{Database, Keyring};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
@@ -15,25 +15,29 @@ use tracing_subscriber::EnvFilter;
 
 use crate::accounts::sessions;
 use crate::arguments::{LogFormat, Serve};
+use crate::auth::Auth;
 use crate::bounds::Bounds;
-use crate::bus::{Bus, News};
+use crate::bus::{Bus, Notification};
 use crate::cloud::Cloud;
 use crate::configuration::Configuration;
 use crate::credential::Keys;
-use crate::dashboard::live::Live;
-use crate::device::{self, Devices};
-use crate::health::Health;
+use crate::dashboard::live_pages::LivePages;
+use crate::database_probe::DatabaseProbe;
+use crate::device;
+use crate::device::devices::Devices;
 use crate::limits::RateLimits;
 use crate::long_answers::LongAnswers;
-use crate::reach::Reach;
+use crate::offline::with_database;
 use crate::registry::Registry;
-use crate::registry::garbage::{self, Garbage};
+use crate::registry::garbage;
+use crate::registry::garbage_signal::GarbageSignal;
 use crate::router::App;
 use crate::session::Sessions;
 use crate::shares::Shares;
+use crate::tunnels::DeviceConnections;
 use crate::{
-    connections, first_start, open_files, password, reach, registry, release_asset, secrets,
-    session,
+    connections, first_start, open_files, password, registry, release_asset, secrets, session,
+    tunnels,
 };
 
 /// How long requests that are under way have when the program is to end.
@@ -71,29 +75,6 @@ fn log_to_stderr(format: LogFormat) {
             .init(),
         LogFormat::Json => log.json().flatten_event(true).init(),
     }
-}
-
-/// Does something with the configured database alone, while no cloud is served from here.
-///
-/// # Errors
-/// Where the configuration is wrong, the database cannot be used, or what is done with it fails.
-pub(crate) fn with_database(
-    given: Serve,
-    work: impl AsyncFnOnce(&Database, &Keyring) -> Result<()>,
-) -> Result<()> {
-    let configuration = Configuration::of(given)?;
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("no threads can be started")?
-        .block_on(async {
-            let database = Database::open(&configuration.database, &configuration.pools.options())
-                .await
-                .context("the database cannot be used")?;
-            work(&database, &configuration.keyring).await?;
-            database.close().await;
-            Ok(())
-        })
 }
 
 /// `fleet-cloud registry-certificate`.
@@ -138,37 +119,40 @@ async fn run(configuration: Configuration) -> Result<()> {
         .context("the database cannot be used")?;
     let listener = TcpListener::bind(configuration.listen)
         .await
-        .with_context(|| format!("nothing can listen at {}", configuration.listen))?;
+        .with_context(|| format!("cannot listen on {}", configuration.listen))?;
     let cloud = Arc::new(assembled(configuration, database.clone()).await?);
     if let Some(first) = first_start::prepare(&cloud).await? {
         first.print();
     }
-    let heeding = cloud.clone();
+    let listening = cloud.clone();
     cloud.bus.listen(move |news| match news {
-        News::Effects(effects) => {
-            heeding.keys.heed(effects);
-            heeding.devices.heed(effects);
-            heeding.reach.heed(effects);
-            heeding.garbage.heed(effects);
+        Notification::Effects(effects) => {
+            listening.auth.keys.invalidate(effects);
+            listening.devices.invalidate(effects);
+            listening.tunnels.invalidate(effects);
+            listening.garbage.invalidate(effects);
         }
-        News::Missed => {
-            heeding.keys.forget_all();
-            heeding.reach.heed_anything();
+        Notification::Arrived { device, at } => {
+            listening.tunnels.arrived_elsewhere(*device, *at);
+        }
+        Notification::Lagged => {
+            listening.auth.keys.forget_all();
+            listening.tunnels.invalidate_all();
         }
     });
-    let telling = cloud.clone();
-    database.listen(move |effects| telling.bus.tell(effects));
+    let bus_task = cloud.clone();
+    database.listen(move |effects| bus_task.bus.publish(effects));
     if let Some(url) = &cloud.configuration.public_url {
         tracing::info!("devices and people reach this cloud at {url}");
     }
     let stop = cloud.live.stop.clone();
     // It ends last: what the others do at the end is told as well.
     let ended = CancellationToken::new();
-    let telling = tokio::spawn({
-        let (cloud, ended) = (cloud.clone(), ended.clone());
-        async move { cloud.bus.run(&cloud, ended).await }
+    let bus_task = tokio::spawn({
+        let (bus, ended) = (cloud.bus.clone(), ended.clone());
+        async move { bus.run(ended).await }
     });
-    let reaching = reach::run(cloud.clone(), stop.clone()).await?;
+    let tunnels_task = tunnels::run(cloud.tunnels.clone(), stop.clone()).await?;
     open_files::compare_with_devices(&cloud.database).await?;
     tokio::spawn(tidying(cloud.clone(), stop.clone()));
     tokio::spawn(shrinking(cloud.clone(), stop.clone()));
@@ -177,23 +161,23 @@ async fn run(configuration: Configuration) -> Result<()> {
     tokio::spawn(release_asset::tidying(cloud.clone(), stop.clone()));
     device::start(&cloud, &stop);
     // Whoever reads that it listens may tell it to end.
-    let told_to_end = told_to_end()?;
+    let stop_requested = stop_requested()?;
     tracing::info!("listening at http://{}", listener.local_addr()?);
     let bounds = Bounds::of(&cloud.configuration.limits);
     let proxies = cloud.configuration.trusted_proxies.clone();
     let serving = connections::serve(listener, App::new(cloud), bounds, proxies, stop.clone());
     let serving = tokio::spawn(serving);
-    told_to_end.await;
+    stop_requested.await;
     tracing::info!("ending: requests that are under way have {GRACE:?}");
     stop.cancel();
     if timeout(GRACE, serving).await.is_err() {
         tracing::warn!("some requests were still under way");
     }
-    reaching
+    tunnels_task
         .await
         .context("who is connected was not written to the end")?;
     ended.cancel();
-    let _ = telling.await;
+    let _ = bus_task.await;
     database.close().await;
     Ok(())
 }
@@ -203,39 +187,51 @@ async fn assembled(configuration: Configuration, database: Database) -> Result<C
     let keyring = &configuration.keyring;
     let sessions = Sessions::of(&database, keyring)
         .await
-        .context("the secret that sessions are signed with cannot be had")?;
+        .context("failed to load the secret that signs sessions")?;
     let tokens = Registry::of(&database, keyring)
         .await
-        .context("the key that tokens for the registry are signed with cannot be had")?;
+        .context("failed to load the key that signs tokens for the registry")?;
     let bus = match &configuration.bus {
         None => Bus::in_process(),
         Some(url) => Bus::between_machines(url, &configuration.nats.prefix).await?,
     };
     let branding = configuration.branding.clone();
     let registry = configuration.registry.clone();
+    let environment = Environment {
+        branding: branding.clone(),
+        registry: registry.unwrap_or_else(|| "registry.invalid".to_owned()),
+        deletes_images: configuration.registry_url.is_some(),
+        quotas: configuration.quotas,
+        keyring: configuration.keyring.clone(),
+    };
     Ok(Cloud {
+        tunnels: Arc::new(DeviceConnections::new(
+            &configuration,
+            &database,
+            &bus,
+            &environment,
+        )),
+        auth: Auth {
+            database: database.clone(),
+            bus: bus.clone(),
+            sessions,
+            keys: Keys::default(),
+            limits: RateLimits::of(&configuration.limits),
+            tunnel_server_key: configuration.tunnel_server_key.clone(),
+            longest_body: configuration.limits.body,
+        },
         database,
-        sessions,
-        keys: Keys::default(),
-        limits: RateLimits::of(&configuration.limits),
         shares: Shares::default(),
-        passwords: password::Line::default(),
+        passwords: password::HashQueue::default(),
         long_answers: LongAnswers::new(configuration.pools.streamed_answers()),
-        reach: Reach::default(),
         registry: tokens,
-        garbage: Garbage::default(),
-        health: Health::default(),
-        live: Live::default(),
+        garbage: GarbageSignal::default(),
+        database_probe: DatabaseProbe::default(),
+        live: LivePages::default(),
         devices: Devices::new(&configuration, &bus),
         bus,
         tunnel_variables: branding.variables("SUPERVISOR_VPN_CONTROL").collect(),
-        environment: Environment {
-            branding,
-            registry: registry.unwrap_or_else(|| "registry.invalid".to_owned()),
-            deletes_images: configuration.registry_url.is_some(),
-            quotas: configuration.quotas,
-            keyring: configuration.keyring.clone(),
-        },
+        environment,
         configuration,
     })
 }
@@ -243,7 +239,7 @@ async fn assembled(configuration: Configuration, database: Database) -> Result<C
 async fn tidying(cloud: Arc<Cloud>, stop: CancellationToken) {
     let mut times = interval(TIDY);
     while stop.run_until_cancelled(times.tick()).await.is_some() {
-        cloud.limits.tidy();
+        cloud.auth.limits.tidy();
         cloud.shares.tidy();
     }
 }
@@ -258,7 +254,7 @@ async fn shrinking(cloud: Arc<Cloud>, stop: CancellationToken) {
                 Ok(true) if !stop.is_cancelled() => sleep(BETWEEN_STEPS).await,
                 Ok(_) => break,
                 Err(error) => {
-                    tracing::warn!("the file of the database was not made smaller: {error}");
+                    tracing::warn!("failed to shrink the file of the database: {error}");
                     break;
                 }
             }
@@ -267,7 +263,7 @@ async fn shrinking(cloud: Arc<Cloud>, stop: CancellationToken) {
 }
 
 /// Waits for SIGINT or SIGTERM; from now on, also where it is not polled yet.
-fn told_to_end() -> Result<impl Future<Output = ()>> {
+fn stop_requested() -> Result<impl Future<Output = ()>> {
     let mut interrupt = signal(SignalKind::interrupt()).context("signals cannot be received")?;
     let mut terminate = signal(SignalKind::terminate()).context("signals cannot be received")?;
     Ok(async move {

@@ -1,59 +1,16 @@
-//! The keys that secrets in the database are encrypted with: their file, what a start checks, and the commands
+//! The keys that secrets in the database are encrypted with: what a start checks, and the commands
 //! `secrets-key` and `rotate-secrets`.
 
-use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Read as _;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
-
 use anyhow::{Context as _, Result, ensure};
-use data::sealed::{self, Direction, Rotated};
-use data::{Database, Keyring, Unreadable, is_key_name};
+use data::sealed::{self, ColumnRotation, Direction};
+use data::{Database, Keyring, is_key_name};
 
 use crate::arguments::{RotateSecrets, SecretsKey};
-use crate::run::with_database;
+use crate::offline::with_database;
 use crate::{registry, session};
 
 /// Settings of the database that are secret.
 const SETTINGS: [&str; 2] = [session::SECRET, registry::KEPT];
-/// How long a value that cannot be read is not told of again.
-const AGAIN: Duration = Duration::from_secs(60);
-/// Values that are told of in that time.
-const MOST_TOLD: usize = 100;
-/// Bytes of a file of keys at most.
-const MOST_BYTES: u64 = 64 << 10;
-
-/// The keys of a file that its owner alone may read.
-///
-/// # Errors
-/// Where it cannot be read, others may read it, or it holds no keys.
-pub(crate) fn read_keyring(path: &Path) -> Result<Keyring> {
-    let of_file = || format!("the keys of `{}` cannot be used", path.display());
-    let file = File::open(path).with_context(of_file)?;
-    let mode = file.metadata().with_context(of_file)?.permissions().mode();
-    // systemd gives a service its credentials by an ACL, whose mask stands where the group's rights do.
-    let credentials = std::env::var_os("CREDENTIALS_DIRECTORY");
-    let is_credential = credentials.is_some_and(|folder| path.starts_with(folder));
-    let others = match is_credential {
-        true => 0o027,
-        false => 0o077,
-    };
-    ensure!(
-        mode & others == 0,
-        "the keys of `{path}` cannot be used: others than its owner may read or change the file (mode {mode:o}); \
-         `chmod 600 {path}`",
-        path = path.display(),
-        mode = mode & 0o777,
-    );
-    let mut text = String::new();
-    file.take(MOST_BYTES)
-        .read_to_string(&mut text)
-        .with_context(of_file)?;
-    Keyring::parse(&text).with_context(of_file)
-}
 
 /// Holds the keys against the database before anything is served, and says what is not encrypted.
 ///
@@ -62,31 +19,19 @@ pub(crate) fn read_keyring(path: &Path) -> Result<Keyring> {
 pub(crate) async fn check(database: &Database, keyring: &Keyring) -> Result<()> {
     sealed::check_keys(database, keyring)
         .await
-        .context("what is secret in the database cannot be read")?;
+        .context("the secrets in the database cannot be read")?;
     let plain = sealed::unencrypted(database, &SETTINGS).await?;
     match (keyring.is_empty(), plain.variables, plain.all) {
         (true, 0, _) | (false, _, 0) => {}
         (true, variables, _) => tracing::warn!(
             "the values of {variables} secret variables are in the database AS THEY ARE: give keys by \
-             `secrets_key_file` (`fleet-cloud secrets-key generate` makes one), then run `fleet-cloud rotate-secrets`"
+             `secrets_key_file` (`fleet-cloud secrets-key generate` creates one), then run `fleet-cloud rotate-secrets`"
         ),
         (false, _, all) => tracing::warn!(
             "{all} secrets in the database are not encrypted yet; run `fleet-cloud rotate-secrets`"
         ),
     }
     Ok(())
-}
-
-/// Says in the log which value cannot be read; of each value once a minute, however many ask for it.
-pub(crate) fn log_unreadable(why: &Unreadable) {
-    static TOLD: Mutex<BTreeMap<String, Instant>> = Mutex::new(BTreeMap::new());
-    let why = why.to_string();
-    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
-    told.retain(|_, since| since.elapsed() < AGAIN);
-    if told.len() < MOST_TOLD && !told.contains_key(&why) {
-        tracing::error!("a secret cannot be decrypted: {why}");
-        told.insert(why, Instant::now());
-    }
 }
 
 /// `fleet-cloud secrets-key`.
@@ -98,10 +43,10 @@ pub(crate) fn print_new_key(what: &SecretsKey) -> Result<()> {
     if let Some(name) = name {
         ensure!(
             is_key_name(name),
-            "`{name}` is no name of a key: it has letters, digits, `.`, `_` and `-`, 32 at most"
+            "`{name}` is not a valid name of a key: use at most 32 letters, digits, `.`, `_` and `-`"
         );
     }
-    let line = Keyring::new_line(name.as_deref()).context("no key can be made")?;
+    let line = Keyring::new_line(name.as_deref()).context("failed to create a key")?;
     println!("{line}");
     Ok(())
 }
@@ -111,14 +56,15 @@ pub(crate) fn print_new_key(what: &SecretsKey) -> Result<()> {
 /// # Errors
 /// Where the keys or the database cannot be used, or values could not be read.
 pub(crate) fn rotate(given: RotateSecrets) -> Result<()> {
-    let direction = match given.decrypt {
-        true => Direction::ToPlainText,
-        false => Direction::ToFirstKey,
+    let direction = if given.decrypt {
+        Direction::ToPlainText
+    } else {
+        Direction::ToFirstKey
     };
     with_database(given.settings, async |database, keyring| {
         sealed::check_keys(database, keyring).await?;
         let mut all = Vec::new();
-        let told = |rotated: Rotated| {
+        let told = |rotated: ColumnRotation| {
             println!("{}", line(&rotated));
             for why in &rotated.unreadable {
                 println!("  {why}");
@@ -134,14 +80,14 @@ pub(crate) fn rotate(given: RotateSecrets) -> Result<()> {
         let unreadable: u64 = all.iter().map(|one| one.unreadable_count).sum();
         ensure!(
             unreadable == 0,
-            "{unreadable} values cannot be read with the given keys, and stay as they are"
+            "{unreadable} values cannot be read with the given keys, and were not changed"
         );
         Ok(())
     })
 }
 
-/// What became of a column: `device.api_secret: 12 of 40 written anew; 40 by the key 2026-11`.
-fn line(rotated: &Rotated) -> String {
+/// What became of a column: `device.api_secret: 12 of 40 rewritten; 40 by the key 2026-11`.
+fn line(rotated: &ColumnRotation) -> String {
     let total: u64 = rotated.by_key.values().sum();
     let by_key = rotated
         .by_key
@@ -151,18 +97,19 @@ fn line(rotated: &Rotated) -> String {
             key => format!("{count} by the key {key}"),
         });
     let by_key: Vec<String> = by_key.collect();
-    let by_key = match by_key.is_empty() {
-        true => String::new(),
-        false => format!("; {}", by_key.join(", ")),
+    let by_key = if by_key.is_empty() {
+        String::new()
+    } else {
+        format!("; {}", by_key.join(", "))
     };
     format!(
-        "{}.{}: {} of {total} written anew{by_key}",
+        "{}.{}: {} of {total} rewritten{by_key}",
         rotated.table, rotated.column, rotated.changed
     )
 }
 
 /// Which keys are in use, and which may go.
-fn summary(all: &[Rotated], keyring: &Keyring) -> Vec<String> {
+fn summary(all: &[ColumnRotation], keyring: &Keyring) -> Vec<String> {
     let uses = |key: &str| -> u64 {
         let counts = all.iter().filter_map(|one| one.by_key.get(key));
         counts.sum()
@@ -172,7 +119,7 @@ fn summary(all: &[Rotated], keyring: &Keyring) -> Vec<String> {
         .map(|(at, key)| match (uses(key), at) {
             (0, 0) => format!("The key {key} encrypts nothing yet."),
             (0, _) => format!(
-                "The key {key} encrypts nothing any more: take it out of the file once no replica runs that has it first."
+                "The key {key} is no longer used: remove it from the file when no running replica has it in the first place."
             ),
             (1, _) => format!("The key {key} encrypts 1 value."),
             (count, _) => format!("The key {key} encrypts {count} values."),
@@ -182,38 +129,16 @@ fn summary(all: &[Rotated], keyring: &Keyring) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::{Permissions, set_permissions, write};
+    use std::collections::BTreeMap;
 
     use super::*;
-
-    #[test]
-    fn m10_a_file_of_keys_is_its_owners_alone() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("keys");
-        write(&path, Keyring::new_line(Some("a")).expect("a key")).expect("a file");
-        for (mode, is_good) in [
-            (0o600, true),
-            (0o400, true),
-            (0o640, false),
-            (0o604, false),
-            (0o620, false),
-            (0o644, false),
-        ] {
-            set_permissions(&path, Permissions::from_mode(mode)).expect("the mode");
-            let read = read_keyring(&path);
-            assert_eq!(read.is_ok(), is_good, "{mode:o}: {read:?}");
-            if let Err(error) = read {
-                assert!(error.to_string().contains("chmod 600"), "{error}");
-            }
-        }
-    }
 
     #[test]
     fn a_rotation_says_which_key_may_go() {
         let keys =
             ["new", "old", "unused"].map(|name| Keyring::new_line(Some(name)).expect("a key"));
         let keyring = Keyring::parse(&keys.join("\n")).expect("keys");
-        let rotated = Rotated {
+        let rotated = ColumnRotation {
             table: "device",
             column: "api_secret",
             changed: 2,
@@ -223,14 +148,14 @@ mod tests {
         };
         assert_eq!(
             line(&rotated),
-            "device.api_secret: 2 of 4 written anew; 3 by the key new, 1 by the key old"
+            "device.api_secret: 2 of 4 rewritten; 3 by the key new, 1 by the key old"
         );
         assert_eq!(
             summary(&[rotated], &keyring),
             [
                 "The key new encrypts 3 values.",
                 "The key old encrypts 1 value.",
-                "The key unused encrypts nothing any more: take it out of the file once no replica runs that has it first.",
+                "The key unused is no longer used: remove it from the file when no running replica has it in the first place.",
             ]
         );
     }

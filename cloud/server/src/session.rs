@@ -1,12 +1,13 @@
 //! Session tokens: signed, and good as long as the row of their session is there and the user's own secret is the
-//! one that they name (cloud behaviour 3.1).
+//! one that they name (docs/spec/cloud.md#credentials-session).
 
 use anyhow::{Context as _, Result};
 use data::{Database, Keyring, setting};
 use jsonwebtoken::{DecodingKey, EncodingKey, Header, Validation, decode, encode};
 use serde::{Deserialize, Serialize};
 
-use crate::cloud::now;
+use crate::clock::now;
+use crate::random::random_text;
 
 /// How long a token is good for, in seconds: a week, or what is left of its session.
 pub(crate) const LIFE: i64 = 7 * 24 * 60 * 60;
@@ -18,7 +19,7 @@ pub(crate) const SECRET: &str = "session-signing-secret";
 /// What a token says.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Claims {
+pub(crate) struct SessionClaims {
     /// The user.
     pub(crate) id: i64,
     /// The row of the session.
@@ -39,7 +40,7 @@ pub(crate) struct Claims {
     pub(crate) exp: i64,
 }
 
-impl Claims {
+impl SessionClaims {
     /// Whether the password was given a short time ago.
     pub(crate) fn fresh(&self) -> bool {
         now() - self.auth_time < FRESH
@@ -71,9 +72,9 @@ impl Sessions {
     ///
     /// # Errors
     /// Where it cannot be signed.
-    pub(crate) fn token(&self, claims: Claims) -> Result<String> {
+    pub(crate) fn token(&self, claims: SessionClaims) -> Result<String> {
         let issued = now() / 1000;
-        let claims = Claims {
+        let claims = SessionClaims {
             iat: issued,
             exp: claims.end.min(issued + LIFE),
             ..claims
@@ -83,25 +84,18 @@ impl Sessions {
 
     /// What a token says, where it is one of ours that is still good; `None` where it is no token at all, and
     /// so perhaps a key.
-    pub(crate) fn read(&self, token: &str) -> Option<Result<Claims, Expired>> {
+    pub(crate) fn read(&self, token: &str) -> Option<Result<SessionClaims, InvalidToken>> {
         if token.bytes().filter(|byte| *byte == b'.').count() != 2 {
             return None;
         }
-        let decoded = decode::<Claims>(token, &self.check, &Validation::default());
-        Some(decoded.map(|data| data.claims).map_err(|_| Expired))
+        let decoded = decode::<SessionClaims>(token, &self.check, &Validation::default());
+        Some(decoded.map(|data| data.claims).map_err(|_| InvalidToken))
     }
 }
 
 /// A token that is not good, or not any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Expired;
-
-/// So many random bytes, as twice as many hexadecimal digits.
-pub(crate) fn random_text(bytes: usize) -> Result<String> {
-    let mut random = vec![0; bytes];
-    getrandom::fill(&mut random).context("the system has no random numbers")?;
-    Ok(hex::encode(random))
-}
+pub(crate) struct InvalidToken;
 
 #[cfg(test)]
 mod tests {
@@ -125,7 +119,7 @@ mod tests {
             .await;
             let replicas = replicas.expect("a secret");
             for replica in &replicas {
-                let claims = Claims {
+                let claims = SessionClaims {
                     id: 7,
                     session: 1,
                     secret: "secret".to_owned(),

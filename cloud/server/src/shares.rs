@@ -6,16 +6,9 @@ use std::time::Duration;
 
 use axum::body::HttpBody as _;
 use axum::response::Response;
-use data::query::Caller;
-use data::{Database, Pool};
-use http::request::Parts;
 use http_body_util::BodyExt as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::answer::Refusal;
-use crate::charge::payer;
-use crate::cloud::Cloud;
-use crate::credential::Identity;
 use crate::limits::Payer;
 
 /// How long a request waits for those before it.
@@ -35,7 +28,7 @@ pub(crate) struct Share {
 
 impl Shares {
     /// None where the payer's other requests held all turns for as long as a request waits.
-    async fn share(&self, payer: Payer, most: usize) -> Option<Share> {
+    pub(crate) async fn share(&self, payer: Payer, most: usize) -> Option<Share> {
         let turns = self
             .taken()
             .entry(payer)
@@ -49,9 +42,9 @@ impl Shares {
 
     /// Forgets whoever asks nothing now.
     pub(crate) fn tidy(&self) {
-        let mut taken = self.taken();
-        taken.retain(|_, turns| Arc::strong_count(turns) > 1);
-        taken.shrink_to_fit();
+        let mut permits = self.taken();
+        permits.retain(|_, turns| Arc::strong_count(turns) > 1);
+        permits.shrink_to_fit();
     }
 
     fn taken(&self) -> MutexGuard<'_, HashMap<Payer, Arc<Semaphore>>> {
@@ -72,33 +65,6 @@ impl Share {
             });
             axum::body::Body::new(sending)
         })
-    }
-}
-
-impl Cloud {
-    /// The database by the connections that are there for a caller.
-    pub(crate) fn database_of(&self, caller: &Caller) -> Database {
-        self.database.by(match caller.is_guest() {
-            true => Pool::Guests,
-            false => Pool::People,
-        })
-    }
-
-    /// Waits until a caller may ask the database one thing more.
-    ///
-    /// # Errors
-    /// 429 where what it asked before takes too long; 503 where that waits for a database that is away, which the
-    /// caller is not the cause of.
-    pub(crate) async fn share(&self, identity: &Identity, parts: &Parts) -> Result<Share, Refusal> {
-        let most = self.configuration.pools.share(identity.role());
-        let payer = payer(identity, parts);
-        if let Some(share) = self.shares.share(payer, most).await {
-            return Ok(share);
-        }
-        match self.health.database(self).await {
-            true => Err(Refusal::TooMany(1)),
-            false => Err(Refusal::database_away()),
-        }
     }
 }
 

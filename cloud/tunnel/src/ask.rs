@@ -33,7 +33,7 @@ impl Default for Pings {
 
 /// Sends requests to one device; clones share its tunnel. A request needs a URI with scheme and authority, as
 /// HTTP/2 has it, whatever they are. Dropping an answer's body tells the device that nobody reads it.
-pub type Ask<B> = SendRequest<B>;
+pub type RequestSender<B> = SendRequest<B>;
 
 /// The tunnel of one device, which works for as long as this is kept. Dropping it cuts off what is under way.
 pub struct Connection<P, B>
@@ -56,7 +56,7 @@ where
     B::Data: Send,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    /// Waits until it has ended: with the connection, or when the last [`Ask`] is dropped and nothing is under
+    /// Waits until it has ended: with the connection, or when the last [`RequestSender`] is dropped and nothing is under
     /// way, which the device is told (GOAWAY). Dropping the future ends nothing, and it may be called again.
     ///
     /// # Errors
@@ -104,7 +104,10 @@ where
 ///
 /// # Errors
 /// Where the connection breaks at once.
-pub async fn connect<P, B>(pipe: P, pings: Pings) -> hyper::Result<(Ask<B>, Connection<P, B>)>
+pub async fn connect<P, B>(
+    pipe: P,
+    pings: Pings,
+) -> hyper::Result<(RequestSender<B>, Connection<P, B>)>
 where
     P: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     B: http_body::Body + Unpin + Send + 'static,

@@ -33,7 +33,7 @@ const HEADERS: &[u8] = b"\x82\x86\x84\x41\x01a";
 
 /// What comes in: messages of a tunnel, or bytes that are no messages at all.
 #[derive(Debug, Clone)]
-enum Sent {
+enum TunnelInput {
     Messages(Vec<Message>),
     Bytes(Vec<u8>),
 }
@@ -60,7 +60,7 @@ fn frame() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-fn sent() -> impl Strategy<Value = Sent> {
+fn sent() -> impl Strategy<Value = TunnelInput> {
     let begun = any::<bool>();
     let message = prop_oneof![
         12 => frame().prop_map(Message::binary),
@@ -73,7 +73,7 @@ fn sent() -> impl Strategy<Value = Sent> {
         if begun {
             messages.insert(0, Message::binary([PREFACE, SETTINGS].concat()));
         }
-        Sent::Messages(messages)
+        TunnelInput::Messages(messages)
     });
     let bytes = vec(
         prop_oneof![
@@ -87,13 +87,13 @@ fn sent() -> impl Strategy<Value = Sent> {
         ],
         0..20,
     );
-    prop_oneof![4 => messages, 1 => bytes.prop_map(|it| Sent::Bytes(it.concat()))]
+    prop_oneof![4 => messages, 1 => bytes.prop_map(|it| TunnelInput::Bytes(it.concat()))]
 }
 
 /// Sends it, reads whatever comes, and goes.
-async fn send(to: DuplexStream, role: Role, sent: Sent) {
+async fn send(to: DuplexStream, role: Role, sent: TunnelInput) {
     match sent {
-        Sent::Bytes(bytes) => {
+        TunnelInput::Bytes(bytes) => {
             let (mut reader, mut writer) = tokio::io::split(to);
             let writing = async {
                 let _ = writer.write_all(&bytes).await;
@@ -103,7 +103,7 @@ async fn send(to: DuplexStream, role: Role, sent: Sent) {
             let reading = reader.read_to_end(&mut read);
             let _ = tokio::join!(writing, reading);
         }
-        Sent::Messages(messages) => {
+        TunnelInput::Messages(messages) => {
             let (mut sink, mut stream) = WebSocketStream::from_raw_socket(to, role, None)
                 .await
                 .split();
@@ -146,8 +146,8 @@ fn a_device_survives_whatever_its_cloud_sends() {
     fuzz::run("tunnel-device", 150, &sent(), |sent| {
         ends(async {
             let (one, other) = tokio::io::duplex(8 << 10);
-            let (pipe, parting) = over(one, End::Device).await;
-            drop(parting);
+            let (pipe, closer) = over(one, End::Device).await;
+            drop(closer);
             let answer = |request| async { Ok::<_, Infallible>(answer(request).await) };
             let answer = move |request| {
                 let answer = answer(request);
@@ -165,8 +165,8 @@ fn a_cloud_survives_whatever_a_device_sends() {
         ends(async {
             let (one, other) = tokio::io::duplex(8 << 10);
             let asking = async {
-                let (pipe, parting) = over(one, End::Cloud).await;
-                drop(parting);
+                let (pipe, closer) = over(one, End::Cloud).await;
+                drop(closer);
                 let Ok((mut ask, mut connection)) =
                     connect::<_, Empty<Bytes>>(pipe, Pings::default()).await
                 else {

@@ -13,7 +13,7 @@ const VERSION: HeaderValue = HeaderValue::from_static("13");
 
 /// Why there is no tunnel.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NoTunnel {
+pub enum HandshakeError {
     /// The peer did not switch protocols.
     #[error("it answered {0} where it was asked to open a tunnel")]
     Status(StatusCode),
@@ -34,11 +34,11 @@ impl Offer {
     ///
     /// # Errors
     /// Where `protocol` can be no header.
-    pub fn new(protocol: &str) -> Result<Offer, NoTunnel> {
+    pub fn new(protocol: &str) -> Result<Offer, HandshakeError> {
         let protocol = HeaderValue::from_str(protocol);
         Ok(Offer {
             key: generate_key(),
-            protocol: protocol.map_err(|_| NoTunnel::Header(SEC_WEBSOCKET_PROTOCOL))?,
+            protocol: protocol.map_err(|_| HandshakeError::Header(SEC_WEBSOCKET_PROTOCOL))?,
         })
     }
 
@@ -59,10 +59,10 @@ impl Offer {
     /// Whether this answer opens the tunnel.
     ///
     /// # Errors
-    /// [`NoTunnel`] where it does not.
-    pub fn is_taken(&self, status: StatusCode, headers: &HeaderMap) -> Result<(), NoTunnel> {
+    /// [`HandshakeError`] where it does not.
+    pub fn is_taken(&self, status: StatusCode, headers: &HeaderMap) -> Result<(), HandshakeError> {
         if status != StatusCode::SWITCHING_PROTOCOLS {
-            return Err(NoTunnel::Status(status));
+            return Err(HandshakeError::Status(status));
         }
         is(headers, UPGRADE, WEBSOCKET.as_bytes())?;
         let accept = derive_accept_key(self.key.as_bytes());
@@ -70,7 +70,7 @@ impl Offer {
             .get(SEC_WEBSOCKET_ACCEPT)
             .is_none_or(|found| found.as_bytes() != accept.as_bytes())
         {
-            return Err(NoTunnel::Header(SEC_WEBSOCKET_ACCEPT));
+            return Err(HandshakeError::Header(SEC_WEBSOCKET_ACCEPT));
         }
         is(headers, SEC_WEBSOCKET_PROTOCOL, self.protocol.as_bytes())
     }
@@ -79,11 +79,11 @@ impl Offer {
 /// What the cloud answers with 101 to a request with these headers.
 ///
 /// # Errors
-/// [`NoTunnel::Header`] where the request does not open a tunnel of this protocol: 400 or 426.
-pub fn accept(headers: &HeaderMap, protocol: &str) -> Result<HeaderMap, NoTunnel> {
+/// [`HandshakeError::Header`] where the request does not open a tunnel of this protocol: 400 or 426.
+pub fn accept(headers: &HeaderMap, protocol: &str) -> Result<HeaderMap, HandshakeError> {
     is(headers, UPGRADE, WEBSOCKET.as_bytes())?;
     is(headers, SEC_WEBSOCKET_VERSION, VERSION.as_bytes())?;
-    let refused = |name: HeaderName| NoTunnel::Header(name);
+    let refused = |name: HeaderName| HandshakeError::Header(name);
     let offered = headers.get_all(SEC_WEBSOCKET_PROTOCOL).iter();
     let mut offered = offered
         .filter_map(|value| value.to_str().ok())
@@ -111,10 +111,10 @@ pub fn accept(headers: &HeaderMap, protocol: &str) -> Result<HeaderMap, NoTunnel
     Ok(answer)
 }
 
-fn is(headers: &HeaderMap, name: HeaderName, value: &[u8]) -> Result<(), NoTunnel> {
+fn is(headers: &HeaderMap, name: HeaderName, value: &[u8]) -> Result<(), HandshakeError> {
     match headers.get(&name) {
         Some(found) if found.as_bytes().eq_ignore_ascii_case(value) => Ok(()),
-        _ => Err(NoTunnel::Header(name)),
+        _ => Err(HandshakeError::Header(name)),
     }
 }
 
@@ -133,12 +133,12 @@ mod tests {
         let other = Offer::new(PROTOCOL).unwrap();
         assert_eq!(
             other.is_taken(status, &answer),
-            Err(NoTunnel::Header(SEC_WEBSOCKET_ACCEPT)),
+            Err(HandshakeError::Header(SEC_WEBSOCKET_ACCEPT)),
             "the answer to another request"
         );
         assert_eq!(
             offer.is_taken(StatusCode::OK, &answer),
-            Err(NoTunnel::Status(StatusCode::OK))
+            Err(HandshakeError::Status(StatusCode::OK))
         );
         assert!(Offer::new("a\nb").is_err());
     }
@@ -156,14 +156,22 @@ mod tests {
         ] {
             for value in [None, Some("x")] {
                 let found = accept(&changed(&request, &name, value), PROTOCOL);
-                assert_eq!(found, Err(NoTunnel::Header(name.clone())), "{value:?}");
+                assert_eq!(
+                    found,
+                    Err(HandshakeError::Header(name.clone())),
+                    "{value:?}"
+                );
             }
         }
         for name in [UPGRADE, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_PROTOCOL] {
             for value in [None, Some("x")] {
                 let answer = changed(&answer, &name, value);
                 let found = offer.is_taken(StatusCode::SWITCHING_PROTOCOLS, &answer);
-                assert_eq!(found, Err(NoTunnel::Header(name.clone())), "{value:?}");
+                assert_eq!(
+                    found,
+                    Err(HandshakeError::Header(name.clone())),
+                    "{value:?}"
+                );
             }
         }
         let several = changed(&request, &SEC_WEBSOCKET_PROTOCOL, Some("mqtt, h2.platform"));

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! - [`Offer`] and [`accept`] are the two halves of the handshake, as headers: whoever speaks HTTP sends them.
-//! - [`over`] makes a byte stream of the binary messages on an upgraded connection; [`Parting`] ends it with a
-//!   word ([`Farewell`]).
+//! - [`over`] makes a byte stream of the binary messages on an upgraded connection; [`TunnelCloser`] ends it with a
+//!   word ([`CloseReason`]).
 //! - `serve` (feature `device`) answers requests on it; `connect` (feature `cloud`) sends them.
 //!
 //! Both ends are bounded here, since neither trusts the other: messages, heads, streams at a time, and what is
@@ -20,16 +20,16 @@
 #[cfg(feature = "cloud")]
 mod ask;
 mod bounds;
-mod farewell;
+mod close;
 mod handshake;
 mod messages;
 #[cfg(feature = "device")]
 mod serve;
 
 #[cfg(feature = "cloud")]
-pub use ask::{Ask, Connection, Pings, connect};
-pub use farewell::{Farewell, Heard, Parting};
-pub use handshake::{NoTunnel, Offer, accept};
+pub use ask::{Connection, Pings, RequestSender, connect};
+pub use close::{CloseMessage, CloseReason, TunnelCloser};
+pub use handshake::{HandshakeError, Offer, accept};
 pub use messages::{End, Pipe, over};
 #[cfg(feature = "device")]
 pub use serve::serve;

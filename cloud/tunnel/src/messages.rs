@@ -14,7 +14,7 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_util::io::{CopyToBytes, SinkWriter, StreamReader};
 
 use crate::bounds::MESSAGE;
-use crate::farewell::{Parting, Shared};
+use crate::close::{SharedSocket, TunnelCloser};
 
 /// Which end of the tunnel one is: the device masks what it sends (RFC 6455, 5.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,11 +29,11 @@ pub enum End {
 pub type Pipe<S> = SinkWriter<StreamReader<CopyToBytes<Messages<S>>, Bytes>>;
 
 /// The binary messages of one connection.
-pub struct Messages<S>(Shared<S>);
+pub struct Messages<S>(SharedSocket<S>);
 
 /// Makes a byte stream of a connection that has switched protocols, which ends with a word. Text ends it with an
 /// error, and so does a message that is too long; pings of the WebSocket are answered.
-pub async fn over<S>(connection: S, end: End) -> (Pipe<S>, Parting<S>)
+pub async fn over<S>(connection: S, end: End) -> (Pipe<S>, TunnelCloser<S>)
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
@@ -49,10 +49,10 @@ where
         .max_message_size(Some(MESSAGE))
         .max_frame_size(Some(MESSAGE));
     let socket = WebSocketStream::from_raw_socket(connection, role, Some(config)).await;
-    let socket = Shared::new(socket);
+    let socket = SharedSocket::new(socket);
     let messages = Messages(socket.clone());
     let pipe = SinkWriter::new(StreamReader::new(CopyToBytes::new(messages)));
-    (pipe, Parting(socket))
+    (pipe, TunnelCloser(socket))
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Stream for Messages<S> {

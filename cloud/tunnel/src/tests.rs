@@ -21,7 +21,9 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::Role;
 
-use crate::{Ask, End, Farewell, Heard, Parting, Pings, connect, over, serve};
+use crate::{
+    CloseMessage, CloseReason, End, Pings, RequestSender, TunnelCloser, connect, over, serve,
+};
 
 type Body = BoxBody<Bytes, std::io::Error>;
 
@@ -76,7 +78,11 @@ impl Device {
 async fn tunnel(
     device: Device,
     stopping: impl Future<Output = ()> + Send + 'static,
-) -> (Ask<Body>, JoinHandle<hyper::Result<()>>, JoinHandle<()>) {
+) -> (
+    RequestSender<Body>,
+    JoinHandle<hyper::Result<()>>,
+    JoinHandle<()>,
+) {
     let (one, other) = tokio::io::duplex(8 << 10);
     let served = tokio::spawn(async move {
         let (pipe, _parting) = over(one, End::Device).await;
@@ -87,10 +93,10 @@ async fn tunnel(
         )
         .await
     });
-    let (pipe, parting) = over(other, End::Cloud).await;
+    let (pipe, closer) = over(other, End::Cloud).await;
     let (ask, mut connection) = connect(pipe, Pings::default()).await.unwrap();
     let asking = tokio::spawn(async move {
-        let _parting = parting;
+        let _parting = closer;
         let _ = connection.ended().await;
     });
     (ask, served, asking)
@@ -104,7 +110,7 @@ fn request(method: Method, path: &str, body: String) -> Request<Body> {
         .unwrap()
 }
 
-async fn said(ask: &mut Ask<Body>, request: Request<Body>) -> String {
+async fn said(ask: &mut RequestSender<Body>, request: Request<Body>) -> String {
     let answer = tokio::time::timeout(PATIENCE, ask.send_request(request));
     let answer = answer.await.unwrap().unwrap();
     assert_eq!(answer.status(), StatusCode::OK);
@@ -214,8 +220,8 @@ async fn a_cloud_that_no_longer_answers_is_gone_after_a_ping() {
     let (pipe, _parting) = over(one, End::Device).await;
     let answer = move |request| device.clone().answer(request);
     let served = tokio::spawn(serve(pipe, answer, std::future::pending()));
-    let (mut silent, parting) = over(other, End::Cloud).await;
-    drop(parting);
+    let (mut silent, closer) = over(other, End::Cloud).await;
+    drop(closer);
     silent
         .write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0")
         .await
@@ -235,8 +241,8 @@ async fn a_cloud_that_no_longer_answers_is_gone_after_a_ping() {
 async fn told(messages: Vec<Message>) -> hyper::Result<()> {
     let (one, other) = tokio::io::duplex(1 << 20);
     let device = Device::default();
-    let (pipe, parting) = over(one, End::Device).await;
-    drop(parting);
+    let (pipe, closer) = over(one, End::Device).await;
+    drop(closer);
     let answer = move |request| device.clone().answer(request);
     let served = tokio::spawn(serve(pipe, answer, std::future::pending()));
     let mut cloud: WebSocketStream<DuplexStream> =
@@ -265,28 +271,25 @@ async fn what_is_no_tunnel_ends_it() {
 }
 
 /// What a device hears whose cloud ends its tunnel, `cut` off in the middle of an answer or when it is idle.
-async fn ended_with(farewell: Farewell, cut: bool) -> Option<Heard> {
+async fn ended_with(farewell: CloseReason, cut: bool) -> Option<CloseMessage> {
     let (one, other) = tokio::io::duplex(8 << 10);
     let device = Device::default();
     let served = tokio::spawn(async move {
-        let (pipe, parting) = over(one, End::Device).await;
+        let (pipe, closer) = over(one, End::Device).await;
         let answer = move |request| device.clone().answer(request);
         let _ = serve(pipe, answer, std::future::pending()).await;
-        parting.heard().await
+        closer.heard().await
     });
-    let (pipe, parting): (_, Parting<DuplexStream>) = over(other, End::Cloud).await;
+    let (pipe, closer): (_, TunnelCloser<DuplexStream>) = over(other, End::Cloud).await;
     let (mut ask, mut connection) = connect(pipe, Pings::default()).await.unwrap();
     let asked = async {
-        match cut {
-            true => {
-                let endless = request(Method::GET, "/endless", String::new());
-                Some(ask.send_request(endless).await.unwrap())
-            }
-            false => {
-                let found = said(&mut ask, request(Method::GET, "/", String::new())).await;
-                assert_eq!(found, "GET / 0");
-                None
-            }
+        if cut {
+            let endless = request(Method::GET, "/endless", String::new());
+            Some(ask.send_request(endless).await.unwrap())
+        } else {
+            let found = said(&mut ask, request(Method::GET, "/", String::new())).await;
+            assert_eq!(found, "GET / 0");
+            None
         }
     };
     let under_way = tokio::select! {
@@ -294,7 +297,7 @@ async fn ended_with(farewell: Farewell, cut: bool) -> Option<Heard> {
         ended = connection.ended() => panic!("{ended:?}"),
     };
     drop(ask);
-    parting.say(farewell);
+    closer.say(farewell);
     match under_way {
         None => connection.ended().await.unwrap(),
         Some(answer) => {
@@ -307,7 +310,7 @@ async fn ended_with(farewell: Farewell, cut: bool) -> Option<Heard> {
             }
         }
     }
-    parting.close().await;
+    closer.close().await;
     tokio::time::timeout(PATIENCE, served)
         .await
         .unwrap()
@@ -317,10 +320,10 @@ async fn ended_with(farewell: Farewell, cut: bool) -> Option<Heard> {
 #[tokio::test]
 async fn a_cloud_says_why_it_ends_a_tunnel_whether_or_not_something_is_under_way() {
     for farewell in [
-        Farewell::GoingAway,
-        Farewell::Replaced,
-        Farewell::Removed,
-        Farewell::KeyChanged,
+        CloseReason::GoingAway,
+        CloseReason::Replaced,
+        CloseReason::Removed,
+        CloseReason::KeyChanged,
     ] {
         for cut in [false, true] {
             let ended = tokio::time::timeout(PATIENCE, ended_with(farewell, cut)).await;

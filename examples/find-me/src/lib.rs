@@ -16,13 +16,13 @@ plugin! {
 }
 
 #[derive(Serialize)]
-struct Shown {
+struct Answer {
     shown: String,
 }
 
-async fn find_me() -> Result<Json<Shown>, Error> {
+async fn find_me() -> Result<Json<Answer>, Error> {
     let name = device::identity().name;
     log::info(format_args!("somebody looks for `{name}`"));
     identify::run().await?;
-    Ok(Json(Shown { shown: name }))
+    Ok(Json(Answer { shown: name }))
 }

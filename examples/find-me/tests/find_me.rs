@@ -28,7 +28,8 @@ async fn the_stock_plugin_shows_the_device_for_whoever_asks() {
         (200, json!({"shown": "local"}))
     );
     assert!(begun.elapsed().as_secs() >= 15);
-    assert_eq!(host.led("ACT"), 7, "the LED was given back");
+    // It is given back beside the answer, and not before it.
+    host.led_becomes("ACT", 7).await;
     host.called("led-blink", 1).await;
 }
 

@@ -3,9 +3,9 @@ use futures::channel::mpsc;
 use http::Request;
 use http_body::Frame;
 use http_body_util::{BodyExt as _, StreamBody};
-use supervisor_testing::{Host, Running, build};
+use supervisor_testing::{Host, RunningHost, build};
 
-async fn host() -> Running {
+async fn host() -> RunningHost {
     Host::new()
         .plugin(build(env!("CARGO_MANIFEST_DIR")))
         .start()

@@ -1,6 +1,6 @@
-//! The shapes that answers have. They differ between endpoints for historical reasons (device behaviour
-//! 1.0): text, empty, JSON, and JSON with `status` and `message` for failures. Each shape is one function
-//! here, and [`Failure`] is the one way in which a handler refuses.
+//! The shapes that answers have. They differ between endpoints for historical reasons
+//! (docs/spec/device.md#http-answers): text, empty, JSON, and JSON with `status` and `message` for failures. Each
+//! shape is one function here, and [`Failure`] is the one way in which a handler refuses.
 
 use std::error::Error;
 
@@ -25,7 +25,7 @@ const NDJSON: HeaderValue = HeaderValue::from_static("application/x-ndjson; char
 /// When a client may ask again for what is being loaded, in seconds.
 const LOADED_AGAIN: u32 = 5;
 
-/// Plain text. The cloud proxy lets only some characters of it through (device behaviour 7.9): no
+/// Plain text. The cloud proxy lets only some characters of it through (docs/spec/device.md#http-text): no
 /// underscores, braces, parentheses or double quotes.
 pub(crate) fn text(status: StatusCode, text: impl Into<Body>) -> Response {
     with_type(status, TEXT, text.into())
@@ -65,7 +65,8 @@ pub(crate) fn event_stream(body: Body) -> Response {
 
 /// How most of the API fails.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct Failed<'a> {
+#[schemars(rename = "Failed")]
+pub(crate) struct FailureBody<'a> {
     /// `failed`.
     status: &'static str,
     /// What failed, and what to do.
@@ -76,7 +77,7 @@ pub(crate) struct Failed<'a> {
 pub(crate) fn failed(status: StatusCode, message: &str) -> Response {
     json_with(
         status,
-        &Failed {
+        &FailureBody {
             status: "failed",
             message,
         },
@@ -96,7 +97,7 @@ pub(crate) enum Failure {
     MethodNotAllowed(Vec<Method>),
     /// 503 JSON-failed with `Retry-After`: what is being loaded.
     Loading(String),
-    /// 503 JSON-failed (device behaviour 1.0, "Error layer"): the client gets `doing`, the log the cause.
+    /// 503 JSON-failed (docs/spec/device.md#http-errors): the client gets `doing`, the log the cause.
     Internal {
         doing: &'static str,
         cause: Box<dyn Error + Send + Sync>,
@@ -114,7 +115,7 @@ impl Failure {
         Failure::Refused(StatusCode::UNAUTHORIZED, "Unauthorized".into())
     }
 
-    /// 423 where a lock is in the way, else 503; JSON-failed (device behaviour 3.6).
+    /// 423 where a lock is in the way, else 503; JSON-failed (docs/spec/device.md#locks-errors).
     pub(crate) fn of_action(error: ActionError) -> Self {
         match error {
             ActionError::Locked(why) => Failure::Refused(StatusCode::LOCKED, why),

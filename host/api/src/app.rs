@@ -15,13 +15,14 @@ use tokio_util::sync::CancellationToken;
 use crate::access_log::{self, AccessLog};
 use crate::answer::{self, Failure};
 use crate::auth::{self, Credentials};
+use crate::cached_json::CachedJson;
 use crate::call::Call;
 use crate::connection::ClientConnection;
-use crate::device::{Device, Endpoints, Found, Request, Requester, Response};
-use crate::drawn::Drawn;
+use crate::device::{Device, EndpointMatch, Endpoints, Request, Requester, Response};
 use crate::large_body::LargeBodies;
-use crate::metrics::{Metrics, Seen};
+use crate::metrics::{Metrics, RouteLabel};
 use crate::routes::{self, Core, Handler, Outcome};
+use crate::service_keys::ServiceKeys;
 use crate::v2::local_logs::MAX_READERS;
 use crate::{ping, sites, v1};
 
@@ -32,6 +33,8 @@ pub struct Settings {
     pub branding: Branding,
     /// Names by which clients may call the device beside its own, in lower case.
     pub host_names: Vec<String>,
+    /// What the keys of services open.
+    pub service_keys: ServiceKeys,
     /// Gives what the heap keeps back to the system; called after a large body.
     pub return_memory: Option<fn()>,
 }
@@ -47,16 +50,16 @@ pub(crate) struct Parts {
     pub(crate) endpoints: Arc<dyn Endpoints>,
     pub(crate) keys: Store,
     /// Answers of `GET /v1/device` and `GET /v2/applications/state`, written once for each state.
-    pub(crate) device_state: Drawn,
-    pub(crate) applications: Drawn,
+    pub(crate) device_state: CachedJson,
+    pub(crate) applications: CachedJson,
     /// One permit for each reader of the log stream.
     pub(crate) log_readers: Arc<Semaphore>,
     pub(crate) large_bodies: LargeBodies,
     pub(crate) metrics: Metrics,
     pub(crate) access_log: AccessLog,
     /// The routes that are answered before any is looked up.
-    ping: Seen,
-    health: Seen,
+    ping: RouteLabel,
+    health: RouteLabel,
     /// Cancelled when the API is about to stop: streams without an end close.
     stopping: CancellationToken,
 }
@@ -91,7 +94,8 @@ impl App {
         keys: Store,
         stopping: CancellationToken,
     ) -> Self {
-        let seen = |path| routes::place_of(&Method::GET, path).map_or(Seen::None, Seen::Core);
+        let seen =
+            |path| routes::place_of(&Method::GET, path).map_or(RouteLabel::None, RouteLabel::Core);
         App {
             api: Api(Arc::new(Parts {
                 large_bodies: LargeBodies::new(settings.return_memory),
@@ -99,8 +103,8 @@ impl App {
                 device,
                 endpoints,
                 keys,
-                device_state: Drawn::default(),
-                applications: Drawn::default(),
+                device_state: CachedJson::default(),
+                applications: CachedJson::default(),
                 log_readers: Arc::new(Semaphore::new(MAX_READERS)),
                 metrics: Metrics::new(),
                 access_log: AccessLog::new(),
@@ -120,7 +124,7 @@ impl App {
         let reads = matches!(*request.method(), Method::GET | Method::HEAD);
         let (method, uri) = (request.method().clone(), request.uri().clone());
         let begun = Instant::now();
-        let mut seen = Seen::None;
+        let mut seen = RouteLabel::None;
         let response = self.answer_unlogged(request, &mut seen).await;
         let (status, time) = (response.status(), begun.elapsed());
         self.api.metrics.requests.count(seen, status, time);
@@ -131,7 +135,7 @@ impl App {
         response
     }
 
-    async fn answer_unlogged(&self, request: Request, seen: &mut Seen) -> Response {
+    async fn answer_unlogged(&self, request: Request, seen: &mut RouteLabel) -> Response {
         match AssertUnwindSafe(self.dispatch(request, seen))
             .catch_unwind()
             .await
@@ -147,7 +151,7 @@ impl App {
     }
 
     /// `seen` is told the route as soon as it is found.
-    async fn dispatch(&self, request: Request, seen: &mut Seen) -> Outcome {
+    async fn dispatch(&self, request: Request, seen: &mut RouteLabel) -> Outcome {
         // The cloud asks through its tunnel, where there is no browser and no connection.
         let came_by_connection = request.extensions().get::<ClientConnection>().is_some();
         if came_by_connection {
@@ -161,19 +165,21 @@ impl App {
             connection.is_admitted();
         }
         match routes::find(request.method(), request.uri().path()) {
-            Core::Route(place, handler, params) => {
-                *seen = Seen::Core(place);
+            Core::Route(place, route, params) => {
+                *seen = RouteLabel::Core(place);
+                self.api.settings.service_keys.check(&caller, Some(route))?;
                 let call = Call {
                     caller,
                     params,
                     request,
                 };
-                match handler {
+                match route.handler {
                     Handler::Now(answer) => answer(&self.api, &call),
                     Handler::Later(answer) => answer(self.api.clone(), call).await,
                 }
             }
             Core::OtherMethods(methods) => {
+                self.api.settings.service_keys.check(&caller, None)?;
                 self.ask_plugins(caller.requester(), request, methods, seen)
                     .await
             }
@@ -181,7 +187,7 @@ impl App {
     }
 
     /// What is answered without a key.
-    fn before_keys(&self, request: &Request, seen: &mut Seen) -> Option<Response> {
+    fn before_keys(&self, request: &Request, seen: &mut RouteLabel) -> Option<Response> {
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
             return None;
         }
@@ -209,29 +215,29 @@ impl App {
         requester: Requester,
         request: Request,
         mut methods: Vec<Method>,
-        seen: &mut Seen,
+        seen: &mut RouteLabel,
     ) -> Outcome {
         let endpoints = &self.api.endpoints;
         let (method, path) = (request.method(), request.uri().path());
         let mut found = endpoints.find(method, path);
-        if let Found::Loading(_) = found {
+        if let EndpointMatch::Loading(_) = found {
             endpoints.served(method, path).await;
             found = endpoints.find(method, path);
         }
         match found {
-            Found::Route { pattern, call } => {
-                *seen = Seen::Plugin(method.clone(), pattern);
+            EndpointMatch::Route { pattern, call } => {
+                *seen = RouteLabel::Plugin(method.clone(), pattern);
                 return Ok(call(requester, auth::without_key(request)).await);
             }
-            Found::Loading(what) => return Err(Failure::Loading(what)),
-            Found::OtherMethods(more) => methods.extend(more),
-            Found::Nothing => {}
+            EndpointMatch::Loading(what) => return Err(Failure::Loading(what)),
+            EndpointMatch::OtherMethods(more) => methods.extend(more),
+            EndpointMatch::Nothing => {}
         }
         if *request.method() == Method::HEAD
             && methods.contains(&Method::GET)
-            && let Found::Route { pattern, call } = endpoints.find(&Method::GET, path)
+            && let EndpointMatch::Route { pattern, call } = endpoints.find(&Method::GET, path)
         {
-            *seen = Seen::Plugin(Method::GET, pattern);
+            *seen = RouteLabel::Plugin(Method::GET, pattern);
             return Ok(call(requester, auth::without_key(request)).await);
         }
         if methods.is_empty() {

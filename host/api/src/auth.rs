@@ -1,4 +1,4 @@
-//! Who may ask: the key of a request, and what it covers (device behaviour 2 and Decisions).
+//! Who may ask: the key of a request, and what it covers (docs/spec/device.md#keys).
 //!
 //! [`Credentials::admit`] runs for every request before its path is looked up, so that a caller without a key learns
 //! nothing about which paths exist. It never logs a key.
@@ -32,6 +32,14 @@ impl Scope {
         match self {
             Scope::All => true,
             Scope::App(own) => own == app,
+        }
+    }
+
+    /// Of a number as a request has it; `app` is `None` where no app could have it.
+    pub(crate) fn covers_number(self, app: Option<AppId>) -> bool {
+        match app {
+            Some(app) => self.covers(app),
+            None => self == Scope::All,
         }
     }
 }
@@ -126,7 +134,7 @@ fn needs_no_key(auth: LocalModeAuth, method: &Method, path: &str) -> bool {
 }
 
 /// The key that a request offers: one `apikey` in the query, else the header. A key in the query wins
-/// even when it is wrong; a repeated or an empty one counts as none (device behaviour 2.1).
+/// even when it is wrong; a repeated or an empty one counts as none (docs/spec/device.md#keys-where).
 pub(crate) fn offered_key(request: &Request) -> Option<Cow<'_, str>> {
     key_in_query(request.uri().query()).or_else(|| key_in_header(request.headers()))
 }

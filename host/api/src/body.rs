@@ -1,6 +1,6 @@
 //! Reads request bodies: bounded, in time and size, and as leniently as clients of this API are used to
-//! (device behaviour 1.0). A body of another type, or none, reads as `{}`; one that claims to be JSON
-//! must be JSON.
+//! (docs/spec/device.md#http-body). A body of another type, or none, reads as `{}`; one that claims to be JSON must
+//! be JSON.
 
 use axum::body::Body;
 use bytes::{Bytes, BytesMut};
@@ -14,6 +14,9 @@ use crate::bounds::{LARGE_BODY, LARGE_VALUES, SEND_WITHIN, SMALL_BODY, SMALL_VAL
 use crate::device::Request;
 use crate::large_body::{LargeBodies, LargeBodyTurn};
 
+/// How UTF-8 begins where somebody marks it as such.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// The fields of a body, and where it is large its turn, to be held until nothing of them is left.
 pub(crate) struct Document {
     pub(crate) fields: Map<String, Value>,
@@ -24,7 +27,7 @@ pub(crate) struct Document {
 ///
 /// # Errors
 /// 400 where it is malformed, 413 where it is too long or has too many values, 408 where it does not
-/// arrive, 415 where it is compressed.
+/// arrive, 415 where it is compressed or not in UTF-8.
 pub(crate) async fn object(request: Request) -> Result<Map<String, Value>, Failure> {
     let document = parse(request, None).await?;
     Ok(document.fields)
@@ -61,6 +64,7 @@ async fn parse(request: Request, large: Option<&LargeBodies>) -> Result<Document
         }
     };
     refuse_encoding(&request)?;
+    refuse_charset(&request)?;
     // In this order, so that the bytes are gone when the turn is over.
     let (turn, bytes) = read(request, large).await?;
     let most = if large.is_some() {
@@ -123,6 +127,26 @@ fn content_type(request: &Request) -> Option<String> {
     let value = request.headers().get(CONTENT_TYPE)?.to_str().ok()?;
     let (essence, _) = value.split_once(';').unwrap_or((value, ""));
     Some(essence.trim().to_ascii_lowercase())
+}
+
+/// Bodies are UTF-8, whatever says so or says nothing.
+fn refuse_charset(request: &Request) -> Result<(), Failure> {
+    let value = request.headers().get(CONTENT_TYPE);
+    let value = value
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    let charset = value.split(';').skip(1).find_map(|parameter| {
+        let (name, charset) = parameter.split_once('=')?;
+        let is_charset = name.trim().eq_ignore_ascii_case("charset");
+        is_charset.then(|| charset.trim().trim_matches('"').to_ascii_lowercase())
+    });
+    match charset.as_deref() {
+        None | Some("utf-8" | "utf8" | "us-ascii") => Ok(()),
+        Some(other) => Err(Failure::Refused(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            format!("the body is in `{other}`, and has to be in UTF-8: send it as such"),
+        )),
+    }
 }
 
 fn refuse_encoding(request: &Request) -> Result<(), Failure> {
@@ -211,6 +235,8 @@ fn too_large(most: usize) -> Failure {
 }
 
 fn parse_json(bytes: &[u8]) -> Result<Map<String, Value>, Failure> {
+    // RFC 8259, section 8.1: whoever reads may ignore a byte-order mark, which some editors and shells write.
+    let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     match serde_json::from_slice(bytes) {
         Ok(Value::Object(fields)) => Ok(fields),
         Ok(Value::Array(_)) => Ok(Map::new()),

@@ -17,7 +17,7 @@ use std::time::Duration;
 pub(crate) const SMALL_BODY: usize = 64 << 10;
 /// The most values in such a body. A value takes far more memory than the two bytes it is written in.
 pub(crate) const SMALL_VALUES: usize = 1_000;
-/// The longest target state, in bytes (device behaviour 1.0, "Body limit").
+/// The longest target state, in bytes (docs/spec/device.md#http-body).
 pub(crate) const LARGE_BODY: usize = 10 << 20;
 /// The most values in a target state, names of fields not counted.
 pub(crate) const LARGE_VALUES: usize = 50_000;
@@ -56,8 +56,7 @@ pub(crate) const UNREAD_FOR: Duration = if cfg!(test) {
 } else {
     Duration::from_secs(30)
 };
-/// The same for an answer of which nobody knows how long it will be: logs, events (device behaviour 1.0,
-/// "Socket timeout").
+/// The same for an answer of which nobody knows how long it will be: logs, events (docs/spec/device.md#http-limits).
 pub(crate) const STREAM_UNREAD_FOR: Duration = Duration::from_secs(15 * 60);
 /// How long an answer takes to make after which the connection lets others go first.
 pub(crate) const LONG_TURN: Duration = Duration::from_millis(1);
@@ -65,7 +64,7 @@ pub(crate) const LONG_TURN: Duration = Duration::from_millis(1);
 pub(crate) const REST_FOR: Duration = Duration::from_secs(5);
 pub(crate) const REST_UP_TO: usize = 64 << 20;
 
-/// How long requests under way may still take when the API stops (device behaviour, Decisions).
+/// How long requests under way may still take when the API stops (docs/spec/device.md#stop).
 pub const GRACE: Duration = Duration::from_secs(5);
 
 /// Lines of the access log in a second: of requests that were refused as their callers', and of others.

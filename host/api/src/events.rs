@@ -8,25 +8,20 @@
 //! A reader has no queue of its own: it remembers which event it wants next, so one that is slow holds
 //! nobody up and costs nothing. When what it wants has been overwritten it gets an event `gap` instead.
 
-mod happening;
 mod reader;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use model::AppId;
+use device_types::Moment;
+use device_types::event::{Audience, Event, EventType};
 use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::auth::Scope;
-use crate::moment::Moment;
 
-pub use happening::{
-    ApplyBegin, ApplyEnd, Download, EventType, Happening, LockWait, PluginFault, PowerRequested,
-    ReleaseChanged, ServiceChanged, StepFailed,
-};
 pub(crate) use reader::{Filter, Position, read};
 
 /// How many events are kept for readers that are behind or come back, and how many bytes of them.
@@ -43,65 +38,55 @@ pub struct Events(Arc<Ring>);
 struct Ring {
     /// Tells the events of this run from those of others: when it began, in milliseconds since the epoch.
     epoch: i64,
-    held: Mutex<Held>,
+    held: Mutex<RingContent>,
     /// The number of the newest event.
     newest: watch::Sender<u64>,
     places: Arc<Semaphore>,
 }
 
 #[derive(Debug, Default)]
-struct Held {
+struct RingContent {
     /// Of the newest event; 0 before the first.
     number: u64,
-    events: VecDeque<Told>,
+    events: VecDeque<StoredEvent>,
     bytes: usize,
 }
 
-/// Who may know of an event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Audience {
-    /// Whoever has a key.
-    Everyone,
-    /// Whoever may see this app.
-    App(AppId),
-    /// The device's own key alone.
-    Owner,
-}
-
-impl Audience {
-    fn includes(self, scope: Scope) -> bool {
-        match self {
-            Audience::Everyone => true,
-            Audience::App(app) => scope.covers(app),
-            Audience::Owner => scope == Scope::All,
-        }
+/// Whether a reader with `scope` may know of an event for `audience`.
+fn includes(audience: Audience, scope: Scope) -> bool {
+    match audience {
+        Audience::Everyone => true,
+        Audience::App(app) => scope.covers(app),
+        Audience::Owner => scope == Scope::All,
     }
 }
 
 /// What is sent as the data of an event.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct Event<'a> {
+#[schemars(rename = "Event")]
+pub(crate) struct EventData<'a> {
     /// Of this event in this run of the supervisor; for the header `Last-Event-ID`. Missing in an event `gap`.
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a str>,
     /// When it happened; ISO 8601.
     time: Moment,
     #[serde(flatten)]
-    told: &'a What<'a>,
+    content: &'a EventContent<'a>,
 }
 
-/// What has happened, or that something is not told any more.
+/// An event, or that events are missing.
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
-enum What<'a> {
-    Happened(&'a Happening),
-    Missed(Missed),
+enum EventContent<'a> {
+    Event(&'a Event),
+    Gap(GapEvent),
 }
 
 /// Events are missing.
 #[derive(Serialize, JsonSchema)]
 #[serde(tag = "type", content = "data", rename_all = "kebab-case")]
-enum Missed {
+#[schemars(rename = "Missed")]
+enum GapEvent {
     /// Events that the reader wanted are no longer there.
     Gap(Gap),
 }
@@ -115,7 +100,7 @@ struct Gap {
 
 /// An event as it is held.
 #[derive(Debug, Clone)]
-struct Told {
+struct StoredEvent {
     number: u64,
     kind: EventType,
     audience: Audience,
@@ -135,15 +120,15 @@ impl Default for Events {
 
 impl Events {
     /// Tells `audience` that something has happened, now. Never waits.
-    pub fn publish(&self, audience: Audience, happening: Happening) {
-        let happening = happening.bounded();
+    pub fn publish(&self, audience: Audience, event: Event) {
+        let event = event.bounded();
         let mut held = self.held();
         held.number += 1;
         let number = held.number;
-        let kind = happening.kind();
-        let frame = self.frame(number, kind, &happening);
+        let kind = event.event_type();
+        let frame = self.frame(number, kind, &event);
         held.bytes += frame.len();
-        held.events.push_back(Told {
+        held.events.push_back(StoredEvent {
             number,
             kind,
             audience,
@@ -169,33 +154,33 @@ impl Events {
         MAX_READERS.saturating_sub(self.0.places.available_permits())
     }
 
-    fn frame(&self, number: u64, kind: EventType, happening: &Happening) -> Bytes {
+    fn frame(&self, number: u64, kind: EventType, event: &Event) -> Bytes {
         let id = format!("{}-{number}", self.0.epoch);
-        let event = Event {
+        let data = EventData {
             id: Some(&id),
             time: Moment::now(),
-            told: &What::Happened(happening),
+            content: &EventContent::Event(event),
         };
         // Strings, numbers and flags: writing them cannot fail.
-        let data = serde_json::to_string(&event).unwrap_or_default();
+        let data = serde_json::to_string(&data).unwrap_or_default();
         format!("id: {id}\nevent: {}\ndata: {data}\n\n", kind.name()).into()
     }
 
     /// Says that events are missing. It has no id, so that a client that comes back names the last one that
     /// it has seen.
     fn gap(missed: Option<u64>) -> String {
-        let event = Event {
+        let data = EventData {
             id: None,
             time: Moment::now(),
-            told: &What::Missed(Missed::Gap(Gap { missed })),
+            content: &EventContent::Gap(GapEvent::Gap(Gap { missed })),
         };
         // Numbers and fixed words: writing them cannot fail.
-        let data = serde_json::to_string(&event).unwrap_or_default();
+        let data = serde_json::to_string(&data).unwrap_or_default();
         format!("event: gap\ndata: {data}\n\n")
     }
 
     /// A panic elsewhere leaves a ring that may miss an event's bytes in its count, and nothing worse.
-    fn held(&self) -> MutexGuard<'_, Held> {
+    fn held(&self) -> MutexGuard<'_, RingContent> {
         self.0.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

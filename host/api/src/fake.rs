@@ -1,9 +1,13 @@
 //! A device, its plugins and its keys as plain values, for tests of the router without a socket.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
+use device_types::{
+    ConfinedProcess, Confinement, DevicePlan, LogEvent, MissingWall, PluginReport, PluginRoutes,
+    PluginState, PluginStats, ReconcilerStats,
+};
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, future::BoxFuture};
 use http::{Method, StatusCode};
@@ -14,17 +18,15 @@ use model::{
     ServiceId, ServiceName, ServiceState, ServiceStatus, UpdateLock,
 };
 use serde_json::{Value, json};
-use store::Store;
+use store::{KeyOwner, Store};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use crate::connection::ClientConnection;
 use crate::device::{
-    ConfinedProcess, Confinement, Device, DeviceTally, Endpoints, Facts, Found, LogEvent,
-    MissingWall, PluginRoutes, PluginTally, Request, Requester, Response, SetTargetError,
+    Device, EndpointMatch, Endpoints, Facts, Request, Requester, Response, SetTargetError,
 };
-use crate::{App, Body, DevicePlan, Events, LocalModeAuth, Settings, answer};
-use std::sync::Arc;
+use crate::{App, Body, Events, LocalModeAuth, Settings, answer};
 
 /// A device with what a test needs to be different.
 pub(crate) struct FakeDevice {
@@ -37,6 +39,8 @@ pub(crate) struct FakeDevice {
     pub(crate) updates: bool,
     /// The `force` and `cancel` of each update.
     pub(crate) updated: Mutex<Vec<(bool, bool)>>,
+    /// Whose keys were replaced.
+    pub(crate) replaced: Mutex<Vec<KeyOwner>>,
     pub(crate) panics: bool,
     /// What was asked for, and what every action answers.
     pub(crate) actions: Mutex<Vec<Action>>,
@@ -49,7 +53,7 @@ pub(crate) struct FakeDevice {
     pub(crate) given_back: Mutex<Vec<(AppId, ServiceName)>>,
     pub(crate) lock_refusal: Option<LockRefusal>,
     pub(crate) events: Events,
-    pub(crate) tally: DeviceTally,
+    pub(crate) stats: ReconcilerStats,
 }
 
 impl Default for FakeDevice {
@@ -65,6 +69,7 @@ impl Default for FakeDevice {
             targets: Mutex::default(),
             updates: true,
             updated: Mutex::default(),
+            replaced: Mutex::default(),
             panics: false,
             actions: Mutex::default(),
             powered: Mutex::default(),
@@ -75,7 +80,7 @@ impl Default for FakeDevice {
             given_back: Mutex::default(),
             lock_refusal: None,
             events: Events::default(),
-            tally: DeviceTally::default(),
+            stats: ReconcilerStats::default(),
         }
     }
 }
@@ -159,6 +164,11 @@ impl Device for FakeDevice {
         std::future::ready(Ok(environment.into())).boxed()
     }
 
+    fn key_replaced(&self, owner: KeyOwner) -> BoxFuture<'_, ()> {
+        self.replaced.lock().unwrap().push(owner);
+        std::future::ready(()).boxed()
+    }
+
     fn update(&self, force: bool, cancel: bool) -> bool {
         self.updated.lock().unwrap().push((force, cancel));
         self.updates || force
@@ -218,8 +228,8 @@ impl Device for FakeDevice {
         futures::future::ready(confinement).boxed()
     }
 
-    fn tally(&self) -> DeviceTally {
-        self.tally
+    fn stats(&self) -> ReconcilerStats {
+        self.stats
     }
 
     fn events(&self) -> &Events {
@@ -230,15 +240,16 @@ impl Device for FakeDevice {
         self.problems.clone()
     }
 
-    fn logs(&self) -> BoxStream<'static, LogEvent> {
+    fn logs(&self) -> BoxStream<'static, Arc<LogEvent>> {
         let line = LogEvent {
-            service_name: Some("web".into()),
-            service_id: Some(11),
+            service_name: "web".parse().ok(),
+            service_id: Some(ServiceId(11)),
             is_system: false,
             is_stderr: true,
             ..LogEvent::system("hello", Some(5))
         };
         futures::stream::iter([line, LogEvent::system("2 lines were lost", Some(6))])
+            .map(Arc::new)
             .chain(futures::stream::pending())
             .boxed()
     }
@@ -262,6 +273,10 @@ impl Endpoints for FakeEndpoints {
         false
     }
 
+    fn policy_error(&self) -> Option<String> {
+        None
+    }
+
     fn listed(&self) -> BoxFuture<'_, ()> {
         futures::future::ready(()).boxed()
     }
@@ -271,20 +286,20 @@ impl Endpoints for FakeEndpoints {
         futures::future::ready(()).boxed()
     }
 
-    fn find(&self, method: &Method, path: &str) -> Found {
+    fn find(&self, method: &Method, path: &str) -> EndpointMatch {
         let has = match path {
             "/v3/greet" => Method::GET,
             "/v1/device" => Method::PATCH,
             "/v3/slow" => Method::GET,
-            _ => return Found::Nothing,
+            _ => return EndpointMatch::Nothing,
         };
         if !self.waited.load(Ordering::Relaxed) {
-            return Found::Loading("plugin `greet` is being loaded".to_owned());
+            return EndpointMatch::Loading("plugin `greet` is being loaded".to_owned());
         }
         if *method != has {
-            return Found::OtherMethods(vec![has]);
+            return EndpointMatch::OtherMethods(vec![has]);
         }
-        Found::Route {
+        EndpointMatch::Route {
             pattern: path.to_owned(),
             call: Box::new(|requester, request: Request| {
                 let text = format!("hello from {} to {requester:?}", request.uri().path());
@@ -297,8 +312,24 @@ impl Endpoints for FakeEndpoints {
         self.identified.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn report(&self) -> Value {
-        json!([{"name": "greet"}])
+    fn report(&self) -> Vec<PluginReport> {
+        vec![PluginReport {
+            name: "greet".to_owned(),
+            file: "/plugins/greet.wasm".to_owned(),
+            version: None,
+            interface: None,
+            digest: String::new(),
+            state: PluginState::Running,
+            unpinned: false,
+            signed_by: None,
+            refused: None,
+            routes: Vec::new(),
+            provides: Vec::new(),
+            grants: Vec::new(),
+            calls: 3,
+            failures: 1,
+            last_error: None,
+        }]
     }
 
     fn routes(&self) -> Vec<PluginRoutes> {
@@ -309,8 +340,8 @@ impl Endpoints for FakeEndpoints {
         }]
     }
 
-    fn tallies(&self) -> Vec<PluginTally> {
-        vec![PluginTally {
+    fn stats(&self) -> Vec<PluginStats> {
+        vec![PluginStats {
             name: "greet".into(),
             calls: 3,
             faults: 1,
@@ -335,10 +366,17 @@ pub(crate) struct Fixture {
 }
 
 pub(crate) fn fixture(device: FakeDevice, local_mode_auth: LocalModeAuth) -> Fixture {
+    fixture_with(device, local_mode_auth, Settings::default())
+}
+
+pub(crate) fn fixture_with(
+    device: FakeDevice,
+    local_mode_auth: LocalModeAuth,
+    settings: Settings,
+) -> Fixture {
     let device = Arc::new(device);
     let endpoints = Arc::new(FakeEndpoints::default());
     let stopping = CancellationToken::new();
-    let settings = Settings::default();
     let folder = tempfile::tempdir().unwrap();
     let keys = Store::open(folder.path()).unwrap().store;
     Fixture {

@@ -1,4 +1,4 @@
-//! Numbers as clients of this API have always been allowed to write them (device behaviour 1.0). For
+//! Numbers as clients of this API have always been allowed to write them (docs/spec/device.md#http-lenient). For
 //! flags see [`model::truthy`].
 
 use serde_json::Value;

@@ -19,16 +19,16 @@ mod app;
 mod auth;
 mod body;
 mod bounds;
+mod cached_json;
 mod call;
 mod connection;
 mod device;
-mod drawn;
 mod events;
 mod large_body;
 mod lenient;
 mod listener;
+mod listening;
 mod metrics;
-mod moment;
 mod openapi;
 mod operation;
 mod peer_process;
@@ -36,6 +36,7 @@ mod ping;
 mod places;
 mod routes;
 mod serve;
+mod service_keys;
 mod services;
 mod sites;
 mod socket;
@@ -53,19 +54,12 @@ pub use app::{App, Settings};
 pub use axum::body::Body;
 pub use bounds::GRACE;
 pub use device::{
-    ConfinedProcess, Confinement, Device, DeviceTally, Endpoints, Facts, Found, LogEvent,
-    MissingWall, PluginRoutes, PluginTally, Request, Requester, Response, SetTargetError,
+    Device, EndpointMatch, Endpoints, Facts, Request, Requester, Response, SetTargetError,
 };
-pub use events::{
-    ApplyBegin, ApplyEnd, Audience, Download, EventType, Events, Happening, LockWait, PluginFault,
-    PowerRequested, ReleaseChanged, ServiceChanged, StepFailed,
-};
+pub use events::Events;
 pub use listener::{KeylessAccess, Listener, LocalModeAuth, LocalModeProcesses};
-pub use moment::Moment;
+pub use listening::{Listening, Pause};
 pub use routes::{Route, core_routes};
 pub use serve::serve;
+pub use service_keys::ServiceKeys;
 pub use v1::device::write as device_state_json;
-pub use v3::plan::{
-    Blocked, Blocker, DevicePlan, ImageUser, PlanState, PlanStep, SignedTargets, StepKind,
-    StepReason, StepState, Unplanned,
-};

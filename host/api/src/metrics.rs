@@ -17,14 +17,14 @@ use model::DeviceStatus;
 
 use self::exposition::Exposition;
 use self::process::Process;
-pub(crate) use self::requests::{Requests, Seen};
+pub(crate) use self::requests::{Requests, RouteLabel};
 use crate::app::Api;
 use crate::auth::Scope;
 use crate::call::Call;
-use crate::device::{DeviceTally, PluginTally};
 use crate::operation::{Answer, Operation};
 use crate::routes::{Handler, Outcome, Route};
 use crate::{answer, events, v2};
+use device_types::{PluginStats, ReconcilerStats};
 
 pub(crate) const ROUTES: &[Route] = &[Route {
     method: Method::GET,
@@ -59,9 +59,9 @@ async fn metrics(api: Api, call: Call) -> Outcome {
     put_process(&mut text, &process, api.metrics.begun.elapsed(), store_size);
     api.metrics.requests.put(&mut text);
     put_streams(&mut text, &api);
-    put_device(&mut text, &api.device.tally());
+    put_device(&mut text, &api.device.stats());
     put_services(&mut text, &api.device.status(), call.caller.scope);
-    put_plugins(&mut text, &api.endpoints.tallies());
+    put_plugins(&mut text, &api.endpoints.stats());
     Ok(answer::metrics(text.into()))
 }
 
@@ -129,18 +129,18 @@ fn put_streams(text: &mut Exposition, api: &Api) {
     }
 }
 
-fn put_device(text: &mut Exposition, tally: &DeviceTally) {
+fn put_device(text: &mut Exposition, stats: &ReconcilerStats) {
     text.counter(
-        "supervisor_reconcile_laps_total",
+        "supervisor_reconcile_passes_total",
         "Times that the device was compared with its target.",
     )
-    .value(&[], tally.laps);
+    .value(&[], stats.passes);
     text.counter(
         "supervisor_step_failures_total",
         "Steps towards the target that failed.",
     )
-    .value(&[], tally.step_failures);
-    if let Some(reached) = tally.last_reached {
+    .value(&[], stats.step_failures);
+    if let Some(reached) = stats.last_reached {
         text.gauge(
             "supervisor_last_success_timestamp_seconds",
             "When the target was last found reached; missing until it was.",
@@ -148,22 +148,22 @@ fn put_device(text: &mut Exposition, tally: &DeviceTally) {
         .milliseconds(&[], reached.0);
     }
     text.counter("supervisor_downloads_total", "Images that were downloaded.")
-        .value(&[], tally.downloads);
+        .value(&[], stats.downloads);
     text.counter(
         "supervisor_download_failures_total",
         "Downloads of images that failed.",
     )
-    .value(&[], tally.download_failures);
+    .value(&[], stats.download_failures);
     text.gauge(
         "supervisor_downloads_running",
         "Images that are downloaded now.",
     )
-    .value(&[], tally.downloads_running);
+    .value(&[], stats.downloads_running);
     text.gauge(
         "supervisor_update_locks_held",
         "Services whose update locks the supervisor holds now.",
     )
-    .value(&[], tally.locks_held);
+    .value(&[], stats.locks_held);
 }
 
 /// The services that the caller may see, by status.
@@ -179,23 +179,23 @@ fn put_services(text: &mut Exposition, status: &DeviceStatus, scope: Scope) {
     }
 }
 
-fn put_plugins(text: &mut Exposition, tallies: &[PluginTally]) {
+fn put_plugins(text: &mut Exposition, plugins: &[PluginStats]) {
     let mut calls = text.counter("supervisor_plugin_calls_total", "Calls of plugins.");
-    for plugin in tallies {
+    for plugin in plugins {
         calls.value(&[("plugin", &plugin.name)], plugin.calls);
     }
     let mut faults = text.counter(
         "supervisor_plugin_faults_total",
         "Calls that failed through the plugin's fault.",
     );
-    for plugin in tallies {
+    for plugin in plugins {
         faults.value(&[("plugin", &plugin.name)], plugin.faults);
     }
     let mut seconds = text.counter(
         "supervisor_plugin_call_seconds_total",
         "What the calls took, until their answer was there.",
     );
-    for plugin in tallies {
+    for plugin in plugins {
         seconds.seconds(&[("plugin", &plugin.name)], plugin.time);
     }
 }

@@ -12,9 +12,9 @@ use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use crate::device::PluginRoutes;
 use crate::operation::{Answer, Body, Content, Field, Kind};
 use crate::routes::{self, Route};
+use device_types::PluginRoutes;
 
 /// Where schemas stand in the document.
 const SCHEMAS: &str = "#/components/schemas/";
@@ -29,7 +29,7 @@ pub(crate) fn describe(level: &str, plugins: Vec<PluginRoutes>) -> Value {
     }
     let failed = schema_of(
         &mut generator,
-        crate::operation::schema::<crate::answer::Failed>,
+        crate::operation::schema::<crate::answer::FailureBody>,
     );
     let mut schemas = generator.take_definitions(true);
     for plugin in plugins {
@@ -191,7 +191,10 @@ fn responses(route: &Route, generator: &mut SchemaGenerator) -> Value {
         add(StatusCode::BAD_REQUEST, "the body is malformed");
         add(StatusCode::REQUEST_TIMEOUT, "the body does not arrive");
         add(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large");
-        add(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body is compressed");
+        add(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "the body is compressed, or not in UTF-8",
+        );
     }
     if !about.open {
         answers.push(Answer::text(

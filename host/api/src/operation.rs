@@ -214,7 +214,7 @@ impl Answer {
         Answer {
             status,
             about,
-            content: Content::Json(schema::<crate::answer::Failed>),
+            content: Content::Json(schema::<crate::answer::FailureBody>),
         }
     }
 }

@@ -38,18 +38,18 @@ struct Standing {
 }
 
 /// A place, held until it is dropped.
-pub(crate) struct Place {
+pub(crate) struct ConnectionSlot {
     places: Arc<Places>,
     number: u64,
     displaced: CancellationToken,
 }
 
 /// Held while a request is under way.
-pub(crate) struct UnderWay(Arc<Place>);
+pub(crate) struct UnderWay(Arc<ConnectionSlot>);
 
 impl Places {
     /// A place for a connection of `peer`, where there is one or one can be made.
-    pub(crate) fn take(self: &Arc<Self>, peer: IpAddr) -> Option<Place> {
+    pub(crate) fn take(self: &Arc<Self>, peer: IpAddr) -> Option<ConnectionSlot> {
         let peer = peer_of(peer);
         let mut taken = self.taken();
         let of_peer = |standing: &Standing| standing.peer == peer;
@@ -71,7 +71,7 @@ impl Places {
             displaced: displaced.clone(),
         };
         taken.connections.insert(number, standing);
-        Some(Place {
+        Some(ConnectionSlot {
             places: self.clone(),
             number,
             displaced,
@@ -97,7 +97,7 @@ impl Occupancy {
     }
 }
 
-impl Place {
+impl ConnectionSlot {
     /// Ends when somebody else needs the place more.
     pub(crate) async fn displaced(&self) {
         self.displaced.cancelled().await;
@@ -134,7 +134,7 @@ impl Drop for UnderWay {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         self.places.taken().connections.remove(&self.number);
     }
@@ -156,7 +156,7 @@ fn peer_of(address: IpAddr) -> IpAddr {
 mod tests {
     use super::*;
 
-    fn is_displaced(place: &Place) -> bool {
+    fn is_displaced(place: &ConnectionSlot) -> bool {
         place.displaced.is_cancelled()
     }
 

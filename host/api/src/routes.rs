@@ -76,8 +76,8 @@ pub(crate) fn place_of(method: &Method, path: &str) -> Option<usize> {
 
 /// What the core has for a method and a path.
 pub(crate) enum Core {
-    /// By its place among all, with what its `:names` stand for.
-    Route(usize, Handler, Vec<String>),
+    /// With its place among all, and what its `:names` stand for.
+    Route(usize, &'static Route, Vec<String>),
     /// The path is known, with these methods; none where it is not known.
     OtherMethods(Vec<Method>),
 }
@@ -93,7 +93,7 @@ pub(crate) fn find(method: &Method, path: &str) -> Core {
     for (place, route) in core_routes().enumerate() {
         if let Some(params) = matches(route.path, path) {
             if route.method == *wanted {
-                return Core::Route(place, route.handler, params);
+                return Core::Route(place, route, params);
             }
             others.push(route.method.clone());
         }

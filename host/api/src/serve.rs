@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::app::App;
 use crate::bounds::{AFTER_FAILURE, GRACE};
 use crate::connection;
-use crate::listener::Listener;
+use crate::listener::{KeylessAccess, Listener};
+use crate::listening::{Listening, hold, reopen};
 use crate::places::Places;
 
 /// What whoever is one too many hears.
@@ -17,8 +18,9 @@ const FULL: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 5\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 
 /// Serves until the token that `app` was made with is cancelled. Then nothing more is taken, endless
-/// streams close at once, other requests get [`GRACE`], and what is left after that is dropped.
-pub async fn serve(app: App, listeners: Vec<Listener>) {
+/// streams close at once, other requests get [`GRACE`], and what is left after that is dropped. While `listening` is
+/// paused nobody can connect.
+pub async fn serve(app: App, listeners: Vec<Listener>, listening: Listening) {
     let stopping = app.api().stopping().clone();
     let connections = TaskTracker::new();
     let cut = CancellationToken::new();
@@ -26,9 +28,10 @@ pub async fn serve(app: App, listeners: Vec<Listener>) {
     for listener in listeners {
         let (app, connections) = (app.clone(), connections.clone());
         let (stopping, cut) = (stopping.clone(), cut.clone());
+        let listening = listening.clone();
         accepting.spawn(async move {
             tokio::select! {
-                () = accept(&listener, app, &connections, &cut) => {}
+                () = attend(listener, app, &connections, &cut, &listening) => {}
                 () = stopping.cancelled() => {}
             }
         });
@@ -51,21 +54,63 @@ pub async fn serve(app: App, listeners: Vec<Listener>) {
     }
 }
 
-async fn accept(listener: &Listener, app: App, connections: &TaskTracker, cut: &CancellationToken) {
+/// Takes connections whenever the API is to listen.
+async fn attend(
+    listener: Listener,
+    app: App,
+    connections: &TaskTracker,
+    cut: &CancellationToken,
+    listening: &Listening,
+) {
+    let Listener {
+        mut socket,
+        keyless,
+    } = listener;
     let places = Arc::<Places>::default();
-    let keyless = listener.keyless;
+    let address = match socket.local_addr() {
+        Ok(address) => address,
+        Err(error) => {
+            tracing::error!(%error, "failed to read the address of a socket of the API");
+            return;
+        }
+    };
     loop {
-        match listener.socket.accept().await {
+        let closing = app.api().stopping().child_token();
+        tokio::select! {
+            () = accept(&socket, keyless, &places, &app, connections, &closing, cut) => {}
+            () = listening.becomes(false) => {}
+        }
+        drop(socket);
+        let held = hold(address);
+        closing.cancel();
+        tracing::info!("the API does not listen on {address} any more");
+        listening.becomes(true).await;
+        socket = reopen(held, address).await;
+        tracing::info!("the API listens on {address} again");
+    }
+}
+
+/// Takes connections, which end with the request under way once `closing` is cancelled.
+async fn accept(
+    socket: &TcpListener,
+    keyless: KeylessAccess,
+    places: &Arc<Places>,
+    app: &App,
+    connections: &TaskTracker,
+    closing: &CancellationToken,
+    cut: &CancellationToken,
+) {
+    loop {
+        match socket.accept().await {
             Ok((stream, peer)) => {
                 let Some(place) = places.take(peer.ip()) else {
                     refuse(&stream);
                     continue;
                 };
-                let (app, cut) = (app.clone(), cut.clone());
+                let (app, closing, cut) = (app.clone(), closing.clone(), cut.clone());
                 connections.spawn(async move {
-                    let stopping = app.api().stopping().clone();
                     tokio::select! {
-                        () = connection::serve(app, stream, keyless, place, stopping) => {}
+                        () = connection::serve(app, stream, keyless, place, closing) => {}
                         () = cut.cancelled() => {}
                     }
                 });

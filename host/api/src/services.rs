@@ -1,5 +1,5 @@
 //! Which service a request means: the checks that all actions on services make, in the order that
-//! clients rely on (device behaviour 1.3).
+//! clients rely on (docs/spec/device.md#v2-services).
 
 use http::StatusCode;
 use model::{AppId, AppStatus, AppUuid, DeviceStatus, ServiceStatus};
@@ -20,26 +20,43 @@ pub(crate) const NOT_IN_TARGET: &str = "Service does not exist in target release
 pub(crate) const PARAMS_MISSING: &str = "Service name or image id was not given, or the app has several \
      containers: use the v2 service endpoints";
 
-/// An app that has containers, and its current services.
-pub(crate) struct Found<'a> {
+/// An app that has services, and those.
+pub(crate) struct CurrentApp<'a> {
     pub(crate) uuid: &'a AppUuid,
     pub(crate) app: &'a AppStatus,
+    /// An action on the app is under way.
+    is_acted_on: bool,
 }
 
-/// The app with this number, where it has at least one container.
-pub(crate) fn current_app(status: &DeviceStatus, id: AppId) -> Option<Found<'_>> {
-    let found = status.apps.iter().find(|(_, app)| app.id == id);
-    let (uuid, app) = found?;
-    let found = Found { uuid, app };
-    let has_container = found.containers().next().is_some();
-    has_container.then_some(found)
+/// The app with this number, where it has at least one container, or gets them back from an action that is under way:
+/// another action then waits for its turn (docs/spec/device.md#v2-services).
+pub(crate) fn current_app(status: &DeviceStatus, id: AppId) -> Option<CurrentApp<'_>> {
+    let mut apps = current_apps(status);
+    apps.find(|found| found.app.id == id && found.services().next().is_some())
 }
 
-impl<'a> Found<'a> {
-    /// Services that have a container, in the order in which those were made.
-    pub(crate) fn containers(&self) -> impl Iterator<Item = &'a ServiceStatus> + use<'a> {
+/// All services of the device that an action can be asked for.
+pub(crate) fn current_services(status: &DeviceStatus) -> impl Iterator<Item = &ServiceStatus> {
+    current_apps(status).flat_map(|found| found.services())
+}
+
+fn current_apps(status: &DeviceStatus) -> impl Iterator<Item = CurrentApp<'_>> {
+    status.apps.iter().map(|(uuid, app)| CurrentApp {
+        uuid,
+        app,
+        is_acted_on: status.acting.contains(uuid),
+    })
+}
+
+impl<'a> CurrentApp<'a> {
+    /// Services that have a container, in the order in which those were made, and those whose container an action has
+    /// taken away.
+    pub(crate) fn services(&self) -> impl Iterator<Item = &'a ServiceStatus> + use<'a> {
+        let is_acted_on = self.is_acted_on;
         let services = self.app.services.iter();
-        services.filter(|service| service.container.is_some())
+        services.filter(move |service| {
+            service.container.is_some() || (is_acted_on && service.in_target)
+        })
     }
 
     /// The service that a body names by `serviceName`, `imageId` or both.
@@ -49,12 +66,12 @@ impl<'a> Found<'a> {
     pub(crate) fn named(&self, wanted: &Selector) -> Result<&'a ServiceStatus, Failure> {
         let missing = || Failure::Plain(StatusCode::NOT_FOUND, SERVICE_NOT_FOUND);
         let by_name = wanted.name.as_deref().map(|name| {
-            self.containers()
+            self.services()
                 .find(|service| service.name.as_str() == name)
                 .ok_or_else(missing)
         });
         let by_image = wanted.image_id.map(|id| {
-            self.containers()
+            self.services()
                 .find(|service| i64::try_from(service.image_id.0) == Ok(id))
                 .ok_or_else(missing)
         });
@@ -75,9 +92,10 @@ impl<'a> Found<'a> {
 
 /// The service itself, unless it is on its way out.
 pub(crate) fn in_target(service: &ServiceStatus) -> Result<&ServiceStatus, Failure> {
-    match service.in_target {
-        true => Ok(service),
-        false => Err(Failure::Plain(StatusCode::NOT_FOUND, NOT_IN_TARGET)),
+    if service.in_target {
+        Ok(service)
+    } else {
+        Err(Failure::Plain(StatusCode::NOT_FOUND, NOT_IN_TARGET))
     }
 }
 

@@ -20,9 +20,10 @@ pub(crate) fn check(request: &Request, names: impl FnOnce() -> Vec<String>) -> R
     let headers = request.headers();
     let Some(host) = called_host(request.uri(), headers)? else {
         // A client of HTTP/1.0; no browser.
-        return match headers.contains_key(ORIGIN) {
-            true => Err(foreign_origin()),
-            false => Ok(()),
+        return if headers.contains_key(ORIGIN) {
+            Err(foreign_origin())
+        } else {
+            Ok(())
         };
     };
     if !is_address(&host) && !is_own(&name_of(&host), names) {

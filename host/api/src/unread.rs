@@ -15,22 +15,22 @@ use hyper::body::Incoming;
 use crate::bounds::{REST_FOR, REST_UP_TO};
 
 /// A body from a socket.
-pub(crate) struct Received {
+pub(crate) struct SocketBody {
     rest: Option<Incoming>,
     /// The client waits for a word before it sends: without that word nothing is on its way.
     awaits_go_ahead: bool,
 }
 
-impl Received {
+impl SocketBody {
     pub(crate) fn new(body: Incoming, headers: &HeaderMap) -> Self {
-        Received {
+        SocketBody {
             rest: Some(body),
             awaits_go_ahead: headers.contains_key(EXPECT),
         }
     }
 }
 
-impl Body for Received {
+impl Body for SocketBody {
     type Data = Bytes;
     type Error = hyper::Error;
 
@@ -61,7 +61,7 @@ impl Body for Received {
     }
 }
 
-impl Drop for Received {
+impl Drop for SocketBody {
     fn drop(&mut self) {
         let Some(rest) = self.rest.take() else { return };
         if !rest.is_end_stream()

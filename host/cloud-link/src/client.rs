@@ -48,7 +48,7 @@ pub struct Client {
 
 /// What the cloud says of the target.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Fetched {
+pub enum TargetAnswer {
     /// It is the one that the ETag stands for, or the cloud has none to give.
     Unchanged,
     /// There is another target than the one before.
@@ -116,7 +116,11 @@ impl Client {
     ///
     /// # Errors
     /// [`CloudError`].
-    pub async fn target(&self, etag: Option<&str>, limit: Duration) -> Result<Fetched, CloudError> {
+    pub async fn target(
+        &self,
+        etag: Option<&str>,
+        limit: Duration,
+    ) -> Result<TargetAnswer, CloudError> {
         let path = format!("device/v3/{}/state", self.identity.uuid);
         let mut headers = HeaderMap::new();
         if let Some(etag) = etag.and_then(|etag| HeaderValue::from_str(etag).ok()) {
@@ -124,14 +128,14 @@ impl Client {
         }
         let answer = self.send(Method::GET, &path, headers, None, limit).await?;
         if answer.status() == StatusCode::NOT_MODIFIED {
-            return Ok(Fetched::Unchanged);
+            return Ok(TargetAnswer::Unchanged);
         }
         let etag = answer.headers().get(ETAG).and_then(|etag| {
             let etag = etag.to_str().ok()?;
             (etag.len() <= MAX_ETAG).then(|| etag.to_owned())
         });
         let body = read(answer, limit).await?;
-        Ok(Fetched::New { body, etag })
+        Ok(TargetAnswer::New { body, etag })
     }
 
     /// The rows of `resource` that are this device's, as JSON objects with these fields.
@@ -296,7 +300,7 @@ impl Source for Client {
         &'a self,
         etag: Option<&'a str>,
         limit: Duration,
-    ) -> BoxFuture<'a, Result<Fetched, CloudError>> {
+    ) -> BoxFuture<'a, Result<TargetAnswer, CloudError>> {
         Client::target(self, etag, limit).boxed()
     }
 }

@@ -1,5 +1,6 @@
-//! Whether the cloud can be reached at all: a connection every 10 s, that is closed at once (device behaviour
-//! 4.8, `SUPERVISOR_CONNECTIVITY_CHECK`). It says what is wrong long before polls are late.
+//! Whether the cloud can be reached at all: a connection every 10 s, that is closed at once
+//! (docs/spec/device.md#config-variables, `SUPERVISOR_CONNECTIVITY_CHECK`). It says what is wrong long before polls
+//! are late.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -51,9 +52,10 @@ impl Connectivity {
     async fn run(&self, address: Option<(String, u16)>, device: Arc<dyn Device>) {
         let Some((host, port)) = address else { return };
         loop {
-            let found = match device.settings().connectivity_check {
-                true => reach(&host, port).await.err(),
-                false => None,
+            let found = if device.settings().connectivity_check {
+                reach(&host, port).await.err()
+            } else {
+                None
             };
             let before = std::mem::replace(&mut *self.broken(), found.clone());
             match (before, found) {
@@ -90,14 +92,16 @@ mod tests {
     use tokio::net::TcpListener;
 
     use super::*;
-    use crate::{Refused, Settings};
+    use crate::{Settings, TargetRefusal};
 
     struct Asks(bool);
 
     impl Device for Asks {
-        fn take(&self, _: Value, _: bool) -> BoxFuture<'_, Result<(), Refused>> {
+        fn take(&self, _: Value, _: bool) -> BoxFuture<'_, Result<(), TargetRefusal>> {
             async { Ok(()) }.boxed()
         }
+
+        fn unchanged(&self) {}
 
         fn apply_again(&self, _: bool, _: bool) {}
 

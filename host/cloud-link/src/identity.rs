@@ -1,4 +1,4 @@
-//! Who the device is to its cloud: the part of config.json that is about it (device behaviour 7.1).
+//! Who the device is to its cloud: the part of config.json that is about it (docs/spec/device.md#provisioning).
 //!
 //! A config.json with `apiEndpoint` makes a managed device. Its `uuid`, where it has one, is the device's,
 //! whatever the store says; where it has none, the store's uuid is written into it, so that there is one
@@ -36,7 +36,7 @@ pub trait ConfigFile: Send + Sync {
 
 /// Who the device is.
 #[derive(Debug, Clone)]
-pub struct Established {
+pub struct DeviceIdentity {
     /// The device's uuid, the same with a cloud and without.
     pub uuid: DeviceUuid,
     /// Missing where the device has no cloud.
@@ -77,7 +77,7 @@ impl Identity {
         self.provisioning_key.clone().map(ApiKey::from_text)
     }
 
-    /// Whether the cloud knows the device (device behaviour 7.1).
+    /// Whether the cloud knows the device (docs/spec/device.md#provisioning).
     #[must_use]
     pub fn is_provisioned(&self) -> bool {
         self.device_id.is_some() && self.registered_at.is_some()
@@ -148,7 +148,7 @@ pub fn establish(
     own: &DeviceUuid,
     root_ca: &str,
     plain: PlainHttp,
-) -> Result<Established, IdentityError> {
+) -> Result<DeviceIdentity, IdentityError> {
     let held = config.read().map_err(IdentityError::Read)?;
     let uuid = match text(&held, "uuid")? {
         None => own.clone(),
@@ -158,7 +158,7 @@ pub fn establish(
         })?,
     };
     let Some(endpoint) = text(&held, "apiEndpoint")? else {
-        return Ok(Established { uuid, cloud: None });
+        return Ok(DeviceIdentity { uuid, cloud: None });
     };
     let device_key = match text(&held, "deviceApiKey")? {
         Some(key) => header_text("deviceApiKey", key)?.to_owned(),
@@ -185,7 +185,7 @@ pub fn establish(
         };
         config.update(&mut write).map_err(IdentityError::Write)?;
     }
-    Ok(Established {
+    Ok(DeviceIdentity {
         uuid,
         cloud: Some(identity),
     })

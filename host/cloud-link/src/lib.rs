@@ -28,12 +28,12 @@ mod report;
 mod retry;
 mod tunnel;
 
-pub use client::{Client, CloudError, Connections, Fetched, user_agent};
+pub use client::{Client, CloudError, Connections, TargetAnswer, user_agent};
 pub use connectivity::Connectivity;
-pub use identity::{ConfigFile, Established, Identity, IdentityError, PlainHttp, establish};
-pub use logs::{LogEnd, LogLine, LogSink, LogSource, Wanted, upload_logs};
-pub use poll::{Device, Poll, Refused, Settings, Source};
-pub use provisioning::{Description, Introduced, Newcomer, Provisioned};
+pub use identity::{ConfigFile, DeviceIdentity, Identity, IdentityError, PlainHttp, establish};
+pub use logs::{LogEnd, LogLine, LogShipping, LogSink, LogSource, upload_logs};
+pub use poll::{Device, Poll, Settings, Source, TargetRefusal};
+pub use provisioning::{Description, IntroductionRecord, Newcomer, ProvisioningState};
 pub use queue::{Queue, QueueError, Sink};
-pub use report::{METRICS, Reporting, report};
+pub use report::{METRICS, StateSource, report};
 pub use tunnel::keep_tunnel;

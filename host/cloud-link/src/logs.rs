@@ -1,5 +1,5 @@
-//! Brings what services print to the cloud (device behaviour 7.6): one long request while the cloud takes it,
-//! and the disk while it does not.
+//! Brings what services print to the cloud (docs/spec/device.md#log-upload): one long request while the cloud takes
+//! it, and the disk while it does not.
 //!
 //! ```text
 //! lines ─► batches of 100 ms ─┬─ the cloud listens ──► one request, packed, flushed with each batch
@@ -47,7 +47,7 @@ const SPOOL: Limits = Limits { bytes: 8 << 20 };
 
 /// Whether logs go to the cloud.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wanted {
+pub enum LogShipping {
     /// They do.
     Yes,
     /// Not now; what waits stays.
@@ -62,7 +62,7 @@ pub trait LogSource: Send + Sync + 'static {
     fn lines(&self) -> BoxStream<'static, LogLine>;
 
     /// Whether it is wanted.
-    fn wanted(&self) -> Wanted;
+    fn wanted(&self) -> LogShipping;
 
     /// Nobody wants what was printed so far.
     fn forget(&self);
@@ -135,19 +135,19 @@ pub fn upload_logs(
         };
         loop {
             match source.wanted() {
-                Wanted::Yes => {
+                LogShipping::Yes => {
                     let lines = source.lines();
                     if upload.run(lines, &*source, &stop).await.is_none() {
                         return;
                     }
                     continue;
                 }
-                Wanted::No => {
+                LogShipping::No => {
                     source.forget();
                     upload.on_disk(Spool::clear).await;
                     upload.waits = false;
                 }
-                Wanted::NotNow => {}
+                LogShipping::NotNow => {}
             }
             if stop.run_until_cancelled(source.changed()).await.is_none() {
                 return;
@@ -162,7 +162,7 @@ struct Upload {
     /// There is something on the disk, or something lost that nobody was told of.
     waits: bool,
     live: Option<Live>,
-    sending: Option<Sending>,
+    sending: Option<LogTransfer>,
     failures: u32,
     /// When the cloud may be tried.
     next: Instant,
@@ -171,13 +171,13 @@ struct Upload {
 }
 
 /// What waited and is on its way.
-struct Sending {
-    what: Waited,
+struct LogTransfer {
+    what: LogBacklog,
     request: BoxFuture<'static, Result<(), CloudError>>,
 }
 
 #[derive(Clone, Copy)]
-enum Waited {
+enum LogBacklog {
     /// That so many lines were lost.
     Lost(u64),
     /// A segment, by its number.
@@ -237,7 +237,7 @@ impl Upload {
                 () = at(try_at) => self.send_what_waited().await,
                 () = at(idle) => self.live = None,
                 () = source.changed() => {
-                    if source.wanted() != Wanted::Yes {
+                    if source.wanted() != LogShipping::Yes {
                         self.live = None;
                         return Some(());
                     }
@@ -301,16 +301,16 @@ impl Upload {
         let waited = self.on_disk(|spool| match spool.lost() {
             0 => spool
                 .oldest()
-                .map(|oldest| oldest.map(|(number, packed)| (Waited::Segment(number), packed))),
+                .map(|oldest| oldest.map(|(number, packed)| (LogBacklog::Segment(number), packed))),
             lost => Ok(Some((
-                Waited::Lost(lost),
+                LogBacklog::Lost(lost),
                 live::packed(&notice(lost, "while the cloud was away")),
             ))),
         });
         match waited.await {
             Some(Ok(Some((what, packed)))) => {
                 let request = self.sink.send(packed);
-                self.sending = Some(Sending { what, request });
+                self.sending = Some(LogTransfer { what, request });
             }
             Some(Ok(None)) => self.waits = false,
             Some(Err(error)) => {
@@ -322,7 +322,7 @@ impl Upload {
     }
 
     async fn sent(&mut self, answer: Result<(), CloudError>) {
-        let Some(Sending { what, .. }) = self.sending.take() else {
+        let Some(LogTransfer { what, .. }) = self.sending.take() else {
             return;
         };
         let taken = answer.is_ok();
@@ -338,9 +338,9 @@ impl Upload {
             Err(error) => return self.failed(error),
         }
         self.on_disk(move |spool| match what {
-            Waited::Lost(told) if taken => spool.told_lost(told),
-            Waited::Lost(_) => {}
-            Waited::Segment(number) => spool.forget(number, taken),
+            LogBacklog::Lost(told) if taken => spool.told_lost(told),
+            LogBacklog::Lost(_) => {}
+            LogBacklog::Segment(number) => spool.forget(number, taken),
         })
         .await;
     }
@@ -403,7 +403,7 @@ async fn ended(live: &mut Option<Live>) -> Result<(), CloudError> {
     }
 }
 
-async fn answered(sending: &mut Option<Sending>) -> Result<(), CloudError> {
+async fn answered(sending: &mut Option<LogTransfer>) -> Result<(), CloudError> {
     match sending {
         Some(sending) => (&mut sending.request).await,
         None => std::future::pending().await,

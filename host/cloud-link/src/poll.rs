@@ -1,4 +1,5 @@
-//! Asks the cloud for the target: at its period, and when somebody triggers it (device behaviour 7.2, 7.3).
+//! Asks the cloud for the target: at its period, and when somebody triggers it (docs/spec/device.md#poll,
+//! docs/spec/device.md#poll-trigger).
 //!
 //! One task asks, so there is one fetch at a time. The ETag is in memory alone: the first answer after a
 //! start is always a whole one.
@@ -14,7 +15,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use crate::client::{CloudError, Fetched};
+use crate::client::{CloudError, TargetAnswer};
 use crate::retry;
 
 /// Where targets come from. [`crate::Client`] is the one; tests have others.
@@ -24,7 +25,7 @@ pub trait Source: Send + Sync + 'static {
         &'a self,
         etag: Option<&'a str>,
         limit: Duration,
-    ) -> BoxFuture<'a, Result<Fetched, CloudError>>;
+    ) -> BoxFuture<'a, Result<TargetAnswer, CloudError>>;
 }
 
 /// What is done with targets, and what they say about asking for them. The binary implements it over the
@@ -32,7 +33,10 @@ pub trait Source: Send + Sync + 'static {
 pub trait Device: Send + Sync + 'static {
     /// Takes a new target: checks it whole, stores it, and begins to apply it in place of what is being
     /// applied. `force` overrides update locks until it has been.
-    fn take(&self, target: Value, force: bool) -> BoxFuture<'_, Result<(), Refused>>;
+    fn take(&self, target: Value, force: bool) -> BoxFuture<'_, Result<(), TargetRefusal>>;
+
+    /// The cloud has no other target: what waits for the next update is due.
+    fn unchanged(&self);
 
     /// Tries again to reach the target that is known.
     fn apply_again(&self, force: bool, cancel: bool);
@@ -46,7 +50,7 @@ pub trait Device: Send + Sync + 'static {
 
 /// Why a target was not taken; what was known before stays in force.
 #[derive(Debug, thiserror::Error)]
-pub enum Refused {
+pub enum TargetRefusal {
     /// It is not valid, and will not be at the next try.
     #[error("{0}")]
     Invalid(String),
@@ -58,7 +62,7 @@ pub enum Refused {
     Failed(String),
 }
 
-/// What the variables in force say about asking (device behaviour 4.8).
+/// What the variables in force say about asking (docs/spec/device.md#config-variables).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
     /// `SUPERVISOR_POLL_INTERVAL`.
@@ -75,13 +79,13 @@ pub struct Settings {
 /// The poll of one device. Clones share it.
 #[derive(Clone)]
 pub struct Poll {
-    shared: Arc<Shared>,
+    shared: Arc<PollState>,
 }
 
-struct Shared {
+struct PollState {
     source: Arc<dyn Source>,
     device: Arc<dyn Device>,
-    asked: Mutex<Option<Asked>>,
+    asked: Mutex<Option<PollTrigger>>,
     wake: Notify,
     /// When the cloud answered last; the start at first.
     answered: Mutex<Instant>,
@@ -89,7 +93,7 @@ struct Shared {
 
 /// What somebody triggered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Asked {
+struct PollTrigger {
     force: bool,
     cancel: bool,
 }
@@ -103,7 +107,7 @@ impl Poll {
         ready: CancellationToken,
         stop: CancellationToken,
     ) -> Poll {
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(PollState {
             source,
             device,
             asked: Mutex::default(),
@@ -123,8 +127,8 @@ impl Poll {
 
     /// Asks the cloud now, or as soon as the fetch under way is done; returns at once. What the cloud
     /// answers is applied with `force`, and with `cancel` in place of what is being applied, also where it
-    /// is not new (device behaviour 7.3). Answers whether that will be done: not where instant updates are
-    /// off and `force` is not given.
+    /// is not new (docs/spec/device.md#poll-trigger). Answers whether that will be done: not where instant updates
+    /// are off and `force` is not given.
     #[must_use]
     pub fn trigger(&self, force: bool, cancel: bool) -> bool {
         if !force && !self.shared.device.settings().instant_updates {
@@ -132,7 +136,7 @@ impl Poll {
         }
         let mut asked = self.shared.asked();
         let before = asked.unwrap_or_default();
-        *asked = Some(Asked {
+        *asked = Some(PollTrigger {
             force: force || before.force,
             cancel: cancel || before.cancel,
         });
@@ -140,7 +144,7 @@ impl Poll {
         true
     }
 
-    /// What is wrong: the cloud has not answered for two poll intervals (device behaviour 6.7).
+    /// What is wrong: the cloud has not answered for two poll intervals (docs/spec/device.md#health).
     #[must_use]
     pub fn problem(&self) -> Option<String> {
         let silent = self.shared.answered().elapsed();
@@ -152,7 +156,7 @@ impl Poll {
     }
 }
 
-impl Shared {
+impl PollState {
     async fn run(&self) {
         let mut etag = None;
         let mut errors = 0;
@@ -200,20 +204,21 @@ impl Shared {
 
     async fn check(
         &self,
-        asked: Option<Asked>,
+        asked: Option<PollTrigger>,
         etag: &mut Option<String>,
     ) -> Result<(), Box<dyn Error + Send + Sync>> {
-        let _checking = Checking::begin(&*self.device);
+        let _checking = CheckingGuard::begin(&*self.device);
         let limit = self.device.settings().request_timeout;
         let fetched = self.source.target(etag.as_deref(), limit).await?;
         *self.answered() = Instant::now();
         match fetched {
-            Fetched::Unchanged => {
-                if let Some(Asked { force, cancel }) = asked {
+            TargetAnswer::Unchanged => {
+                self.device.unchanged();
+                if let Some(PollTrigger { force, cancel }) = asked {
                     self.device.apply_again(force, cancel);
                 }
             }
-            Fetched::New { body, etag: new } => {
+            TargetAnswer::New { body, etag: new } => {
                 let force = asked.is_some_and(|asked| asked.force);
                 match self.device.take(body, force).await {
                     Ok(()) => {
@@ -223,26 +228,26 @@ impl Shared {
                         }
                     }
                     // It is not asked for again: it would be no better, and as long.
-                    Err(Refused::Invalid(why)) => {
+                    Err(TargetRefusal::Invalid(why)) => {
                         *etag = new;
                         tracing::error!(
                             "the cloud's target is not applied, the last one stays: {why}"
                         );
                     }
                     // Asked for again with the next poll, whole.
-                    Err(Refused::NotNow(why)) => {
+                    Err(TargetRefusal::NotNow(why)) => {
                         tracing::error!(
                             "the cloud's target is not applied, the last one stays: {why}"
                         );
                     }
-                    Err(failed @ Refused::Failed(_)) => return Err(failed.into()),
+                    Err(failed @ TargetRefusal::Failed(_)) => return Err(failed.into()),
                 }
             }
         }
         Ok(())
     }
 
-    fn asked(&self) -> std::sync::MutexGuard<'_, Option<Asked>> {
+    fn asked(&self) -> std::sync::MutexGuard<'_, Option<PollTrigger>> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -252,16 +257,16 @@ impl Shared {
 }
 
 /// Says that the cloud is being asked for as long as it is.
-struct Checking<'a>(&'a dyn Device);
+struct CheckingGuard<'a>(&'a dyn Device);
 
-impl<'a> Checking<'a> {
+impl<'a> CheckingGuard<'a> {
     fn begin(device: &'a dyn Device) -> Self {
         device.checking(true);
-        Checking(device)
+        CheckingGuard(device)
     }
 }
 
-impl Drop for Checking<'_> {
+impl Drop for CheckingGuard<'_> {
     fn drop(&mut self) {
         self.0.checking(false);
     }

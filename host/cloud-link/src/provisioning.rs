@@ -1,6 +1,6 @@
-//! How a device becomes known to its cloud (device behaviour 7.1): it registers with a provisioning key, under
-//! the uuid and the key that its config.json has had since before the first try, and says once what it was
-//! set up with.
+//! How a device becomes known to its cloud (docs/spec/device.md#provisioning): it registers with a provisioning key,
+//! under the uuid and the key that its config.json has had since before the first try, and says once what it was set
+//! up with.
 //!
 //! Every step is asked anew after a kill and finds what an earlier one has left: a device that registered and
 //! could not write it down is refused as known (409), and shows its key. What fails is tried again, for ever.
@@ -58,7 +58,7 @@ pub trait Newcomer: Send + Sync + 'static {
 
 /// What a device remembers of having told its clouds how it is set up. The store is the one; a simulated device
 /// has another. Both may block.
-pub trait Introduced: Send + Sync + 'static {
+pub trait IntroductionRecord: Send + Sync + 'static {
     /// Whether the cloud at this address has been told.
     ///
     /// # Errors
@@ -74,7 +74,7 @@ pub trait Introduced: Send + Sync + 'static {
 
 /// Becoming known, under way or done.
 #[derive(Debug, Clone)]
-pub struct Provisioned {
+pub struct ProvisioningState {
     /// Cancelled once the cloud may be asked for the target.
     pub ready: CancellationToken,
     /// Cancelled when the device has another identity in its config.json than it was started with, which
@@ -83,17 +83,17 @@ pub struct Provisioned {
 }
 
 /// What becoming known takes.
-pub(crate) struct Provisioning {
+pub(crate) struct ProvisioningTask {
     client: Arc<Client>,
     config: Arc<dyn ConfigFile>,
-    introduced: Arc<dyn Introduced>,
+    introduced: Arc<dyn IntroductionRecord>,
     newcomer: Arc<dyn Newcomer>,
     device: Arc<dyn Device>,
 }
 
 /// Why a try did not succeed.
 #[derive(Debug, thiserror::Error)]
-enum Failed {
+enum ProvisioningError {
     #[error("failed to use the device's config.json")]
     Config(#[source] Box<dyn Error + Send + Sync>),
     #[error(transparent)]
@@ -110,31 +110,31 @@ enum Failed {
     Store(#[source] Box<dyn Error + Send + Sync>),
 }
 
-impl Failed {
+impl ProvisioningError {
     fn retry_after(&self) -> Option<Duration> {
         match self {
-            Failed::Cloud(_, error) => error.retry_after(),
+            ProvisioningError::Cloud(_, error) => error.retry_after(),
             _ => None,
         }
     }
 }
 
-impl Provisioned {
+impl ProvisioningState {
     /// Begins to make the device known, until `stop`. Runs in a tokio runtime.
     #[must_use]
     pub fn start(
         client: Arc<Client>,
         config: Arc<dyn ConfigFile>,
-        introduced: Arc<dyn Introduced>,
+        introduced: Arc<dyn IntroductionRecord>,
         newcomer: Arc<dyn Newcomer>,
         device: Arc<dyn Device>,
         stop: CancellationToken,
-    ) -> Provisioned {
-        let provisioned = Provisioned {
+    ) -> ProvisioningState {
+        let provisioned = ProvisioningState {
             ready: CancellationToken::new(),
             renewed: CancellationToken::new(),
         };
-        let provisioning = Provisioning {
+        let provisioning = ProvisioningTask {
             client,
             config,
             introduced,
@@ -149,15 +149,15 @@ impl Provisioned {
     }
 }
 
-impl Provisioning {
-    async fn run(&self, told: &Provisioned) {
+impl ProvisioningTask {
+    async fn run(&self, told: &ProvisioningState) {
         loop {
             match self.attempt(told).await {
                 Ok(()) => {
                     told.ready.cancel();
                     return;
                 }
-                Err(renewed @ Failed::Renewed) => {
+                Err(renewed @ ProvisioningError::Renewed) => {
                     tracing::warn!("{renewed}");
                     told.renewed.cancel();
                     return;
@@ -175,7 +175,7 @@ impl Provisioning {
         }
     }
 
-    async fn attempt(&self, told: &Provisioned) -> Result<(), Failed> {
+    async fn attempt(&self, told: &ProvisioningState) -> Result<(), ProvisioningError> {
         let enrolled = self.enrol().await;
         if self.client.device_id().is_none() {
             // A device without a key to register with may be known all the same: it asks with its own.
@@ -191,11 +191,11 @@ impl Provisioning {
     }
 
     /// Blocks nobody: config.json is on a disk that may be slow.
-    async fn read(&self) -> Result<Map<String, Value>, Failed> {
+    async fn read(&self) -> Result<Map<String, Value>, ProvisioningError> {
         let config = Arc::clone(&self.config);
         match tokio::task::spawn_blocking(move || config.read()).await {
-            Ok(read) => read.map_err(Failed::Config),
-            Err(gone) => Err(Failed::Config(gone.into())),
+            Ok(read) => read.map_err(ProvisioningError::Config),
+            Err(gone) => Err(ProvisioningError::Config(gone.into())),
         }
     }
 
@@ -203,11 +203,11 @@ impl Provisioning {
     async fn write(
         &self,
         mut change: impl FnMut(&mut Map<String, Value>) + Send + 'static,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), ProvisioningError> {
         let config = Arc::clone(&self.config);
         match tokio::task::spawn_blocking(move || config.update(&mut change)).await {
-            Ok(written) => written.map_err(Failed::Config),
-            Err(gone) => Err(Failed::Config(gone.into())),
+            Ok(written) => written.map_err(ProvisioningError::Config),
+            Err(gone) => Err(ProvisioningError::Config(gone.into())),
         }
     }
 

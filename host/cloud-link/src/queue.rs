@@ -1,5 +1,5 @@
-//! What is to be told to the cloud about this device, kept until the cloud has taken it (device behaviour
-//! 7.7): values by name, of a few kinds of records.
+//! What is to be told to the cloud about this device, kept until the cloud has taken it
+//! (docs/spec/device.md#cloud-queue): values by name, of a few kinds of records.
 //!
 //! What was added is in the store before its caller is answered, and is sent in its own time: at most every
 //! 10 s, later and later while the cloud does not take it. Of two values with one name the later is sent;
@@ -91,10 +91,10 @@ type Values = BTreeMap<String, String>;
 /// The queue of one device. Clones share it.
 #[derive(Clone)]
 pub struct Queue {
-    shared: Arc<Shared>,
+    shared: Arc<QueueState>,
 }
 
-struct Shared {
+struct QueueState {
     store: Store,
     sink: Arc<dyn Sink>,
     device: Arc<dyn Device>,
@@ -128,7 +128,7 @@ impl Queue {
                 values.insert(name.to_owned(), value.to_owned());
             }
         }
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(QueueState {
             store,
             sink,
             device,
@@ -186,7 +186,7 @@ impl Queue {
     }
 }
 
-impl Shared {
+impl QueueState {
     async fn run(&self) {
         let mut told: BTreeMap<&'static str, Values> = BTreeMap::new();
         let mut errors = 0;

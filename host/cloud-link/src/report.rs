@@ -1,12 +1,12 @@
-//! Tells the cloud how the device is (device behaviour 7.4): what differs from what it has taken last, at most
+//! Tells the cloud how the device is (docs/spec/device.md#report): what differs from what it has taken last, at most
 //! every 10 s, and measures alone at most every 5 min.
 //!
 //! What the cloud has taken is kept in a file of the supervisor's folder in `/run`: a supervisor that is started again tells
 //! nothing twice, a device that was rebooted tells all. While the cloud does not take it the state is drawn
 //! anew for each try, so that nothing piles up.
 
+mod cache;
 mod changes;
-mod told;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use crate::poll::Device;
 use crate::queue::Sink;
 use crate::retry;
-use told::Told;
+use cache::ReportCache;
 
 pub use changes::METRICS;
 
@@ -33,8 +33,8 @@ const METRICS_GAP: Duration = Duration::from_secs(300);
 const LOOK: Duration = Duration::from_secs(10);
 
 /// The state of the device, as the cloud is told it. The binary implements it.
-pub trait Reporting: Send + Sync + 'static {
-    /// The fields of device behaviour 7.5, all that are known.
+pub trait StateSource: Send + Sync + 'static {
+    /// The fields of docs/spec/device.md#report-fields, all that are known.
     fn report(&self) -> BoxFuture<'_, Map<String, Value>>;
 
     /// Returns when the state may have changed since the last time; dropping it loses nothing.
@@ -45,7 +45,7 @@ pub trait Reporting: Send + Sync + 'static {
 /// what the cloud has taken, if not in memory alone; it is the device's whose `sink` it is.
 pub fn report(
     sink: Arc<dyn Sink>,
-    reporting: Arc<dyn Reporting>,
+    reporting: Arc<dyn StateSource>,
     device: Arc<dyn Device>,
     cache: Option<SecureFile>,
     ready: CancellationToken,
@@ -53,7 +53,7 @@ pub fn report(
 ) {
     tokio::spawn(stop.run_until_cancelled_owned(async move {
         ready.cancelled().await;
-        let told = Told::read(cache, sink.uuid().as_str()).await;
+        let told = ReportCache::read(cache, sink.uuid().as_str()).await;
         let reporter = Reporter {
             sink,
             reporting,
@@ -65,12 +65,12 @@ pub fn report(
 
 struct Reporter {
     sink: Arc<dyn Sink>,
-    reporting: Arc<dyn Reporting>,
+    reporting: Arc<dyn StateSource>,
     device: Arc<dyn Device>,
 }
 
 impl Reporter {
-    async fn run(&self, mut told: Told) {
+    async fn run(&self, mut told: ReportCache) {
         let mut errors = 0;
         let mut next = Instant::now();
         let mut metrics_next = next;

@@ -1,4 +1,4 @@
-//! When something is asked again (device behaviour 7.2).
+//! When something is asked again (docs/spec/device.md#poll).
 
 use std::time::{Duration, SystemTime};
 

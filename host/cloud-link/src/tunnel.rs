@@ -11,7 +11,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::tunnel::{End, Farewell, Heard, over, serve};
+use ::tunnel::{CloseMessage, CloseReason, End, over, serve};
 use http::{Request, Response};
 use hyper::body::Incoming;
 use model::error_chain;
@@ -71,7 +71,7 @@ where
             }
             let chance = getrandom::u32().unwrap_or(0);
             let wait = match ended {
-                Ok(Some(heard)) if heard.is(Farewell::GoingAway) && failures < TOO_OFTEN => {
+                Ok(Some(heard)) if heard.is(CloseReason::GoingAway) && failures < TOO_OFTEN => {
                     soon(chance)
                 }
                 // Also where nobody wanted it any more.
@@ -97,7 +97,7 @@ async fn once<F, A, B>(
     protocol: &str,
     answer: F,
     closing: impl Future<Output = ()>,
-) -> Result<Option<Heard>, CloudError>
+) -> Result<Option<CloseMessage>, CloudError>
 where
     F: Fn(Request<Incoming>) -> A + Send + Sync + 'static,
     A: Future<Output = Response<B>> + Send + 'static,

@@ -1,7 +1,7 @@
 //! `supervisor-compile`: a WebAssembly component on standard input, native code on standard output.
 //!
 //! The only program with a compiler in it. The supervisor starts one for each component that it does
-//! not know yet ([`sandbox::Cache`]), so that neither the compiler's memory nor its faults are the
+//! not know yet ([`compiled_code::Cache`]), so that neither the compiler's memory nor its faults are the
 //! supervisor's. Before it reads a byte it gives up its privileges and bounds what it can use.
 
 mod confine;
@@ -52,7 +52,7 @@ fn compile(arguments: &Arguments) -> anyhow::Result<()> {
     // The first line of what it says, before a byte of the component is read.
     eprintln!(
         "{}{}",
-        sandbox::WALLS,
+        compiled_code::WALLS,
         serde_json::to_string(&report).context("failed to write which walls stand")?
     );
     let mut wasm = Vec::new();

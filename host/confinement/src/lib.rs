@@ -9,13 +9,15 @@
 //! priority ──> user, groups ──> no new privileges ──> capabilities ──> files ──> limits ──> system calls
 //! ```
 //!
-//! The order matters: each step needs what a later one takes. What a wall is worth without the others is not decided
+//! The order matters: each step needs what a later one takes. What bounds a whole process, [`ControlGroups`], is made by
+//! whoever starts it. What a wall is worth without the others is not decided
 //! here: a policy says which may be missing ([`Report::missing`]), and the caller asks before it goes on.
 
 #![warn(missing_docs)]
 
 mod bounds;
 mod capabilities;
+mod control_groups;
 mod files;
 mod identity;
 mod report;
@@ -29,6 +31,7 @@ use rustix::thread::{no_new_privs, set_no_new_privs};
 use files::Enforcement;
 
 pub use bounds::{Bound, Bounds};
+pub use control_groups::{ControlGroup, ControlGroups, GroupLimits, groups_below, remove_groups};
 pub use files::FileAccess;
 pub use identity::{Identity, can_become};
 pub use report::{MissingWall, Report, Wall};

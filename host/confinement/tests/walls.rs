@@ -161,4 +161,7 @@ fn h4_a_process_that_stays_root_says_so_and_has_no_capability_all_the_same() {
     assert_eq!(missing, [Wall::User]);
     assert_eq!(report.missing_in_words(), "user (the process stays root)");
     assert!(outcomes.values().all(|came| came != "done"), "{outcomes:?}");
+    // Nothing but a missing capability refuses that.
+    let (_, outcomes) = confined(0, "", &["chown"]);
+    assert_ne!(outcomes["chown"], "done");
 }

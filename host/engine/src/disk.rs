@@ -16,10 +16,10 @@ pub const RESERVE: u64 = 64 << 20;
 
 /// Tells how much of a file system is free.
 #[derive(Clone)]
-pub struct Disk(Arc<Asked>);
+pub struct Disk(Arc<FreeSpace>);
 
 /// Answers the bytes that are free where a folder is.
-type Asked = dyn Fn(&Path) -> io::Result<u64> + Send + Sync;
+type FreeSpace = dyn Fn(&Path) -> io::Result<u64> + Send + Sync;
 
 impl Default for Disk {
     /// What the operating system says is free for whoever is not root.
@@ -64,15 +64,16 @@ impl Disk {
                 return Ok(());
             }
         };
-        match need.room.saturating_add(RESERVE) > free && need.room > 0 {
-            false => Ok(()),
-            true => Err(EngineError::NoRoom {
+        if need.room.saturating_add(RESERVE) > free && need.room > 0 {
+            Err(EngineError::NoRoom {
                 image: image.to_string(),
                 download: need.download,
                 needed: need.room,
                 free,
                 folder: folder.to_owned(),
-            }),
+            })
+        } else {
+            Ok(())
         }
     }
 }

@@ -16,8 +16,8 @@ use futures::stream::BoxStream;
 use model::{Container, ContainerId, EngineKind, Image, ImageRef, Network, Volume};
 
 use crate::{
-    ContainerSpec, Created, Disk, Engine, EngineError, EngineEvent, EngineInfo, LogLine, LogsFrom,
-    NetworkSpec, PullProgress, RegistryAuth, Scope, VolumeSpec,
+    ContainerSpec, CreatedContainer, Disk, Engine, EngineError, EngineEvent, EngineInfo, LogLine,
+    LogsFrom, NetworkSpec, PullProgress, RegistryAuth, Scope, VolumeSpec,
 };
 
 mod connect;
@@ -125,7 +125,10 @@ impl Engine for Docker {
         self.list_containers().await
     }
 
-    async fn create_container(&self, spec: &ContainerSpec<'_>) -> Result<Created, EngineError> {
+    async fn create_container(
+        &self,
+        spec: &ContainerSpec<'_>,
+    ) -> Result<CreatedContainer, EngineError> {
         self.create(spec).await
     }
 

@@ -13,9 +13,9 @@ use model::{
 
 use crate::EngineError;
 
-/// Which objects of an engine are ours (device behaviour, Decisions: "an engine that is not ours
-/// alone"). Objects outside it are neither listed nor changed nor removed. Images are not labelled by
-/// their users, so engines list all of them; whose they are is in the store.
+/// Which objects of an engine are ours (docs/spec/device.md#object-labels). Objects outside it are neither listed nor
+/// changed nor removed. Images are not labelled by their users, so engines list all of them; whose they are is in the
+/// store.
 #[derive(Debug, Clone)]
 pub struct Scope {
     /// What the device label of our containers, volumes and networks says.
@@ -80,6 +80,11 @@ pub trait Engine: Send + Sync {
         Ok(Vec::new())
     }
 
+    /// What of a service this engine will not do, a sentence each; it is asked before the service is made.
+    fn ignored(&self, _service: &ServiceConfig) -> Vec<String> {
+        Vec::new()
+    }
+
     /// All images that are here; see [`Scope`] for whose they are.
     async fn images(&self) -> Result<Vec<Image>, EngineError>;
 
@@ -109,7 +114,10 @@ pub trait Engine: Send + Sync {
     ///
     /// # Errors
     /// [`EngineError::Conflict`] where the name is taken.
-    async fn create_container(&self, spec: &ContainerSpec<'_>) -> Result<Created, EngineError>;
+    async fn create_container(
+        &self,
+        spec: &ContainerSpec<'_>,
+    ) -> Result<CreatedContainer, EngineError>;
 
     /// Starts it; one that runs already is no error.
     async fn start_container(&self, id: &ContainerId) -> Result<(), EngineError>;
@@ -195,7 +203,7 @@ pub struct ContainerSpec<'a> {
 
 /// A container that was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Created {
+pub struct CreatedContainer {
     /// The engine's id of it.
     pub id: ContainerId,
     /// Fields that this engine or its version has no meaning for, one sentence each.

@@ -17,8 +17,8 @@ pub mod wasm;
 
 pub use disk::{Disk, RESERVE};
 pub use engine::{
-    ConfinedService, ContainerSpec, Created, Engine, EngineEvent, EngineInfo, LogLine, LogsFrom,
-    NetworkSpec, PullProgress, RegistryAuth, Scope, VolumeSpec,
+    ConfinedService, ContainerSpec, CreatedContainer, Engine, EngineEvent, EngineInfo, LogLine,
+    LogsFrom, NetworkSpec, PullProgress, RegistryAuth, Scope, VolumeSpec,
 };
 pub use engines::Engines;
 pub use error::EngineError;

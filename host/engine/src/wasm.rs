@@ -2,10 +2,11 @@
 //!
 //! [`Wasm`] is made once by the supervisor and driven through [`Engine`]. Everything that it knows is
 //! in its folder, and what can be observed is observed there each time: a container is a folder with
-//! its record, and the state that its process writes. Processes are started as `wasm-service` of the
+//! its record (kept in memory as long as the file is the same, `container_index.rs`), and the state that
+//! its process writes. Processes are started as `wasm-service` of the
 //! program `supervisor-wasm` and live on without it: a new [`Wasm`] on the same folder finds them
-//! again. It never compiles (a [`sandbox::Cache`] has that done), and it runs nothing inside this
-//! process.
+//! again. It never compiles (a [`compiled_code::Cache`] has that done), and it neither loads nor runs
+//! compiled code in this process: whether that loads, the process of the service says (`start.rs`).
 //!
 //! ```text
 //! images/REF.json            which component a reference names
@@ -26,19 +27,23 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::StreamExt;
 use futures::stream::BoxStream;
-use model::{Container, ContainerId, EngineImageId, EngineKind, Image, ImageRef, Network, Volume};
+use model::{
+    Container, ContainerId, EngineImageId, EngineKind, Image, ImageRef, Network, ServiceConfig,
+    Volume,
+};
 use tokio::sync::broadcast;
 use tokio::task::AbortHandle;
 use tokio_stream::wrappers::BroadcastStream;
 
 use crate::{
-    ConfinedService, ContainerSpec, Created, Disk, Engine, EngineError, EngineEvent, EngineInfo,
-    LogLine, LogsFrom, NetworkSpec, PullProgress, RegistryAuth, Scope, VolumeSpec,
+    ConfinedService, ContainerSpec, CreatedContainer, Disk, Engine, EngineError, EngineEvent,
+    EngineInfo, LogLine, LogsFrom, NetworkSpec, PullProgress, RegistryAuth, Scope, VolumeSpec,
 };
 
 mod addresses;
 mod cgroups;
 mod changes;
+mod container_index;
 mod containers;
 mod folders;
 mod image_table;
@@ -50,12 +55,14 @@ mod processes;
 mod pull;
 mod readable;
 mod record;
+mod start;
 mod strays;
 mod unsupported;
 mod users;
 mod volumes;
 mod walls;
 
+use container_index::ContainerIndex;
 use folders::Folders;
 pub use users::UserRange;
 
@@ -70,7 +77,7 @@ pub struct WasmConfig {
     /// The program that is run as `wasm-service --record FOLDER`: `supervisor-wasm` of the layout.
     pub runner: PathBuf,
     /// Where components are compiled, and kept compiled.
-    pub cache: sandbox::Cache,
+    pub cache: compiled_code::Cache,
     /// Where the supervisor's API listens, for services with the label that lets them reach it.
     pub api: Option<SocketAddr>,
     /// The root of the host's file system as this process sees it: folders of the supervisor below it
@@ -100,9 +107,9 @@ struct Shared {
     config: WasmConfig,
     scope: Scope,
     folders: Folders,
+    containers: ContainerIndex,
     /// Whether processes can become other users, or why not.
     users: Result<(), String>,
-    engine: wasmtime::Engine,
     events: broadcast::Sender<EngineEvent>,
     /// Held by whoever changes records, so that a look and the change that depends on it are one.
     changing: Mutex<()>,
@@ -121,8 +128,6 @@ impl Wasm {
     /// # Errors
     /// Where the folder cannot be used.
     pub async fn open(config: WasmConfig, scope: Scope) -> Result<Self, EngineError> {
-        let engine = wasmtime::Engine::new(&sandbox::engine_config(sandbox::Profile::Service))
-            .map_err(|error| EngineError::failed("set up the wasm engine", error.to_string()))?;
         let folders = Folders::open(&config.folder)?;
         let (events, _) = broadcast::channel(EVENTS);
         let wasm = Wasm {
@@ -130,8 +135,8 @@ impl Wasm {
                 users: config.users.check(),
                 config,
                 scope,
+                containers: ContainerIndex::new(folders.containers.clone()),
                 folders,
-                engine,
                 events,
                 changing: Mutex::default(),
                 arriving: Mutex::default(),
@@ -142,7 +147,7 @@ impl Wasm {
         processes::keep_descriptors_from_children();
         wasm.watch_folders()?;
         wasm.blocking(|shared| {
-            shared.write_members();
+            shared.write_all_members();
             shared.sweep_components();
             Ok(())
         })
@@ -207,6 +212,10 @@ impl Engine for Wasm {
         self.walls().await
     }
 
+    fn ignored(&self, service: &ServiceConfig) -> Vec<String> {
+        unsupported::warnings(service)
+    }
+
     async fn images(&self) -> Result<Vec<Image>, EngineError> {
         self.blocking(|shared| shared.list_images()).await
     }
@@ -230,7 +239,10 @@ impl Engine for Wasm {
         self.blocking(|shared| Ok(shared.list_containers())).await
     }
 
-    async fn create_container(&self, spec: &ContainerSpec<'_>) -> Result<Created, EngineError> {
+    async fn create_container(
+        &self,
+        spec: &ContainerSpec<'_>,
+    ) -> Result<CreatedContainer, EngineError> {
         self.make_container(spec).await
     }
 

@@ -26,5 +26,7 @@ mod records;
 mod registry;
 #[path = "wasm/sockets.rs"]
 mod sockets;
+#[path = "wasm/unloadable_code.rs"]
+mod unloadable_code;
 
 engine_suite!(fixture::WasmFixture::open);

@@ -1,4 +1,4 @@
-//! What a caller asks to be done with services beside the target (device behaviour 5.9, 5.10).
+//! What a caller asks to be done with services beside the target (docs/spec/device.md#actions).
 
 use serde::{Deserialize, Serialize};
 
@@ -31,7 +31,8 @@ pub enum Verb {
 }
 
 /// How the host goes down.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum PowerAction {
     /// The host is started anew.
     Reboot,

@@ -17,7 +17,7 @@ pub struct Branding {
     /// The bridge network that services use to reach the API.
     pub network: String,
     /// The version that `/v2/version`, `supervisor_version` and the User-Agent report: clients gate
-    /// features on it (device behaviour, Decisions). Never below 16.6.0.
+    /// features on it (docs/spec/device.md#api-level). Never below 16.6.0.
     pub api_level: String,
     /// Older environment prefixes that are read beside `env_prefix`, and written only where listed.
     pub aliases: Vec<String>,
@@ -43,7 +43,7 @@ impl Branding {
         format!("{}{name}", self.env_prefix)
     }
 
-    /// Variables of a service that hold keys: never shown (device behaviour 1.2).
+    /// Variables of a service that hold keys: never shown (docs/spec/device.md#v1-app).
     #[must_use]
     pub fn secret_variables(&self) -> Vec<String> {
         let prefixes = std::iter::once(&self.env_prefix).chain(&self.aliases);

@@ -3,9 +3,9 @@
 //!
 //! [`resolve`] is the entry, called by the reconciler for each new target and each change of
 //! [`DeviceFacts`]. It touches no engine and no file; the one thing it asks for are the services' API
-//! keys. Leniency follows device behaviour 4.4: a field without meaning here is ignored with a warning,
-//! a value that does not read gives the default with a warning, and only what would make a service
-//! something else than was asked for (a port that does not parse) refuses the app.
+//! keys. Leniency follows docs/spec/device.md#compose-fields: a field without meaning here is ignored with a warning,
+//! a value that does not read gives the default with a warning, and only what would make a service something else
+//! than was asked for (a port that does not parse) refuses the app.
 //!
 //! ```text
 //! TargetState ─ resolve ─┬─ service ─ ports, mounts, durations, sizes, lists …  one file per theme
@@ -36,7 +36,7 @@ pub use networks::{
     SUPERVISOR_GATEWAY, SUPERVISOR_SUBNET, is_of_supervisor_network, supervisor_network,
 };
 pub use resolve::{
-    ApiKeys, CloudAccess, DeviceFacts, HostFacts, KeyError, Resolved, is_not_ours, resolve,
+    ApiKeys, CloudAccess, DeviceFacts, HostFacts, KeyError, ResolvedTarget, is_not_ours, resolve,
 };
 
 #[cfg(test)]

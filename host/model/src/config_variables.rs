@@ -1,5 +1,5 @@
-//! The configuration variables of a target state: one table of keys, types and defaults (device
-//! behaviour 4.8), and one function to read each type.
+//! The configuration variables of a target state: one table of keys, types and defaults
+//! (docs/spec/device.md#config-variables), and one function to read each type.
 //!
 //! A value that does not read as its type falls back to the default, and a number that is out of bounds to the
 //! bound; [`problems`] says so. Neither makes a target invalid.
@@ -126,7 +126,7 @@ pub fn known(given: BTreeMap<String, String>, prefixes: &[String]) -> BTreeMap<S
             Some(bare) => (bare, given.contains_key(bare)),
             None => (key.as_str(), false),
         };
-        // As it was called before (device behaviour 3.7).
+        // As it was called before (docs/spec/device.md#locks-override).
         if bare == LEGACY_OVERRIDE_LOCK {
             legacy = Some(value.clone());
             continue;

@@ -43,7 +43,7 @@ impl fmt::Display for EngineKind {
     }
 }
 
-/// The states of a container, in the engine's words (device behaviour 4.9).
+/// The states of a container, in the engine's words (docs/spec/device.md#status-words).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ContainerState {

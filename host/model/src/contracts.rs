@@ -1,5 +1,5 @@
 //! Contracts: what a service needs of its device, and what becomes of a target whose needs are not met
-//! (device behaviour 4.1).
+//! (docs/spec/device.md#contracts).
 //!
 //! [`hold_to`] is called for every target before it is resolved. A service that is optional is left out
 //! where its contract is not met; any other takes its whole app with it, and the other apps go on. A
@@ -36,7 +36,7 @@ pub struct Offers {
 
 /// What a target comes to on a device.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Held {
+pub struct ContractOutcome {
     /// Optional services that were left out, one sentence each.
     pub dropped: Vec<String>,
     /// The apps that cannot run on this device, and why.
@@ -52,10 +52,10 @@ pub fn hold_to(
     target: &mut TargetState,
     offers: &Offers,
     branding: &Branding,
-) -> Result<Held, TargetErrors> {
+) -> Result<ContractOutcome, TargetErrors> {
     let optional = branding.label("features.optional");
     let mut problems = Problems::default();
-    let mut held = Held::default();
+    let mut held = ContractOutcome::default();
     let root = Path::root("apps");
     for app in target.apps.values_mut().filter(|app| !app.is_host) {
         let (uuid, name) = (app.uuid.clone(), app.name.clone());

@@ -1,5 +1,5 @@
 //! What runs, read back from the names and labels that containers carry: no database is needed to know
-//! whose a container is (device behaviour 4.7).
+//! whose a container is (docs/spec/device.md#object-labels).
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::{
     ReleaseId, STOP_GRACE_PERIOD_LABEL, ServiceId, ServiceKey, ServiceName,
 };
 
-/// Before the name of a container that is handing over to its successor (device behaviour 4.7).
+/// Before the name of a container that is handing over to its successor (docs/spec/device.md#container-identity).
 pub const HANDING_OVER_PREFIX: &str = "old_";
 
 /// One container of a service.
@@ -53,7 +53,7 @@ pub struct CurrentService {
     pub depends_on: BTreeSet<ServiceName>,
 }
 
-/// What a container is given to stop where nothing says otherwise (device behaviour 4.4).
+/// What a container is given to stop where nothing says otherwise (docs/spec/device.md#compose-fields).
 const STOP_GRACE: Duration = Duration::from_secs(10);
 
 /// What a container's name says of the release that it belongs to; a rename changes it.

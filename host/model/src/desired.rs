@@ -21,7 +21,7 @@ pub struct DesiredState {
     pub host: Option<DesiredHost>,
 }
 
-/// What a target's variables say of the host itself (device behaviour 4.8).
+/// What a target's variables say of the host itself (docs/spec/device.md#config-variables).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DesiredHost {
     /// The board's boot configuration, by variable: `HOST_CONFIG_gpu_mem`.
@@ -33,7 +33,7 @@ pub struct DesiredHost {
 /// A part of the host that a target configures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HostPart {
-    /// The boot configuration: variables `HOST_CONFIG_*` and the like (device behaviour 4.8).
+    /// The boot configuration: variables `HOST_CONFIG_*` and the like (docs/spec/device.md#boot-config).
     BootConfig,
     /// Whether the journal is kept over a boot (`SUPERVISOR_PERSISTENT_LOGGING`).
     PersistentLogging,
@@ -114,7 +114,7 @@ pub struct DesiredService {
     pub running: bool,
     /// In which order an update replaces its container.
     pub strategy: UpdateStrategy,
-    /// How long a new container has to say that it has taken over (device behaviour 5.5).
+    /// How long a new container has to say that it has taken over (docs/spec/device.md#hand-over).
     pub handover_timeout: Duration,
     /// The container is started only after a reboot (`io.platform.update.requires-reboot`).
     pub requires_reboot: bool,
@@ -131,7 +131,7 @@ pub struct DesiredService {
 }
 
 impl DesiredService {
-    /// The container's name, which carries what a rename can change (device behaviour 4.7).
+    /// The container's name, which carries what a rename can change (docs/spec/device.md#container-identity).
     #[must_use]
     pub fn container_name(&self) -> String {
         format!(
@@ -141,7 +141,7 @@ impl DesiredService {
     }
 }
 
-/// The order of an update, from the label `io.platform.update.strategy` (device behaviour 5.4).
+/// The order of an update, from the label `io.platform.update.strategy` (docs/spec/device.md#update-strategies).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum UpdateStrategy {
@@ -167,7 +167,7 @@ pub struct DesiredVolume {
     pub digest: String,
 }
 
-/// What a volume is made from (device behaviour 4.4).
+/// What a volume is made from (docs/spec/device.md#compose-volumes).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct VolumeConfig {
     /// The driver that keeps it; `local` where the release names none.
@@ -189,7 +189,7 @@ pub struct DesiredNetwork {
     pub digest: String,
 }
 
-/// What a network is made from (device behaviour 4.4).
+/// What a network is made from (docs/spec/device.md#compose-networks).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct NetworkConfig {
     /// The driver that makes it; `bridge` where the release names none.

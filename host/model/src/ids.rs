@@ -99,7 +99,7 @@ fn is_short(text: &str) -> bool {
     !text.is_empty() && text.len() <= 255 && !text.contains(['\n', '\0'])
 }
 
-/// `[a-zA-Z0-9][a-zA-Z0-9_.-]*`, at most 255 (device behaviour 4.1).
+/// `[a-zA-Z0-9][a-zA-Z0-9_.-]*`, at most 255 (docs/spec/device.md#target-cloud).
 pub(crate) fn is_name(text: &str) -> bool {
     text.len() <= 255
         && text.starts_with(|c: char| c.is_ascii_alphanumeric())
@@ -109,7 +109,7 @@ pub(crate) fn is_name(text: &str) -> bool {
 }
 
 text!(
-    /// A fleet's uuid; in local mode the app's number in digits (device behaviour 4.2). It becomes part
+    /// A fleet's uuid; in local mode the app's number in digits (docs/spec/device.md#target-local). It becomes part
     /// of engine names, so it is held to the characters of a name.
     AppUuid, "an app uuid", is_name
 );
@@ -147,7 +147,7 @@ text!(
 );
 
 impl DeviceUuid {
-    /// The first 7 digits, the default hostname (device API, "Limits").
+    /// The first 7 digits, the default hostname (docs/spec/device.md#host-config-patch).
     #[must_use]
     pub fn short(&self) -> &str {
         &self.0[..7]
@@ -155,7 +155,7 @@ impl DeviceUuid {
 }
 
 impl ImageRef {
-    /// Parses and normalises a reference as a target state gives it (device behaviour 4.1).
+    /// Parses and normalises a reference as a target state gives it (docs/spec/device.md#target-image).
     ///
     /// # Errors
     /// [`IdError`] where the text is empty, longer than 255 characters or holds white space.

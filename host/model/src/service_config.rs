@@ -1,5 +1,5 @@
 //! A service's configuration as an engine takes it: compose fields after parsing, with defaults,
-//! forced labels and injected variables in (device behaviour 4.4 to 4.7).
+//! forced labels and injected variables in (docs/spec/device.md#compose).
 
 use std::collections::BTreeMap;
 
@@ -21,10 +21,10 @@ pub struct ServiceConfig {
     pub command: Option<Vec<String>>,
     /// `None` leaves the image's own.
     pub entrypoint: Option<Vec<String>>,
-    /// All variables but those of the image: the release's, and the supervisor's (device behaviour
-    /// 4.6).
+    /// All variables but those of the image: the release's, and the supervisor's
+    /// (docs/spec/device.md#service-environment).
     pub environment: BTreeMap<String, String>,
-    /// The release's labels, and the supervisor's own, which win (device behaviour 4.7).
+    /// The release's labels, and the supervisor's own, which win (docs/spec/device.md#container-labels).
     pub labels: BTreeMap<String, String>,
     /// What the engine does when the container ends; `always` where the release does not say.
     pub restart: RestartPolicy,
@@ -35,7 +35,7 @@ pub struct ServiceConfig {
     pub networks: BTreeMap<String, NetworkAttachment>,
     /// Published ports, sorted.
     pub ports: Vec<PortMapping>,
-    /// All that is mounted but `tmpfs`; among them what feature labels add (device behaviour 4.5).
+    /// All that is mounted but `tmpfs`; among them what feature labels add (docs/spec/device.md#feature-labels).
     pub mounts: Vec<Mount>,
     /// Path to options.
     pub tmpfs: BTreeMap<String, String>,
@@ -73,7 +73,7 @@ pub struct ServiceConfig {
     pub group_add: Vec<String>,
     /// Options such as `apparmor=unconfined`, sorted.
     pub security_opt: Vec<String>,
-    /// CPUs in billionths; 0 is no limit. Not compared (device behaviour 4.4).
+    /// CPUs in billionths; 0 is no limit. Not compared (docs/spec/device.md#compose-compared).
     #[serde(skip)]
     pub nano_cpus: i64,
     /// The weight against other containers; 0 leaves the engine's.

@@ -1,5 +1,5 @@
 //! What a target's variables say to the supervisor, typed: the values that are in force, for whoever acts on
-//! them (device behaviour 4.8). What cannot be read has its default here, and a sentence from
+//! them (docs/spec/device.md#config-variables). What cannot be read has its default here, and a sentence from
 //! [`crate::config_variables::problems`].
 
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ pub struct Settings {
     pub override_locks: bool,
     /// The state report has measures of the hardware.
     pub hardware_metrics: bool,
-    /// Kept and shown; full images are pulled all the same (device behaviour, Decisions).
+    /// Kept and shown; full images are pulled all the same (docs/spec/device.md#deltas).
     pub delta: DeltaSettings,
     /// Who reaches the host over the network.
     pub firewall: FirewallMode,

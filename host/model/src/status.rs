@@ -1,7 +1,9 @@
 //! What the device reports of itself: one value, published whenever it changes, that every state
 //! endpoint and the cloud report are drawn from.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Serialize, Serializer};
 
 use crate::{
     AppId, AppUuid, Commit, ContainerId, EngineImageId, ImageId, ImageRef, ReleaseId, ServiceId,
@@ -21,6 +23,8 @@ pub struct DeviceStatus {
     pub update_failed: bool,
     /// In the order of app ids.
     pub apps: BTreeMap<AppUuid, AppStatus>,
+    /// Apps with an action under way, which may have taken their containers away for as long as it lasts.
+    pub acting: BTreeSet<AppUuid>,
     /// Images of the current and the wanted releases.
     pub images: Vec<ImageStatus>,
     /// What the plan waits on, one sentence each; empty when the target is reached.
@@ -46,7 +50,7 @@ pub struct AppStatus {
     pub services: Vec<ServiceStatus>,
 }
 
-/// How far a release is (device behaviour 5.7).
+/// How far a release is (docs/spec/device.md#release-progress).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ReleaseState {
     /// It was refused: nothing of it is applied.
@@ -91,7 +95,7 @@ pub struct ServiceStatus {
     pub in_target: bool,
 }
 
-/// The status of a service (device behaviour 4.9); [`ServiceState::as_str`] gives the API's word.
+/// The status of a service (docs/spec/device.md#status-words); [`ServiceState::as_str`] gives the API's word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ServiceState {
     /// No container; the image is not here, whether its download has begun or not.
@@ -110,7 +114,7 @@ pub enum ServiceState {
     Running,
     /// The container is being stopped.
     Stopping,
-    /// The older of two containers, while the newer one takes over (device behaviour 5.5).
+    /// The older of two containers, while the newer one takes over (docs/spec/device.md#hand-over).
     HandingOver,
     /// The newer of two containers, until it has taken over.
     AwaitingHandover,
@@ -126,8 +130,14 @@ pub enum ServiceState {
     Removing,
 }
 
+impl Serialize for ServiceState {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
 impl ServiceState {
-    /// The word that clients read (device behaviour 4.9).
+    /// The word that clients read (docs/spec/device.md#status-words).
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -150,8 +160,14 @@ impl ServiceState {
     }
 }
 
+impl Serialize for ReleaseState {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
 impl ReleaseState {
-    /// The word that clients read (device behaviour 5.7).
+    /// The word that clients read (docs/spec/device.md#release-progress).
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -196,7 +212,7 @@ pub enum ImageState {
 }
 
 impl ImageState {
-    /// The word that clients read (device behaviour 4.9).
+    /// The word that clients read (docs/spec/device.md#status-words).
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -44,7 +44,7 @@ pub struct TargetState {
 pub struct TargetApp {
     /// The app's number.
     pub id: AppId,
-    /// In a local target the app's number in digits (device behaviour 4.2).
+    /// In a local target the app's number in digits (docs/spec/device.md#target-local).
     pub uuid: AppUuid,
     /// For people; in the environment of its services too.
     pub name: String,

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-/// Whether a value stands for true: `true`, 1, `"1"`, `"true"`, `"on"`, in any case (device behaviour
-/// section 9, number 6). Everything else is false, never an error: `force` in a request body, feature
+/// Whether a value stands for true: `true`, 1, `"1"`, `"true"`, `"on"`, in any case
+/// (docs/spec/device.md#http-lenient). Everything else is false, never an error: `force` in a request body, feature
 /// labels and boolean configuration variables are all read so.
 #[must_use]
 pub fn truthy(value: &Value) -> bool {
@@ -30,9 +30,10 @@ pub fn read_flag(text: &str) -> Option<bool> {
     let is_false = ["0", "false", "off", ""]
         .iter()
         .any(|no| text.eq_ignore_ascii_case(no));
-    match truthy_text(text) {
-        true => Some(true),
-        false => is_false.then_some(false),
+    if truthy_text(text) {
+        Some(true)
+    } else {
+        is_false.then_some(false)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Update locks as callers see them, and as they take them over the API (device behaviour 3).
+//! Update locks as callers see them, and as they take them over the API (docs/spec/device.md#locks).
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -40,7 +40,7 @@ pub enum LockHolder {
     Unreadable(String),
 }
 
-/// What stands at the path of a lock. Anything locks (device behaviour 3.3).
+/// What stands at the path of a lock. Anything locks (docs/spec/device.md#locks-files).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LockKind {
     /// A regular file, empty or not.

@@ -209,6 +209,15 @@ impl SystemNames {
         self.shared.questions().waiting.len()
     }
 
+    /// How many wait for the answer to `host`.
+    pub(crate) fn count_waiting_for(&self, host: &str) -> usize {
+        let questions = self.shared.questions();
+        questions
+            .open
+            .get(host)
+            .map_or(0, watch::Sender::receiver_count)
+    }
+
     pub(crate) fn count_threads(&self) -> usize {
         self.shared.questions().threads
     }

@@ -9,7 +9,7 @@ use super::*;
 const DEADLINE: Duration = Duration::from_secs(30);
 
 /// A resolver that answers names as it is told to, and meanwhile not at all.
-struct Silent {
+struct SilentResolver {
     names: SystemNames,
     /// What threads have begun to ask.
     asked: Receiver<String>,
@@ -17,8 +17,8 @@ struct Silent {
     answers: Sender<()>,
 }
 
-impl Silent {
-    fn new(within: Duration) -> Silent {
+impl SilentResolver {
+    fn new(within: Duration) -> SilentResolver {
         let (begun, asked) = channel();
         let (answers, answer) = channel::<()>();
         let answer = Mutex::new(answer);
@@ -28,7 +28,7 @@ impl Silent {
             let _ = answer.lock().unwrap().recv();
             Ok(vec!["192.0.2.7:0".parse().unwrap()])
         });
-        Silent {
+        SilentResolver {
             names,
             asked,
             answers,
@@ -49,7 +49,7 @@ impl Silent {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn m6_a_silent_resolver_takes_four_threads_and_refuses_whom_it_cannot_queue() {
-    let silent = Silent::new(DEADLINE);
+    let silent = SilentResolver::new(DEADLINE);
     let names: Vec<String> = (0..bounds::THREADS + bounds::WAITING)
         .map(|number| format!("silent-{number}.example"))
         .collect();
@@ -88,12 +88,16 @@ async fn m6_a_silent_resolver_takes_four_threads_and_refuses_whom_it_cannot_queu
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn m6_whoever_wants_the_same_name_waits_for_the_same_answer() {
-    let silent = Silent::new(DEADLINE);
+    let silent = SilentResolver::new(DEADLINE);
     let first = silent.ask("registry.example");
     assert_eq!(silent.begun(1).len(), 1);
     let others: Vec<_> = (0..12).map(|_| silent.ask("registry.example")).collect();
     let other = silent.ask("api.example");
     assert_eq!(silent.begun(1), BTreeSet::from(["api.example".to_owned()]));
+    // Who came after the answer would ask anew.
+    while silent.names.count_waiting_for("registry.example") < 1 + others.len() {
+        tokio::task::yield_now().await;
+    }
     silent.answers.send(()).unwrap();
     silent.answers.send(()).unwrap();
     for answer in others.into_iter().chain([first, other]) {
@@ -104,7 +108,7 @@ async fn m6_whoever_wants_the_same_name_waits_for_the_same_answer() {
 
 #[tokio::test]
 async fn m6_who_waits_for_a_silent_name_is_told_so_in_time_and_the_name_keeps_one_thread() {
-    let silent = Silent::new(Duration::from_millis(20));
+    let silent = SilentResolver::new(Duration::from_millis(20));
     for _ in 0..3 {
         let error = silent.names.addresses("silent.example").await.unwrap_err();
         assert!(matches!(error, LookupError::Timeout { .. }), "{error}");

@@ -1,5 +1,5 @@
-//! A firewall of the host's: one table of our own in the kernel's nftables (device behaviour 6.9), by the host's own
-//! `nft`.
+//! A firewall of the host's: one table of our own in the kernel's nftables (docs/spec/device.md#firewall), by the
+//! host's own `nft`.
 //!
 //! [`Firewall::put`] replaces the table as a whole and at once, and nothing here looks at another table or changes one:
 //! a packet has to be let in by ours and by all others, such as a container engine's. What comes in for others than
@@ -39,6 +39,9 @@ pub struct FirewallRules {
     pub tcp: BTreeSet<u16>,
     /// Ports of services, for everybody.
     pub published: BTreeSet<(Protocol, u16)>,
+    /// The users of services that are no containers, the first and the last: on the loopback addresses of services they
+    /// meet each other, and no other user but root meets them.
+    pub service_users: (u32, u32),
 }
 
 /// Why the host's firewall is not as it should be.
@@ -138,9 +141,10 @@ impl Firewall {
 
 async fn commit(nft: &Path, commands: &Value) -> Result<(), FirewallError> {
     let done = run(nft, &["--json", "--file", "-"], Some(commands)).await?;
-    match done.status.success() {
-        true => Ok(()),
-        false => Err(refused(&done)),
+    if done.status.success() {
+        Ok(())
+    } else {
+        Err(refused(&done))
     }
 }
 

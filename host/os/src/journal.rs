@@ -209,7 +209,7 @@ fn is_own_root(host_root: &Path) -> bool {
     host_root == Path::new("/")
 }
 
-/// The command's arguments, in the order of the device API (device behaviour 6.4).
+/// The command's arguments, in the order of the device API (docs/spec/device.md#journal-logs).
 fn arguments(host_root: &Path, options: &JournalOptions) -> Result<Vec<OsString>, JournalError> {
     let mut arguments = Vec::new();
     if !is_own_root(host_root) {
@@ -237,7 +237,14 @@ fn arguments(host_root: &Path, options: &JournalOptions) -> Result<Vec<OsString>
     ] {
         if let Some(value) = value {
             let invalid = |reason| JournalError::Invalid { option, reason };
-            if value.starts_with('-') {
+            // A time may be counted back from now (`-1h`). As part of its own option no value can become another one.
+            let is_time = matches!(option, "since" | "until");
+            let counts_back =
+                |rest: &str| is_time && rest.starts_with(|c: char| c.is_ascii_digit());
+            if value
+                .strip_prefix('-')
+                .is_some_and(|rest| !counts_back(rest))
+            {
                 return Err(invalid("begins with `-`"));
             }
             if value.len() > LONGEST {

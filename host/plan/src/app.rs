@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use device_types::plan::{Blocker, StepReason};
 use model::{
     AppId, AppUuid, ContainerId, CurrentService, DesiredApp, DesiredService, EngineKind,
     HANDING_OVER_PREFIX, NetworkMode, ServiceKey, ServiceName,
@@ -12,11 +13,11 @@ use crate::components::{ComponentState, plan_components};
 use crate::host::{boot_to_wait_for, waits_for_reboot};
 use crate::images::Pulls;
 use crate::placement::{Placement, familiar, is_same_image, place};
-use crate::services::{Fate, ServicePlan, ServicePlans, sort};
+use crate::services::{Disposition, ServicePlan, ServicePlans, classify};
 use crate::stopping::dependents_first;
 use crate::strategy::{Replacement, goes_first, needs_image_first, replace};
 use crate::{
-    ContainerRef, CurrentState, EngineHealth, Locked, LockedStep, Plan, Reason, ServiceWork,
+    ComponentKind, ContainerRef, CurrentState, LockedStep, LockedWork, Plan, ServiceWork,
     StartService, Step, Subject, WaitingOn,
 };
 
@@ -51,6 +52,15 @@ impl<'a> App<'a> {
         self.placements.get(&service.key.service).unwrap_or(NOWHERE)
     }
 
+    /// Why what the target does not have of the app goes.
+    pub(crate) fn removal_reason(&self) -> StepReason {
+        if self.current.purged.contains(self.uuid) {
+            StepReason::Purge
+        } else {
+            StepReason::NotInTarget
+        }
+    }
+
     fn id(&self) -> Option<AppId> {
         let current = self.containers.first().map(|container| container.app_id);
         self.desired.map(|app| app.id).or(current)
@@ -70,7 +80,7 @@ struct Draft {
 
 impl Draft {
     /// Says each thing once.
-    fn wait(&mut self, subject: Subject, reason: Reason) {
+    fn wait(&mut self, subject: Subject, reason: Blocker) {
         let waiting = WaitingOn { subject, reason };
         if !self.waiting_on.contains(&waiting) {
             self.waiting_on.push(waiting);
@@ -86,7 +96,7 @@ pub(crate) fn plan_app<'a>(
     plan: &mut Plan,
 ) {
     let app = App::look(current, uuid, desired);
-    let services = sort(&app);
+    let services = classify(&app);
     let mut draft = Draft::default();
 
     let may_disturb = fetch_images(&app, &services, pulls, &mut draft);
@@ -124,7 +134,7 @@ pub(crate) fn plan_app<'a>(
 /// the locks are not held during downloads.
 ///
 /// A service that is killed before its download is not waited for; while its old container is there
-/// nothing of the app is pulled (device behaviour 5.4).
+/// nothing of the app is pulled (docs/spec/device.md#update-strategies).
 ///
 /// Where nothing is to be disturbed (a first install), an image that failed holds up only its own
 /// service and those that depend on it.
@@ -158,7 +168,7 @@ fn fetch_images(
                 }
                 let subject = Subject::Image(image.clone());
                 all_failed &= app.current.failed.contains_key(&subject);
-                Reason::Image(image)
+                Blocker::Image { image }
             }
             Placement::Unavailable(reason) => reason.clone(),
         };
@@ -175,14 +185,14 @@ fn fetch_images(
 
 fn remove_dead(app: &App<'_>, services: &ServicePlans<'_>, draft: &mut Draft) {
     for container in &services.fading {
-        draft.wait(Subject::Service(container.key.clone()), Reason::Removing);
+        draft.wait(Subject::Service(container.key.clone()), Blocker::Removal);
     }
     for container in &services.dead {
         let subject = Subject::Container(container.container.clone());
         if app.current.is_busy(&subject) {
             draft.unfinished = true;
         } else if let Some(failure) = app.current.held(&subject) {
-            draft.wait(subject, Reason::Failed(failure.reason.clone()));
+            draft.wait(subject, failure.blocker());
         } else {
             draft.steps.push(Step::RemoveDead {
                 service: container.key.clone(),
@@ -201,7 +211,7 @@ fn is_free(app: &App<'_>, service: &ServiceKey, draft: &mut Draft) -> bool {
         return false;
     }
     if let Some(failure) = app.current.held(&subject) {
-        draft.wait(subject, Reason::Failed(failure.reason.clone()));
+        draft.wait(subject, failure.blocker());
         return false;
     }
     true
@@ -236,7 +246,7 @@ fn plan_service(
         && !planned.disturbs()
     {
         if waits_for_reboot(app.current, planned) {
-            draft.wait(subject(), Reason::Reboot);
+            draft.wait(subject(), Blocker::Reboot);
             return None;
         }
         match may_start(services, desired, app.current) {
@@ -257,14 +267,11 @@ fn plan_service(
         draft.unfinished = true;
         return None;
     }
-    let kill = |container: &CurrentService| LockedStep::Kill {
-        container: reference(container),
-        grace: container.stop_grace,
-    };
-    let mut steps: Vec<LockedStep> = planned.surplus.iter().map(|c| kill(c)).collect();
+    let surplus = planned.surplus.iter();
+    let mut steps: Vec<LockedStep> = surplus.map(|c| kill(c, StepReason::Duplicate)).collect();
     let mut start = false;
-    match planned.fate {
-        Fate::Keep(container) => {
+    match planned.disposition {
+        Disposition::Keep(container) => {
             if planned.is_to_stop() {
                 steps.push(LockedStep::Stop {
                     container: reference(container),
@@ -273,7 +280,7 @@ fn plan_service(
             }
             if planned.is_misnamed() && planned.fading {
                 // The container that is going may have the name.
-                draft.wait(subject(), Reason::Removing);
+                draft.wait(subject(), Blocker::Removal);
             } else if planned.is_misnamed() {
                 steps.push(LockedStep::Rename {
                     container: reference(container),
@@ -281,13 +288,13 @@ fn plan_service(
                 });
             }
         }
-        Fate::Replace(container) => match replace(app, desired) {
+        Disposition::Replace(container, reason) => match replace(app, desired) {
             Replacement::KillThenStart => {
-                steps.push(kill(container));
+                steps.push(kill(container, reason));
                 start = true;
             }
             Replacement::DeleteThenStart => {
-                steps.push(kill(container));
+                steps.push(kill(container, reason));
                 steps.extend(remove_image_of(app, services, container));
                 start = true;
             }
@@ -298,6 +305,7 @@ fn plan_service(
                         .then(|| format!("{HANDING_OVER_PREFIX}{}", container.name)),
                     grace: container.stop_grace,
                     timeout: desired.handover_timeout,
+                    reason,
                     start,
                 }),
                 Ok(_) => {}
@@ -305,7 +313,7 @@ fn plan_service(
             },
             Replacement::Wait(reason) => draft.wait(subject(), reason),
         },
-        Fate::Missing => start = true,
+        Disposition::Missing => start = true,
     }
     if start {
         match start_step(app, services, planned) {
@@ -345,27 +353,35 @@ fn start_step(
     app: &App<'_>,
     services: &ServicePlans<'_>,
     planned: &ServicePlan<'_>,
-) -> Result<LockedStep, Reason> {
+) -> Result<LockedStep, Blocker> {
     let desired = planned.desired;
     if planned.fading {
-        return Err(Reason::Removing);
+        return Err(Blocker::Removal);
     }
     let image = match app.placement(desired) {
         Placement::Ready(image) => image,
-        Placement::Missing(_) => return Err(Reason::Image(desired.config.image.clone())),
+        Placement::Missing(_) => {
+            return Err(Blocker::Image {
+                image: desired.config.image.clone(),
+            });
+        }
         Placement::Unavailable(reason) => return Err(reason.clone()),
     };
     for (name, state) in app.components_of(desired, image.engine) {
         if state != ComponentState::Right {
-            return Err(Reason::Component(name.to_owned()));
+            return Err(Blocker::Component {
+                name: name.to_owned(),
+            });
         }
         if is_going(app, image.engine, name) {
-            return Err(Reason::Component(name.to_owned()));
+            return Err(Blocker::Component {
+                name: name.to_owned(),
+            });
         }
     }
     // An old container of another service may still hold one of its ports.
     if publishes_ports(desired) && services.others_leave(desired, image.engine, app.current) {
-        return Err(Reason::Removing);
+        return Err(Blocker::Removal);
     }
     let starts_after = boot_to_wait_for(app.current, desired);
     let network_container = match starts_after {
@@ -389,9 +405,10 @@ fn publishes_ports(service: &DesiredService) -> bool {
 /// Whether a step about the volume or network is in flight: one that was observed as right may be on
 /// its way out for a target that has been replaced since.
 fn is_going(app: &App<'_>, engine: EngineKind, name: &str) -> bool {
-    let busy = |subject: Subject| app.current.is_busy(&subject);
-    busy(Subject::Volume(engine, name.to_owned()))
-        || busy(Subject::Network(engine, name.to_owned()))
+    ComponentKind::ALL.into_iter().any(|kind| {
+        let subject = Subject::Component(kind, engine, name.to_owned());
+        app.current.is_busy(&subject)
+    })
 }
 
 /// Whether everything that must have been started before `desired` was; answers the container whose
@@ -400,11 +417,13 @@ fn may_start(
     services: &ServicePlans<'_>,
     desired: &DesiredService,
     current: &CurrentState,
-) -> Result<Option<ContainerId>, Reason> {
+) -> Result<Option<ContainerId>, Blocker> {
     for name in &desired.depends_on {
         // One that is not of the release is no condition: the target was taken with a warning.
         if let Some(dependency) = services.wanted.get(name) {
-            was_started(dependency, current).ok_or_else(|| Reason::Service(name.clone()))?;
+            was_started(dependency, current).ok_or_else(|| Blocker::Dependency {
+                service: name.clone(),
+            })?;
         }
     }
     let NetworkMode::Service(name) = &desired.config.network_mode else {
@@ -414,7 +433,9 @@ fn may_start(
         .wanted
         .get(name)
         .and_then(|host| was_started(host, current));
-    let host = host.ok_or_else(|| Reason::Service(name.clone()))?;
+    let host = host.ok_or_else(|| Blocker::Dependency {
+        service: name.clone(),
+    })?;
     Ok(Some(host.container.clone()))
 }
 
@@ -422,12 +443,14 @@ fn may_start(
 fn network_container(
     services: &ServicePlans<'_>,
     desired: &DesiredService,
-) -> Result<Option<ContainerId>, Reason> {
+) -> Result<Option<ContainerId>, Blocker> {
     let NetworkMode::Service(name) = &desired.config.network_mode else {
         return Ok(None);
     };
     let host = services.wanted.get(name).and_then(ServicePlan::kept);
-    let host = host.ok_or_else(|| Reason::Service(name.clone()))?;
+    let host = host.ok_or_else(|| Blocker::Dependency {
+        service: name.clone(),
+    })?;
     Ok(Some(host.container.clone()))
 }
 
@@ -461,10 +484,8 @@ fn plan_unwanted(
         draft.unfinished = true;
         return None;
     }
-    let steps = containers.iter().map(|container| LockedStep::Kill {
-        container: reference(container),
-        grace: container.stop_grace,
-    });
+    let reason = app.removal_reason();
+    let steps = containers.iter().map(|container| kill(container, reason));
     Some(ServiceWork {
         service,
         steps: steps.collect(),
@@ -482,12 +503,12 @@ fn take_locks(app: &App<'_>, work: Vec<ServiceWork>, draft: &mut Draft) {
         draft.unfinished = true;
         draft.keep_locks = true;
     } else if let Some(failure) = app.current.held(&subject) {
-        draft.wait(subject, Reason::Failed(failure.reason.clone()));
+        draft.wait(subject, failure.blocker());
     } else {
         let wanted = app.desired.iter().flat_map(|app| app.services.keys());
         let running = app.containers.iter().map(|c| &c.key.service);
         draft.keep_locks = true;
-        draft.steps.push(Step::UnderLocks(Locked {
+        draft.steps.push(Step::UnderLocks(LockedWork {
             app: app.uuid.clone(),
             app_id,
             services: wanted.chain(running).cloned().collect::<BTreeSet<_>>(),
@@ -515,14 +536,14 @@ fn finish(app: &App<'_>, draft: &mut Draft) {
             None if recorded.is_some() => Some(Step::ForgetCommit { app: uuid.clone() }),
             _ => None,
         },
-        None if recorded.is_some() && all_answer(app.current) => {
+        None if recorded.is_some() && app.current.all_answer() => {
             Some(Step::ForgetCommit { app: uuid.clone() })
         }
         None => None,
     };
     if let Some(step) = record {
         match app.current.held(&subject) {
-            Some(failure) => draft.wait(subject, Reason::Failed(failure.reason.clone())),
+            Some(failure) => draft.wait(subject, failure.blocker()),
             None => draft.steps.push(step),
         }
     }
@@ -531,9 +552,12 @@ fn finish(app: &App<'_>, draft: &mut Draft) {
     }
 }
 
-fn all_answer(current: &CurrentState) -> bool {
-    let mut engines = current.engines.values();
-    engines.all(|health| *health == EngineHealth::Answers)
+fn kill(container: &CurrentService, reason: StepReason) -> LockedStep {
+    LockedStep::Kill {
+        container: reference(container),
+        grace: container.stop_grace,
+        reason,
+    }
 }
 
 fn reference(container: &CurrentService) -> ContainerRef {

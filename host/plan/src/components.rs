@@ -1,13 +1,17 @@
 //! Volumes and networks: made on each engine that runs services of their app, removed when nothing
-//! uses them (device behaviour 5.3).
+//! uses them (docs/spec/device.md#order).
 
 use std::collections::BTreeSet;
 
-use model::{DesiredService, EngineKind, Mount, NetworkMode};
+use device_types::plan::StepReason;
+use model::{DesiredApp, DesiredService, EngineKind, Mount, NetworkMode};
 
 use crate::app::App;
-use crate::services::{Fate, ServicePlans};
-use crate::{CurrentComponent, Reason, Step, Subject, WaitingOn};
+use crate::component::{components_of, find_component, has_component};
+use crate::services::{Disposition, ServicePlans};
+use crate::{
+    ComponentKind, CurrentComponent, CurrentState, DesiredComponent, Step, Subject, WaitingOn,
+};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ComponentState {
@@ -19,12 +23,13 @@ pub(crate) enum ComponentState {
 
 /// Compares the component `name` on `engine` with what it should be.
 fn compare(
-    held: &[CurrentComponent],
+    current: &CurrentState,
+    kind: ComponentKind,
     engine: EngineKind,
     name: &str,
     digest: &str,
 ) -> ComponentState {
-    let Some(found) = held.iter().find(|c| c.engine == engine && c.name == name) else {
+    let Some(found) = current.component(kind, engine, name) else {
         return ComponentState::Absent;
     };
     match &found.digest {
@@ -49,7 +54,13 @@ impl App<'_> {
             if let Mount::Volume { source, .. } = mount
                 && let Some(volume) = app.volumes.values().find(|v| v.engine_name == *source)
             {
-                let state = compare(&self.current.volumes, engine, source, &volume.digest);
+                let state = compare(
+                    self.current,
+                    ComponentKind::Volume,
+                    engine,
+                    source,
+                    &volume.digest,
+                );
                 found.push((source.as_str(), state));
             }
         }
@@ -62,13 +73,19 @@ impl App<'_> {
         for name in networks {
             if api_network.is_some_and(|network| network.engine_name == name) {
                 // Its digest is not looked at: it is nobody's to change while the API listens on it.
-                let state = match compare(&self.current.networks, engine, name, "") {
+                let state = match compare(self.current, ComponentKind::Network, engine, name, "") {
                     ComponentState::Absent => ComponentState::Absent,
                     ComponentState::Changed | ComponentState::Right => ComponentState::Right,
                 };
                 found.push((name, state));
             } else if let Some(network) = app.networks.values().find(|n| n.engine_name == name) {
-                let state = compare(&self.current.networks, engine, name, &network.digest);
+                let state = compare(
+                    self.current,
+                    ComponentKind::Network,
+                    engine,
+                    name,
+                    &network.digest,
+                );
                 found.push((name, state));
             }
         }
@@ -81,14 +98,14 @@ impl App<'_> {
         let Some(app) = self.desired else {
             return false;
         };
-        let changed = |held: &[CurrentComponent], name: &str, digest: &str| {
-            let mut engines = self.current.engines.keys();
-            engines.any(|engine| compare(held, *engine, name, digest) == ComponentState::Changed)
-        };
-        let mut volumes = app.volumes.values();
-        let mut networks = app.networks.values();
-        volumes.any(|v| changed(&self.current.volumes, &v.engine_name, &v.digest))
-            || networks.any(|n| changed(&self.current.networks, &n.engine_name, &n.digest))
+        ComponentKind::ALL.into_iter().any(|kind| {
+            components_of(app, kind).any(|(name, digest)| {
+                let mut engines = self.current.engines.keys();
+                engines.any(|engine| {
+                    compare(self.current, kind, *engine, name, digest) == ComponentState::Changed
+                })
+            })
+        })
     }
 
     /// The engines that volumes and networks of this app belong on: those that run its services, or
@@ -100,9 +117,9 @@ impl App<'_> {
         };
         let mut engines: BTreeSet<EngineKind> = BTreeSet::new();
         for planned in services.wanted.values() {
-            let kept = match planned.fate {
-                Fate::Keep(container) => Some(container.engine),
-                Fate::Replace(_) | Fate::Missing => None,
+            let kept = match planned.disposition {
+                Disposition::Keep(container) => Some(container.engine),
+                Disposition::Replace(..) | Disposition::Missing => None,
             };
             engines.extend(kept.or_else(|| self.placement(planned.desired).engine()));
         }
@@ -144,39 +161,27 @@ fn create_or_remake(
     let Some(desired) = app.desired else { return };
     // A container that goes may use any of them; one that is kept uses none that changed.
     let in_use = services.has_leaving(engine);
-    for volume in desired.volumes.values() {
-        let name = &volume.engine_name;
-        let step = match compare(&app.current.volumes, engine, name, &volume.digest) {
-            ComponentState::Right => None,
-            ComponentState::Absent => Some(Step::CreateVolume {
-                engine,
-                volume: volume.clone(),
-            }),
-            ComponentState::Changed => Some(Step::RemoveVolume {
-                engine,
-                name: name.clone(),
-            }),
-        };
-        push(app, step, in_use, work);
-    }
-    for network in desired.networks.values() {
-        let name = &network.engine_name;
-        let step = match compare(&app.current.networks, engine, name, &network.digest) {
-            ComponentState::Right => None,
-            ComponentState::Absent => Some(Step::CreateNetwork {
-                engine,
-                network: network.clone(),
-            }),
-            ComponentState::Changed => Some(Step::RemoveNetwork {
-                engine,
-                name: name.clone(),
-            }),
-        };
-        push(app, step, in_use, work);
+    for kind in ComponentKind::ALL {
+        for (name, digest) in components_of(desired, kind) {
+            let step = match compare(app.current, kind, engine, name, digest) {
+                ComponentState::Right => None,
+                ComponentState::Absent => find_component(desired, kind, name)
+                    .map(|component| Step::CreateComponent { engine, component }),
+                ComponentState::Changed => Some(Step::RemoveComponent {
+                    engine,
+                    kind,
+                    name: name.to_owned(),
+                    reason: StepReason::ConfigurationChanged,
+                }),
+            };
+            if let Some(step) = step {
+                push(app, step, in_use, work);
+            }
+        }
     }
 }
 
-/// Makes the network of the device's API on the engines that need it. Two apps may plan it in one lap;
+/// Makes the network of the device's API on the engines that need it. Two apps may plan it in one pass;
 /// [`crate::plan`] keeps the first.
 fn create_api_network(app: &App<'_>, services: &ServicePlans<'_>, work: &mut ComponentWork) {
     let Some(network) = &app.current.api_network else {
@@ -196,12 +201,15 @@ fn create_api_network(app: &App<'_>, services: &ServicePlans<'_>, work: &mut Com
     for engine in engines {
         let name = &network.engine_name;
         if app.current.answers(engine)
-            && compare(&app.current.networks, engine, name, "") == ComponentState::Absent
+            && app
+                .current
+                .component(ComponentKind::Network, engine, name)
+                .is_none()
         {
-            let network = network.clone();
+            let component = DesiredComponent::Network(network.clone());
             push(
                 app,
-                Some(Step::CreateNetwork { engine, network }),
+                Step::CreateComponent { engine, component },
                 false,
                 work,
             );
@@ -212,45 +220,39 @@ fn create_api_network(app: &App<'_>, services: &ServicePlans<'_>, work: &mut Com
 /// Networks that the release does not have go; volumes stay until the app goes, and in local mode
 /// then too. A purge removes them all.
 fn remove_undesired(app: &App<'_>, services: &ServicePlans<'_>, work: &mut ComponentWork) {
-    let ours = |component: &&CurrentComponent| component.app.as_ref() == Some(app.uuid);
-    for network in app.current.networks.iter().filter(ours) {
-        let wanted = app.desired.is_some_and(|desired| {
-            let mut networks = desired.networks.values();
-            networks.any(|wanted| wanted.engine_name == network.name)
-        });
-        let step = Step::RemoveNetwork {
-            engine: network.engine,
-            name: network.name.clone(),
-        };
-        if !wanted {
-            let in_use = services.has_leaving(network.engine);
-            push(app, Some(step), in_use, work);
-        }
-    }
     let purged = app.current.purged.contains(app.uuid);
-    if !purged && (app.desired.is_some() || app.current.local_mode) {
-        return;
-    }
-    for volume in app.current.volumes.iter().filter(ours) {
-        let step = Step::RemoveVolume {
-            engine: volume.engine,
-            name: volume.name.clone(),
-        };
-        let in_use = services.has_leaving(volume.engine);
-        push(app, Some(step), in_use, work);
+    let reason = app.removal_reason();
+    let keeps_volumes = !purged && (app.desired.is_some() || app.current.local_mode);
+    for kind in [ComponentKind::Network, ComponentKind::Volume] {
+        if kind == ComponentKind::Volume && keeps_volumes {
+            continue;
+        }
+        let ours = |held: &&CurrentComponent| held.app.as_ref() == Some(app.uuid);
+        for held in app.current.components(kind).iter().filter(ours) {
+            let is_wanted = |desired: &DesiredApp| has_component(desired, kind, &held.name);
+            if kind == ComponentKind::Network && app.desired.is_some_and(is_wanted) {
+                continue;
+            }
+            let step = Step::RemoveComponent {
+                engine: held.engine,
+                kind,
+                name: held.name.clone(),
+                reason,
+            };
+            push(app, step, services.has_leaving(held.engine), work);
+        }
     }
 }
 
-fn push(app: &App<'_>, step: Option<Step>, in_use: bool, work: &mut ComponentWork) {
-    let Some(step) = step else { return };
-    let removes = matches!(step, Step::RemoveVolume { .. } | Step::RemoveNetwork { .. });
+fn push(app: &App<'_>, step: Step, in_use: bool, work: &mut ComponentWork) {
+    let removes = matches!(step, Step::RemoveComponent { .. });
     let subject: Subject = step.subject();
     if app.current.is_busy(&subject) {
         work.busy = true;
     } else if removes && in_use {
         work.blocked = true;
     } else if let Some(failure) = app.current.held(&subject) {
-        let reason = Reason::Failed(failure.reason.clone());
+        let reason = failure.blocker();
         work.waiting_on.push(WaitingOn { subject, reason });
     } else {
         work.steps.push(step);

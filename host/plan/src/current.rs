@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use device_types::Moment;
+use device_types::plan::Blocker;
 use model::{
     AppUuid, Commit, ContainerId, CurrentService, DesiredNetwork, EngineKind, Image, ImageRef,
 };
 
-use crate::{CurrentHost, Subject};
+use crate::{ComponentKind, CurrentHost, ReplacedKeys, Subject};
 
 /// One moment of the device.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -41,18 +43,20 @@ pub struct CurrentState {
     /// Containers that the supervisor itself stopped: the only exited ones that it starts again.
     pub stopped: BTreeSet<ContainerId>,
     /// Containers that were stopped over the API: they stay stopped until somebody starts them, over
-    /// the API or by starting the supervisor (device behaviour 5.3).
+    /// the API or by starting the supervisor (docs/spec/device.md#stopped-services).
     pub held: BTreeSet<ContainerId>,
-    /// Containers that are made anew although they are as the target wants them (device behaviour 5.10).
+    /// Containers that are made anew although they are as the target wants them (docs/spec/device.md#restart).
     pub recreated: BTreeSet<ContainerId>,
-    /// Apps of which all containers, networks and volumes go before they come back (device behaviour 5.9).
+    /// Apps of which all containers, networks and volumes go before they come back (docs/spec/device.md#purge).
     pub purged: BTreeSet<AppUuid>,
     /// Apps that come back as they were, and not as the target has them: nothing is recorded of them, and
-    /// the images of the target stay (device behaviour 5.9).
+    /// the images of the target stay (docs/spec/device.md#purge).
     pub restored: BTreeSet<AppUuid>,
+    /// Services whose containers get a new key to the API with the next update.
+    pub replaced_keys: ReplacedKeys,
     /// The host itself.
     pub host: CurrentHost,
-    /// Images and volumes of apps that go are kept (device behaviour 4.3).
+    /// Images and volumes of apps that go are kept (docs/spec/device.md#local-mode).
     pub local_mode: bool,
     /// What a step is in flight for.
     pub busy: BTreeSet<Subject>,
@@ -76,6 +80,22 @@ pub struct Failure {
     pub reason: String,
     /// The time to try again has not come yet.
     pub held: bool,
+    /// When it is tried again.
+    pub retry_at: Moment,
+    /// How often it has failed in a row.
+    pub failures: u32,
+}
+
+impl Failure {
+    /// What the failure is in the way of.
+    #[must_use]
+    pub fn blocker(&self) -> Blocker {
+        Blocker::BackOff {
+            until: self.retry_at,
+            failures: self.failures,
+            reason: self.reason.clone(),
+        }
+    }
 }
 
 /// One volume or network of ours.
@@ -92,6 +112,40 @@ pub struct CurrentComponent {
 }
 
 impl CurrentState {
+    /// The volumes, or the networks.
+    #[must_use]
+    pub fn components(&self, kind: ComponentKind) -> &[CurrentComponent] {
+        match kind {
+            ComponentKind::Volume => &self.volumes,
+            ComponentKind::Network => &self.networks,
+        }
+    }
+
+    pub(crate) fn components_mut(&mut self, kind: ComponentKind) -> &mut Vec<CurrentComponent> {
+        match kind {
+            ComponentKind::Volume => &mut self.volumes,
+            ComponentKind::Network => &mut self.networks,
+        }
+    }
+
+    /// The volume or network with this name on `engine`.
+    pub(crate) fn component(
+        &self,
+        kind: ComponentKind,
+        engine: EngineKind,
+        name: &str,
+    ) -> Option<&CurrentComponent> {
+        let mut held = self.components(kind).iter();
+        held.find(|held| held.engine == engine && held.name == name)
+    }
+
+    /// Whether every engine answers, so that all that there is was observed.
+    #[must_use]
+    pub fn all_answer(&self) -> bool {
+        let mut engines = self.engines.values();
+        engines.all(|health| *health == EngineHealth::Answers)
+    }
+
     pub(crate) fn answers(&self, engine: EngineKind) -> bool {
         self.engines.get(&engine) == Some(&EngineHealth::Answers)
     }

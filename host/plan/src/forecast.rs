@@ -10,13 +10,13 @@ mod why;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ::model::{
-    AppId, AppUuid, ContainerId, DesiredState, DesiredVolume, EngineKind, ServiceKey, ServiceName,
-};
+use ::model::{AppId, AppUuid, ContainerId, DesiredState, ServiceKey, ServiceName};
+use device_types::plan::Blocker;
+use device_types::plan::StepReason;
 
-use self::model::Model;
-pub use self::why::Why;
-use crate::{CurrentState, LockedStep, Reason, Step, Subject, WaitingOn, plan};
+use self::model::DeviceModel;
+use crate::component::has_component;
+use crate::{CurrentState, LockedStep, Step, Subject, WaitingOn, plan};
 
 /// More than any target of an allowed size takes; an end all the same, should two rules disagree.
 const MAX_PLANS: usize = 500;
@@ -27,7 +27,7 @@ const MAX_STEPS: usize = 20_000;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Forecast {
     /// In order; those of one stage may be taken side by side.
-    pub steps: Vec<Foreseen>,
+    pub steps: Vec<ForecastStep>,
     /// What none of the steps leads to.
     pub stuck: Vec<WaitingOn>,
     /// The services whose update locks are taken, by app.
@@ -38,37 +38,37 @@ pub struct Forecast {
 
 /// One step to come.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Foreseen {
+pub struct ForecastStep {
     /// From 1, without a gap.
     pub stage: usize,
     /// Whose it is; missing for what is no app's, or of several.
     pub app: Option<AppUuid>,
     /// The step, and whether it needs update locks.
-    pub deed: Deed,
+    pub step: AnyStep,
     /// What in the target or on the device leads to it.
-    pub why: Why,
+    pub reason: StepReason,
     /// It has been begun.
     pub in_flight: bool,
     /// Everything that earlier plans say it waits for.
-    pub waits_for: Vec<Reason>,
+    pub waits_for: Vec<Blocker>,
 }
 
 /// What is done.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Deed {
+pub enum AnyStep {
     /// Needs the locks of no one app. Never [`Step::UnderLocks`] nor [`Step::ReleaseLocks`].
     Free(Step),
     /// Needs the update locks of its app.
     Locked(ServiceKey, LockedStep),
 }
 
-impl Foreseen {
+impl ForecastStep {
     /// What it is about.
     #[must_use]
     pub fn subject(&self) -> Subject {
-        match &self.deed {
-            Deed::Free(step) => step.subject(),
-            Deed::Locked(service, _) => Subject::Service(service.clone()),
+        match &self.step {
+            AnyStep::Free(step) => step.subject(),
+            AnyStep::Locked(service, _) => Subject::Service(service.clone()),
         }
     }
 }
@@ -76,14 +76,16 @@ impl Foreseen {
 /// Foresees what leads from `current` to `desired`. Pure, as [`plan()`] is.
 #[must_use]
 pub fn forecast(current: &CurrentState, desired: &DesiredState) -> Forecast {
-    let mut walk = Walk {
+    let mut walk = ForecastWalk {
         desired,
         begun: &current.busy,
-        model: Model::of(current),
+        model: DeviceModel::of(current),
         waits: BTreeMap::new(),
         causes: why::Causes::default(),
         forecast: Forecast::default(),
     };
+    // The next update is part of what comes.
+    walk.causes.replaced_keys = std::mem::take(&mut walk.model.state.replaced_keys);
     let mut stage = 1;
     for _ in 0..MAX_PLANS {
         let next = plan(&walk.model.state, desired);
@@ -112,17 +114,17 @@ pub fn forecast(current: &CurrentState, desired: &DesiredState) -> Forecast {
     walk.forecast
 }
 
-struct Walk<'a> {
+struct ForecastWalk<'a> {
     desired: &'a DesiredState,
     begun: &'a BTreeSet<Subject>,
-    model: Model,
+    model: DeviceModel,
     /// What each subject was said to wait for so far.
-    waits: BTreeMap<Subject, Vec<Reason>>,
+    waits: BTreeMap<Subject, Vec<Blocker>>,
     causes: why::Causes,
     forecast: Forecast,
 }
 
-impl Walk<'_> {
+impl ForecastWalk<'_> {
     /// Notes a step and does it to the model; `false` where that cannot be done.
     fn take(&mut self, stage: usize, step: Step) -> bool {
         match step {
@@ -136,7 +138,7 @@ impl Walk<'_> {
                 services.extend(locked.services);
                 for work in locked.work {
                     for step in work.steps {
-                        self.note(stage, Deed::Locked(work.service.clone(), step.clone()));
+                        self.note(stage, AnyStep::Locked(work.service.clone(), step.clone()));
                         if !self.model.under_locks(step) {
                             return false;
                         }
@@ -149,20 +151,20 @@ impl Walk<'_> {
                 true
             }
             step => {
-                self.note(stage, Deed::Free(step.clone()));
+                self.note(stage, AnyStep::Free(step.clone()));
                 self.model.take(step)
             }
         }
     }
 
-    fn note(&mut self, stage: usize, deed: Deed) {
-        let why = self.causes.of(&deed, &self.model.state, self.desired);
-        let app = self.app_of(&deed);
-        let mut foreseen = Foreseen {
+    fn note(&mut self, stage: usize, step: AnyStep) {
+        let reason = self.causes.of(&step, &self.model.state);
+        let app = self.app_of(&step);
+        let mut foreseen = ForecastStep {
             stage,
             app,
-            deed,
-            why,
+            step,
+            reason,
             in_flight: false,
             waits_for: Vec::new(),
         };
@@ -172,32 +174,26 @@ impl Walk<'_> {
         self.forecast.steps.push(foreseen);
     }
 
-    fn app_of(&self, deed: &Deed) -> Option<AppUuid> {
+    fn app_of(&self, step: &AnyStep) -> Option<AppUuid> {
         let state = &self.model.state;
-        match deed {
-            Deed::Locked(service, _)
-            | Deed::Free(Step::RemoveDead { service, .. } | Step::StartExisting { service, .. }) => {
-                Some(service.app.clone())
-            }
-            Deed::Free(Step::RecordCommit { app, .. } | Step::ForgetCommit { app }) => {
+        match step {
+            AnyStep::Locked(service, _)
+            | AnyStep::Free(
+                Step::RemoveDead { service, .. } | Step::StartExisting { service, .. },
+            ) => Some(service.app.clone()),
+            AnyStep::Free(Step::RecordCommit { app, .. } | Step::ForgetCommit { app }) => {
                 Some(app.clone())
             }
-            Deed::Free(Step::CreateVolume { volume: made, .. }) => self.owner_of_volume(made),
-            Deed::Free(Step::CreateNetwork { network, .. }) => {
+            AnyStep::Free(Step::CreateComponent { component, .. }) => {
+                let (kind, name) = (component.kind(), component.engine_name());
                 let mut apps = self.desired.apps.values();
-                let owner = apps.find(|app| {
-                    let mut networks = app.networks.values();
-                    networks.any(|wanted| wanted.engine_name == network.engine_name)
-                });
+                let owner = apps.find(|app| has_component(app, kind, name));
                 owner.map(|app| app.uuid.clone())
             }
-            Deed::Free(Step::RemoveVolume { engine, name }) => {
-                owner_of(&state.volumes, *engine, name)
-            }
-            Deed::Free(Step::RemoveNetwork { engine, name }) => {
-                owner_of(&state.networks, *engine, name)
-            }
-            Deed::Free(
+            AnyStep::Free(Step::RemoveComponent {
+                engine, kind, name, ..
+            }) => state.component(*kind, *engine, name)?.app.clone(),
+            AnyStep::Free(
                 Step::PullImage { .. }
                 | Step::RemoveImage { .. }
                 | Step::Configure { .. }
@@ -207,20 +203,6 @@ impl Walk<'_> {
             ) => None,
         }
     }
-
-    fn owner_of_volume(&self, volume: &DesiredVolume) -> Option<AppUuid> {
-        let mut apps = self.desired.apps.values();
-        let owner = apps.find(|app| {
-            let mut volumes = app.volumes.values();
-            volumes.any(|wanted| wanted.engine_name == volume.engine_name)
-        });
-        owner.map(|app| app.uuid.clone())
-    }
-}
-
-fn owner_of(held: &[crate::CurrentComponent], engine: EngineKind, name: &str) -> Option<AppUuid> {
-    let found = held.iter().find(|c| c.engine == engine && c.name == name)?;
-    found.app.clone()
 }
 
 /// The name of a container that is not there yet.

@@ -1,12 +1,13 @@
-//! The host itself: its configuration, and the reboot that some of it and some services wait for (device
-//! behaviour 4.8 and 5.3).
+//! The host itself: its configuration, and the reboot that some of it and some services wait for
+//! (docs/spec/device.md#reboot-due).
 
 use std::collections::BTreeSet;
 
+use device_types::plan::Blocker;
 use model::{AppUuid, BootId, DesiredHost, DesiredService, HostPart};
 
 use crate::services::ServicePlan;
-use crate::{CurrentState, Plan, Reason, Step, Subject, WaitingOn};
+use crate::{CurrentState, Plan, Step, Subject, WaitingOn};
 
 /// How often in a row the device is rebooted for its target without ever having reached it.
 pub const MOST_REBOOTS: u32 = 3;
@@ -38,7 +39,7 @@ pub(crate) fn plan_host(current: &CurrentState, wanted: Option<&DesiredHost>, pl
         let differs = current.host.differs.contains(&part);
         let failure = current.failed.get(&subject);
         if let Some(failure) = failure.filter(|failure| failure.held || !differs) {
-            let reason = Reason::Failed(failure.reason.clone());
+            let reason = failure.blocker();
             plan.waiting_on.push(WaitingOn { subject, reason });
         } else if differs {
             plan.steps.push(Step::Configure {
@@ -52,7 +53,7 @@ pub(crate) fn plan_host(current: &CurrentState, wanted: Option<&DesiredHost>, pl
 /// Plans a reboot where something waits for one and nothing else can be done or is under way. What failed, and
 /// is tried again later, holds it up no more than the locks of apps do, all of which it needs.
 pub(crate) fn plan_reboot(current: &CurrentState, plan: &mut Plan) {
-    let waits = |waiting: &WaitingOn| waiting.reason == Reason::Reboot;
+    let waits = |waiting: &WaitingOn| waiting.reason == Blocker::Reboot;
     let services = plan.waiting_on.iter().filter(|waiting| waits(waiting));
     let mut reasons: Vec<String> = services
         .map(|waiting| waiting.subject.to_string())
@@ -65,9 +66,12 @@ pub(crate) fn plan_reboot(current: &CurrentState, plan: &mut Plan) {
     }
     let subject = Subject::Reboot;
     let reason = if current.host.reboots >= MOST_REBOOTS {
-        Reason::RebootedInVain(current.host.reboots, reasons.join(", "))
+        Blocker::RebootedInVain {
+            times: current.host.reboots,
+            reasons: reasons.join(", "),
+        }
     } else if let Some(failure) = current.held(&subject) {
-        Reason::Failed(failure.reason.clone())
+        failure.blocker()
     } else {
         plan.steps.push(Step::Reboot { reasons });
         return;

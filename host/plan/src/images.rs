@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use model::{DesiredService, DesiredState, EngineKind, ImageRef};
 
 use crate::placement::{familiar, is_same_image, names};
-use crate::{CurrentState, EngineHealth, ImageUser, Plan, Reason, Step, Subject, WaitingOn};
+use crate::{CurrentState, ImageUser, Plan, Step, Subject, WaitingOn};
 
 /// The images to pull, each once however many services want it.
 #[derive(Debug, Default)]
@@ -30,7 +30,7 @@ impl Pulls {
                 continue;
             }
             if let Some(failure) = current.held(&subject) {
-                let reason = Reason::Failed(failure.reason.clone());
+                let reason = failure.blocker();
                 plan.waiting_on.push(WaitingOn { subject, reason });
                 continue;
             }
@@ -45,14 +45,10 @@ impl Pulls {
 }
 
 /// Plans the removal of every image that we pulled, no container uses and no target names. Images that
-/// somebody else brought are left alone, and in local mode all are (device behaviour 4.3, 5.6).
+/// somebody else brought are left alone, and in local mode all are (docs/spec/device.md#images).
 pub(crate) fn remove_unused(current: &CurrentState, desired: &DesiredState, plan: &mut Plan) {
     // A container on an engine that is silent may use it.
-    let all_answer = current
-        .engines
-        .values()
-        .all(|health| *health == EngineHealth::Answers);
-    if current.local_mode || !all_answer {
+    if current.local_mode || !current.all_answer() {
         return;
     }
     for image in &current.recorded_images {
@@ -61,7 +57,7 @@ pub(crate) fn remove_unused(current: &CurrentState, desired: &DesiredState, plan
             continue;
         }
         if let Some(failure) = current.held(&subject) {
-            let reason = Reason::Failed(failure.reason.clone());
+            let reason = failure.blocker();
             plan.waiting_on.push(WaitingOn { subject, reason });
             continue;
         }

@@ -1,10 +1,10 @@
 //! Decides what the device should do next.
 //!
-//! [`plan`] is called once a lap by the reconciler with what it has observed ([`CurrentState`]) and
+//! [`plan`] is called once a pass by the reconciler with what it has observed ([`CurrentState`]) and
 //! what should be ([`model::DesiredState`]), and answers the [`Plan`]: the steps that can be taken
 //! now, all of them side by side, and what cannot be done yet and why. Whatever must come after
 //! another step comes in a later plan, made from what was observed then; so a plan is never stored,
-//! and a kill at any moment costs one lap.
+//! and a kill at any moment costs one pass.
 //!
 //! ```text
 //! plan ── app ──┬─ placement   which engine each service runs on, and whether its image is there
@@ -24,6 +24,7 @@
 #![warn(missing_docs)]
 
 mod app;
+mod component;
 mod components;
 mod current;
 mod forecast;
@@ -31,18 +32,21 @@ mod host;
 mod images;
 mod placement;
 mod plan;
+mod replaced_keys;
 mod services;
 mod step;
 mod stopping;
 mod strategy;
 mod waiting;
 
+pub use component::{ComponentKind, DesiredComponent, has_component};
 pub use current::{CurrentComponent, CurrentState, EngineHealth, Failure};
-pub use forecast::{Deed, Forecast, Foreseen, Why, forecast, is_foreseen};
+pub use forecast::{AnyStep, Forecast, ForecastStep, forecast, is_foreseen};
 pub use host::{CurrentHost, MOST_REBOOTS};
 pub use placement::{is_same_image, names};
 pub use plan::{Plan, plan};
+pub use replaced_keys::ReplacedKeys;
 pub use step::{
-    ContainerRef, ImageUser, Locked, LockedStep, ServiceWork, StartService, Step, Subject,
+    ContainerRef, ImageUser, LockedStep, LockedWork, ServiceWork, StartService, Step, Subject,
 };
-pub use waiting::{Reason, WaitingOn};
+pub use waiting::WaitingOn;

@@ -1,9 +1,10 @@
 //! Which engine a service runs on, and whether its image is there. The kind of an image is an observed
 //! fact, so a service is placed by its image alone.
 
+use device_types::plan::Blocker;
 use model::{DesiredService, EngineKind, Image, ImageRef};
 
-use crate::{CurrentState, EngineHealth, Reason, Subject};
+use crate::{CurrentState, EngineHealth, Subject};
 
 /// Where a service goes.
 #[derive(Debug, Clone)]
@@ -13,7 +14,7 @@ pub(crate) enum Placement<'a> {
     /// It is to be pulled; `None` where the registry must say which engine runs it.
     Missing(Option<EngineKind>),
     /// It cannot be pulled now.
-    Unavailable(Reason),
+    Unavailable(Blocker),
 }
 
 impl Placement<'_> {
@@ -32,9 +33,12 @@ pub(crate) fn place<'a>(current: &'a CurrentState, service: &DesiredService) -> 
     let kind = kind_of(current, wanted);
     if let Some(kind) = kind {
         match current.engines.get(&kind) {
-            None => return Placement::Unavailable(Reason::NoEngine(kind)),
+            None => return Placement::Unavailable(Blocker::EngineMissing { engine: kind }),
             Some(EngineHealth::Silent(why)) => {
-                return Placement::Unavailable(Reason::Silent(kind, why.clone()));
+                return Placement::Unavailable(Blocker::EngineSilent {
+                    engine: kind,
+                    reason: why.clone(),
+                });
             }
             Some(EngineHealth::Answers) => {}
         }
@@ -57,7 +61,10 @@ pub(crate) fn place<'a>(current: &'a CurrentState, service: &DesiredService) -> 
         // run it twice.
         for (kind, health) in &current.engines {
             if let EngineHealth::Silent(why) = health {
-                return Placement::Unavailable(Reason::Silent(*kind, why.clone()));
+                return Placement::Unavailable(Blocker::EngineSilent {
+                    engine: *kind,
+                    reason: why.clone(),
+                });
             }
         }
     }

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use device_types::plan::Blocker;
 use model::{AppUuid, DesiredApp, DesiredState};
 
 use crate::app::plan_app;
 use crate::host::{plan_host, plan_reboot};
 use crate::images::{Pulls, remove_unused};
-use crate::{CurrentState, EngineHealth, Reason, Step, Subject, WaitingOn};
+use crate::{CurrentState, EngineHealth, Step, Subject, WaitingOn};
 
 /// What to do now, and what cannot be done yet.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -59,7 +60,10 @@ pub fn plan(current: &CurrentState, desired: &DesiredState) -> Plan {
         if let EngineHealth::Silent(why) = health {
             plan.waiting_on.push(WaitingOn {
                 subject: Subject::Engine(*engine),
-                reason: Reason::Silent(*engine, why.clone()),
+                reason: Blocker::EngineSilent {
+                    engine: *engine,
+                    reason: why.clone(),
+                },
             });
         }
     }
@@ -90,7 +94,10 @@ fn emptied(app: &DesiredApp) -> DesiredApp {
 /// Leaves out what two apps plan alike: the network of the device's API.
 fn keep_first_of_each(steps: &mut Vec<Step>) {
     let mut seen = BTreeSet::new();
-    steps.retain(|step| !matches!(step, Step::CreateNetwork { .. }) || seen.insert(step.subject()));
+    steps.retain(|step| match step {
+        Step::CreateComponent { .. } => seen.insert(step.subject()),
+        _ => true,
+    });
 }
 
 /// Every app that is wanted or of which something is left.

@@ -1,8 +1,9 @@
-//! What becomes of each container: kept, renamed, made anew or removed (device behaviour 5.3).
+//! What becomes of each container: kept, renamed, made anew or removed (docs/spec/device.md#order).
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use device_types::plan::StepReason;
 use model::{
     ContainerId, ContainerState, CurrentService, DesiredService, EngineKind, NetworkMode,
     ServiceName,
@@ -10,16 +11,16 @@ use model::{
 
 use crate::app::App;
 use crate::components::ComponentState;
-use crate::placement::Placement;
+use crate::placement::{Placement, familiar};
 use crate::{CurrentState, Subject};
 
-/// What becomes of the newest container of a wanted service.
+/// What becomes of the newest container of a service of the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fate<'a> {
+pub(crate) enum Disposition<'a> {
     /// It is made as the target wants it. Its name, and whether it runs, may still differ.
     Keep(&'a CurrentService),
-    /// To be made anew.
-    Replace(&'a CurrentService),
+    /// To be made anew, and why.
+    Replace(&'a CurrentService, StepReason),
     /// There is none.
     Missing,
 }
@@ -28,7 +29,7 @@ pub(crate) enum Fate<'a> {
 #[derive(Debug)]
 pub(crate) struct ServicePlan<'a> {
     pub desired: &'a DesiredService,
-    pub fate: Fate<'a>,
+    pub disposition: Disposition<'a>,
     /// Older containers of the same service.
     pub surplus: Vec<&'a CurrentService>,
     /// A container of it that the engine has not got rid of yet; it may still own the name.
@@ -52,9 +53,9 @@ pub(crate) struct ServicePlans<'a> {
 impl<'a> ServicePlan<'a> {
     /// The container that is kept.
     pub(crate) fn kept(&self) -> Option<&'a CurrentService> {
-        match self.fate {
-            Fate::Keep(container) => Some(container),
-            Fate::Replace(_) | Fate::Missing => None,
+        match self.disposition {
+            Disposition::Keep(container) => Some(container),
+            Disposition::Replace(..) | Disposition::Missing => None,
         }
     }
 
@@ -89,7 +90,7 @@ impl<'a> ServicePlan<'a> {
 
     /// Whether bringing this service to the target disturbs a container.
     pub(crate) fn disturbs(&self) -> bool {
-        matches!(self.fate, Fate::Replace(_))
+        matches!(self.disposition, Disposition::Replace(..))
             || !self.surplus.is_empty()
             || self.is_misnamed()
             || self.is_to_stop()
@@ -122,9 +123,9 @@ impl<'a> ServicePlans<'a> {
         let replaced = self
             .wanted
             .values()
-            .filter_map(|planned| match planned.fate {
-                Fate::Replace(container) => Some(container),
-                Fate::Keep(_) | Fate::Missing => None,
+            .filter_map(|planned| match planned.disposition {
+                Disposition::Replace(container, _) => Some(container),
+                Disposition::Keep(_) | Disposition::Missing => None,
             });
         replaced
             .chain(self.wanted.values().flat_map(|s| s.surplus.iter().copied()))
@@ -135,7 +136,7 @@ impl<'a> ServicePlans<'a> {
 }
 
 /// Sorts the containers of `app` by what becomes of them.
-pub(crate) fn sort<'a>(app: &App<'a>) -> ServicePlans<'a> {
+pub(crate) fn classify<'a>(app: &App<'a>) -> ServicePlans<'a> {
     let mut plans = ServicePlans::default();
     let mut alive: BTreeMap<&ServiceName, Vec<&CurrentService>> = BTreeMap::new();
     let mut fading: BTreeMap<&ServiceName, &CurrentService> = BTreeMap::new();
@@ -160,16 +161,18 @@ pub(crate) fn sort<'a>(app: &App<'a>) -> ServicePlans<'a> {
         containers.sort_by_key(|c| Reverse((c.created_at_ms, c.name == name, &c.container)));
         let mut containers = containers.into_iter();
         let fate = match containers.next() {
-            Some(newest) if is_current(app, desired, newest) => Fate::Keep(newest),
-            Some(newest) => Fate::Replace(newest),
-            None => Fate::Missing,
+            Some(newest) => match check_current(app, desired, newest) {
+                Ok(()) => Disposition::Keep(newest),
+                Err(reason) => Disposition::Replace(newest, reason),
+            },
+            None => Disposition::Missing,
         };
         let planned = ServicePlan {
             desired,
-            fate,
+            disposition: fate,
             surplus: containers.collect(),
             fading: fading.remove(&desired.key.service).is_some(),
-            held: matches!(fate, Fate::Keep(kept) if app.current.held.contains(&kept.container)),
+            held: matches!(fate, Disposition::Keep(kept) if app.current.held.contains(&kept.container)),
         };
         plans.wanted.insert(&desired.key.service, planned);
     }
@@ -183,23 +186,43 @@ pub(crate) fn sort<'a>(app: &App<'a>) -> ServicePlans<'a> {
 }
 
 /// Whether `container` was made as `desired` wants it, from what the image reference names now, with
-/// volumes and networks that stay.
-fn is_current(app: &App<'_>, desired: &DesiredService, container: &CurrentService) -> bool {
-    if container.digest.as_deref() != Some(desired.digest.as_str())
-        || app.current.recreated.contains(&container.container)
-    {
-        return false;
+/// volumes and networks that stay. A key to the API that was replaced since waits for the next update.
+///
+/// # Errors
+/// Why the container has to be made anew.
+fn check_current(
+    app: &App<'_>,
+    desired: &DesiredService,
+    container: &CurrentService,
+) -> Result<(), StepReason> {
+    if app.current.recreated.contains(&container.container) {
+        return Err(StepReason::Restart);
+    }
+    let image = match app.placement(desired) {
+        Placement::Ready(image) => Some(image),
+        Placement::Missing(_) | Placement::Unavailable(_) => None,
+    };
+    if image.is_some_and(|it| it.engine != container.engine || it.id != container.engine_image) {
+        return Err(StepReason::ImageChanged);
+    }
+    let is_made_so = container.digest.as_deref() == Some(desired.digest.as_str())
+        || app.current.replaced_keys.concern(container);
+    if !is_made_so {
+        // The image that is not there yet has only its name to tell it from the container's.
+        let has_other_name = familiar(&container.image) != familiar(desired.config.image.as_str());
+        return Err(if image.is_none() && has_other_name {
+            StepReason::ImageChanged
+        } else {
+            StepReason::ConfigurationChanged
+        });
     }
     // An image that is no longer there is no reason to touch a container that was made from it.
-    if let Placement::Ready(image) = app.placement(desired)
-        && (image.engine != container.engine || image.id != container.engine_image)
-    {
-        return false;
-    }
     let components = app.components_of(desired, container.engine);
-    !components
-        .iter()
-        .any(|(_, state)| *state == ComponentState::Changed)
+    let changed = |(_, state): &(_, ComponentState)| *state == ComponentState::Changed;
+    if components.iter().any(changed) {
+        return Err(StepReason::ComponentChanged);
+    }
+    Ok(())
 }
 
 /// A container that shares the network stack of another goes when that one does: repeated until no
@@ -211,9 +234,11 @@ fn replace_joined(plans: &mut ServicePlans<'_>, joined: &BTreeMap<ContainerId, C
                 return None;
             };
             let kept = planned.kept()?;
-            let host = plans.wanted.get(host).map(|host| host.fate);
+            let host = plans.wanted.get(host).map(|host| host.disposition);
             let stands = match host {
-                Some(Fate::Keep(host)) => joined.get(&kept.container) == Some(&host.container),
+                Some(Disposition::Keep(host)) => {
+                    joined.get(&kept.container) == Some(&host.container)
+                }
                 _ => false,
             };
             (!stands).then_some((*name, kept))
@@ -222,7 +247,7 @@ fn replace_joined(plans: &mut ServicePlans<'_>, joined: &BTreeMap<ContainerId, C
             return;
         };
         if let Some(planned) = plans.wanted.get_mut(name) {
-            planned.fate = Fate::Replace(container);
+            planned.disposition = Disposition::Replace(container, StepReason::NetworkChanged);
         }
     }
 }

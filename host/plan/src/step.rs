@@ -5,10 +5,13 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
+use device_types::plan::StepReason;
 use model::{
-    AppId, AppUuid, BootId, Commit, ContainerId, DesiredHost, DesiredNetwork, DesiredService,
-    DesiredVolume, EngineImageId, EngineKind, HostPart, ImageId, ImageRef, ServiceKey, ServiceName,
+    AppId, AppUuid, BootId, Commit, ContainerId, DesiredHost, DesiredService, EngineImageId,
+    EngineKind, HostPart, ImageId, ImageRef, ServiceKey, ServiceName,
 };
+
+use crate::{ComponentKind, DesiredComponent};
 
 /// Something to do now. All steps of one plan may run side by side.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,33 +32,23 @@ pub enum Step {
         /// `None` where no engine holds it, so that only the record goes.
         engine: Option<EngineKind>,
     },
-    /// Makes a volume that the target has and its engine has not.
-    CreateVolume {
+    /// Makes a volume or network that the target has and its engine has not.
+    CreateComponent {
         /// Where it is made.
         engine: EngineKind,
         /// What it is made from.
-        volume: DesiredVolume,
+        component: DesiredComponent,
     },
-    /// Nothing uses it any more.
-    RemoveVolume {
+    /// Removes a volume or network that nothing uses any more.
+    RemoveComponent {
         /// Where it is.
         engine: EngineKind,
+        /// Which of the two.
+        kind: ComponentKind,
         /// As the engine knows it.
         name: String,
-    },
-    /// Makes a network that the target has and its engine has not.
-    CreateNetwork {
-        /// Where it is made.
-        engine: EngineKind,
-        /// What it is made from.
-        network: DesiredNetwork,
-    },
-    /// Nothing uses it any more.
-    RemoveNetwork {
-        /// Where it is.
-        engine: EngineKind,
-        /// As the engine knows it.
-        name: String,
+        /// Why it goes.
+        reason: StepReason,
     },
     /// A container that the engine failed to remove.
     RemoveDead {
@@ -75,7 +68,7 @@ pub enum Step {
         container: ContainerRef,
     },
     /// Everything that disturbs a service; the locks of the whole app are held around it.
-    UnderLocks(Locked),
+    UnderLocks(LockedWork),
     /// The release runs whole.
     RecordCommit {
         /// The app that the release is of.
@@ -110,7 +103,7 @@ pub enum Step {
 
 /// What needs the update locks of one app.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Locked {
+pub struct LockedWork {
     /// The app whose locks are taken.
     pub app: AppUuid,
     /// The same app's number, by which the lock folders are named.
@@ -146,13 +139,15 @@ pub enum LockedStep {
         container: ContainerRef,
         /// What it is given to stop before it is killed.
         grace: Duration,
+        /// Why it goes.
+        reason: StepReason,
     },
     /// The release is another, the configuration the same.
     Rename {
         /// The container, running or not.
         container: ContainerRef,
-        /// What it is called from here on: `<service>_<imageId>_<releaseId>_<commit>` (device
-        /// behaviour 4.7).
+        /// What it is called from here on: `<service>_<imageId>_<releaseId>_<commit>`
+        /// (docs/spec/device.md#container-identity).
         name: String,
     },
     /// Removes the image of a container that is gone by then, before the next one is pulled. One that
@@ -164,7 +159,7 @@ pub enum LockedStep {
         image: ImageRef,
     },
     /// Starts the new container beside the old one, which is killed when the new one says that it has
-    /// taken over, or when `timeout` is over (device behaviour 5.5).
+    /// taken over, or when `timeout` is over (docs/spec/device.md#hand-over).
     HandOver {
         /// The running container of the service.
         old: ContainerRef,
@@ -174,6 +169,8 @@ pub enum LockedStep {
         grace: Duration,
         /// How long the new one has to say that it has taken over.
         timeout: Duration,
+        /// Why the service is made anew.
+        reason: StepReason,
         /// The new container.
         start: Box<StartService>,
     },
@@ -222,10 +219,8 @@ pub struct ImageUser {
 pub enum Subject {
     /// An image, by its reference, whichever engine is to hold it.
     Image(ImageRef),
-    /// A volume, by its engine and the name there.
-    Volume(EngineKind, String),
-    /// A network, by its engine and the name there.
-    Network(EngineKind, String),
+    /// A volume or network, by its engine and the name there.
+    Component(ComponentKind, EngineKind, String),
     /// A service, in the target or with a container.
     Service(ServiceKey),
     /// A container that the engine failed to remove.
@@ -250,14 +245,14 @@ impl Step {
             Step::PullImage { image, .. } | Step::RemoveImage { image, .. } => {
                 Subject::Image(image.clone())
             }
-            Step::CreateVolume { engine, volume } => {
-                Subject::Volume(*engine, volume.engine_name.clone())
-            }
-            Step::RemoveVolume { engine, name } => Subject::Volume(*engine, name.clone()),
-            Step::CreateNetwork { engine, network } => {
-                Subject::Network(*engine, network.engine_name.clone())
-            }
-            Step::RemoveNetwork { engine, name } => Subject::Network(*engine, name.clone()),
+            Step::CreateComponent { engine, component } => Subject::Component(
+                component.kind(),
+                *engine,
+                component.engine_name().to_owned(),
+            ),
+            Step::RemoveComponent {
+                engine, kind, name, ..
+            } => Subject::Component(*kind, *engine, name.clone()),
             Step::RemoveDead { container, .. } => Subject::Container(container.id.clone()),
             Step::StartExisting { service, .. } => Subject::Service(service.clone()),
             Step::UnderLocks(locked) => Subject::Locks(locked.app.clone()),
@@ -275,8 +270,7 @@ impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Subject::Image(image) => write!(f, "image {image}"),
-            Subject::Volume(engine, name) => write!(f, "volume {name} on {engine}"),
-            Subject::Network(engine, name) => write!(f, "network {name} on {engine}"),
+            Subject::Component(kind, engine, name) => write!(f, "{kind} {name} on {engine}"),
             Subject::Service(service) => service.fmt(f),
             Subject::Container(id) => write!(f, "container {id}"),
             Subject::Locks(app) => write!(f, "locks of {app}"),
@@ -302,14 +296,13 @@ impl fmt::Display for Step {
                 engine: Some(engine),
             } => write!(f, "remove image {image} on {engine}"),
             Step::RemoveImage { image, .. } => write!(f, "forget image {image}"),
-            Step::CreateVolume { engine, volume } => {
-                write!(f, "create volume {} on {engine}", volume.engine_name)
+            Step::CreateComponent { engine, component } => {
+                let (kind, name) = (component.kind(), component.engine_name());
+                write!(f, "create {kind} {name} on {engine}")
             }
-            Step::RemoveVolume { engine, name } => write!(f, "remove volume {name} on {engine}"),
-            Step::CreateNetwork { engine, network } => {
-                write!(f, "create network {} on {engine}", network.engine_name)
-            }
-            Step::RemoveNetwork { engine, name } => write!(f, "remove network {name} on {engine}"),
+            Step::RemoveComponent {
+                engine, kind, name, ..
+            } => write!(f, "remove {kind} {name} on {engine}"),
             Step::RemoveDead { service, container } => {
                 write!(f, "remove dead {service} ({})", container.id)
             }
@@ -328,7 +321,7 @@ impl fmt::Display for Step {
     }
 }
 
-impl fmt::Display for Locked {
+impl fmt::Display for LockedWork {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let services: Vec<&str> = self.services.iter().map(ServiceName::as_str).collect();
         write!(f, "under locks of {} ({})", self.app, services.join(", "))?;

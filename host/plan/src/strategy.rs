@@ -1,11 +1,12 @@
-//! When an old container may go: the update strategies (device behaviour 5.4, 5.5).
+//! When an old container may go: the update strategies (docs/spec/device.md#update-strategies).
 
+use device_types::plan::Blocker;
 use model::{DesiredService, UpdateStrategy};
 
 use crate::app::App;
 use crate::components::ComponentState;
-use crate::services::{Fate, ServicePlan};
-use crate::{Reason, placement::Placement};
+use crate::placement::Placement;
+use crate::services::{Disposition, ServicePlan};
 
 /// How an old container makes way for the new one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,7 +18,7 @@ pub(crate) enum Replacement {
     /// Start the new one beside the old one, which goes when the new one says so.
     HandOver,
     /// Not yet.
-    Wait(Reason),
+    Wait(Blocker),
 }
 
 /// What may be done now with the old container of `service`. Asked only when the images of the app
@@ -25,7 +26,9 @@ pub(crate) enum Replacement {
 pub(crate) fn replace(app: &App<'_>, service: &DesiredService) -> Replacement {
     let ready = match app.placement(service) {
         Placement::Ready(image) => Ok(image),
-        Placement::Missing(_) => Err(Reason::Image(service.config.image.clone())),
+        Placement::Missing(_) => Err(Blocker::Image {
+            image: service.config.image.clone(),
+        }),
         Placement::Unavailable(reason) => return Replacement::Wait(reason.clone()),
     };
     let image = match (service.strategy, ready) {
@@ -40,7 +43,9 @@ pub(crate) fn replace(app: &App<'_>, service: &DesiredService) -> Replacement {
     // no running service.
     for (name, state) in app.components_of(service, image.engine) {
         if state == ComponentState::Absent {
-            return Replacement::Wait(Reason::Component(name.to_owned()));
+            return Replacement::Wait(Blocker::Component {
+                name: name.to_owned(),
+            });
         }
     }
     match service.strategy {
@@ -60,7 +65,7 @@ pub(crate) fn goes_first(app: &App<'_>, planned: &ServicePlan<'_>) -> bool {
         UpdateStrategy::KillThenDownload | UpdateStrategy::DeleteThenDownload
     );
     early
-        && matches!(planned.fate, Fate::Replace(_))
+        && matches!(planned.disposition, Disposition::Replace(..))
         && matches!(app.placement(planned.desired), Placement::Missing(_))
 }
 

@@ -46,7 +46,7 @@ pub use errors::{
 };
 pub use failure::Failure;
 pub use limits::Limits;
-pub use origin::{Origin, Serving};
+pub use origin::{Origin, ServedCall};
 pub use runtime::{
     AnswerBody, AnswerStream, GuestAnswer, GuestCode, GuestError, GuestPlugin, GuestRequest,
     GuestRuntime, HostCalls, InstanceId, JournalAnswer, LogEntry, LogLevel, Outcome, RequestBody,

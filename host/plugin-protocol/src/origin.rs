@@ -37,7 +37,7 @@ impl Origin {
 
 /// The call that an instance serves.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Serving {
+pub struct ServedCall {
     /// Where it comes from.
     pub origin: Origin,
     /// Which of the host's calls it is. A runtime in another process names it so, and its word on the origin is not
@@ -45,15 +45,15 @@ pub struct Serving {
     pub call: u64,
 }
 
-impl Serving {
+impl ServedCall {
     /// None: the instance starts.
     pub const NO_CALL: u64 = 0;
 
     /// The host's next call, of this origin.
     #[must_use]
-    pub fn next(origin: Origin) -> Serving {
-        static LATEST: AtomicU64 = AtomicU64::new(Serving::NO_CALL);
-        Serving {
+    pub fn next(origin: Origin) -> ServedCall {
+        static LATEST: AtomicU64 = AtomicU64::new(ServedCall::NO_CALL);
+        ServedCall {
             origin,
             call: LATEST.fetch_add(1, Relaxed) + 1,
         }
@@ -61,10 +61,10 @@ impl Serving {
 
     /// What an instance serves that starts.
     #[must_use]
-    pub fn nothing() -> Serving {
-        Serving {
+    pub fn nothing() -> ServedCall {
+        ServedCall {
             origin: Origin::outside(CallerScope::NoCall),
-            call: Serving::NO_CALL,
+            call: ServedCall::NO_CALL,
         }
     }
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     ActionAnswer, ActionCall, AnswerHead, Blueprint, CapabilityAnswer, CapabilityCall,
-    ComponentFacts, Failure, Handle, Serving,
+    ComponentFacts, Failure, Handle, ServedCall,
 };
 
 /// Runs plugins.
@@ -47,14 +47,14 @@ pub trait GuestPlugin: Send + Sync + 'static {
     /// Has it answer a request. How long that may take is the caller's matter.
     fn call(
         &self,
-        serving: Serving,
+        serving: ServedCall,
         request: GuestRequest,
     ) -> BoxFuture<'_, Result<Outcome, Failure>>;
 
     /// Has it do what it provides.
     fn act(
         &self,
-        serving: Serving,
+        serving: ServedCall,
         call: ActionCall,
     ) -> BoxFuture<'_, Result<ActionAnswer, Failure>>;
 }
@@ -65,7 +65,7 @@ pub trait HostCalls: Send + Sync + 'static {
     fn ask(
         &self,
         instance: InstanceId,
-        serving: &Serving,
+        serving: &ServedCall,
         call: CapabilityCall,
     ) -> BoxFuture<'static, Result<CapabilityAnswer, String>>;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use plugin_protocol::{Failure, Serving};
+use plugin_protocol::{Failure, ServedCall};
 use wasmtime::{Store, UpdateDeadline};
 
 use crate::exports::Exports;
@@ -67,7 +67,7 @@ impl Instance {
         // Starting runs the guest's own code.
         let started = {
             let start = pin!(linked.pre.instantiate_async(&mut store));
-            let metered = Metered {
+            let metered = MeteredGuest {
                 future: start,
                 pool,
                 meter: &meter,
@@ -106,7 +106,7 @@ impl Instance {
     }
 
     /// From now on the instance serves this call.
-    pub(crate) fn serve(&mut self, serving: Serving) {
+    pub(crate) fn serve(&mut self, serving: ServedCall) {
         self.store.data_mut().host.serving = Arc::new(serving);
     }
 
@@ -117,13 +117,13 @@ impl Instance {
 }
 
 /// A future that runs guest code: while it is polled the ticker ticks and the meter counts.
-pub(crate) struct Metered<'a, F> {
+pub(crate) struct MeteredGuest<'a, F> {
     pub(crate) future: F,
     pub(crate) pool: &'a Pool,
     pub(crate) meter: &'a Meter,
 }
 
-impl<F: Future + Unpin> Future for Metered<'_, F> {
+impl<F: Future + Unpin> Future for MeteredGuest<'_, F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
@@ -148,7 +148,7 @@ pub(crate) fn poll_metered<F: Future + ?Sized>(
 
 /// Ends as soon as the meter is exceeded: a guest that runs a little at a time is not seen by a tick.
 pub(crate) async fn within_cpu<F: Future + Unpin>(
-    mut metered: Metered<'_, F>,
+    mut metered: MeteredGuest<'_, F>,
 ) -> Option<F::Output> {
     poll_fn(|context| match Pin::new(&mut metered).poll(context) {
         Poll::Pending if metered.meter.exceeded() => Poll::Ready(None),

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use plugin_protocol::{Call, Handle, HostCalls, InstanceId, LogEntry, Serving};
+use plugin_protocol::{Call, Handle, HostCalls, InstanceId, LogEntry, ServedCall};
 
 /// What stands behind one instance. Cloning shares it; the host lets go of what the instance holds with the last.
 #[derive(Clone)]
 pub(crate) struct InstanceHost {
     link: Arc<Link>,
     /// The call that the instance serves.
-    pub(crate) serving: Arc<Serving>,
+    pub(crate) serving: Arc<ServedCall>,
 }
 
 struct Link {
@@ -25,7 +25,7 @@ impl InstanceHost {
         let instance = InstanceId(LATEST.fetch_add(1, Relaxed) + 1);
         InstanceHost {
             link: Arc::new(Link { instance, calls }),
-            serving: Arc::new(Serving::nothing()),
+            serving: Arc::new(ServedCall::nothing()),
         }
     }
 

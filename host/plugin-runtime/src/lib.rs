@@ -24,12 +24,11 @@ mod pool;
 mod request_body;
 mod running;
 mod sink;
-mod spares;
 mod ticker;
+mod warm_pool;
 mod wasi;
 
 use std::fs::File;
-use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
 use futures::FutureExt as _;
@@ -39,7 +38,7 @@ use plugin_protocol::{GuestCode, GuestRuntime};
 use code::Code;
 use linker::Linkers;
 use pool::Pool;
-use spares::Spares;
+use warm_pool::WarmPool;
 
 /// What a runtime has for all plugins together.
 #[derive(Debug, Clone, Copy)]
@@ -60,7 +59,7 @@ pub struct Runtime {
 /// What all plugins share.
 struct Shared {
     pool: Arc<Pool>,
-    spares: Spares,
+    spares: WarmPool,
     linkers: Linkers,
 }
 
@@ -80,7 +79,7 @@ impl Runtime {
         let pool = Arc::new(pool);
         Ok(Runtime {
             shared: Arc::new(Shared {
-                spares: Spares::start(Arc::clone(&pool), resources.return_memory),
+                spares: WarmPool::start(Arc::clone(&pool), resources.return_memory),
                 pool,
                 linkers: Linkers::default(),
             }),
@@ -92,8 +91,7 @@ impl GuestRuntime for Runtime {
     fn open(&self, file: File) -> BoxFuture<'static, Result<Arc<dyn GuestCode>, String>> {
         let shared = Arc::clone(&self.shared);
         let open = move || {
-            let code = read(&file).map_err(|error| format!("cannot be read: {error}"))?;
-            let component = sandbox::deserialize_bytes(&shared.pool.engine, &code)
+            let component = sandbox::deserialize_open(&shared.pool.engine, &file)
                 .map_err(|error| format!("{error:#}"))?;
             Ok(Arc::new(Code::new(shared, component)) as Arc<dyn GuestCode>)
         };
@@ -120,12 +118,4 @@ impl GuestRuntime for Runtime {
         }
         problems
     }
-}
-
-/// The whole file, wherever others that have it open have read to.
-fn read(file: &File) -> std::io::Result<Vec<u8>> {
-    let length = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
-    let mut content = vec![0; length];
-    file.read_exact_at(&mut content, 0)?;
-    Ok(content)
 }

@@ -8,7 +8,7 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use plugin_protocol::{
     ActionAnswer, ActionCall, Blueprint, Failure, GuestPlugin, GuestRequest, HostCalls, Limits,
-    Outcome, Serving,
+    Outcome, ServedCall,
 };
 use wasmtime::component::{Component, InstancePre};
 
@@ -16,16 +16,16 @@ use crate::Shared;
 use crate::exports::ExportIndices;
 use crate::failure;
 use crate::guest::Guest;
-use crate::instance::{Instance, Metered, within_cpu};
+use crate::instance::{Instance, MeteredGuest, within_cpu};
 use crate::memory_budget::MemoryShare;
 use crate::pool::Pool;
-use crate::running::Running;
-use crate::spares::Spares;
+use crate::running::RunningGuest;
+use crate::warm_pool::WarmPool;
 
 /// One version of a plugin.
 pub(crate) struct Plugin {
     blueprint: Arc<Blueprint>,
-    linked: Result<Linked, String>,
+    linked: Result<LinkedComponent, String>,
     pub(crate) memory_share: Arc<MemoryShare>,
     host: Arc<dyn HostCalls>,
     shared: Arc<Shared>,
@@ -34,7 +34,7 @@ pub(crate) struct Plugin {
 }
 
 /// A component with what is linked for it.
-pub(crate) struct Linked {
+pub(crate) struct LinkedComponent {
     pub(crate) pre: InstancePre<Guest>,
     pub(crate) exports: ExportIndices,
 }
@@ -52,7 +52,7 @@ impl Plugin {
         });
         Plugin {
             linked: match linked {
-                Ok(pre) => Ok(Linked {
+                Ok(pre) => Ok(LinkedComponent {
                     exports: ExportIndices::of(&pre),
                     pre,
                 }),
@@ -78,7 +78,7 @@ impl Plugin {
         &self.shared.pool
     }
 
-    pub(crate) fn spares(&self) -> &Spares {
+    pub(crate) fn spares(&self) -> &WarmPool {
         &self.shared.spares
     }
 
@@ -90,7 +90,7 @@ impl Plugin {
         self.retired.load(Relaxed)
     }
 
-    pub(crate) fn linked(&self) -> Result<&Linked, Failure> {
+    pub(crate) fn linked(&self) -> Result<&LinkedComponent, Failure> {
         let linked = self.linked.as_ref();
         linked.map_err(|reason| Failure::NotReady(reason.clone()))
     }
@@ -103,13 +103,15 @@ impl Plugin {
 
     async fn call(
         self: &Arc<Self>,
-        serving: Serving,
+        serving: ServedCall,
         request: GuestRequest,
     ) -> Result<Outcome, Failure> {
-        let mut unanswered = Unanswered(Some(self));
+        let mut unanswered = OpenCall(Some(self));
         let mut instance = self.instance().await?;
         instance.serve(serving);
-        let outcome = Running::new(self, instance, request).until_head().await;
+        let outcome = RunningGuest::new(self, instance, request)
+            .until_head()
+            .await;
         if outcome.is_ok() {
             unanswered.0 = None;
         }
@@ -143,7 +145,7 @@ impl Plugin {
     }
 
     /// One call of an action in a fresh instance, within its CPU time; the clock is the caller's matter.
-    async fn act(&self, serving: Serving, call: ActionCall) -> Result<ActionAnswer, Failure> {
+    async fn act(&self, serving: ServedCall, call: ActionCall) -> Result<ActionAnswer, Failure> {
         let pool = self.pool();
         let Some(slot) = pool.slot().await else {
             return Err(Failure::Busy(pool.full()));
@@ -154,7 +156,7 @@ impl Plugin {
         let meter = Arc::clone(&instance.meter);
         let outcome = {
             let calling = store.run_concurrent(async |accessor| exports.act(accessor, call).await);
-            let metered = Metered {
+            let metered = MeteredGuest {
                 future: Box::pin(calling),
                 pool,
                 meter: &meter,
@@ -177,9 +179,9 @@ impl Plugin {
 }
 
 /// A call without an answer: its plugin gets another instance where the call fails, or is given up.
-struct Unanswered<'a>(Option<&'a Arc<Plugin>>);
+struct OpenCall<'a>(Option<&'a Arc<Plugin>>);
 
-impl Drop for Unanswered<'_> {
+impl Drop for OpenCall<'_> {
     fn drop(&mut self) {
         if let Some(plugin) = self.0 {
             plugin.spares().replace(plugin, None);
@@ -193,7 +195,7 @@ pub(crate) struct PluginHandle(pub(crate) Arc<Plugin>);
 impl GuestPlugin for PluginHandle {
     fn call(
         &self,
-        serving: Serving,
+        serving: ServedCall,
         request: GuestRequest,
     ) -> BoxFuture<'_, Result<Outcome, Failure>> {
         self.0.call(serving, request).boxed()
@@ -201,7 +203,7 @@ impl GuestPlugin for PluginHandle {
 
     fn act(
         &self,
-        serving: Serving,
+        serving: ServedCall,
         call: ActionCall,
     ) -> BoxFuture<'_, Result<ActionAnswer, Failure>> {
         self.0.act(serving, call).boxed()

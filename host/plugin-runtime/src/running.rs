@@ -39,22 +39,26 @@ enum End {
 type Stream = (AnswerHead, mpsc::Receiver<Bytes>);
 
 /// Where the guest's side leaves the head of a stream.
-type Begun = Arc<Mutex<Option<Stream>>>;
+type StreamSlot = Arc<Mutex<Option<Stream>>>;
 
 /// Gives the instance back, so that it is thrown away elsewhere.
 type Run = Pin<Box<dyn Future<Output = (Instance, Result<End, Failure>)> + Send>>;
 
 /// A guest at work. Polling it is what makes the guest run.
-pub(crate) struct Running {
+pub(crate) struct RunningGuest {
     future: Run,
-    begun: Begun,
+    begun: StreamSlot,
     meter: Arc<Meter>,
     plugin: Arc<Plugin>,
 }
 
-impl Running {
-    pub(crate) fn new(plugin: &Arc<Plugin>, instance: Instance, request: GuestRequest) -> Running {
-        let begun = Begun::default();
+impl RunningGuest {
+    pub(crate) fn new(
+        plugin: &Arc<Plugin>,
+        instance: Instance,
+        request: GuestRequest,
+    ) -> RunningGuest {
+        let begun = StreamSlot::default();
         let meter = Arc::clone(&instance.meter);
         let limit = plugin.limits().body;
         let future = run(
@@ -64,7 +68,7 @@ impl Running {
             limit,
             Arc::clone(&begun),
         );
-        Running {
+        RunningGuest {
             future: Box::pin(future),
             begun,
             meter,
@@ -131,7 +135,7 @@ async fn run(
     mut instance: Instance,
     request: GuestRequest,
     limit: usize,
-    begun: Begun,
+    begun: StreamSlot,
 ) -> (Instance, Result<End, Failure>) {
     let Some(handler) = instance.exports.handler.take() else {
         return (
@@ -243,7 +247,7 @@ fn take_back(
 /// A body that a guest produces as it is read.
 struct GuestStream {
     /// None once the guest is done.
-    running: Option<Running>,
+    running: Option<RunningGuest>,
     pieces: mpsc::Receiver<Bytes>,
     /// Why it broke off: told after the pieces that came before.
     failure: Option<Failure>,

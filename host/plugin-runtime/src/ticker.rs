@@ -39,7 +39,7 @@ struct Shared {
 }
 
 /// A guest runs as long as this is there.
-pub(crate) struct Running<'a>(&'a Shared);
+pub(crate) struct TickerGuard<'a>(&'a Shared);
 
 impl Ticker {
     pub(crate) fn start(engine: &Engine) -> std::io::Result<Ticker> {
@@ -64,14 +64,14 @@ impl Ticker {
     }
 
     /// A guest runs from now on.
-    pub(crate) fn run(&self) -> Running<'_> {
+    pub(crate) fn run(&self) -> TickerGuard<'_> {
         self.shared.running.fetch_add(1, SeqCst);
         self.shared.recent.store(true, SeqCst);
         if self.shared.asleep.load(SeqCst) && self.shared.asleep.swap(false, SeqCst) {
             self.shared.ticked.store(now(), SeqCst);
             self.thread.thread().unpark();
         }
-        Running(&self.shared)
+        TickerGuard(&self.shared)
     }
 }
 
@@ -111,7 +111,7 @@ impl Shared {
     }
 }
 
-impl Drop for Running<'_> {
+impl Drop for TickerGuard<'_> {
     fn drop(&mut self) {
         self.0.running.fetch_sub(1, SeqCst);
     }

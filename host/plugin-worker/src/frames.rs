@@ -15,10 +15,12 @@ use crate::wire::PIECE;
 
 /// The length and the kind, in bytes.
 const HEAD: usize = 5;
+/// How much is read at least, where it is there: a small message by one call of the system.
+const READ: usize = 4 << 10;
 
 /// What a frame holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum FrameKind {
     /// A message.
     Message,
     /// A piece of a body.
@@ -29,13 +31,13 @@ pub(crate) enum Kind {
     Broken,
 }
 
-impl Kind {
-    fn of(byte: u8) -> Result<Kind> {
+impl FrameKind {
+    fn of(byte: u8) -> Result<FrameKind> {
         match byte {
-            0 => Ok(Kind::Message),
-            1 => Ok(Kind::Piece),
-            2 => Ok(Kind::End),
-            3 => Ok(Kind::Broken),
+            0 => Ok(FrameKind::Message),
+            1 => Ok(FrameKind::Piece),
+            2 => Ok(FrameKind::End),
+            3 => Ok(FrameKind::Broken),
             other => Err(invalid(format!("{other} is no kind of frame"))),
         }
     }
@@ -44,7 +46,7 @@ impl Kind {
 /// One frame.
 #[derive(Debug)]
 pub(crate) struct Frame {
-    pub(crate) kind: Kind,
+    pub(crate) kind: FrameKind,
     pub(crate) content: Bytes,
 }
 
@@ -64,6 +66,11 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         }
     }
 
+    /// Whether nothing has come after the latest frame.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.buffer.is_empty()
+    }
+
     /// The next frame; none at the end.
     pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<Frame>>> {
         loop {
@@ -76,7 +83,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
                         let what = format!("a frame of {length} bytes, more than {most}");
                         return Poll::Ready(Err(invalid(what)));
                     }
-                    let kind = Kind::of(head[4])?;
+                    let kind = FrameKind::of(head[4])?;
                     if self.buffer.len() >= HEAD + length {
                         self.buffer.advance(HEAD);
                         let content = self.buffer.split_to(length).freeze();
@@ -86,7 +93,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
                 }
             };
             // Memory comes as bytes do, and not as they are promised.
-            self.buffer.reserve(missing.min(PIECE));
+            self.buffer.reserve(missing.clamp(READ, PIECE));
             let source = Pin::new(&mut self.source);
             match ready!(poll_read_buf(source, context, &mut self.buffer))? {
                 0 if self.buffer.is_empty() => return Poll::Ready(Ok(None)),
@@ -105,7 +112,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
     pub(crate) async fn message<T: DeserializeOwned>(&mut self) -> Result<Option<T>> {
         match self.next().await? {
             Some(Frame {
-                kind: Kind::Message,
+                kind: FrameKind::Message,
                 content,
             }) => Ok(Some(decode(&content)?)),
             Some(Frame { kind, .. }) => Err(invalid(format!("{kind:?} in place of a message"))),
@@ -121,14 +128,14 @@ pub(crate) struct Frames(Vec<u8>);
 impl Frames {
     pub(crate) fn message<T: Serialize>(message: &T) -> Result<Frames> {
         let mut frames = Frames::default();
-        frames.add_message(Kind::Message, message)?;
+        frames.add_message(FrameKind::Message, message)?;
         Ok(frames)
     }
 
     /// Why a body broke off.
     pub(crate) fn broken<T: Serialize>(reason: &T) -> Result<Frames> {
         let mut frames = Frames::default();
-        frames.add_message(Kind::Broken, reason)?;
+        frames.add_message(FrameKind::Broken, reason)?;
         Ok(frames)
     }
 
@@ -136,25 +143,30 @@ impl Frames {
     pub(crate) fn add_body(&mut self, body: &[u8]) {
         for piece in body.chunks(PIECE) {
             // No longer than PIECE.
-            self.add_head(Kind::Piece, u32::try_from(piece.len()).unwrap_or(0));
+            self.add_head(FrameKind::Piece, u32::try_from(piece.len()).unwrap_or(0));
             self.0.extend_from_slice(piece);
         }
     }
 
     pub(crate) fn add_end(&mut self) {
-        self.add_head(Kind::End, 0);
+        self.add_head(FrameKind::End, 0);
+    }
+
+    /// Puts others behind them.
+    pub(crate) fn append(&mut self, others: &Frames) {
+        self.0.extend_from_slice(&others.0);
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.0
     }
 
-    fn add_head(&mut self, kind: Kind, length: u32) {
+    fn add_head(&mut self, kind: FrameKind, length: u32) {
         self.0.put_u32_le(length);
         self.0.put_u8(kind as u8);
     }
 
-    fn add_message<T: Serialize>(&mut self, kind: Kind, message: &T) -> Result<()> {
+    fn add_message<T: Serialize>(&mut self, kind: FrameKind, message: &T) -> Result<()> {
         let start = self.0.len();
         self.add_head(kind, 0);
         let frames = postcard::to_extend(message, std::mem::take(&mut self.0));
@@ -185,7 +197,7 @@ pub(crate) fn invalid(what: String) -> Error {
 mod tests {
     use super::*;
 
-    async fn read(bytes: &[u8]) -> (Vec<(Kind, Vec<u8>)>, Option<ErrorKind>) {
+    async fn read(bytes: &[u8]) -> (Vec<(FrameKind, Vec<u8>)>, Option<ErrorKind>) {
         let mut reader = FrameReader::new(bytes, 100);
         let mut frames = Vec::new();
         loop {
@@ -205,8 +217,8 @@ mod tests {
         let (read, error) = read(frames.bytes()).await;
         assert_eq!(error, None);
         assert_eq!(decode::<(String, u32)>(&read[0].1).unwrap().0, "a");
-        assert_eq!(read[1], (Kind::Piece, b"body".to_vec()));
-        assert_eq!(read[2], (Kind::End, Vec::new()));
+        assert_eq!(read[1], (FrameKind::Piece, b"body".to_vec()));
+        assert_eq!(read[2], (FrameKind::End, Vec::new()));
     }
 
     #[tokio::test]

@@ -2,9 +2,11 @@
 
 mod call;
 mod entry;
+mod groups;
 mod host_calls;
 mod plugin;
 mod process;
+mod pulse;
 mod session;
 mod supervision;
 
@@ -31,6 +33,8 @@ pub struct WorkerConfig {
     pub slots: usize,
     /// The memory of all instances of one worker together, in bytes.
     pub memory: usize,
+    /// Below which name control groups of workers are made: a path from where the system lets the supervisor have some.
+    pub control_groups: PathBuf,
     /// Whether none runs plugins where a wall around it is missing; asked each time that one is started. May block.
     pub requires_confinement: Arc<dyn Fn() -> bool + Send + Sync>,
 }
@@ -62,6 +66,9 @@ impl WorkerRuntime {
     #[must_use]
     pub fn start(config: WorkerConfig) -> WorkerRuntime {
         let memory = config.memory;
+        let control_groups = config.control_groups.clone();
+        // It may block, and nobody waits for it.
+        tokio::task::spawn_blocking(move || groups::sweep(&control_groups));
         WorkerRuntime {
             shared: Arc::new(Shared {
                 main: Worker::start(config.clone(), Vec::new(), memory),
@@ -79,6 +86,13 @@ impl WorkerRuntime {
     pub fn walls(&self) -> Vec<WorkerWalls> {
         let workers = self.shared.workers();
         workers.iter().filter_map(|worker| worker.walls()).collect()
+    }
+
+    /// Ends all processes, and answers once nothing is left of them.
+    pub async fn stop(&self) {
+        for worker in self.shared.workers() {
+            worker.stop().await;
+        }
     }
 }
 

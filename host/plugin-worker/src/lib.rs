@@ -5,11 +5,12 @@
 //!
 //! ```text
 //! notes          host ──> worker    SOCK_SEQPACKET, the worker's standard input; they carry descriptors
-//! conversations  host <─> worker    a socket pair each, for one question and its answer, bodies in pieces
+//! conversations  host <─> worker    a socket pair each, for one question and its answer after another, bodies in pieces
 //! host calls     host <── worker    one stream: what instances ask for, by numbers, and the answers
 //! ```
 //!
-//! A conversation has the kernel's buffers for its flow control, and ends with its socket. The worker is taken for
+//! A conversation has the kernel's buffers for its flow control. It is used for the next question where the answer was
+//! read to its end, and ends with its socket where a call is given up, or has a body that comes in pieces. The worker is taken for
 //! hostile: each length that it says is bounded, and what it asks for is checked against what the plugin was granted that
 //! it asks for. It names plugins, instances and calls by numbers; a number that the host has not given out is nothing.
 
@@ -18,6 +19,8 @@
 mod frames;
 mod host;
 mod notes;
+mod outbox;
+mod socket;
 mod wire;
 mod worker;
 

@@ -12,7 +12,7 @@ use tokio::io::Interest;
 use tokio::net::UnixDatagram;
 
 use crate::frames::{decode, invalid};
-use crate::wire::{Note, Received};
+use crate::wire::{Note, ReceivedNote};
 
 /// The longest note, in bytes.
 const NOTE: usize = 64;
@@ -63,7 +63,7 @@ impl Notes {
     }
 
     /// The next note; none where the other end is closed.
-    pub(crate) async fn receive(&self) -> Result<Option<Received>> {
+    pub(crate) async fn receive(&self) -> Result<Option<ReceivedNote>> {
         let receive = || {
             let mut buffer = [0; NOTE];
             let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];

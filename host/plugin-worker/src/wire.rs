@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use confinement::Report;
 use plugin_protocol::{
     ActionAnswer, ActionCall, Blueprint, CapabilityAnswer, CapabilityCall, ComponentFacts, Failure,
-    GuestError, Handle, InstanceId, LogEntry, Origin, RequestHead,
+    GuestError, Handle, Identity, InstanceId, LogEntry, Origin, RequestHead,
 };
 use serde::{Deserialize, Serialize};
 
@@ -23,13 +23,13 @@ pub(crate) const PIECE: usize = 64 << 10;
 pub(crate) enum Note {
     /// A conversation begins; its socket comes with it, and for code that is opened its file.
     Conversation {
-        /// The call that it is; none otherwise.
-        call: u64,
+        /// Its number.
+        id: u64,
     },
-    /// A call is given up.
+    /// A conversation is given up, with the call that it is.
     Cancel {
         /// Which.
-        call: u64,
+        conversation: u64,
     },
     /// Nobody calls this plugin any more.
     Unload {
@@ -44,7 +44,7 @@ pub(crate) enum Note {
 }
 
 /// A note with what came with it.
-pub(crate) type Received = (Note, Vec<OwnedFd>);
+pub(crate) type ReceivedNote = (Note, Vec<OwnedFd>);
 
 /// What a conversation begins with.
 #[derive(Debug, Serialize, Deserialize)]
@@ -70,6 +70,8 @@ pub(crate) enum Question {
         plugin: u64,
         call: u64,
         origin: Origin,
+        /// Who the device is, for a plugin that asked for it before.
+        identity: Option<Identity>,
         head: RequestHead,
         body: BodyHead,
     },

@@ -10,13 +10,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use confinement::Report;
 use plugin_protocol::{GuestCode, GuestPlugin, GuestRuntime};
-use tokio::net::UnixStream;
 use tokio::task::AbortHandle;
 
-use crate::frames::{FrameReader, Frames};
+use crate::frames::Frames;
 use crate::notes::Notes;
-use crate::wire::{MOST_OF_HOST, Note, Question, Reply, VERSION};
-use conversation::{Conversation, stream_of};
+use crate::socket;
+use crate::wire::{Note, Question, Reply, VERSION};
+use conversation::Conversation;
 use host_link::HostLink;
 
 /// What a worker works with.
@@ -35,8 +35,8 @@ struct Worker {
     host: Arc<HostLink>,
     codes: Mutex<HashMap<u64, Arc<dyn GuestCode>>>,
     plugins: Mutex<HashMap<u64, Arc<dyn GuestPlugin>>>,
-    /// The calls that are under way.
-    calls: Mutex<HashMap<u64, AbortHandle>>,
+    /// The conversations that are there.
+    conversations: Mutex<HashMap<u64, AbortHandle>>,
 }
 
 /// Works until the host is gone. Runs in a tokio runtime.
@@ -45,26 +45,31 @@ struct Worker {
 /// Where the host says something else than a host does, or cannot be heard.
 pub async fn serve(assignment: Assignment) -> Result<()> {
     let notes = Notes::new(assignment.notes)?;
-    let Some((Note::Conversation { .. }, descriptors)) = notes.receive().await? else {
+    let Some((Note::Conversation { id }, descriptors)) = notes.receive().await? else {
         return Err(Error::new(ErrorKind::InvalidData, "no conversation began"));
     };
     let mut descriptors = descriptors.into_iter();
-    let stream = stream_of(descriptors.next())?;
-    let host_calls = stream_of(descriptors.next())?;
-    let runtime = greet(stream, assignment.walls, assignment.runtime).await?;
+    let mut greeting = Conversation::over(descriptors.next())?;
+    let host_calls = descriptors.next().ok_or_else(socket::missing)?;
+    let runtime = greet(&mut greeting, assignment.walls, assignment.runtime).await?;
     let worker = Arc::new(Worker {
         runtime,
-        host: HostLink::start(host_calls),
+        host: HostLink::start(host_calls)?,
         codes: Mutex::default(),
         plugins: Mutex::default(),
-        calls: Mutex::default(),
+        conversations: Mutex::default(),
     });
+    worker.go_on(id, greeting, None);
     while let Some((note, descriptors)) = notes.receive().await? {
         match note {
-            Note::Conversation { call } => worker.begin(call, descriptors),
-            Note::Cancel { call } => {
-                if let Some(call) = lock(&worker.calls).remove(&call) {
-                    call.abort();
+            Note::Conversation { id } => {
+                let mut descriptors = descriptors.into_iter();
+                let conversation = Conversation::over(descriptors.next())?;
+                worker.go_on(id, conversation, descriptors.next());
+            }
+            Note::Cancel { conversation } => {
+                if let Some(task) = lock(&worker.conversations).remove(&conversation) {
+                    task.abort();
                 }
             }
             Note::Unload { plugin } => drop(lock(&worker.plugins).remove(&plugin)),
@@ -76,14 +81,11 @@ pub async fn serve(assignment: Assignment) -> Result<()> {
 
 /// The first conversation.
 async fn greet(
-    stream: UnixStream,
+    conversation: &mut Conversation,
     walls: Report,
     runtime: std::result::Result<Arc<dyn GuestRuntime>, String>,
 ) -> Result<Arc<dyn GuestRuntime>> {
-    let (read, write) = stream.into_split();
-    let mut reader = FrameReader::new(read, MOST_OF_HOST);
-    let question = reader.message().await?;
-    let mut conversation = Conversation { reader, write };
+    let question = conversation.reader.message().await?;
     let refusal = match (question, &runtime) {
         (Some(Question::Hello { version }), _) if version != VERSION => {
             Some(format!("it is of version {VERSION}, and not of {version}"))
@@ -107,18 +109,16 @@ async fn greet(
 }
 
 impl Worker {
-    /// Has a task of its own for a conversation. A call is known by its number from here on, so that it can be given up.
-    fn begin(self: &Arc<Self>, call: u64, descriptors: Vec<OwnedFd>) {
+    /// Has a task of its own for a conversation, which is known by its number from here on, so that it can be given up.
+    fn go_on(self: &Arc<Self>, id: u64, conversation: Conversation, file: Option<OwnedFd>) {
         let worker = Arc::clone(self);
-        let mut calls = lock(&self.calls);
+        let mut conversations = lock(&self.conversations);
         let task = tokio::spawn(async move {
             // Who does not want to hear the answer is no matter of the worker's.
-            let _ = worker.converse(descriptors).await;
-            lock(&worker.calls).remove(&call);
+            let _ = worker.converse(conversation, file).await;
+            lock(&worker.conversations).remove(&id);
         });
-        if call != 0 {
-            calls.insert(call, task.abort_handle());
-        }
+        conversations.insert(id, task.abort_handle());
     }
 
     fn code(&self, code: u64) -> Option<Arc<dyn GuestCode>> {

@@ -9,7 +9,7 @@ use std::sync::{Arc, PoisonError, RwLock, Weak};
 
 use plugin_protocol::{ActionAnswer, ActionCall, Failure, Origin};
 
-use crate::loaded::Loaded;
+use crate::loaded::LoadedPlugin;
 use crate::manifest::Action;
 
 /// How many plugins can wait for each other. Each holds a place of the pool, and a circle of them would
@@ -24,7 +24,7 @@ pub(crate) struct Actions {
 
 #[derive(Default)]
 struct Shared {
-    providers: RwLock<BTreeMap<Action, Weak<Loaded>>>,
+    providers: RwLock<BTreeMap<Action, Weak<LoadedPlugin>>>,
 }
 
 /// Why an action was not done.
@@ -41,7 +41,7 @@ pub(crate) enum ActionError {
 
 impl Actions {
     /// From now on these are called. Calls that are under way go on.
-    pub(crate) fn set_providers(&self, providers: &BTreeMap<Action, Arc<Loaded>>) {
+    pub(crate) fn set_providers(&self, providers: &BTreeMap<Action, Arc<LoadedPlugin>>) {
         let weak = providers
             .iter()
             .map(|(action, plugin)| (*action, Arc::downgrade(plugin)));
@@ -54,7 +54,7 @@ impl Actions {
     }
 
     /// Who provides `action` now.
-    pub(crate) fn provider(&self, action: Action) -> Option<Arc<Loaded>> {
+    pub(crate) fn provider(&self, action: Action) -> Option<Arc<LoadedPlugin>> {
         let providers = self
             .shared
             .providers

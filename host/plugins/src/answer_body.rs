@@ -10,16 +10,16 @@ use plugin_protocol::AnswerStream;
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::BodyError;
-use crate::loaded::Loaded;
-use crate::request_body::Trouble;
+use crate::loaded::LoadedPlugin;
+use crate::request_body::RequestFault;
 
 /// A stream of a plugin's. The call goes on for as long as it is there.
 pub(crate) struct AnswerPieces {
     /// None once it has ended.
     pub(crate) stream: Option<AnswerStream>,
-    pub(crate) plugin: Arc<Loaded>,
+    pub(crate) plugin: Arc<LoadedPlugin>,
     /// What goes wrong with the request's body.
-    pub(crate) trouble: Arc<Trouble>,
+    pub(crate) fault: Arc<RequestFault>,
     pub(crate) _permit: OwnedSemaphorePermit,
 }
 
@@ -36,8 +36,8 @@ impl http_body::Body for AnswerPieces {
         };
         let polled = stream.as_mut().poll_frame(context);
         // What is made of a request that was cut short is no answer to it.
-        let trouble = self.trouble.failure(self.plugin.limits.body);
-        let failure = match (trouble, polled) {
+        let fault = self.fault.failure(self.plugin.limits.body);
+        let failure = match (fault, polled) {
             (Some(failure), _) => failure,
             (None, polled) => match ready!(polled) {
                 Some(Ok(piece)) => return Poll::Ready(Some(Ok(piece))),

@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::loaded::Loaded;
+use crate::loaded::LoadedPlugin;
 use crate::manifest::{Action, Manifest};
-use crate::routes::{Reserved, overlap};
-use crate::table::{Entry, Other, Standing, Table, log_change};
+use crate::routes::{ReservedRoutes, overlap};
+use crate::table::{Entry, Other, PolicyStanding, Standing, Table, log_change};
 
 /// A table in the making.
 pub(crate) struct Assembly<'a> {
     before: &'a Table,
-    reserved: &'a Reserved,
-    serving: BTreeMap<PathBuf, Arc<Loaded>>,
+    reserved: &'a ReservedRoutes,
+    serving: BTreeMap<PathBuf, Arc<LoadedPlugin>>,
     others: BTreeMap<PathBuf, Other>,
-    waiting: Vec<(PathBuf, Arc<Loaded>)>,
+    waiting: Vec<(PathBuf, Arc<LoadedPlugin>)>,
     expected: Vec<ExpectedPlugin>,
 }
 
@@ -37,7 +37,7 @@ struct Demand<'a> {
 
 impl<'a> Assembly<'a> {
     /// One that is to follow `before`, with the host's own routes.
-    pub(crate) fn new(before: &'a Table, reserved: &'a Reserved) -> Assembly<'a> {
+    pub(crate) fn new(before: &'a Table, reserved: &'a ReservedRoutes) -> Assembly<'a> {
         Assembly {
             before,
             reserved,
@@ -49,12 +49,12 @@ impl<'a> Assembly<'a> {
     }
 
     /// Has the version that served before serve on, unless the one that is offered from the same file fits in.
-    pub(crate) fn keep(&mut self, file: &Path, plugin: Arc<Loaded>) {
+    pub(crate) fn keep(&mut self, file: &Path, plugin: Arc<LoadedPlugin>) {
         self.serving.insert(file.to_owned(), plugin);
     }
 
     /// Has the plugin serve if it fits in among the others.
-    pub(crate) fn offer(&mut self, file: PathBuf, plugin: Arc<Loaded>) {
+    pub(crate) fn offer(&mut self, file: PathBuf, plugin: Arc<LoadedPlugin>) {
         self.waiting.push((file, plugin));
     }
 
@@ -69,10 +69,10 @@ impl<'a> Assembly<'a> {
     }
 
     /// The table. `is_unread` where there are files of which nobody knows yet what they are.
-    pub(crate) fn table(mut self, policy_problem: Option<String>, is_unread: bool) -> Table {
+    pub(crate) fn table(mut self, policy: PolicyStanding, is_unread: bool) -> Table {
         self.let_in();
         let mut table = Table {
-            policy_problem,
+            policy,
             is_unread,
             ..Table::empty()
         };
@@ -176,7 +176,7 @@ impl<'a> Assembly<'a> {
         self.waiting = waiting;
     }
 
-    fn rank(&self, file: &Path, plugin: &Loaded) -> u8 {
+    fn rank(&self, file: &Path, plugin: &LoadedPlugin) -> u8 {
         let entry = self.before.entries.get(file);
         match entry.and_then(|entry| entry.serving.as_ref()) {
             Some(before) if before.digest == plugin.digest => 0,
@@ -187,7 +187,7 @@ impl<'a> Assembly<'a> {
 
     /// Whether `plugin` from `file`, which is new, comes after one that is being loaded: one that wants the same and
     /// whose file goes before, or that is to do what this one has others do.
-    fn has_to_wait(&self, file: &Path, plugin: &Loaded) -> bool {
+    fn has_to_wait(&self, file: &Path, plugin: &LoadedPlugin) -> bool {
         let has_others_do = |action: &Action| {
             let mut needed = plugin.manifest.capabilities.iter();
             needed.any(|need| Some(need.name) == action.capability())
@@ -202,7 +202,7 @@ impl<'a> Assembly<'a> {
 
     /// Whether `plugin` from `file` has nothing that one of the others has, but for an older version
     /// from the same file.
-    fn fits(&self, file: &Path, plugin: &Loaded) -> Result<(), String> {
+    fn fits(&self, file: &Path, plugin: &LoadedPlugin) -> Result<(), String> {
         self.reserved
             .check(&plugin.manifest.routes)
             .map_err(|error| error.to_string())?;
@@ -214,7 +214,7 @@ impl<'a> Assembly<'a> {
 /// The [`Assembly::rank`] of a plugin of which no version served before.
 const NEW: u8 = 2;
 
-impl Loaded {
+impl LoadedPlugin {
     fn demand(&self) -> Demand<'_> {
         Demand {
             manifest: &self.manifest,

@@ -8,9 +8,9 @@ use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 
 /// The body of a plugin's answer. Dropping it ends the guest that produces it.
-pub struct Body(Kind);
+pub struct Body(BodySource);
 
-enum Kind {
+enum BodySource {
     Whole(Option<Bytes>),
     Stream(Pin<Box<dyn http_body::Body<Data = Bytes, Error = BodyError> + Send>>),
 }
@@ -28,19 +28,19 @@ impl Body {
     /// No body.
     #[must_use]
     pub fn empty() -> Body {
-        Body(Kind::Whole(None))
+        Body(BodySource::Whole(None))
     }
 
     pub(crate) fn stream(
         stream: impl http_body::Body<Data = Bytes, Error = BodyError> + Send + 'static,
     ) -> Body {
-        Body(Kind::Stream(Box::pin(stream)))
+        Body(BodySource::Stream(Box::pin(stream)))
     }
 }
 
 impl From<Vec<u8>> for Body {
     fn from(bytes: Vec<u8>) -> Body {
-        Body(Kind::Whole(
+        Body(BodySource::Whole(
             Some(Bytes::from(bytes)).filter(|bytes| !bytes.is_empty()),
         ))
     }
@@ -55,24 +55,26 @@ impl http_body::Body for Body {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         match &mut self.0 {
-            Kind::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
-            Kind::Stream(stream) => stream.as_mut().poll_frame(context),
+            BodySource::Whole(bytes) => {
+                Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes))))
+            }
+            BodySource::Stream(stream) => stream.as_mut().poll_frame(context),
         }
     }
 
     fn is_end_stream(&self) -> bool {
         match &self.0 {
-            Kind::Whole(bytes) => bytes.is_none(),
-            Kind::Stream(stream) => stream.is_end_stream(),
+            BodySource::Whole(bytes) => bytes.is_none(),
+            BodySource::Stream(stream) => stream.is_end_stream(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
-            Kind::Whole(bytes) => {
+            BodySource::Whole(bytes) => {
                 SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
             }
-            Kind::Stream(stream) => stream.size_hint(),
+            BodySource::Stream(stream) => stream.size_hint(),
         }
     }
 }
@@ -80,8 +82,10 @@ impl http_body::Body for Body {
 impl fmt::Debug for Body {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Kind::Whole(bytes) => write!(f, "Body({} bytes)", bytes.as_ref().map_or(0, Bytes::len)),
-            Kind::Stream(_) => f.write_str("Body(stream)"),
+            BodySource::Whole(bytes) => {
+                write!(f, "Body({} bytes)", bytes.as_ref().map_or(0, Bytes::len))
+            }
+            BodySource::Stream(_) => f.write_str("Body(stream)"),
         }
     }
 }

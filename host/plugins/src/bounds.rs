@@ -7,13 +7,13 @@
 //! waiting     for a place, a turn or memory      PATIENCE of `host/plugin-protocol`
 //! starting    ahead of calls, for each plugin    START_WITHIN of `host/plugin-runtime`
 //! log         lines, by plugin and over all      LINES_AT_ONCE, LINES_A_SECOND; half for one
-//! compiling   children, their memory and time    `Limits` of `host/sandbox`
+//! compiling   children, their memory and time    `Limits` of `host/compiled-code`
 //! store       writes and bytes by plugin         `host/supervisor/src/plugin_writes.rs`
 //! journal     readers                            `os::Journal`
 //! ```
 
 /// The least memory of all plugins, in bytes: a plugin with half of it can have all that a policy can give to one call.
-pub(crate) const LEAST_MEMORY: usize = 2 * sandbox::PLUGIN_MEMORY;
+pub(crate) const LEAST_MEMORY: usize = 2 * compiled_code::PLUGIN_MEMORY;
 /// Which part of a board's memory plugins have.
 const MEMORY_PART: u64 = 8;
 /// Lines that all plugins may write to the log at once, after they wrote none for a while: as many as eight calls may.

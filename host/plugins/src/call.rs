@@ -12,16 +12,16 @@ use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use plugin_protocol::{
     AnswerBody, CallerScope, Failure, GuestAnswer, GuestError, GuestRequest, Origin, Outcome,
-    RequestHead, Serving,
+    RequestHead, ServedCall,
 };
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::Body;
 use crate::answer_body::AnswerPieces;
 use crate::failure::{failed, failed_response};
-use crate::loaded::Loaded;
+use crate::loaded::LoadedPlugin;
 use crate::plugins::RouteMatch;
-use crate::request_body::{self, Trouble};
+use crate::request_body::{self, RequestFault};
 use crate::text::{self, one_line};
 
 /// The most of an error's code that is logged, in bytes.
@@ -44,7 +44,7 @@ where
     let called = outcome(matched, scope, request).await;
     let responded = called.and_then(|called| match called.outcome {
         Outcome::Answer(answer) => {
-            let streaming = (called.trouble, called.permit);
+            let streaming = (called.fault, called.permit);
             respond(&plugin, answer, streaming, head_only)
         }
         Outcome::Error(error) => Ok(error_response(name, error)),
@@ -56,9 +56,9 @@ where
 }
 
 /// What came of a call, and what it has for as long as it goes on.
-struct Called {
+struct CallResult {
     outcome: Outcome,
-    trouble: Arc<Trouble>,
+    fault: Arc<RequestFault>,
     permit: OwnedSemaphorePermit,
 }
 
@@ -70,15 +70,15 @@ async fn outcome<B>(
     }: RouteMatch,
     scope: CallerScope,
     request: Request<B>,
-) -> Result<Called, Failure>
+) -> Result<CallResult, Failure>
 where
     B: http_body::Body<Data = Bytes> + Send + 'static,
     B::Error: std::fmt::Display,
 {
     let (parts, body) = request.into_parts();
-    let trouble = Arc::<Trouble>::default();
+    let fault = Arc::<RequestFault>::default();
     let (wall, limit) = (plugin.limits.wall, plugin.limits.body);
-    let body = tokio::time::timeout(wall, request_body::read(body, limit, &trouble))
+    let body = tokio::time::timeout(wall, request_body::read(body, limit, &fault))
         .await
         .map_err(|_| {
             Failure::BodyIncomplete(format!("it did not come within {} ms", wall.as_millis()))
@@ -91,29 +91,29 @@ where
         .get(route)
         .map_or("", |route| route.pattern.as_str());
     let head = guest_request(&parts, pattern, params);
-    let serving = Serving::next(Origin::outside(scope));
+    let serving = ServedCall::next(Origin::outside(scope));
     let mut answered = pin!(plugin.guest.call(serving, GuestRequest { head, body }));
     let answered = poll_fn(|context| {
         let polled = answered.as_mut().poll(context);
         // What is made of a request that was cut short is no answer to it.
-        match trouble.failure(limit) {
+        match fault.failure(limit) {
             Some(failure) => Poll::Ready(Err(failure)),
             None => polled,
         }
     });
     let answered = tokio::time::timeout(wall, answered).await;
     let outcome = answered.unwrap_or(Err(Failure::Wall { limit: wall }))?;
-    Ok(Called {
+    Ok(CallResult {
         outcome,
-        trouble,
+        fault,
         permit,
     })
 }
 
 fn respond(
-    plugin: &Arc<Loaded>,
+    plugin: &Arc<LoadedPlugin>,
     answer: GuestAnswer,
-    (trouble, permit): (Arc<Trouble>, OwnedSemaphorePermit),
+    (fault, permit): (Arc<RequestFault>, OwnedSemaphorePermit),
     head_only: bool,
 ) -> Result<Response<Body>, Failure> {
     let GuestAnswer { head, body } = answer;
@@ -140,7 +140,7 @@ fn respond(
             *response.body_mut() = Body::stream(AnswerPieces {
                 stream: Some(stream),
                 plugin: Arc::clone(plugin),
-                trouble,
+                fault,
                 _permit: permit,
             });
         }

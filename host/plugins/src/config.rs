@@ -24,7 +24,7 @@ pub struct PluginsConfig {
     /// Where plugins run.
     pub runtime: Arc<dyn GuestRuntime>,
     /// Where compiled plugins are kept.
-    pub cache: sandbox::Cache,
+    pub cache: compiled_code::Cache,
     /// The supervisor's folder of state; `leds/` in it holds what LEDs showed before a plugin took them.
     pub state_dir: PathBuf,
     /// The host's root folder as this process sees it; LEDs are under its `sys/class/leds`.

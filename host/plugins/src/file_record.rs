@@ -1,12 +1,13 @@
 //! A plugin's file as it was last read, what came of it, and what is being done with it.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use plugin_protocol::GuestCode;
 use signatures::PublicKey;
 use tokio::task::AbortHandle;
 
-use crate::loaded::Loaded;
+use crate::loaded::LoadedPlugin;
 use crate::policy::Grants;
 use crate::settled_file::{FileHead, Stamp};
 use crate::table::{Other, Standing};
@@ -23,8 +24,8 @@ pub(crate) struct FileRecord {
     /// Its content in native code.
     pub(crate) code: NativeCode,
     /// Its content, linked; also where another plugin keeps it from serving.
-    pub(crate) loaded: Option<Arc<Loaded>>,
-    pub(crate) failure: Option<Failure>,
+    pub(crate) loaded: Option<Arc<LoadedPlugin>>,
+    pub(crate) failure: Option<LoadFailure>,
     pub(crate) reading: Option<Task>,
     /// Whether it may have changed since it began to be read.
     pub(crate) read_again: bool,
@@ -45,7 +46,7 @@ pub(crate) enum NativeCode {
 }
 
 /// Why a content does not load.
-pub(crate) enum Failure {
+pub(crate) enum LoadFailure {
     Compile(String),
     /// With the grants that it was tried with.
     Link(Box<Grants>, String),
@@ -83,6 +84,26 @@ impl FileRecord {
         self.head = Some(head);
     }
 
+    /// Whether it says of itself that it is a plugin.
+    pub(crate) fn is_plugin(&self) -> bool {
+        let head = self.head.as_ref().and_then(|head| head.as_ref().ok());
+        head.is_some_and(|head| head.manifest.is_ok())
+    }
+
+    /// The plugin's name: the manifest's, or where that cannot be read the one that the file's name stands for.
+    pub(crate) fn name(&self, file: &Path) -> String {
+        if let Some(Ok(FileHead {
+            manifest: Ok(manifest),
+            ..
+        })) = &self.head
+        {
+            return manifest.name.clone();
+        }
+        let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+        // Cargo makes `led_blink.wasm` of the crate `led-blink`.
+        stem.replace('_', "-")
+    }
+
     /// The digest of the file as it was last read.
     pub(crate) fn digest(&self) -> Option<&str> {
         let head = self.head.as_ref()?.as_ref().ok()?;
@@ -98,7 +119,7 @@ impl FileRecord {
     }
 
     /// The plugin, if it is linked with these grants.
-    pub(crate) fn loaded_with(&self, grants: &Grants) -> Option<&Arc<Loaded>> {
+    pub(crate) fn loaded_with(&self, grants: &Grants) -> Option<&Arc<LoadedPlugin>> {
         let loaded = self.loaded.as_ref();
         loaded.filter(|plugin| plugin.around.grants == *grants)
     }
@@ -106,8 +127,8 @@ impl FileRecord {
     /// Why it does not load with these grants, as far as that is known.
     pub(crate) fn failed_with(&self, grants: &Grants) -> Option<&str> {
         match &self.failure {
-            Some(Failure::Compile(reason)) => Some(reason),
-            Some(Failure::Link(tried, reason)) if **tried == *grants => Some(reason),
+            Some(LoadFailure::Compile(reason)) => Some(reason),
+            Some(LoadFailure::Link(tried, reason)) if **tried == *grants => Some(reason),
             _ => None,
         }
     }

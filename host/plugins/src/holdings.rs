@@ -15,17 +15,17 @@ const MOST: usize = 256;
 
 /// What an instance holds. Dropping it lets all of that go.
 #[derive(Default)]
-pub(crate) struct Holdings(Mutex<Held>);
+pub(crate) struct Holdings(Mutex<HandleTable>);
 
 #[derive(Default)]
-struct Held {
-    things: HashMap<Handle, Holding>,
+struct HandleTable {
+    things: HashMap<Handle, HeldResource>,
     latest: u64,
 }
 
 /// One thing.
-pub(crate) enum Holding {
-    Light(Light),
+pub(crate) enum HeldResource {
+    Light(Arc<Mutex<Light>>),
     Locks(#[expect(dead_code, reason = "held for its drop")] Lock),
     Journal(Arc<JournalSource>),
 }
@@ -36,14 +36,14 @@ pub(crate) struct TooMany;
 
 impl Holdings {
     /// Takes one more.
-    pub(crate) fn add(&self, holding: Holding) -> Result<Handle, TooMany> {
-        let mut held = self.lock();
-        if held.things.len() >= MOST {
+    pub(crate) fn add(&self, holding: HeldResource) -> Result<Handle, TooMany> {
+        let mut table = self.lock();
+        if table.things.len() >= MOST {
             return Err(TooMany);
         }
-        held.latest += 1;
-        let handle = Handle(held.latest);
-        held.things.insert(handle, holding);
+        table.latest += 1;
+        let handle = Handle(table.latest);
+        table.things.insert(handle, holding);
         Ok(handle)
     }
 
@@ -51,17 +51,25 @@ impl Holdings {
     pub(crate) fn with<R>(
         &self,
         handle: Handle,
-        using: impl FnOnce(&mut Holding) -> Result<R, Refusal>,
+        using: impl FnOnce(&mut HeldResource) -> Result<R, Refusal>,
     ) -> Result<R, Refusal> {
-        let mut held = self.lock();
-        let holding = held.things.get_mut(&handle);
+        let mut table = self.lock();
+        let holding = table.things.get_mut(&handle);
         using(holding.ok_or(Refusal::Handle(handle))?)
+    }
+
+    /// The LED of this handle.
+    pub(crate) fn light(&self, handle: Handle) -> Result<Arc<Mutex<Light>>, Refusal> {
+        self.with(handle, |holding| match holding {
+            HeldResource::Light(light) => Ok(Arc::clone(light)),
+            _ => Err(Refusal::Handle(handle)),
+        })
     }
 
     /// The reader of the journal of this handle.
     pub(crate) fn journal(&self, handle: Handle) -> Result<Arc<JournalSource>, Refusal> {
         self.with(handle, |holding| match holding {
-            Holding::Journal(source) => Ok(Arc::clone(source)),
+            HeldResource::Journal(source) => Ok(Arc::clone(source)),
             _ => Err(Refusal::Handle(handle)),
         })
     }
@@ -73,7 +81,7 @@ impl Holdings {
         drop(released);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Held> {
+    fn lock(&self) -> MutexGuard<'_, HandleTable> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

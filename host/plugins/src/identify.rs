@@ -10,11 +10,11 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::actions::Actions;
-use crate::loaded::Loaded;
+use crate::loaded::LoadedPlugin;
 use crate::manifest::Action;
 use crate::text::{LONGEST, one_line};
 
-/// How long the device shows itself after the latest request (device API, "Limits").
+/// How long the device shows itself after the latest request (docs/spec/device.md#v1-blink).
 const WINDOW: Duration = Duration::from_secs(15);
 /// How long after the window a provider is ended by force.
 const GRACE: Duration = Duration::from_secs(2);
@@ -138,7 +138,7 @@ impl Shared {
     }
 
     /// One call in a fresh instance, ended by force soon after the window.
-    async fn call(&self, provider: &Loaded, origin: Origin) -> Result<(), String> {
+    async fn call(&self, provider: &LoadedPlugin, origin: Origin) -> Result<(), String> {
         let name = provider.manifest.name.as_str();
         let _timed = provider.counters.called();
         let outcome = tokio::select! {
@@ -171,7 +171,7 @@ impl Shared {
     }
 }
 
-async fn call(provider: &Loaded, origin: Origin) -> Result<Result<(), String>, Failure> {
+async fn call(provider: &LoadedPlugin, origin: Origin) -> Result<Result<(), String>, Failure> {
     match provider.act(origin, ActionCall::Identify).await? {
         ActionAnswer::Identify(answer) => Ok(answer),
         _ => Err(Failure::BadAnswer("it answered another call".to_owned())),

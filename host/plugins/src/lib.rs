@@ -9,7 +9,6 @@
 
 #![warn(missing_docs)]
 
-mod absent;
 mod actions;
 mod answer_body;
 mod assembly;
@@ -39,25 +38,24 @@ mod newest;
 mod owners;
 mod pattern;
 mod pins;
+mod plugin_context;
 mod plugin_host;
 mod plugins;
 mod policy;
 mod provision;
-mod report;
 mod request_body;
 mod route_grants;
 mod routes;
 mod settled_file;
 mod signature;
 mod stock;
-mod surroundings;
 mod table;
 mod trust;
+mod unavailable;
 mod watch;
 
 use plugin_protocol::text;
 
-pub use absent::Absent;
 pub use body::{Body, BodyError};
 pub use boot_config::{BootComparison, BootConfigError, BootSetting};
 pub use bounds::memory_of_board;
@@ -73,7 +71,7 @@ pub use manifest::{Action, INTERFACE, Manifest, ManifestError, Need, Route, SECT
 pub use owners::OwnerError;
 pub use pattern::{Pattern, PatternError};
 pub use plugin_protocol::CallerScope;
-pub use plugins::{Found, Plugins, RouteMatch, StartError};
+pub use plugins::{Plugins, RouteLookup, RouteMatch, StartError};
 pub use policy::{PolicyError, policy_text};
-pub use report::{DescribedRoutes, PluginReport, PluginState, PluginTally, RouteReport};
 pub use trust::{TrustError, trust_lines};
+pub use unavailable::Unavailable;

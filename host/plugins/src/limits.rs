@@ -20,18 +20,18 @@ pub const DEFAULTS: Limits = Limits {
 
 /// The most that a manifest or a policy can give.
 pub const MOST: Limits = Limits {
-    memory: sandbox::PLUGIN_MEMORY,
+    memory: compiled_code::PLUGIN_MEMORY,
     cpu: Duration::from_secs(60),
     wall: Duration::from_secs(15 * 60),
     body: 16 << 20,
-    // What `Workshop::load` gives where there are as many slots as a device has: half of them.
+    // What `LoadContext::load` gives where there are as many slots as a device has: half of them.
     concurrency: crate::DEFAULT_SLOTS / 2,
 };
 
 /// Limits as the manifest and the policy write them: only those that they set.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Asked {
+pub(crate) struct WrittenLimits {
     memory_mib: Option<u32>,
     cpu_ms: Option<u32>,
     wall_ms: Option<u32>,
@@ -60,7 +60,7 @@ pub(crate) struct LimitError {
     most: u128,
 }
 
-impl Asked {
+impl WrittenLimits {
     /// Checks that each is within what the host gives.
     pub(crate) fn check(&self) -> Result<(), LimitError> {
         for (name, value, most) in [
@@ -128,11 +128,11 @@ impl Asked {
     }
 
     /// These, none of them more than a plugin has that asks for none.
-    pub(crate) fn within_defaults(&self) -> Asked {
+    pub(crate) fn within_defaults(&self) -> WrittenLimits {
         let least = |value: Option<u32>, default: u128| {
             value.map(|value| u32::try_from(default).map_or(value, |default| value.min(default)))
         };
-        Asked {
+        WrittenLimits {
             memory_mib: least(self.memory_mib, (DEFAULTS.memory >> 20) as u128),
             cpu_ms: least(self.cpu_ms, DEFAULTS.cpu.as_millis()),
             wall_ms: least(self.wall_ms, DEFAULTS.wall.as_millis()),
@@ -161,7 +161,7 @@ impl Asked {
 }
 
 /// What a plugin gets.
-pub(crate) fn of(manifest: &Asked, policy: &Asked) -> Limits {
+pub(crate) fn of(manifest: &WrittenLimits, policy: &WrittenLimits) -> Limits {
     policy.over(manifest.over(DEFAULTS))
 }
 
@@ -169,7 +169,7 @@ pub(crate) fn of(manifest: &Asked, policy: &Asked) -> Limits {
 mod tests {
     use super::*;
 
-    fn asked(text: &str) -> Asked {
+    fn asked(text: &str) -> WrittenLimits {
         toml::from_str(text).unwrap()
     }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use plugin_protocol::{
     ActionAnswer, ActionCall, Bound, Failure, GuestCode, GuestPlugin, GuestRuntime, HostCalls,
-    Origin, PATIENCE, Serving,
+    Origin, PATIENCE, ServedCall,
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -21,15 +21,15 @@ use crate::identify::Identify;
 use crate::limits::{self, Limits};
 use crate::log_lines::LineBudget;
 use crate::manifest::Manifest;
+use crate::plugin_context::PluginContext;
 use crate::plugin_host::PluginHost;
 use crate::policy::{Grants, PolicyFiles};
 use crate::provision::led::Leds;
 use crate::provision::led_memory::LedMemory;
 use crate::signature::Signatures;
-use crate::surroundings::Surroundings;
 
 /// A version of a plugin that can be called.
-pub(crate) struct Loaded {
+pub(crate) struct LoadedPlugin {
     pub(crate) manifest: Manifest,
     /// SHA-256 of its file, in hexadecimal.
     pub(crate) digest: String,
@@ -38,7 +38,7 @@ pub(crate) struct Loaded {
     pub(crate) limits: Limits,
     /// Whether the policy names this device's board for it: it goes before a provider for all boards.
     pub(crate) is_boards_own: bool,
-    pub(crate) around: Arc<Surroundings>,
+    pub(crate) around: Arc<PluginContext>,
     pub(crate) host: Arc<PluginHost>,
     /// What it was made from.
     pub(crate) code: Arc<dyn GuestCode>,
@@ -49,7 +49,7 @@ pub(crate) struct Loaded {
     pub(crate) counters: Arc<Counters>,
 }
 
-impl std::fmt::Debug for Loaded {
+impl std::fmt::Debug for LoadedPlugin {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
@@ -59,7 +59,7 @@ impl std::fmt::Debug for Loaded {
     }
 }
 
-impl Loaded {
+impl LoadedPlugin {
     /// Takes note of a call that failed: in the log, in the counters, and towards the device where it is the
     /// plugin's fault.
     pub(crate) fn failed(&self, failure: &Failure) {
@@ -79,7 +79,7 @@ impl Loaded {
         call: ActionCall,
     ) -> Result<ActionAnswer, Failure> {
         self.make_folders().await;
-        self.guest.act(Serving::next(origin), call).await
+        self.guest.act(ServedCall::next(origin), call).await
     }
 
     /// Makes the folders that the policy has made where they are missing. One that cannot be made the plugin does not
@@ -123,9 +123,9 @@ pub(crate) struct Counters {
 impl Counters {
     /// Counts a call, and the time until what is answered is dropped: when it is answered, or its caller has
     /// gone.
-    pub(crate) fn called(&self) -> Timed<'_> {
+    pub(crate) fn called(&self) -> CallTimer<'_> {
         self.calls.fetch_add(1, Relaxed);
-        Timed {
+        CallTimer {
             counters: self,
             begun: Instant::now(),
         }
@@ -158,12 +158,12 @@ impl Counters {
 
 /// A call that takes time.
 #[must_use = "the call is over as soon as this is dropped"]
-pub(crate) struct Timed<'a> {
+pub(crate) struct CallTimer<'a> {
     counters: &'a Counters,
     begun: Instant,
 }
 
-impl Drop for Timed<'_> {
+impl Drop for CallTimer<'_> {
     fn drop(&mut self) {
         let nanoseconds = u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.counters.nanoseconds.fetch_add(nanoseconds, Relaxed);
@@ -171,12 +171,12 @@ impl Drop for Timed<'_> {
 }
 
 /// What it takes to load plugins.
-pub(crate) struct Workshop {
+pub(crate) struct LoadContext {
     pub(crate) runtime: Arc<dyn GuestRuntime>,
     /// What plugins have of the board's memory, unless the policy says otherwise, in bytes.
     pub(crate) memory_of_board: usize,
     pub(crate) lines: Arc<LineBudget>,
-    pub(crate) cache: sandbox::Cache,
+    pub(crate) cache: compiled_code::Cache,
     pub(crate) policy_files: PolicyFiles,
     /// Whether files get what the policy gives their names without being pinned.
     pub(crate) allow_unpinned: bool,
@@ -201,7 +201,7 @@ pub(crate) struct Workshop {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LoadError {
     #[error(transparent)]
-    Compile(#[from] sandbox::CompileError),
+    Compile(#[from] compiled_code::CompileError),
     #[error(transparent)]
     Grants(#[from] GrantError),
     #[error("it cannot be linked: {0}")]
@@ -216,10 +216,10 @@ pub(crate) enum LoadError {
     NoAction(&'static str),
 }
 
-impl Workshop {
+impl LoadContext {
     /// The native code of the component of this digest, where it was compiled before.
     pub(crate) async fn compiled(&self, digest: &str) -> Option<Arc<dyn GuestCode>> {
-        let file = self.cache.find_file(digest, sandbox::Profile::Plugin);
+        let file = self.cache.find_file(digest, compiled_code::Profile::Plugin);
         let file = file.await?;
         match self.open(&file).await {
             Ok(code) => Some(code),
@@ -231,7 +231,7 @@ impl Workshop {
         }
     }
 
-    /// The native code of the component in `file`, in this [edition](sandbox::Source::edition) of it.
+    /// The native code of the component in `file`, in this [edition](compiled_code::Source::edition) of it.
     pub(crate) async fn compile(
         &self,
         file: &Path,
@@ -240,17 +240,17 @@ impl Workshop {
         wasm: &[u8],
     ) -> Result<Arc<dyn GuestCode>, LoadError> {
         let name = file.display().to_string();
-        let source = sandbox::Source::with_digest(&name, wasm, digest.to_owned());
+        let source = compiled_code::Source::with_digest(&name, wasm, digest.to_owned());
         let source = source.edition(edition);
         let cache = &self.cache;
         let compiled = cache
-            .compile_file(&source, sandbox::Profile::Plugin)
+            .compile_file(&source, compiled_code::Profile::Plugin)
             .await?;
         match self.open(&compiled).await {
             Ok(code) => Ok(code),
             Err(reason) => {
                 cache.discard(compiled).await;
-                Err(cache.unusable(&source, reason).into())
+                Err(cache.unusable(&name, reason).into())
             }
         }
     }
@@ -269,7 +269,7 @@ impl Workshop {
         manifest: Manifest,
         grants: Grants,
         counters: Arc<Counters>,
-    ) -> Result<Loaded, LoadError> {
+    ) -> Result<LoadedPlugin, LoadError> {
         let facts = code.facts();
         let imports = &facts.imports;
         grants::check(
@@ -300,10 +300,10 @@ impl Workshop {
         let is_boards_own = grants.boards.include(&self.device.identity().device_type);
         // However many a plugin asks for, others get their turn.
         let at_once = limits.concurrency.min((self.runtime.slots() / 2).max(1));
-        let host = PluginHost::new(self.surroundings(&manifest.name, grants));
+        let host = PluginHost::new(self.plugin_context(&manifest.name, grants));
         let host = Arc::new(host);
         let calls: Arc<dyn HostCalls> = Arc::clone(&host) as _;
-        Ok(Loaded {
+        Ok(LoadedPlugin {
             guest: code.plugin(host.around.blueprint(&limits), calls),
             code: Arc::clone(code),
             around: Arc::clone(&host.around),
@@ -319,12 +319,12 @@ impl Workshop {
         })
     }
 
-    fn surroundings(&self, name: &str, grants: Grants) -> Surroundings {
+    fn plugin_context(&self, name: &str, grants: Grants) -> PluginContext {
         let config = self.plugin_config.get(name).and_then(toml::Value::as_table);
         let led_folder = config
             .and_then(|table| table.get("led_folder"))
             .and_then(toml::Value::as_str);
-        Surroundings {
+        PluginContext {
             name: Arc::from(name),
             config: config
                 .and_then(|table| serde_json::to_string(table).ok())

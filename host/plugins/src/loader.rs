@@ -22,13 +22,14 @@ use tokio::task::JoinSet;
 use crate::assembly::{Assembly, ExpectedPlugin};
 use crate::claims::Claims;
 use crate::failure::chain;
-use crate::file_record::{Failure, FileRecord, NativeCode, Task};
-use crate::loaded::{Counters, Workshop};
+use crate::file_record::{FileRecord, LoadFailure, NativeCode, Task};
+use crate::loaded::{Counters, LoadContext};
 use crate::newest::NewestVersions;
 use crate::policy::Policy;
-use crate::routes::Reserved;
-use crate::settled_file::{FileHead, Stamp, plugin_files, read_head};
-use crate::table::{Standing, Table};
+use crate::routes::ReservedRoutes;
+use crate::settled_file::{FileHead, MOST_FILES, Stamp, plugin_files, read_head};
+use crate::table::{PolicyStanding, Standing, Table};
+use crate::text::cut;
 use verdict::Verdict;
 
 /// How many files are read at a time: each is in memory as a whole.
@@ -36,16 +37,20 @@ const READ_AT_ONCE: usize = 4;
 
 /// Loads plugins.
 pub(crate) struct Loader {
-    workshop: Arc<Workshop>,
+    workshop: Arc<LoadContext>,
     folders: Vec<PathBuf>,
-    reserved: Reserved,
+    reserved: ReservedRoutes,
     counters: HashMap<String, Arc<Counters>>,
     policy: Policy,
-    policy_problem: Option<String>,
+    policy_standing: PolicyStanding,
+    /// Whether one was read since the start.
+    has_policy: bool,
     /// The public keys that the policy names.
     keys: Arc<[PublicKey]>,
     newest: NewestVersions,
     files: BTreeMap<PathBuf, FileRecord>,
+    /// How many files are not looked at because there are too many.
+    left_out: usize,
     tasks: JoinSet<TaskOutput>,
     readers: Arc<Semaphore>,
     /// Whether the device starts: nobody writes files, and the order in which they are loaded is to mean nothing.
@@ -74,9 +79,9 @@ enum TaskOutput {
 impl Loader {
     /// One that has looked at nothing yet.
     pub(crate) fn new(
-        workshop: Arc<Workshop>,
+        workshop: Arc<LoadContext>,
         folders: Vec<PathBuf>,
-        reserved: Reserved,
+        reserved: ReservedRoutes,
     ) -> Loader {
         let policy = Policy::empty(workshop.policy_files.clone());
         let newest = NewestVersions::new(Arc::clone(&workshop.data));
@@ -86,10 +91,12 @@ impl Loader {
             reserved,
             counters: HashMap::new(),
             policy,
-            policy_problem: None,
+            policy_standing: PolicyStanding::Valid,
+            has_policy: false,
             keys: Arc::default(),
             newest,
             files: BTreeMap::new(),
+            left_out: 0,
             tasks: JoinSet::new(),
             readers: Arc::new(Semaphore::new(READ_AT_ONCE)),
             starts: true,
@@ -111,7 +118,16 @@ impl Loader {
         self.read_policy();
         let mut last = std::mem::take(&mut self.files);
         let anybodys = self.workshop.allow_unpinned;
-        for (file, place) in plugin_files(&self.folders) {
+        let is_known = |file: &Path| last.get(file).is_some_and(FileRecord::is_plugin);
+        let found = plugin_files(&self.folders, is_known);
+        if found.left_out != self.left_out {
+            self.left_out = found.left_out;
+            tracing::warn!(
+                "{} files of the plugin folders are not looked at: {MOST_FILES} at most are",
+                found.left_out
+            );
+        }
+        for (file, place) in found.files {
             let mut record = last.remove(&file).unwrap_or_default();
             record.place = place.filter(|_| !anybodys);
             if record.reading.is_some() {
@@ -170,7 +186,7 @@ impl Loader {
                         Ok(component) => record.code = NativeCode::Ready(component),
                         Err(reason) => {
                             record.code = NativeCode::Missing;
-                            record.failure = Some(Failure::Compile(reason));
+                            record.failure = Some(LoadFailure::Compile(reason));
                         }
                     }
                 }
@@ -206,14 +222,38 @@ impl Loader {
             }
         }
         self.begin_to_compile(&verdicts);
-        self.assemble(verdicts, &claims, before)
+        let stock_refusals = self.stock_refusals(&verdicts);
+        let mut table = self.assemble(verdicts, &claims, before);
+        table.stock_problems = stock_refusals
+            .into_iter()
+            .filter(|(name, _)| !table.serves(name))
+            .map(|(name, reason)| format!("the stock plugin `{name}` does not load: {reason}"))
+            .collect();
+        table
+    }
+
+    /// Plugins of the layout that are refused for what their files are, with the reason. What the policy does not grant
+    /// is its owner's decision.
+    fn stock_refusals(&self, verdicts: &[(PathBuf, Verdict)]) -> Vec<(String, String)> {
+        let refused = verdicts.iter().filter_map(|(file, verdict)| {
+            let record = self.files.get(file)?;
+            let reason = match (verdict, &record.failure) {
+                (Verdict::Refused(reason), _) | (_, Some(LoadFailure::Compile(reason))) => reason,
+                _ => return None,
+            };
+            let name = record.name(file);
+            let is_stock = self.policy.is_stock(&name);
+            is_stock.then(|| (name, cut(reason.clone())))
+        });
+        refused.collect()
     }
 
     /// Reads the policy again.
     fn read_policy(&mut self) {
         match Policy::read(&self.workshop.policy_files, self.workshop.allow_unpinned) {
             Ok(policy) => {
-                self.policy_problem = None;
+                self.policy_standing = PolicyStanding::Valid;
+                self.has_policy = true;
                 self.keys = policy.keys().public_keys().cloned().collect();
                 let workshop = &self.workshop;
                 let memory = policy.memory_of_all().unwrap_or(workshop.memory_of_board);
@@ -222,11 +262,16 @@ impl Loader {
             }
             // What was granted stays granted: a slip of the pen takes no plugin down.
             Err(error) => {
-                let problem = chain(&error);
-                if self.policy_problem.as_ref() != Some(&problem) {
-                    tracing::error!("{problem}; the policy before stays in force");
+                let error = chain(&error);
+                let standing = if self.has_policy {
+                    PolicyStanding::OlderInForce { error }
+                } else {
+                    PolicyStanding::Missing { error }
+                };
+                if self.policy_standing != standing {
+                    tracing::error!("{}", standing.error().unwrap_or_default());
                 }
-                self.policy_problem = Some(problem);
+                self.policy_standing = standing;
             }
         }
     }
@@ -235,8 +280,7 @@ impl Loader {
         let (file, turns, settle) = (file.to_owned(), Arc::clone(&self.readers), !self.starts);
         let (keys, data) = (Arc::clone(&self.keys), Arc::clone(&self.workshop.data));
         let task = self.tasks.spawn(async move {
-            let _turn = turns.acquire_owned().await;
-            let read = Box::new(read_head(file.clone(), keys, data, settle).await);
+            let read = Box::new(read_head(file.clone(), keys, data, turns, settle).await);
             TaskOutput::Read { file, read }
         });
         record.reading = Some(Task(task));
@@ -300,6 +344,6 @@ impl Loader {
                 }
             }
         }
-        assembly.table(self.policy_problem.clone(), reads_first)
+        assembly.table(self.policy_standing.clone(), reads_first)
     }
 }

@@ -12,7 +12,7 @@ use wasmparser::{Parser, Payload};
 
 use crate::boards::glob;
 use crate::capability::Capability;
-use crate::limits::{Asked, LimitError};
+use crate::limits::{LimitError, WrittenLimits};
 use crate::pattern::{Pattern, PatternError};
 
 /// The name of the section.
@@ -48,7 +48,7 @@ pub struct Manifest {
     pub capabilities: Vec<Need>,
     /// Patterns of device types that it is for, with `*` for any text; none is for all.
     pub boards: Vec<String>,
-    pub(crate) limits: Asked,
+    pub(crate) limits: WrittenLimits,
     /// What it says of its routes: a JSON object, which is looked at when somebody asks for it.
     pub(crate) description: Option<Box<str>>,
 }
@@ -136,7 +136,7 @@ impl From<LimitError> for ManifestError {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct ManifestJson {
     name: String,
     version: Version,
     interface: Version,
@@ -149,7 +149,7 @@ struct Written {
     #[serde(default)]
     boards: Vec<String>,
     #[serde(default)]
-    limits: Asked,
+    limits: WrittenLimits,
 }
 
 #[derive(Deserialize)]
@@ -190,7 +190,7 @@ impl Manifest {
         {
             check_interface(&interface)?;
         }
-        let written: Written = toml::from_str(text).map_err(parse)?;
+        let written: ManifestJson = toml::from_str(text).map_err(parse)?;
         let mut routes: Vec<Route> = Vec::new();
         check_counts(&written)?;
         for route in &written.routes {
@@ -281,7 +281,7 @@ fn check_interface(interface: &Version) -> Result<(), ManifestError> {
     Ok(())
 }
 
-fn check_counts(written: &Written) -> Result<(), ManifestError> {
+fn check_counts(written: &ManifestJson) -> Result<(), ManifestError> {
     let invalid = |text: String| Err(ManifestError::Invalid(text));
     let name = &written.name;
     let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';

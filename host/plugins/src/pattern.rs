@@ -10,7 +10,7 @@ const LENGTH: usize = 256;
 const SEGMENTS: usize = 16;
 
 /// A path of literal segments and `:names`. Literals match in either case, and a trailing slash of the
-/// path does not matter (device behaviour 1.0).
+/// path does not matter (docs/spec/device.md#http-paths).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pattern {
     text: String,

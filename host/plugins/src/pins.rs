@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer};
 /// The number of hexadecimal digits of a SHA-256.
 const DIGITS: usize = 64;
 
-/// The digests of whole files, as [`sandbox::digest`] gives them.
+/// The digests of whole files, as [`compiled_code::digest`] gives them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct FileDigests(BTreeSet<String>);
 
@@ -123,11 +123,11 @@ mod tests {
 
     #[test]
     fn a_digest_has_64_digits_in_either_case() {
-        let digest = sandbox::digest(b"a file");
+        let digest = compiled_code::digest(b"a file");
         for written in [digest.clone(), digest.to_ascii_uppercase()] {
             let section: Section = toml::from_str(&format!("sha256 = [\"{written}\"]")).unwrap();
             assert!(section.sha256.contain(&digest), "{written}");
-            assert!(!section.sha256.contain(&sandbox::digest(b"another")));
+            assert!(!section.sha256.contain(&compiled_code::digest(b"another")));
         }
         let (long, strange) = (format!("{digest}0"), "g".repeat(64));
         for wrong in ["", "*", &digest[1..], long.as_str(), strange.as_str()] {

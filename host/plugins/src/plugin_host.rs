@@ -7,12 +7,12 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use plugin_protocol::{
     CapabilityAnswer, CapabilityCall, Handle, HostCalls, InstanceId, JournalAnswer, LogEntry,
-    LogLevel, Serving,
+    LogLevel, ServedCall,
 };
 
 use crate::holdings::Holdings;
+use crate::plugin_context::PluginContext;
 use crate::provision::journal::JournalBody;
-use crate::surroundings::Surroundings;
 use crate::text::{LONGEST, one_line};
 
 /// How many instances of one plugin can hold something at a time: more than any runtime has.
@@ -20,13 +20,13 @@ const MOST: usize = 4096;
 
 /// What stands behind all instances of one version of a plugin.
 pub(crate) struct PluginHost {
-    pub(crate) around: Arc<Surroundings>,
+    pub(crate) around: Arc<PluginContext>,
     /// What each instance holds, as far as it has called.
     instances: Mutex<HashMap<InstanceId, Arc<Holdings>>>,
 }
 
 impl PluginHost {
-    pub(crate) fn new(around: Surroundings) -> PluginHost {
+    pub(crate) fn new(around: PluginContext) -> PluginHost {
         PluginHost {
             around: Arc::new(around),
             instances: Mutex::default(),
@@ -60,7 +60,7 @@ impl HostCalls for PluginHost {
     fn ask(
         &self,
         instance: InstanceId,
-        serving: &Serving,
+        serving: &ServedCall,
         call: CapabilityCall,
     ) -> BoxFuture<'static, Result<CapabilityAnswer, String>> {
         let holdings = self.holdings(instance);

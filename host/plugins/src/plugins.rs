@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use device_types::{PluginReport, PluginRoutes, PluginStats};
 use http::{Method, Request, Response};
 use plugin_protocol::{GuestRuntime, Origin};
 use tokio::sync::{Notify, watch};
@@ -15,17 +16,17 @@ use crate::boot_config;
 use crate::bounds;
 use crate::call;
 use crate::identify::Identify;
-use crate::loaded::{Loaded, Workshop};
+use crate::loaded::{LoadContext, LoadedPlugin};
 use crate::loader::Loader;
 use crate::log_lines::LineBudget;
 use crate::policy::PolicyFiles;
 use crate::provision::led_memory::LedMemory;
-use crate::routes::{Lookup, Reserved};
+use crate::routes::{Lookup, ReservedRoutes};
 use crate::table::{Table, TableLookup};
 use crate::watch::Watch;
 use crate::{
-    Action, Body, BootComparison, BootConfigError, BootSetting, CallerScope, DescribedRoutes,
-    PatternError, PluginReport, PluginTally, PluginsConfig,
+    Action, Body, BootComparison, BootConfigError, BootSetting, CallerScope, PatternError,
+    PluginsConfig,
 };
 
 /// What a person should know of a device of a developer's.
@@ -46,6 +47,7 @@ struct Inner {
     runtime: Arc<dyn GuestRuntime>,
     identify: Identify,
     actions: Actions,
+    led_memory: Arc<LedMemory>,
     reloading: Mutex<Option<JoinHandle<()>>>,
     /// Since when files are being read or compiled without a pause.
     busy_since: Arc<Mutex<Option<Instant>>>,
@@ -65,7 +67,7 @@ pub enum StartError {
 
 /// Who answers a request.
 #[derive(Debug)]
-pub enum Found {
+pub enum RouteLookup {
     /// A plugin; give this to [`Plugins::call`].
     Route(RouteMatch),
     /// The path is a plugin's and the method is not: answer 405.
@@ -85,7 +87,7 @@ pub enum Found {
 /// A request's plugin, as it was when it was found: a reload in between does not disturb the call.
 #[derive(Debug)]
 pub struct RouteMatch {
-    pub(crate) plugin: Arc<Loaded>,
+    pub(crate) plugin: Arc<LoadedPlugin>,
     /// The route's place in the manifest.
     pub(crate) route: usize,
     pub(crate) params: Vec<(String, String)>,
@@ -113,7 +115,7 @@ impl Plugins {
     /// # Errors
     /// [`StartError`]. A plugin that does not load is reported and skipped.
     pub fn start(config: PluginsConfig) -> Result<Plugins, StartError> {
-        let reserved = Reserved::new(&config.core_routes)?;
+        let reserved = ReservedRoutes::new(&config.core_routes)?;
         if config.allow_unpinned {
             tracing::warn!("{UNPINNED}");
         }
@@ -128,7 +130,8 @@ impl Plugins {
             stock: config.stock_plugins,
         };
         let watch = Watch::start(&config.plugin_dirs, &policy_files, Arc::clone(&changed));
-        let workshop = Arc::new(Workshop {
+        let led_memory = Arc::new(LedMemory::open(&config.state_dir));
+        let workshop = Arc::new(LoadContext {
             runtime: Arc::clone(&runtime),
             memory_of_board: bounds::memory_of_board(config.board_memory),
             lines: Arc::<LineBudget>::default(),
@@ -138,7 +141,7 @@ impl Plugins {
             plugin_config: config.plugin_config,
             leds: config.host_root.join("sys/class/leds"),
             host_root: config.host_root,
-            led_memory: Arc::new(LedMemory::open(&config.state_dir)),
+            led_memory: Arc::clone(&led_memory),
             data: config.data,
             cloud: config.cloud,
             locks: config.locks,
@@ -175,6 +178,7 @@ impl Plugins {
                 runtime,
                 identify,
                 actions,
+                led_memory,
                 reloading,
                 busy_since,
                 allow_unpinned,
@@ -185,12 +189,12 @@ impl Plugins {
 
     /// Who answers `method` on `path` (without the query).
     #[must_use]
-    pub fn find(&self, method: &Method, path: &str) -> Found {
+    pub fn find(&self, method: &Method, path: &str) -> RouteLookup {
         let table = self.inner.table();
         let lookup = match table.find(method, path) {
             TableLookup::Loaded(lookup) => lookup,
             TableLookup::Loading { plugin } => {
-                return Found::Loading {
+                return RouteLookup::Loading {
                     plugin: plugin.map(str::to_owned),
                 };
             }
@@ -200,13 +204,13 @@ impl Plugins {
                 plugin,
                 route,
                 params,
-            } => Found::Route(RouteMatch {
+            } => RouteLookup::Route(RouteMatch {
                 plugin: Arc::clone(plugin),
                 route,
                 params,
             }),
-            Lookup::MethodNotAllowed(allow) => Found::MethodNotAllowed { allow },
-            Lookup::None => Found::None,
+            Lookup::MethodNotAllowed(allow) => RouteLookup::MethodNotAllowed { allow },
+            Lookup::None => RouteLookup::None,
         }
     }
 
@@ -297,14 +301,14 @@ impl Plugins {
 
     /// The routes of each plugin that serves, with what it says of them (`GET /v3/openapi.json`).
     #[must_use]
-    pub fn routes(&self) -> Vec<DescribedRoutes> {
+    pub fn routes(&self) -> Vec<PluginRoutes> {
         self.inner.table().described_routes()
     }
 
     /// How each plugin that serves has fared, sorted by name.
     #[must_use]
-    pub fn tallies(&self) -> Vec<PluginTally> {
-        self.inner.table().tallies()
+    pub fn stats(&self) -> Vec<PluginStats> {
+        self.inner.table().stats()
     }
 
     /// What a person should look at, in sentences: plugins that do not load, a policy that is invalid.
@@ -318,17 +322,25 @@ impl Plugins {
         problems
     }
 
+    /// What is wrong with the policy as it is now, and what is in force instead; `None` where nothing is.
+    #[must_use]
+    pub fn policy_error(&self) -> Option<String> {
+        self.inner.table().policy.error()
+    }
+
     /// Whether files need not be pinned to get what the policy gives to the names that they claim.
     #[must_use]
     pub fn allow_unpinned(&self) -> bool {
         self.inner.allow_unpinned
     }
 
-    /// What keeps plugins as a whole from working, in sentences: for the device's health. A plugin that does
-    /// not load is none of it.
+    /// What keeps plugins as a whole from working, in sentences: for the device's health. A plugin that does not load is
+    /// none of it unless the layout has it, nor is an invalid policy while the one before is in force: whoever restarts
+    /// what is not healthy would lose that.
     #[must_use]
     pub fn runtime_problems(&self) -> Vec<String> {
         let mut problems = self.inner.runtime.problems();
+        problems.extend(self.inner.table().health_problems());
         let reloading = self
             .inner
             .reloading
@@ -365,6 +377,9 @@ impl Plugins {
             reloading.abort();
         }
         self.inner.identify.stop().await;
+        let led_memory = Arc::clone(&self.inner.led_memory);
+        // Where it fails there is nothing left to wait for.
+        let _ = tokio::task::spawn_blocking(move || led_memory.wait_until_restored()).await;
     }
 }
 

@@ -40,9 +40,12 @@
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use os::UnitName;
+use rustix::fs::OFlags;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 
@@ -50,7 +53,7 @@ use crate::boards::BoardPatterns;
 use crate::bounds::LEAST_MEMORY;
 use crate::capability::Capability;
 use crate::keys::NamedKeys;
-use crate::limits::Asked;
+use crate::limits::WrittenLimits;
 use crate::manifest::Action;
 use crate::owners::{self, OwnerError};
 use crate::pins::{FileDigests, Pin, PinError};
@@ -146,7 +149,7 @@ pub(crate) struct Grants {
     #[serde(default)]
     pub(crate) files: Vec<Folder>,
     #[serde(default)]
-    pub(crate) limits: Asked,
+    pub(crate) limits: WrittenLimits,
     /// Why the file gets it.
     #[serde(skip)]
     pub(crate) pin: Pin,
@@ -376,6 +379,13 @@ impl Policy {
         })
     }
 
+    /// Whether this name stands for a plugin of the layout: it has one, and the owner pins no other files to it.
+    pub(crate) fn is_stock(&self, plugin: &str) -> bool {
+        let section = self.owner.plugins.get(plugin);
+        let is_own = section.is_some_and(|own| own.sha256.is_some() || own.keys.is_some());
+        !is_own && self.stock.get(plugin).is_some()
+    }
+
     /// What a file gets that claims this name, where nobody asks for pins: what is written for the name, be it for
     /// another file.
     pub(crate) fn without_pin(&self, plugin: &str, host_root: &Path) -> Grants {
@@ -425,14 +435,32 @@ fn read_text(path: &Path) -> Result<Option<String>, PolicyError> {
         path: path.to_owned(),
         source,
     };
-    match std::fs::metadata(path) {
-        Ok(meta) if meta.len() > SIZE => Err(PolicyError::TooLarge {
-            path: path.to_owned(),
-        }),
-        Ok(_) => std::fs::read_to_string(path).map(Some).map_err(failed),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(failed(error)),
+    // Of a pipe nobody may ever write the end, and some devices have none: neither is waited for nor read.
+    let opened = std::fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
+        .open(path);
+    let file = match opened {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(error)),
+    };
+    if !file.metadata().map_err(failed)?.is_file() {
+        let why = "it is no regular file: put one in its place";
+        return Err(failed(std::io::Error::other(why)));
     }
+    let mut bytes = Vec::new();
+    file.take(SIZE + 1)
+        .read_to_end(&mut bytes)
+        .map_err(failed)?;
+    if bytes.len() as u64 > SIZE {
+        return Err(PolicyError::TooLarge {
+            path: path.to_owned(),
+        });
+    }
+    let text = String::from_utf8(bytes);
+    text.map(Some)
+        .map_err(|error| failed(std::io::Error::other(error)))
 }
 
 impl Grants {

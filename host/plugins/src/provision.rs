@@ -18,7 +18,7 @@ use plugin_protocol::{CapabilityAnswer as Answer, CapabilityCall as Call, Handle
 
 use crate::capability::Capability;
 use crate::holdings::Holdings;
-use crate::surroundings::Surroundings;
+use crate::plugin_context::PluginContext;
 
 /// A call that no instance makes of which the host has linked what is granted: it gets no answer, and ends.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -37,7 +37,7 @@ pub(crate) enum Refusal {
     Position { used: u64 },
 }
 
-impl Surroundings {
+impl PluginContext {
     /// Whether the policy grants the plugin what the call takes.
     fn check(&self, call: &Call) -> Result<(), Refusal> {
         match call.capability() {
@@ -66,9 +66,9 @@ impl Surroundings {
             Call::StoreSet(call) => Answer::StoreSet(self.store(call).await),
             Call::StoreDelete(call) => Answer::StoreDelete(self.delete_stored(call).await),
             Call::StoreKeys(call) => Answer::StoreKeys(self.stored_keys(call).await),
-            Call::LedNames(_) => Answer::LedNames(self.led_names()),
+            Call::LedNames(_) => Answer::LedNames(self.led_names().await),
             Call::LedOpen(call) => Answer::LedOpen(self.open_led(holdings, call).await),
-            Call::LedSet(call) => Answer::LedSet(led::set_led(holdings, call)?),
+            Call::LedSet(call) => Answer::LedSet(led::set_led(holdings, call).await?),
             Call::CloudRecords(call) => Answer::CloudRecords(self.records(call).await),
             Call::CloudQueue(call) => Answer::CloudQueue(self.queue(call).await),
             Call::UnitQuery(call) => Answer::UnitQuery(self.unit(call).await),

@@ -22,18 +22,18 @@ struct LimitedBody {
     rest: Option<RequestStream>,
     /// How many more bytes may come.
     left: usize,
-    trouble: Arc<Trouble>,
+    fault: Arc<RequestFault>,
 }
 
 /// What went wrong with a stream, for those who do not hold it: a guest cannot tell its early end from
 /// a proper one.
 #[derive(Default)]
-pub(crate) struct Trouble(AtomicU8);
+pub(crate) struct RequestFault(AtomicU8);
 
 const TOO_LARGE: u8 = 1;
 const BROKEN: u8 = 2;
 
-impl Trouble {
+impl RequestFault {
     /// The failure that the call ends with, if there is one.
     pub(crate) fn failure(&self, limit: usize) -> Option<Failure> {
         match self.0.load(Relaxed) {
@@ -48,7 +48,7 @@ impl Trouble {
 pub(crate) async fn read<B>(
     body: B,
     limit: usize,
-    trouble: &Arc<Trouble>,
+    fault: &Arc<RequestFault>,
 ) -> Result<RequestBody, Failure>
 where
     B: Body<Data = Bytes> + Send + 'static,
@@ -69,7 +69,7 @@ where
         ready: Bytes::new(),
         rest: Some(rest),
         left: limit,
-        trouble: Arc::clone(trouble),
+        fault: Arc::clone(fault),
     };
     if size.lower() > WHOLE as u64 {
         return Ok(RequestBody::Stream(Box::pin(stream)));
@@ -84,7 +84,7 @@ where
             return Ok(RequestBody::Stream(Box::pin(stream)));
         }
     }
-    match trouble.failure(limit) {
+    match fault.failure(limit) {
         Some(failure) => Err(failure),
         None if whole.is_empty() => Ok(RequestBody::Empty),
         None => Ok(RequestBody::Whole(whole)),
@@ -98,7 +98,7 @@ impl LimitedBody {
             let Some(rest) = &mut self.rest else {
                 return Poll::Ready(false);
             };
-            let trouble = match ready!(rest.as_mut().poll_frame(context)) {
+            let fault = match ready!(rest.as_mut().poll_frame(context)) {
                 Some(Ok(frame)) => match frame.into_data() {
                     Ok(data) if data.len() > self.left => TOO_LARGE,
                     Ok(data) => {
@@ -112,8 +112,8 @@ impl LimitedBody {
                 Some(Err(_)) => BROKEN,
                 None => 0,
             };
-            if trouble != 0 {
-                self.trouble.0.store(trouble, Relaxed);
+            if fault != 0 {
+                self.fault.0.store(fault, Relaxed);
             }
             self.rest = None;
         }
@@ -133,7 +133,7 @@ impl Body for LimitedBody {
             let piece = std::mem::take(&mut self.ready);
             return Poll::Ready(Some(Ok(Frame::data(piece))));
         }
-        let is_broken = self.trouble.0.load(Relaxed) != 0;
+        let is_broken = self.fault.0.load(Relaxed) != 0;
         Poll::Ready(is_broken.then(|| Err("it broke off, or is too large".to_owned())))
     }
 }

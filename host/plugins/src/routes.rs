@@ -28,7 +28,7 @@ struct Entry<P> {
 
 /// The host's own routes.
 #[derive(Debug, Default)]
-pub(crate) struct Reserved(Vec<(Option<Method>, Pattern)>);
+pub(crate) struct ReservedRoutes(Vec<(Option<Method>, Pattern)>);
 
 /// Why a plugin cannot have a route.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -67,9 +67,11 @@ pub(crate) enum Lookup<'a, P> {
     None,
 }
 
-impl Reserved {
+impl ReservedRoutes {
     /// From method (`*` for all) and pattern.
-    pub(crate) fn new(routes: &[(&'static str, &'static str)]) -> Result<Reserved, PatternError> {
+    pub(crate) fn new(
+        routes: &[(&'static str, &'static str)],
+    ) -> Result<ReservedRoutes, PatternError> {
         let parse = |(method, pattern): &(&str, &str)| {
             let method = if *method == "*" {
                 None
@@ -78,7 +80,7 @@ impl Reserved {
             };
             Ok((method, Pattern::parse(pattern)?))
         };
-        Ok(Reserved(
+        Ok(ReservedRoutes(
             routes.iter().map(parse).collect::<Result<_, _>>()?,
         ))
     }
@@ -275,7 +277,8 @@ mod tests {
 
     #[test]
     fn a_route_has_one_owner() {
-        let reserved = Reserved::new(&[("GET", "/v1/device"), ("*", "/v2/:app/state")]).unwrap();
+        let reserved =
+            ReservedRoutes::new(&[("GET", "/v1/device"), ("*", "/v2/:app/state")]).unwrap();
         for (route, expected) in [
             ("GET /v3/three", ""),
             ("PUT /v3/one", ""),

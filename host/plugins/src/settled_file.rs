@@ -1,6 +1,7 @@
 //! Reading a plugin's file only once it is whole.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,6 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use semver::Version;
 use signatures::PublicKey;
+use tokio::sync::Semaphore;
 
 use crate::PluginData;
 use crate::failure::chain;
@@ -22,10 +24,22 @@ const SIZE: u64 = 64 << 20;
 const SETTLED: Duration = Duration::from_millis(50);
 /// How often it is looked at until then.
 const LOOKS: u32 = 100;
+/// How many files are looked at, of all folders together.
+pub(crate) const MOST_FILES: usize = 512;
+/// What a component begins with: the magic number, the version of the binary format, and that it is a component.
+const COMPONENT: &[u8; 8] = b"\0asm\x0d\0\x01\0";
 
-/// The files of plugins in `folders`, each with why nothing may be loaded from it: who can write the file, or its
-/// folder. A folder that is not there has none.
-pub(crate) fn plugin_files(folders: &[PathBuf]) -> Vec<(PathBuf, Option<String>)> {
+/// The files of plugins that are looked at.
+pub(crate) struct PluginFiles {
+    /// Each with why nothing may be loaded from it: who can write the file, or its folder.
+    pub(crate) files: Vec<(PathBuf, Option<String>)>,
+    /// How many there are beyond [`MOST_FILES`].
+    pub(crate) left_out: usize,
+}
+
+/// The files of plugins in `folders`. A folder that is not there has none. Where there are too many, those that
+/// `are_known` go before others, and what begins as a component does before what does not.
+pub(crate) fn plugin_files(folders: &[PathBuf], are_known: impl Fn(&Path) -> bool) -> PluginFiles {
     let is_plugin = |path: &PathBuf| {
         let is_wasm = path
             .extension()
@@ -34,19 +48,43 @@ pub(crate) fn plugin_files(folders: &[PathBuf]) -> Vec<(PathBuf, Option<String>)
         is_wasm && !name.as_encoded_bytes().starts_with(b".")
     };
     let mut files = Vec::new();
-    for folder in folders {
+    for (number, folder) in folders.iter().enumerate() {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
         let plugins = entries.map(|entry| entry.path()).filter(is_plugin);
-        let checked = owners::check(folder);
-        files.extend(plugins.map(|file| {
-            let place = match &checked {
-                Ok(()) => owners::check(&file).map_err(|error| error.to_string()),
-                Err(error) => Err(error.to_string()),
-            };
-            (file, place.err())
-        }));
+        files.extend(plugins.map(|file| (number, file)));
     }
-    files
+    let left_out = files.len().saturating_sub(MOST_FILES);
+    if left_out > 0 {
+        files.sort_by_cached_key(|(number, file)| {
+            let goes_before = are_known(file) || begins_as_component(file).unwrap_or(false);
+            (!goes_before, *number, file.clone())
+        });
+        files.truncate(MOST_FILES);
+    }
+    let checked: Vec<_> = folders.iter().map(|folder| owners::check(folder)).collect();
+    let files = files.into_iter().map(|(number, file)| {
+        let place = match checked.get(number) {
+            Some(Err(error)) => Some(error.to_string()),
+            _ => owners::check(&file).err().map(|error| error.to_string()),
+        };
+        (file, place)
+    });
+    PluginFiles {
+        files: files.collect(),
+        left_out,
+    }
+}
+
+/// Whether a file begins as a component does, as far as it has been written. What is no file is not opened: a pipe
+/// would wait, and a device may do anything.
+fn begins_as_component(path: &Path) -> std::io::Result<bool> {
+    if !fs::metadata(path)?.is_file() {
+        return Ok(false);
+    }
+    let mut start = Vec::new();
+    let most = COMPONENT.len() as u64;
+    File::open(path)?.take(most).read_to_end(&mut start)?;
+    Ok(COMPONENT.starts_with(&start))
 }
 
 /// Tells whether a file may have changed, or the signature beside it.
@@ -108,17 +146,24 @@ pub(crate) struct FileHead {
 }
 
 /// Reads what a file says of itself once nobody changes it any more (`settle`).
-/// Its signatures are checked against `keys`.
+/// Its signatures are checked against `keys`. A file is in memory while it has one of the `turns`, and waits without.
 pub(crate) async fn read_head(
     file: PathBuf,
     keys: Arc<[PublicKey]>,
     data: Arc<dyn PluginData>,
+    turns: Arc<Semaphore>,
     settle: bool,
 ) -> Result<(Stamp, FileHead), String> {
     for _ in 0..LOOKS {
         let (path, keys, data) = (file.clone(), Arc::clone(&keys), Arc::clone(&data));
+        let turn = Arc::clone(&turns).acquire_owned().await;
         let read = tokio::task::spawn_blocking(move || head(&path, keys, &*data)).await;
-        let (stamp, size, head) = read.unwrap_or_else(|_| Err(cut_short()))?;
+        drop(turn);
+        let (stamp, size, head) = match read.unwrap_or_else(|_| Err(cut_short()))? {
+            FileStart::Component { stamp, size, head } => (stamp, size, *head),
+            // It stays what it is, whoever is writing it; when they close it, it is read again.
+            FileStart::SomethingElse { stamp, head } => return Ok((stamp, *head)),
+        };
         if settle {
             tokio::time::sleep(SETTLED).await;
         }
@@ -137,7 +182,7 @@ pub(crate) async fn read_head(
 pub(crate) async fn read_wasm(file: PathBuf, digest: String) -> Result<Vec<u8>, String> {
     let read = tokio::task::spawn_blocking(move || {
         let wasm = bytes(&file)?.1;
-        if sandbox::digest(&wasm) == digest {
+        if compiled_code::digest(&wasm) == digest {
             Ok(wasm)
         } else {
             Err("it has changed while it was loaded".to_owned())
@@ -150,11 +195,32 @@ fn cut_short() -> String {
     "reading it was cut short".to_owned()
 }
 
-fn head(
-    path: &Path,
-    keys: Arc<[PublicKey]>,
-    data: &dyn PluginData,
-) -> Result<(Stamp, u64, FileHead), String> {
+/// What came of reading a file.
+enum FileStart {
+    /// Its beginning, or all that is there of it, is a component's.
+    Component {
+        stamp: Stamp,
+        size: u64,
+        head: Box<FileHead>,
+    },
+    /// Of which the beginning alone was read.
+    SomethingElse { stamp: Stamp, head: Box<FileHead> },
+}
+
+fn head(path: &Path, keys: Arc<[PublicKey]>, data: &dyn PluginData) -> Result<FileStart, String> {
+    let stamp = Stamp::of(path).map_err(failed)?;
+    let is_file = fs::metadata(path).is_ok_and(|about| about.is_file());
+    if is_file && !begins_as_component(path).map_err(failed)? {
+        let head = FileHead {
+            digest: String::new(),
+            manifest: Err("not a WebAssembly component".to_owned()),
+            signatures: Signatures::default(),
+            newest: None,
+            keys,
+        };
+        let head = Box::new(head);
+        return Ok(FileStart::SomethingElse { stamp, head });
+    }
     let (stamp, wasm) = bytes(path)?;
     let manifest = Manifest::of(&wasm).map_err(|error| chain(&error));
     let signatures = Signatures::of(path, &wasm, &keys);
@@ -163,18 +229,21 @@ fn head(
         _ => None,
     };
     let head = FileHead {
-        digest: sandbox::digest(&wasm),
+        digest: compiled_code::digest(&wasm),
         manifest,
         signatures,
         newest,
         keys,
     };
-    Ok((stamp, wasm.len() as u64, head))
+    Ok(FileStart::Component {
+        stamp,
+        size: wasm.len() as u64,
+        head: Box::new(head),
+    })
 }
 
 /// The whole file, with what tells whether it has changed since.
 pub(crate) fn bytes(path: &Path) -> Result<(Stamp, Vec<u8>), String> {
-    let failed = |error: std::io::Error| format!("it cannot be read: {error}");
     // Reading a pipe could take for ever.
     if !fs::metadata(path).map_err(failed)?.is_file() {
         return Err("it is no file".to_owned());
@@ -185,4 +254,8 @@ pub(crate) fn bytes(path: &Path) -> Result<(Stamp, Vec<u8>), String> {
         return Err(format!("it has {size} bytes, more than {SIZE}"));
     }
     Ok((stamp, fs::read(path).map_err(failed)?))
+}
+
+fn failed(error: std::io::Error) -> String {
+    format!("it cannot be read: {error}")
 }

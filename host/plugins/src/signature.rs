@@ -94,7 +94,7 @@ pub(crate) fn read(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
 }
 
 /// A file that bears its own signature.
-struct SelfSigned<'a> {
+struct SelfSignedFile<'a> {
     /// What is before the section with the signature.
     content: &'a [u8],
     signature: &'a [u8],
@@ -104,7 +104,7 @@ struct SelfSigned<'a> {
 ///
 /// # Errors
 /// Where something follows the section, so that nobody can tell what was signed.
-fn last_section(wasm: &[u8]) -> Result<Option<SelfSigned<'_>>, String> {
+fn last_section(wasm: &[u8]) -> Result<Option<SelfSignedFile<'_>>, String> {
     let mut text = None;
     for payload in Parser::new(0).parse_all(wasm) {
         match payload {
@@ -125,7 +125,7 @@ fn last_section(wasm: &[u8]) -> Result<Option<SelfSigned<'_>>, String> {
         ));
     }
     match wasm.strip_suffix(section(text).as_slice()) {
-        Some(content) => Ok(Some(SelfSigned {
+        Some(content) => Ok(Some(SelfSignedFile {
             content,
             signature: text,
         })),

@@ -6,22 +6,24 @@ use std::sync::Arc;
 
 use http::Method;
 
-use crate::loaded::Loaded;
+use device_types::{PluginReport, PluginRoutes, PluginState, PluginStats, RouteReport};
+
+use crate::loaded::LoadedPlugin;
 use crate::manifest::{Action, Manifest};
 use crate::pins::Pin;
-use crate::report::{DescribedRoutes, PluginReport, PluginState, PluginTally, RouteReport};
 use crate::routes::{Lookup, Routes};
 use crate::text::{LONGEST, cut, one_line};
 
 /// Who serves what.
 pub(crate) struct Table {
-    pub(crate) routes: Routes<Arc<Loaded>>,
+    pub(crate) routes: Routes<Arc<LoadedPlugin>>,
     /// Who provides which action.
-    pub(crate) providers: BTreeMap<Action, Arc<Loaded>>,
+    pub(crate) providers: BTreeMap<Action, Arc<LoadedPlugin>>,
     /// By file.
     pub(crate) entries: BTreeMap<PathBuf, Entry>,
-    /// Why the policy as it is now is not used.
-    pub(crate) policy_problem: Option<String>,
+    pub(crate) policy: PolicyStanding,
+    /// Plugins of the layout that do not load though the policy is not what keeps them from it, in sentences.
+    pub(crate) stock_problems: Vec<String>,
     /// The routes of those that are being loaded, with their names.
     pub(crate) expected_routes: Routes<Arc<str>>,
     /// What those provide.
@@ -30,9 +32,33 @@ pub(crate) struct Table {
     pub(crate) is_unread: bool,
 }
 
+/// Whether the policy's files are what is in force.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub(crate) enum PolicyStanding {
+    #[default]
+    Valid,
+    /// They are invalid, and what was read before stays in force.
+    OlderInForce { error: String },
+    /// They have been invalid since the start: no plugin has what it needs.
+    Missing { error: String },
+}
+
+impl PolicyStanding {
+    /// What is wrong with the files, and what is in force instead.
+    pub(crate) fn error(&self) -> Option<String> {
+        match self {
+            PolicyStanding::Valid => None,
+            PolicyStanding::OlderInForce { error } => {
+                Some(format!("{error}; the policy before stays in force"))
+            }
+            PolicyStanding::Missing { error } => Some(format!("{error}; no policy is in force")),
+        }
+    }
+}
+
 /// What a table says of a request.
 pub(crate) enum TableLookup<'a> {
-    Loaded(Lookup<'a, Arc<Loaded>>),
+    Loaded(Lookup<'a, Arc<LoadedPlugin>>),
     /// A plugin that is being loaded may answer it; its name where that is known.
     Loading {
         plugin: Option<&'a str>,
@@ -42,7 +68,7 @@ pub(crate) enum TableLookup<'a> {
 /// What has become of one file.
 #[derive(Clone, Default)]
 pub(crate) struct Entry {
-    pub(crate) serving: Option<Arc<Loaded>>,
+    pub(crate) serving: Option<Arc<LoadedPlugin>>,
     /// The file as it is now, where it is not what serves.
     pub(crate) other: Option<Other>,
 }
@@ -88,7 +114,8 @@ impl Table {
             routes: Routes::new(),
             providers: BTreeMap::new(),
             entries: BTreeMap::new(),
-            policy_problem: None,
+            policy: PolicyStanding::Valid,
+            stock_problems: Vec::new(),
             expected_routes: Routes::new(),
             expected_actions: BTreeSet::new(),
             is_unread: false,
@@ -119,6 +146,18 @@ impl Table {
         }
     }
 
+    /// The plugins that answer.
+    fn serving(&self) -> impl Iterator<Item = &Arc<LoadedPlugin>> {
+        self.entries
+            .values()
+            .filter_map(|entry| entry.serving.as_ref())
+    }
+
+    /// Whether a plugin of this name serves, be it in an older version.
+    pub(crate) fn serves(&self, name: &str) -> bool {
+        self.serving().any(|plugin| plugin.manifest.name == name)
+    }
+
     /// Whether something is being loaded.
     pub(crate) fn is_loading(&self) -> bool {
         let others = self
@@ -146,7 +185,7 @@ impl Table {
     }
 
     /// The routes of the plugins that serve or are being loaded, sorted by the plugins' names.
-    pub(crate) fn described_routes(&self) -> Vec<DescribedRoutes> {
+    pub(crate) fn described_routes(&self) -> Vec<PluginRoutes> {
         let manifests = self.entries.values().filter_map(|entry| match entry {
             Entry {
                 serving: Some(plugin),
@@ -160,7 +199,7 @@ impl Table {
         let mut described: Vec<_> = manifests
             .map(|manifest| {
                 let routes = manifest.routes.iter();
-                DescribedRoutes {
+                PluginRoutes {
                     plugin: manifest.name.clone(),
                     routes: routes
                         .map(|route| (route.method.clone(), route.pattern.to_string()))
@@ -176,25 +215,30 @@ impl Table {
         described
     }
 
+    /// What keeps the device from doing what its plugins are for: no policy, or stock plugins that do not load.
+    pub(crate) fn health_problems(&self) -> Vec<String> {
+        let policy = match &self.policy {
+            PolicyStanding::Missing { .. } => self.policy.error(),
+            PolicyStanding::Valid | PolicyStanding::OlderInForce { .. } => None,
+        };
+        let stock = self.stock_problems.iter().cloned();
+        policy.into_iter().chain(stock).collect()
+    }
+
     /// How each plugin that serves has fared, sorted by name.
-    pub(crate) fn tallies(&self) -> Vec<PluginTally> {
-        let serving = self
-            .entries
-            .values()
-            .filter_map(|entry| entry.serving.as_ref());
-        let mut tallies: Vec<_> = serving
-            .map(|plugin| {
-                let (calls, failures, _) = plugin.counters.read();
-                PluginTally {
-                    name: plugin.manifest.name.clone(),
-                    calls,
-                    failures,
-                    time: plugin.counters.time(),
-                }
-            })
-            .collect();
-        tallies.sort_by(|one, other| one.name.cmp(&other.name));
-        tallies
+    pub(crate) fn stats(&self) -> Vec<PluginStats> {
+        let stats = self.serving().map(|plugin| {
+            let (calls, faults, _) = plugin.counters.read();
+            PluginStats {
+                name: plugin.manifest.name.clone(),
+                calls,
+                faults,
+                time: plugin.counters.time(),
+            }
+        });
+        let mut stats: Vec<_> = stats.collect();
+        stats.sort_by(|one, other| one.name.cmp(&other.name));
+        stats
     }
 
     /// What a person should look at.
@@ -210,7 +254,7 @@ impl Table {
                 plugin.name, plugin.file
             ))
         });
-        self.policy_problem.iter().cloned().chain(refused).collect()
+        self.policy.error().into_iter().chain(refused).collect()
     }
 }
 

@@ -54,7 +54,7 @@ pub fn trust_lines(file: &Path, policy: &Path, stock_plugins: &Path) -> Result<S
     let named = named_keys(policy);
     let keys: Vec<_> = named.public_keys().cloned().collect();
     let signatures = Signatures::of(file, &wasm, &keys);
-    let pin = lines.pin(&named, &signatures, &sandbox::digest(&wasm));
+    let pin = lines.pin(&named, &signatures, &compiled_code::digest(&wasm));
     lines.section(&manifest, &pin);
     Ok(lines.0)
 }

@@ -1,5 +1,5 @@
-//! Actions: what callers ask to be done with the services of one app beside the target (device behaviour
-//! 5.9, 5.10): stop, start, restart, purge.
+//! Actions: what callers ask to be done with the services of one app beside the target (docs/spec/device.md#actions):
+//! stop, start, restart, purge.
 //!
 //! An action is an intent to the loop and no second way of changing things: it says which containers
 //! are to be made anew, which stay stopped, and which apps are cleared first, and the planner does the
@@ -14,14 +14,14 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use crate::locks::Reach;
+use crate::locks::LockScope;
 
 /// Where the answer goes. Who asked may have gone meanwhile; the action goes on.
-pub(crate) type Answer = oneshot::Sender<Result<(), ActionError>>;
+pub(crate) type ActionReply = oneshot::Sender<Result<(), ActionError>>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Phase {
+pub(crate) enum ActionPhase {
     /// Its locks are to be taken.
     Waiting,
     /// They are being taken.
@@ -38,17 +38,17 @@ pub(crate) enum Phase {
 
 /// One action under way.
 #[derive(Debug)]
-pub(crate) struct Underway {
+pub(crate) struct OngoingAction {
     pub number: u64,
     pub action: Action,
-    pub phase: Phase,
+    pub phase: ActionPhase,
     /// What it began with.
     pub containers: BTreeSet<ContainerId>,
     pub services: BTreeSet<ServiceName>,
     /// The app as it was, where that is what comes back and not its target.
     pub restores: Option<Box<DesiredApp>>,
     /// `None` where it is finished after a restart of the supervisor: then it is tried until it succeeds.
-    pub answer: Option<Answer>,
+    pub answer: Option<ActionReply>,
     pub begun: Instant,
     pub retry_at: Option<Instant>,
 }
@@ -58,7 +58,7 @@ pub(crate) struct Underway {
 pub(crate) struct StoredAction {
     pub verb: Verb,
     pub force: bool,
-    pub phase: Phase,
+    pub phase: ActionPhase,
     pub containers: BTreeSet<ContainerId>,
     pub services: BTreeSet<ServiceName>,
     /// The app as it was: a kill may leave nothing of it to read that from.
@@ -71,17 +71,17 @@ pub(crate) struct StoredAction {
 #[derive(Debug, Default)]
 pub(crate) struct Actions {
     next: u64,
-    queues: BTreeMap<AppUuid, VecDeque<Underway>>,
+    queues: BTreeMap<AppUuid, VecDeque<OngoingAction>>,
 }
 
 impl Actions {
-    pub(crate) fn add(&mut self, action: Action, answer: Answer) {
+    pub(crate) fn add(&mut self, action: Action, answer: ActionReply) {
         let number = self.next_number();
         let queue = self.queues.entry(action.app.clone()).or_default();
-        queue.push_back(Underway {
+        queue.push_back(OngoingAction {
             number,
             action,
-            phase: Phase::Waiting,
+            phase: ActionPhase::Waiting,
             containers: BTreeSet::new(),
             services: BTreeSet::new(),
             restores: None,
@@ -95,7 +95,7 @@ impl Actions {
     pub(crate) fn resume(&mut self, app: AppUuid, stored: StoredAction) {
         let number = self.next_number();
         let queue = self.queues.entry(app.clone()).or_default();
-        queue.push_back(Underway {
+        queue.push_back(OngoingAction {
             number,
             action: Action {
                 app,
@@ -131,20 +131,20 @@ impl Actions {
     }
 
     /// The actions that are done now, one of each app.
-    pub(crate) fn current(&self) -> impl Iterator<Item = &Underway> {
+    pub(crate) fn current(&self) -> impl Iterator<Item = &OngoingAction> {
         self.queues.values().filter_map(VecDeque::front)
     }
 
-    pub(crate) fn of(&self, app: &AppUuid) -> Option<&Underway> {
+    pub(crate) fn of(&self, app: &AppUuid) -> Option<&OngoingAction> {
         self.queues.get(app)?.front()
     }
 
-    pub(crate) fn of_mut(&mut self, app: &AppUuid) -> Option<&mut Underway> {
+    pub(crate) fn of_mut(&mut self, app: &AppUuid) -> Option<&mut OngoingAction> {
         self.queues.get_mut(app)?.front_mut()
     }
 
     /// Takes the current action of an app out.
-    pub(crate) fn take(&mut self, app: &AppUuid) -> Option<Underway> {
+    pub(crate) fn take(&mut self, app: &AppUuid) -> Option<OngoingAction> {
         let queue = self.queues.get_mut(app)?;
         let first = queue.pop_front();
         if queue.is_empty() {
@@ -161,25 +161,25 @@ impl Actions {
     }
 }
 
-impl Underway {
+impl OngoingAction {
     /// Whether a kill must be followed by its rest: it removes what would not come back as it was.
     pub(crate) fn is_stored(&self) -> bool {
         matches!(self.action.verb, Verb::Restart(_) | Verb::Purge)
     }
 
     /// The phase in which the planner is told of it.
-    pub(crate) fn first_phase(&self) -> Phase {
+    pub(crate) fn first_phase(&self) -> ActionPhase {
         match self.action.verb {
-            Verb::Purge => Phase::Clearing,
-            _ => Phase::Acting,
+            Verb::Purge => ActionPhase::Clearing,
+            _ => ActionPhase::Acting,
         }
     }
 
-    /// Whose locks it takes (device behaviour 3.4).
-    pub(crate) fn reach(&self) -> Reach {
+    /// Whose locks it takes (docs/spec/device.md#locks-who).
+    pub(crate) fn reach(&self) -> LockScope {
         match self.action.verb {
-            Verb::Stop(_) | Verb::Start(_) | Verb::Restart(Some(_)) => Reach::WholeFolder,
-            Verb::Restart(None) | Verb::Purge => Reach::Named,
+            Verb::Stop(_) | Verb::Start(_) | Verb::Restart(Some(_)) => LockScope::WholeFolder,
+            Verb::Restart(None) | Verb::Purge => LockScope::Named,
         }
     }
 
@@ -197,7 +197,7 @@ impl Underway {
     pub(crate) fn disturbs(&self) -> bool {
         matches!(
             self.phase,
-            Phase::Acting | Phase::Clearing | Phase::Restoring
+            ActionPhase::Acting | ActionPhase::Clearing | ActionPhase::Restoring
         )
     }
 

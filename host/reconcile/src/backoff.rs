@@ -1,4 +1,4 @@
-//! When something that failed is tried again (device behaviour 5.8).
+//! When something that failed is tried again (docs/spec/device.md#retry).
 
 use std::time::Duration;
 

@@ -4,12 +4,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use device_types::event::{Audience, Event};
 use engine::Engines;
 use model::compose::DeviceFacts;
 use model::contracts::Offers;
 use store::Store;
 
-use crate::{Happening, Host, Moments, ReadTargetPolicy};
+use crate::{Host, Moments, ReadTargetPolicy};
+
+/// A subscriber of events.
+pub type OnEvent = Arc<dyn Fn(Audience, Event) + Send + Sync>;
 
 /// What the loop works with. Cheap parts are clones of what the binary holds.
 #[derive(Clone)]
@@ -24,10 +28,10 @@ pub struct ReconcilerConfig {
     pub host_root: PathBuf,
     /// The host itself: its configuration, and its reboot.
     pub host: Arc<dyn Host>,
-    /// The device has a cloud. One that has none is in local mode from its start (device behaviour 4.3).
+    /// The device has a cloud. One that has none is in local mode from its start (docs/spec/device.md#local-mode).
     pub managed: bool,
-    /// Told of what happens, from the loop itself: it must not wait for anything.
-    pub happened: Arc<dyn Fn(Happening) + Send + Sync>,
+    /// Called with each event, from the loop itself: it must not wait for anything.
+    pub on_event: OnEvent,
     /// What contracts of services are held to.
     pub offers: Offers,
     /// What has to be signed of targets; asked on threads that may block.

@@ -1,5 +1,5 @@
 //! Engine events: the loop's reason to look again. They say only that something changed, so any number
-//! of them between two laps is as one.
+//! of them between two passes is as one.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,19 +12,19 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::backoff;
-use crate::view::{KINDS, Kind};
+use crate::view::{KINDS, ObjectKind};
 
 /// What was announced and not yet looked at.
 #[derive(Debug, Default)]
-pub(crate) struct Announced {
-    kinds: Mutex<BTreeMap<EngineKind, Vec<Kind>>>,
+pub(crate) struct EngineEvents {
+    kinds: Mutex<BTreeMap<EngineKind, Vec<ObjectKind>>>,
     wake: Notify,
 }
 
-impl Announced {
+impl EngineEvents {
     /// Starts to listen to all `engines`, until `stop`.
     pub(crate) fn listen(engines: &Engines, cap: Duration, stop: &CancellationToken) -> Arc<Self> {
-        let announced = Arc::new(Announced::default());
+        let announced = Arc::new(EngineEvents::default());
         for engine in engines.all() {
             let following = follow(Arc::clone(engine), Arc::clone(&announced), cap);
             tokio::spawn(stop.clone().run_until_cancelled_owned(following));
@@ -32,7 +32,7 @@ impl Announced {
         announced
     }
 
-    fn add(&self, engine: EngineKind, kinds: &[Kind]) {
+    fn add(&self, engine: EngineKind, kinds: &[ObjectKind]) {
         let mut held = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
         let announced = held.entry(engine).or_default();
         for kind in kinds {
@@ -45,7 +45,7 @@ impl Announced {
     }
 
     /// Waits for something to be announced, and takes all of it.
-    pub(crate) async fn next(&self) -> BTreeMap<EngineKind, Vec<Kind>> {
+    pub(crate) async fn next(&self) -> BTreeMap<EngineKind, Vec<ObjectKind>> {
         loop {
             let taken = {
                 let mut held = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
@@ -60,7 +60,7 @@ impl Announced {
 }
 
 /// Passes the events of one engine on, over its restarts.
-async fn follow(engine: Arc<dyn Engine>, announced: Arc<Announced>, cap: Duration) {
+async fn follow(engine: Arc<dyn Engine>, announced: Arc<EngineEvents>, cap: Duration) {
     let kind = engine.kind();
     let mut failures = 0;
     loop {
@@ -72,7 +72,7 @@ async fn follow(engine: Arc<dyn Engine>, announced: Arc<Announced>, cap: Duratio
                 failures = 0;
                 while let Some(event) = events.next().await {
                     match event {
-                        EngineEvent::Container(_) => announced.add(kind, &[Kind::Containers]),
+                        EngineEvent::Container(_) => announced.add(kind, &[ObjectKind::Containers]),
                         EngineEvent::Other => announced.add(kind, &KINDS),
                     }
                 }

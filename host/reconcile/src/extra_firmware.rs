@@ -1,15 +1,15 @@
 //! The volume with firmware beyond the host's own: services that ask for it by a label share one, so it is
-//! no app's (device behaviour 4.5 and 5.1).
+//! no app's (docs/spec/device.md#extra-firmware).
 
 use engine::{Engine, EngineError, VolumeSpec};
 use model::compose::EXTRA_FIRMWARE;
 use model::{Mount, ServiceConfig, VolumeConfig};
 
-use crate::steps::World;
+use crate::steps::StepContext;
 
 /// Makes sure that it is there where `config` mounts it.
 pub(crate) async fn ensure(
-    world: &World,
+    context: &StepContext,
     engine: &dyn Engine,
     config: &ServiceConfig,
 ) -> Result<(), EngineError> {
@@ -20,12 +20,12 @@ pub(crate) async fn ensure(
     if !config.mounts.iter().any(is_it) {
         return Ok(());
     }
-    let device = world.journal.store().device_uuid().to_string();
+    let device = context.journal.store().device_uuid().to_string();
     let config = VolumeConfig {
         driver: "local".into(),
         labels: [
-            (world.branding.label("supervised"), "true".to_owned()),
-            (world.branding.label("device-uuid"), device),
+            (context.branding.label("supervised"), "true".to_owned()),
+            (context.branding.label("device-uuid"), device),
         ]
         .into(),
         ..VolumeConfig::default()

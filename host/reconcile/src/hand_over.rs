@@ -1,5 +1,5 @@
 //! The hand-over of a service: the new container runs beside the old one until it says that it has taken
-//! over (device behaviour 5.5).
+//! over (docs/spec/device.md#hand-over).
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use model::{AppId, ServiceKey, ServiceName, ServiceState};
 use plan::{ContainerRef, StartService};
 
 use crate::messages::Message;
-use crate::steps::{self, Outcome, World};
+use crate::steps::{self, StepContext, StepResult};
 use crate::view::Effect;
 use crate::{Locks, UpdateLocks};
 
@@ -24,52 +24,52 @@ pub(crate) struct HandOver<'a> {
 }
 
 pub(crate) async fn hand_over(
-    world: &World,
+    context: &StepContext,
     service: &ServiceKey,
     over: HandOver<'_>,
     start: StartService,
     locks: &UpdateLocks,
-) -> Outcome {
-    let signs = Signs {
-        locks: world.locks.clone(),
+) -> StepResult {
+    let signs = HandOverSigns {
+        locks: context.locks.clone(),
         app: locks.app(),
         service: service.service.clone(),
     };
     signs.forget().await;
     if let Some(name) = over.rename {
-        steps::rename(world, service, over.old, name, locks).await?;
+        steps::rename(context, service, over.old, name, locks).await?;
     }
     let (engine, name) = (start.engine, start.service.container_name());
-    if let Err(failure) = steps::create_and_start(world, start, locks).await {
+    if let Err(failure) = steps::create_and_start(context, start, locks).await {
         // The old one still runs, and is what there is: a new one that does not start must not take
         // its place at the next try.
-        remove_failed(world, engine, &name).await;
+        remove_failed(context, engine, &name).await;
         return Err(failure);
     }
-    world.tell(Message::Doing(
+    context.tell(Message::Doing(
         service.clone(),
         ServiceState::AwaitingHandover,
     ));
-    world.log(format!("Handing over service '{}'", service.service));
+    context.log(format!("Handing over service '{}'", service.service));
     if tokio::time::timeout(over.timeout, signs.until_given())
         .await
         .is_err()
     {
         let seconds = over.timeout.as_secs_f64();
-        world.log(format!(
+        context.log(format!(
             "Service '{}' did not say within {seconds} s that it has taken over: it is taken to have",
             service.service
         ));
     }
     signs.forget().await;
-    steps::kill(world, service, over.old, over.grace, locks).await?;
-    world.log(format!("Handed over service '{}'", service.service));
+    steps::kill(context, service, over.old, over.grace, locks).await?;
+    context.log(format!("Handed over service '{}'", service.service));
     Ok(())
 }
 
 /// Removes the container that was made and did not start.
-async fn remove_failed(world: &World, engine: model::EngineKind, name: &str) {
-    let Ok(on) = world.engine(engine) else {
+async fn remove_failed(context: &StepContext, engine: model::EngineKind, name: &str) {
+    let Ok(on) = context.engine(engine) else {
         return;
     };
     let Ok(containers) = on.containers().await else {
@@ -77,7 +77,7 @@ async fn remove_failed(world: &World, engine: model::EngineKind, name: &str) {
     };
     for container in containers.into_iter().filter(|found| found.name == name) {
         match on.remove_container(&container.id).await {
-            Ok(()) => world.effect(Effect::ContainerRemoved(engine, container.id)),
+            Ok(()) => context.effect(Effect::ContainerRemoved(engine, container.id)),
             Err(error) => tracing::warn!(
                 %error,
                 "failed to remove `{name}`, which did not start beside its predecessor"
@@ -87,13 +87,13 @@ async fn remove_failed(world: &World, engine: model::EngineKind, name: &str) {
 }
 
 /// The files by which a new container says that it has taken over.
-struct Signs {
+struct HandOverSigns {
     locks: Locks,
     app: AppId,
     service: ServiceName,
 }
 
-impl Signs {
+impl HandOverSigns {
     async fn until_given(&self) {
         let mut looks = tokio::time::interval(LOOK_AGAIN);
         loop {

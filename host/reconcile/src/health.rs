@@ -1,4 +1,4 @@
-//! What keeps the loop from working (device behaviour 6.7).
+//! What keeps the loop from working (docs/spec/device.md#health).
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};

@@ -56,7 +56,7 @@ pub struct HostLook {
 
 /// What the target in force says to the parts of the supervisor.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct InForce {
+pub struct EffectiveSettings {
     /// Typed, each with its default where it is not set or cannot be read.
     pub settings: Settings,
     /// As the target has them; `None` before there is one.
@@ -65,7 +65,7 @@ pub struct InForce {
     pub exposure: Exposure,
 }
 
-/// What the target has open to others, for a firewall of the host's (device behaviour 6.9).
+/// What the target has open to others, for a firewall of the host's (docs/spec/device.md#firewall).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Exposure {
     /// The device is in local mode, where developers' machines reach its API.

@@ -14,8 +14,8 @@
 //!
 //! Nothing is remembered that can be observed. What cannot (the target, whose images are whose, which
 //! containers we stopped, the local-mode snapshot) is in the store before the first step that depends
-//! on it, so a kill at any moment costs one lap. The loop sleeps only when there is nothing to do: no
-//! lap is made by time, but to try again what failed.
+//! on it, so a kill at any moment costs one pass. The loop sleeps only when there is nothing to do: no
+//! pass is made by time, but to try again what failed.
 //!
 //! It knows no endpoint, parses no request, and decides nothing that the plan could.
 
@@ -28,42 +28,39 @@ mod apply;
 mod backoff;
 mod clock;
 mod config;
+mod counters;
 mod definitions;
+mod device_plan;
 mod events;
 mod extra_firmware;
 mod hand_over;
-mod happenings;
 mod health;
 mod host;
-mod journal;
-mod lap;
 mod local_mode;
 mod locks;
 mod logs;
 mod messages;
 mod moments;
 mod observe;
-mod outlook;
+mod persistence;
 mod progress;
 mod reconciler;
 mod signing;
 mod status;
+mod status_events;
 mod steps;
-mod tally;
 mod target;
 mod targets;
+mod task;
 mod view;
 
 #[cfg(feature = "moments")]
 pub use abort::AbortAt;
-pub use config::{Limits, ReconcilerConfig};
-pub use happenings::Happening;
-pub use host::{Exposure, Host, HostLook, InForce, NoHost};
+pub use config::{Limits, OnEvent, ReconcilerConfig};
+pub use host::{EffectiveSettings, Exposure, Host, HostLook, NoHost};
 pub use locks::{AllLocks, LockError, LockPolicy, Locks, UpdateLocks};
-pub use logs::{LogEvent, LogSubscription};
+pub use logs::LogSubscription;
 pub use moments::Moments;
-pub use outlook::{Blocker, Mood, Outlook, OutlookStep, Unplanned};
 pub use reconciler::{Reconciler, StartError};
-pub use signing::{ReadTargetPolicy, RefusedTarget, Signing};
-pub use tally::Tally;
+pub use signing::{ReadTargetPolicy, RefusedTarget, SigningState};
 pub use target::SetTargetError;

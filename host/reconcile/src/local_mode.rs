@@ -1,4 +1,4 @@
-//! Local mode, and its snapshot (device behaviour 4.3): what was there when it was entered, so that leaving
+//! Local mode, and its snapshot (docs/spec/device.md#local-mode): what was there when it was entered, so that leaving
 //! removes what was made in it and nothing else.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,9 +7,9 @@ use std::time::Duration;
 use model::{EngineKind, ImageRef, error_chain};
 use serde::{Deserialize, Serialize};
 
-use crate::messages::{Kept, Message};
+use crate::messages::{Message, StoredRecord};
 use crate::observe::list;
-use crate::steps::World;
+use crate::steps::StepContext;
 use crate::view::{EngineView, KINDS};
 
 /// How long a container may take to stop when local mode is left.
@@ -17,10 +17,10 @@ const GRACE: Duration = Duration::from_secs(10);
 
 /// Ids and names, by engine. An engine that is not in it held nothing of ours that we know of.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(crate) struct Snapshot(BTreeMap<EngineKind, Held>);
+pub(crate) struct Snapshot(BTreeMap<EngineKind, EngineInventory>);
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-struct Held {
+struct EngineInventory {
     containers: BTreeSet<String>,
     /// References, of all images: nobody's that were there before are removed.
     images: BTreeSet<String>,
@@ -35,7 +35,7 @@ impl Snapshot {
 
     pub(crate) fn add(&mut self, engine: EngineKind, view: &EngineView) {
         let images = view.images.iter().flat_map(|image| &image.references);
-        let held = Held {
+        let held = EngineInventory {
             containers: view.containers.iter().map(|c| c.id.to_string()).collect(),
             images: images.map(ToString::to_string).collect(),
             volumes: view
@@ -55,8 +55,12 @@ impl Snapshot {
 
 /// Removes everything of ours that is not in `snapshot`, and of the images those that we pulled. What
 /// cannot be removed is logged and left. The network of the API stays.
-pub(crate) async fn clean_up(world: &World, snapshot: &Snapshot, pulled: &BTreeSet<ImageRef>) {
-    for engine in world.engines.all() {
+pub(crate) async fn clean_up(
+    context: &StepContext,
+    snapshot: &Snapshot,
+    pulled: &BTreeSet<ImageRef>,
+) {
+    for engine in context.engines.all() {
         // One that was never listed in local mode has nothing that was made in it.
         let Some(before) = snapshot.0.get(&engine.kind()) else {
             continue;
@@ -94,7 +98,7 @@ pub(crate) async fn clean_up(world: &World, snapshot: &Snapshot, pulled: &BTreeS
             .map(|n| n.name)
             .collect();
         for name in networks.difference(&before.networks) {
-            if *name == world.branding.network {
+            if *name == context.branding.network {
                 continue;
             }
             if let Err(error) = engine.remove_network(name).await {
@@ -119,8 +123,10 @@ pub(crate) async fn clean_up(world: &World, snapshot: &Snapshot, pulled: &BTreeS
                 && !before.images.contains(reference.as_str())
             {
                 match engine.remove_image(reference).await {
-                    Ok(()) => match world.journal.forget_image(image.clone()).await {
-                        Ok(()) => world.tell(Message::Kept(Kept::NoImage(image.clone()))),
+                    Ok(()) => match context.journal.forget_image(image.clone()).await {
+                        Ok(()) => {
+                            context.tell(Message::Stored(StoredRecord::NoImage(image.clone())))
+                        }
                         Err(why) => tracing::warn!("failed to forget image `{image}`: {why}"),
                     },
                     Err(error) => complain(format!("image `{reference}`"), error),

@@ -1,4 +1,4 @@
-//! Update locks: files by which an app keeps its services from being disturbed (device behaviour 3).
+//! Update locks: files by which an app keeps its services from being disturbed (docs/spec/device.md#locks).
 //!
 //! A service is locked by its user when anything exists at its lock path: a file, even an empty one, a
 //! folder, a symbolic link. The loop takes the locks of a whole app, or none, before the first step
@@ -35,7 +35,7 @@ use store::Store;
 use tokio::sync::Notify;
 
 pub use all::AllLocks;
-pub(crate) use all::Locking;
+pub(crate) use all::LockSubjects;
 use file::LockFile;
 use folders::unreadable;
 use leases::Leases;
@@ -50,13 +50,13 @@ const MAX_SWEPT: usize = 100_000;
 pub enum LockPolicy {
     /// A lock of a user is an error.
     Respect,
-    /// A user's lock is removed for good, and ours put in its place (device behaviour 3.3).
+    /// A user's lock is removed for good, and ours put in its place (docs/spec/device.md#locks-force).
     Override,
 }
 
-/// Whose locks are taken beside those of the services that are named (device behaviour 3.4).
+/// Whose locks are taken beside those of the services that are named (docs/spec/device.md#locks-who).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reach {
+pub(crate) enum LockScope {
     /// Nobody's.
     Named,
     /// Those of all that have a lock folder, also of services that are neither current nor wanted.
@@ -105,7 +105,7 @@ pub struct Locks {
     names: Vec<String>,
     /// Files by which a new container says that it has taken over.
     handed_over: Vec<String>,
-    held: Arc<Held>,
+    held: Arc<HeldLocks>,
     /// What services took over the API.
     leases: Arc<Leases>,
     /// Operations on all apps, which hold no file where there is no app.
@@ -114,7 +114,7 @@ pub struct Locks {
 
 /// What this process holds.
 #[derive(Debug, Default)]
-struct Held {
+struct HeldLocks {
     services: Mutex<BTreeSet<(AppId, ServiceName)>>,
     /// Told when something is given back.
     released: Notify,
@@ -126,7 +126,7 @@ struct Held {
 pub struct UpdateLocks {
     app: AppId,
     held: BTreeMap<ServiceName, Vec<LockFile>>,
-    registry: Arc<Held>,
+    registry: Arc<HeldLocks>,
 }
 
 impl Locks {
@@ -160,9 +160,9 @@ impl Locks {
         self.tree.service_path(app, service)
     }
 
-    /// Removes the files by which a new container says that it has taken over (device behaviour 5.5), so that one
-    /// from an earlier time says nothing of this one. They are in the folder of the locks, which both containers see.
-    /// A folder by that name stays, and says at once that it has been handed over. Blocks.
+    /// Removes the files by which a new container says that it has taken over (docs/spec/device.md#hand-over), so
+    /// that one from an earlier time says nothing of this one. They are in the folder of the locks, which both
+    /// containers see. A folder by that name stays, and says at once that it has been handed over. Blocks.
     pub(crate) fn forget_handover(&self, app: AppId, service: &ServiceName) {
         let failed = |name: &str, error: io::Error| {
             let path = self.folder(app, service).join(name);
@@ -208,17 +208,18 @@ impl Locks {
         &self,
         app: AppId,
         mut services: BTreeSet<ServiceName>,
-        reach: Reach,
+        reach: LockScope,
         held: &[Arc<UpdateLocks>],
         policy: LockPolicy,
     ) -> Result<Option<UpdateLocks>, LockError> {
-        if reach == Reach::WholeFolder {
+        if reach == LockScope::WholeFolder {
             services.append(&mut self.services_of_app_on_disk(app)?);
         }
         services.retain(|service| !held.iter().any(|guard| guard.covers(service)));
-        match services.is_empty() {
-            true => Ok(None),
-            false => self.take(app, &services, policy).map(Some),
+        if services.is_empty() {
+            Ok(None)
+        } else {
+            self.take(app, &services, policy).map(Some)
         }
     }
 
@@ -262,13 +263,13 @@ impl Locks {
         lock(&self.held.services).len()
     }
 
-    /// The locks that users hold on `services` of `app`. An answer of the moment, for whoever asks: taking
-    /// them is the only way to be sure.
+    /// Of `services` of `app` those whose locks users hold, once for each lock file. An answer of the moment: taking the
+    /// locks is the only way to be sure.
     pub(crate) fn of_users(
         &self,
         app: AppId,
         services: &BTreeSet<ServiceName>,
-    ) -> Vec<(ServiceName, PathBuf)> {
+    ) -> Vec<ServiceName> {
         let mut held = Vec::new();
         for service in services {
             let Ok(Some(folder)) = self.tree.service(app, service) else {
@@ -276,7 +277,7 @@ impl Locks {
             };
             for file in self.lock_files(&folder) {
                 if file.look().is_ok() && !file.is_ours() {
-                    held.push((service.clone(), file.path()));
+                    held.push(service.clone());
                 }
             }
         }

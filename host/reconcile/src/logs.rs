@@ -1,5 +1,5 @@
 //! What services print, and what the supervisor does with them, as one stream for any number of
-//! readers (device behaviour 6.5).
+//! readers (docs/spec/device.md#local-logs).
 //!
 //! The engines' log streams are read only while somebody listens. Every reader sees lines from the
 //! moment it came; one that is slow loses lines, is told how many, and holds up nobody.
@@ -18,6 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use device_types::LogEvent;
 use engine::{Engines, LogsFrom};
 use futures::{Stream, StreamExt};
 use model::{ContainerId, EngineKind, ServiceId, ServiceName};
@@ -29,28 +30,13 @@ use tokio_stream::wrappers::errors::BroadcastStreamRecvError;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::now_ms;
-use positions::{Positions, Resumed, after};
+use positions::{Positions, ResumePoint, after};
 
 /// How long after a log stream ended a new one is asked for.
 const REATTACH: Duration = Duration::from_secs(1);
 /// Between two looks whether readers have come on, while what was printed before is read, and how often at most.
 const PACE: Duration = Duration::from_millis(20);
 const MOST_PACES: u32 = 500;
-
-/// One line.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LogEvent {
-    /// The line, without its end.
-    pub message: String,
-    /// Milliseconds since the epoch.
-    pub timestamp_ms: i64,
-    /// `None` in a line of the supervisor's own.
-    pub service: Option<(ServiceName, ServiceId)>,
-    /// The container that it ran in.
-    pub(crate) container: Option<ContainerId>,
-    /// Whether a service printed it to its standard error output.
-    pub is_stderr: bool,
-}
 
 /// A reader. The stream ends with the supervisor.
 pub struct LogSubscription {
@@ -75,8 +61,10 @@ impl Stream for LogSubscription {
         };
         Poll::Ready(line.map(|line| match line {
             Ok(line) => {
-                if let (Some(positions), Some(container)) = (&self.positions, &line.container) {
-                    positions.passed(container, line.timestamp_ms);
+                if let (Some(positions), Some(container), Some(at)) =
+                    (&self.positions, &line.container, line.timestamp)
+                {
+                    positions.passed(container, at);
                 }
                 line
             }
@@ -216,7 +204,7 @@ impl LogHub {
             }
             // Whoever listens is content with lines from now on; but of a container that starts while
             // somebody listens, the first line counts, and of one that the cloud has lines of, the next.
-            let mut attached = Attached::default();
+            let mut attached = LogTasks::default();
             let mut sources = self.sources.subscribe();
             let mut from = LogsFrom::Now;
             loop {
@@ -244,7 +232,7 @@ impl LogHub {
         };
         let mut position = self.positions.of(&container);
         loop {
-            let (begin, mut resumed) = match position.map(Resumed::after) {
+            let (begin, mut resumed) = match position.map(ResumePoint::after) {
                 Some((begin, resumed)) => (begin, Some(resumed)),
                 None => (from, None),
             };
@@ -261,10 +249,12 @@ impl LogHub {
                                 position = Some(after(position, line.timestamp_ms));
                                 self.send(LogEvent {
                                     message: line.message,
-                                    timestamp_ms: line.timestamp_ms,
-                                    service: Some((source.service.clone(), source.id)),
-                                    container: Some(container.clone()),
+                                    timestamp: Some(line.timestamp_ms),
+                                    service_name: Some(source.service.clone()),
+                                    service_id: Some(source.id),
                                     is_stderr: line.stderr,
+                                    is_system: false,
+                                    container: Some(container.clone()),
                                 });
                             }
                             Err(error) => {
@@ -300,9 +290,9 @@ impl LogHub {
 
 /// The containers that are read; dropping it ends that.
 #[derive(Default)]
-struct Attached(BTreeMap<ContainerId, (LogSource, AbortHandle)>);
+struct LogTasks(BTreeMap<ContainerId, (LogSource, AbortHandle)>);
 
-impl Attached {
+impl LogTasks {
     fn follow(&mut self, hub: &LogHub, engines: &Engines, wanted: &LogSources, from: LogsFrom) {
         self.0.retain(|container, (source, task)| {
             let stays = wanted.get(container) == Some(source);
@@ -323,7 +313,7 @@ impl Attached {
     }
 }
 
-impl Drop for Attached {
+impl Drop for LogTasks {
     fn drop(&mut self) {
         for (_, task) in self.0.values() {
             task.abort();
@@ -332,11 +322,5 @@ impl Drop for Attached {
 }
 
 fn system(message: String) -> LogEvent {
-    LogEvent {
-        message,
-        timestamp_ms: now_ms(),
-        service: None,
-        container: None,
-        is_stderr: false,
-    }
+    LogEvent::system(message, Some(now_ms()))
 }

@@ -12,9 +12,9 @@ use plan::Subject;
 use store::Definition;
 use tokio::sync::oneshot;
 
-use crate::actions::Answer;
-use crate::locks::Locking;
-use crate::outlook::Sight;
+use crate::actions::ActionReply;
+use crate::device_plan::LoopSnapshot;
+use crate::locks::LockSubjects;
 use crate::view::{Effect, Listing};
 use crate::{HostLook, UpdateLocks};
 
@@ -26,7 +26,7 @@ pub(crate) enum Message {
     /// What the registry says of an image.
     Kind(ImageRef, EngineKind),
     /// The store holds what was to be remembered.
-    Kept(Kept),
+    Stored(StoredRecord),
     LocksTaken(AppUuid, Arc<UpdateLocks>),
     /// A user's lock is gone.
     LockGone(AppUuid),
@@ -46,7 +46,7 @@ pub(crate) enum Message {
 
 /// A change of what the store holds, for the loop's own copy of it.
 #[derive(Debug)]
-pub(crate) enum Kept {
+pub(crate) enum StoredRecord {
     Image(ImageRef),
     NoImage(ImageRef),
     Definition(Definition),
@@ -72,29 +72,29 @@ pub(crate) struct StepFailure {
 pub(crate) enum Command {
     /// A new target, which the store holds. Answered once it is what the device is measured by.
     Target {
-        wanted: Wanted,
+        wanted: ActiveTarget,
         force: bool,
         taken: oneshot::Sender<()>,
     },
     /// Local mode begins; the store knows.
     EnterLocalMode {
-        wanted: Wanted,
+        wanted: ActiveTarget,
         taken: oneshot::Sender<()>,
     },
     /// Local mode ends; the store knows.
     LeaveLocalMode {
         /// What the device goes back to.
-        resumes: Option<Wanted>,
+        resumes: Option<ActiveTarget>,
         taken: oneshot::Sender<()>,
     },
     /// Whether somebody is asking right now what there is to do.
     Checking(bool),
     /// Something to be done with services beside the target.
-    Act(Action, Answer),
+    Act(Action, ActionReply),
     /// All apps are locked and their services stopped, so that the host can go down.
     Quiesce {
         force: bool,
-        locked: Answer,
+        locked: ActionReply,
         stopped: oneshot::Sender<()>,
     },
     /// The host did not go down: everything goes on.
@@ -104,16 +104,26 @@ pub(crate) enum Command {
     /// Nothing but an answer, by dropping it.
     Answer(oneshot::Sender<()>),
     /// What the loop knows, to foresee what comes.
-    Look(oneshot::Sender<Sight>),
+    Snapshot(oneshot::Sender<LoopSnapshot>),
     /// What decides which locks are taken for all apps.
-    Locking(oneshot::Sender<Locking>),
+    Locking(oneshot::Sender<LockSubjects>),
+    /// A service's key to the API was replaced.
+    KeyReplaced {
+        /// The target with the new one, of the mode that the device is in.
+        wanted: Option<ActiveTarget>,
+        taken: oneshot::Sender<()>,
+    },
     /// Look, and try at once what waits to be tried again.
+    LookAgain,
+    /// The cloud was asked and has no other target.
+    BeginUpdate,
+    /// Apply the target again.
     Trigger { force: bool, cancel: bool },
 }
 
 /// What the device is measured by.
 #[derive(Debug, Clone)]
-pub(crate) struct Wanted {
+pub(crate) struct ActiveTarget {
     /// What it comes from; one that is no other is no new attempt.
     pub target: Option<Arc<TargetState>>,
     pub desired: DesiredState,

@@ -6,16 +6,16 @@ use std::future::Future;
 use engine::{Engine, EngineError};
 use model::error_chain;
 
-use crate::view::{Kind, Listing};
+use crate::view::{Listing, ObjectKind};
 
 /// Lists `kinds` of `engine`, all at once.
-pub(crate) async fn list(engine: &dyn Engine, kinds: &BTreeSet<Kind>, begun: u64) -> Listing {
+pub(crate) async fn list(engine: &dyn Engine, kinds: &BTreeSet<ObjectKind>, begun: u64) -> Listing {
     let wants = |kind| kinds.contains(&kind);
     let (containers, images, volumes, networks) = futures::join!(
-        wanted(wants(Kind::Containers), engine.containers()),
-        wanted(wants(Kind::Images), engine.images()),
-        wanted(wants(Kind::Volumes), engine.volumes()),
-        wanted(wants(Kind::Networks), engine.networks()),
+        wanted(wants(ObjectKind::Containers), engine.containers()),
+        wanted(wants(ObjectKind::Images), engine.images()),
+        wanted(wants(ObjectKind::Volumes), engine.volumes()),
+        wanted(wants(ObjectKind::Networks), engine.networks()),
     );
     let mut failure = None;
     Listing {
@@ -29,17 +29,17 @@ pub(crate) async fn list(engine: &dyn Engine, kinds: &BTreeSet<Kind>, begun: u64
     }
 }
 
-type Listed<T> = Option<Result<Vec<T>, EngineError>>;
+type ListResult<T> = Option<Result<Vec<T>, EngineError>>;
 
 async fn wanted<T>(
     wanted: bool,
     listing: impl Future<Output = Result<Vec<T>, EngineError>>,
-) -> Listed<T> {
+) -> ListResult<T> {
     if wanted { Some(listing.await) } else { None }
 }
 
 /// What was listed; the first failure is noted.
-fn kept<T>(listed: Listed<T>, failure: &mut Option<String>) -> Option<Vec<T>> {
+fn kept<T>(listed: ListResult<T>, failure: &mut Option<String>) -> Option<Vec<T>> {
     match listed? {
         Ok(found) => Some(found),
         Err(error) => {

@@ -1,11 +1,13 @@
 //! The handle that the API and the binary hold.
 
+mod keys;
 mod locking;
 mod services;
 mod targets;
 
 use std::sync::Arc;
 
+use device_types::{DevicePlan, ReconcilerStats};
 use model::compose::DeviceFacts;
 use model::contracts::Offers;
 use model::{
@@ -18,20 +20,20 @@ use tokio::sync::{Semaphore, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::ReconcilerConfig;
-use crate::events::Announced;
+use crate::counters::Counters;
+use crate::events::EngineEvents;
 use crate::health::Health;
-use crate::host::InForce;
-use crate::journal::{Journal, LocalMode};
-use crate::lap::{Lap, Start};
+use crate::host::EffectiveSettings;
 use crate::logs::{LogHub, LogSubscription};
 use crate::messages::{Command, Message};
+use crate::persistence::{LocalMode, Persistence};
 use crate::progress::Progress;
 use crate::signing::TargetJudge;
-use crate::steps::World;
-use crate::tally::Counts;
-use crate::target::{Read, Reader};
-use crate::targets::{Taken, Targets};
-use crate::{Locks, Outlook, SetTargetError, Signing, Tally};
+use crate::steps::StepContext;
+use crate::target::{ParsedTarget, TargetReader};
+use crate::targets::{AcceptedTarget, Targets};
+use crate::task::{ReconcilerTask, StartState};
+use crate::{Locks, SetTargetError, SigningState};
 
 /// The network by which services reach the API, and its gateway, on which the API listens.
 const API_SUBNET: &str = "10.114.104.0/25";
@@ -49,12 +51,14 @@ pub struct Reconciler {
 }
 
 struct Inner {
-    world: Arc<World>,
+    context: Arc<StepContext>,
     facts: Arc<dyn Fn() -> DeviceFacts + Send + Sync>,
     offers: Offers,
     judge: Arc<TargetJudge>,
+    /// The device has a cloud.
+    managed: bool,
     status: watch::Receiver<Arc<DeviceStatus>>,
-    loop_: UnboundedSender<Message>,
+    messages: UnboundedSender<Message>,
     stop: CancellationToken,
     ended: CancellationToken,
     /// One target at a time: they take effect in the order in which they are stored.
@@ -70,8 +74,8 @@ impl Reconciler {
     /// [`StartError`] where the store cannot be read.
     pub fn start(config: ReconcilerConfig) -> Result<Reconciler, StartError> {
         config.moments.follow(&config.store);
-        let journal = Journal::new(config.store.clone());
-        let mut memory = journal.recall()?;
+        let journal = Persistence::new(config.store.clone());
+        let mut memory = journal.recover()?;
         let facts = (config.facts)();
         let locks = Locks::new(
             &config.host_root,
@@ -83,14 +87,14 @@ impl Reconciler {
         locks.recall_leases()?;
 
         // A device without a cloud has no other mode. What was left of an earlier one is cleaned up
-        // first (device behaviour 4.3).
+        // first (docs/spec/device.md#local-mode).
         if memory.local_mode == LocalMode::Off && memory.snapshot.is_some() {
             memory.local_mode = LocalMode::Leaving;
         } else if memory.local_mode == LocalMode::Off && !config.managed {
             journal.enter_local_mode()?;
             memory.local_mode = LocalMode::On;
         }
-        let reader = || Reader {
+        let reader = || TargetReader {
             facts: facts.clone(),
             offers: config.offers.clone(),
             store: config.store.clone(),
@@ -123,7 +127,7 @@ impl Reconciler {
         let judge = TargetJudge {
             read_policy: config.target_policy,
         };
-        let signing = Signing {
+        let signing = SigningState {
             is_required: judge.is_required(),
             refused: None,
         };
@@ -135,9 +139,9 @@ impl Reconciler {
         let ended = CancellationToken::new();
         let (sender, messages) = tokio::sync::mpsc::unbounded_channel();
         let limits = config.limits;
-        let world = Arc::new(World {
+        let context = Arc::new(StepContext {
             host: config.host,
-            in_force: watch::channel(Arc::default()).0,
+            effective_settings: watch::channel(Arc::default()).0,
             hub: LogHub::start(
                 config.engines.clone(),
                 limits.log_lines,
@@ -149,14 +153,14 @@ impl Reconciler {
             locks,
             progress: Arc::new(Progress::default()),
             health: Health::default(),
-            counts: Counts::default(),
+            counters: Counters::default(),
             targets: watch::channel(targets).0,
             signing: watch::channel(Arc::new(signing)).0,
-            happened: config.happened,
+            on_event: config.on_event,
             moments: config.moments,
             pulls: Semaphore::new(limits.pulls.max(1)),
             steps: Semaphore::new(limits.steps.max(1)),
-            loop_: sender.clone(),
+            messages: sender.clone(),
             engines: config.engines,
         });
         // Until the engines have been asked, the device is checking what there is to do.
@@ -166,14 +170,14 @@ impl Reconciler {
             ..DeviceStatus::default()
         };
         let (publish, status) = watch::channel(Arc::new(checking));
-        let announced = Announced::listen(&world.engines, limits.engine_retry_cap, &stop);
+        let announced = EngineEvents::listen(&context.engines, limits.engine_retry_cap, &stop);
         let (desired, target, settings) = match wanted {
             Some(wanted) => (Some(wanted.desired), wanted.target, wanted.settings),
             None => (None, None, Settings::default()),
         };
-        let keeping = world.locks.clone().keep_leases();
+        let keeping = context.locks.clone().keep_leases();
         tokio::spawn(stop.clone().run_until_cancelled_owned(keeping));
-        let start = Start {
+        let start = StartState {
             memory,
             desired,
             target,
@@ -182,8 +186,8 @@ impl Reconciler {
             api_network: api_network(&facts),
             managed: config.managed,
         };
-        let lap = Lap::new(Arc::clone(&world), limits, start, publish);
-        let running = lap.run(messages, announced, stop.clone());
+        let task = ReconcilerTask::new(Arc::clone(&context), limits, start, publish);
+        let running = task.run(messages, announced, stop.clone());
         let end = ended.clone().drop_guard();
         tokio::spawn(async move {
             running.await;
@@ -191,12 +195,13 @@ impl Reconciler {
         });
         Ok(Reconciler {
             inner: Arc::new(Inner {
-                world,
+                context,
                 facts: config.facts,
                 offers: config.offers,
                 judge: Arc::new(judge),
+                managed: config.managed,
                 status,
-                loop_: sender,
+                messages: sender,
                 stop,
                 ended,
                 setting: tokio::sync::Mutex::new(()),
@@ -220,43 +225,45 @@ impl Reconciler {
     /// What is about to happen, and what holds it up. Changes nothing.
     ///
     /// # Errors
-    /// Where the supervisor is stopping.
-    pub async fn outlook(&self) -> Result<Outlook, String> {
-        let (asked, answered) = oneshot::channel();
-        self.command(Command::Look(asked));
-        let sight = answered.await.map_err(|_| stopping().to_string())?;
-        let of_the_cloud = self.inner.world.targets.borrow().apps_of_the_cloud();
-        let locks = self.inner.world.locks.clone();
-        let looking = tokio::task::spawn_blocking(move || sight.outlook(&locks, &of_the_cloud));
-        looking.await.map_err(|_| stopping().to_string())
+    /// If the supervisor is stopping.
+    pub async fn plan(&self) -> Result<DevicePlan, String> {
+        let (reply, snapshot) = oneshot::channel();
+        self.command(Command::Snapshot(reply));
+        let snapshot = snapshot.await.map_err(|_| stopping().to_string())?;
+        let cloud_apps = self.inner.context.targets.borrow().apps_of_the_cloud();
+        let signing = self.signing().borrow().clone();
+        let locks = self.inner.context.locks.clone();
+        tokio::task::spawn_blocking(move || snapshot.device_plan(&locks, &cloud_apps, &signing))
+            .await
+            .map_err(|_| stopping().to_string())
     }
 
     /// What has been counted since the start.
     #[must_use]
-    pub fn tally(&self) -> Tally {
-        let world = &self.inner.world;
+    pub fn stats(&self) -> ReconcilerStats {
+        let context = &self.inner.context;
         let count = |number| u64::try_from(number).unwrap_or(u64::MAX);
-        Tally {
-            downloads_running: count(world.progress.all().len()),
-            locks_held: count(world.locks.held()),
-            ..world.counts.read()
+        ReconcilerStats {
+            downloads_running: count(context.progress.all().len()),
+            locks_held: count(context.locks.held()),
+            ..context.counters.read()
         }
     }
 
     /// What the variables in force say, typed, and told of each change.
     #[must_use]
-    pub fn in_force(&self) -> watch::Receiver<Arc<InForce>> {
-        self.inner.world.in_force.subscribe()
+    pub fn effective_settings(&self) -> watch::Receiver<Arc<EffectiveSettings>> {
+        self.inner.context.effective_settings.subscribe()
     }
 
     /// Whether targets have to be signed, what became of the cloud's last one, and each change of that.
     #[must_use]
-    pub fn signing(&self) -> watch::Receiver<Arc<Signing>> {
-        self.inner.world.signing.subscribe()
+    pub fn signing(&self) -> watch::Receiver<Arc<SigningState>> {
+        self.inner.context.signing.subscribe()
     }
 
     /// Tells the status whether somebody is asking right now what there is to do: an update is pending
-    /// then (device API, "Device state").
+    /// then (docs/spec/device.md#v1-device).
     pub fn set_checking(&self, checking: bool) {
         self.command(Command::Checking(checking));
     }
@@ -265,6 +272,11 @@ impl Reconciler {
     /// locks until the target is reached; `cancel` breaks pulls off, to begin anew those still wanted.
     pub fn trigger(&self, force: bool, cancel: bool) {
         self.command(Command::Trigger { force, cancel });
+    }
+
+    /// Begins what waits for the next update: services get the keys to the API that they have by now.
+    pub fn begin_update(&self) {
+        self.command(Command::BeginUpdate);
     }
 
     /// Returns once the loop has taken what it was told so far; never, once it has ended. It never waits
@@ -281,18 +293,18 @@ impl Reconciler {
     /// A new reader of what services print and what the supervisor does, from now on.
     #[must_use]
     pub fn logs(&self) -> LogSubscription {
-        self.inner.world.hub.subscribe()
+        self.inner.context.hub.subscribe()
     }
 
     /// As [`Reconciler::logs`], for the cloud: also outside local mode, where nobody else hears anything.
     #[must_use]
     pub fn logs_for_the_cloud(&self) -> LogSubscription {
-        self.inner.world.hub.subscribe_for_the_cloud()
+        self.inner.context.hub.subscribe_for_the_cloud()
     }
 
     /// The cloud wants nothing of what services have printed so far.
     pub fn forget_logs_for_the_cloud(&self) {
-        self.inner.world.hub.forget_for_the_cloud();
+        self.inner.context.hub.forget_for_the_cloud();
     }
 
     /// What keeps the device from working, one sentence each.
@@ -302,7 +314,7 @@ impl Reconciler {
         if self.inner.ended.is_cancelled() {
             problems.push("the reconciler has ended".to_owned());
         }
-        let targets = &self.inner.world.targets;
+        let targets = &self.inner.context.targets;
         let taken = |targets: &Targets| match targets.mode {
             LocalMode::On => targets.local.is_some(),
             LocalMode::Leaving | LocalMode::Off => targets.cloud.is_some(),
@@ -310,7 +322,7 @@ impl Reconciler {
         if self.inner.stored_target_is_unreadable && !taken(&targets.borrow()) {
             problems.push("the stored target state cannot be read".to_owned());
         }
-        problems.extend(self.inner.world.health.problems());
+        problems.extend(self.inner.context.health.problems());
         problems
     }
 
@@ -319,20 +331,21 @@ impl Reconciler {
     pub async fn shutdown(&self) {
         self.inner.stop.cancel();
         self.inner.ended.cancelled().await;
-        let world = Arc::clone(&self.inner.world);
-        let keeping =
-            tokio::task::spawn_blocking(move || world.hub.keep_positions(world.journal.store()));
+        let context = Arc::clone(&self.inner.context);
+        let keeping = tokio::task::spawn_blocking(move || {
+            context.hub.keep_positions(context.journal.store())
+        });
         let _ = keeping.await;
     }
 
     fn command(&self, command: Command) {
         // A loop that has ended takes no commands; `problems` says so.
-        let _ = self.inner.loop_.send(Message::Command(command));
+        let _ = self.inner.messages.send(Message::Command(command));
     }
 }
 
 /// A target that was stored, where it can still be read.
-fn recalled(read: Option<Result<Read, SetTargetError>>) -> Option<Taken> {
+fn recalled(read: Option<Result<ParsedTarget, SetTargetError>>) -> Option<AcceptedTarget> {
     match read? {
         Ok(read) => {
             for warning in &read.warnings {

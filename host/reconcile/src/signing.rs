@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use model::compose::{DeviceFacts, is_not_ours};
 use model::{AppUuid, Commit, TargetState, error_chain};
-use signed_targets::{Accepted, Now, TargetPolicy, judge};
+use signed_targets::{AcceptedReleases, Now, TargetPolicy, judge};
 use store::{Store, StoreError};
 
 use crate::SetTargetError;
@@ -18,7 +18,7 @@ pub type ReadTargetPolicy = Arc<dyn Fn() -> Result<Option<TargetPolicy>, String>
 
 /// What is known of signatures of targets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Signing {
+pub struct SigningState {
     /// Targets have to be signed.
     pub is_required: bool,
     /// The cloud's last target, where it was refused for its signatures. The one before it is in force then.
@@ -53,7 +53,7 @@ impl TargetJudge {
         target: &TargetState,
         facts: &DeviceFacts,
         store: &Store,
-    ) -> Result<Option<Accepted>, SetTargetError> {
+    ) -> Result<Option<AcceptedReleases>, SetTargetError> {
         let refused = |reasons| {
             let apps = target.apps.iter();
             let releases = apps.filter_map(|(uuid, app)| {
@@ -101,12 +101,12 @@ fn unreadable(why: &str) -> String {
     format!("the policy says which targets have to be signed, and it cannot be read: {why}")
 }
 
-fn accepted(store: &Store) -> Result<Accepted, String> {
+fn accepted(store: &Store) -> Result<AcceptedReleases, String> {
     let stored = store
         .signed_targets()
         .map_err(|error: StoreError| error_chain(&error))?;
     let Some(stored) = stored else {
-        return Ok(Accepted::default());
+        return Ok(AcceptedReleases::default());
     };
     serde_json::from_value(stored)
         .map_err(|error| format!("what was accepted before cannot be read from the store: {error}"))

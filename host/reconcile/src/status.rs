@@ -10,7 +10,7 @@ use model::{
 use plan::{Subject, WaitingOn};
 
 /// What a status is drawn from.
-pub(crate) struct Sources<'a> {
+pub(crate) struct StatusInputs<'a> {
     pub services: Vec<CurrentService>,
     pub images: Vec<&'a Image>,
     pub desired: Option<&'a DesiredState>,
@@ -22,13 +22,15 @@ pub(crate) struct Sources<'a> {
     pub progress: BTreeMap<ImageRef, u8>,
     pub waiting_on: &'a [WaitingOn],
     pub applying: bool,
+    /// Apps with an action under way.
+    pub acting: BTreeSet<AppUuid>,
     /// Somebody is asking what there is to do.
     pub checking: bool,
     pub downloaded: bool,
     pub failed: bool,
 }
 
-pub(crate) fn draw(sources: &Sources<'_>) -> DeviceStatus {
+pub(crate) fn build(sources: &StatusInputs<'_>) -> DeviceStatus {
     let mut apps: BTreeSet<&AppUuid> = sources.services.iter().map(|s| &s.key.app).collect();
     apps.extend(
         sources
@@ -45,12 +47,13 @@ pub(crate) fn draw(sources: &Sources<'_>) -> DeviceStatus {
             .into_iter()
             .filter_map(|uuid| Some((uuid.clone(), app(sources, uuid)?)))
             .collect(),
+        acting: sources.acting.clone(),
         images: images(sources),
         waiting_on: sources.waiting_on.iter().map(ToString::to_string).collect(),
     }
 }
 
-fn app(sources: &Sources<'_>, uuid: &AppUuid) -> Option<AppStatus> {
+fn app(sources: &StatusInputs<'_>, uuid: &AppUuid) -> Option<AppStatus> {
     let desired = sources.desired.and_then(|desired| desired.apps.get(uuid));
     let containers = || sources.services.iter().filter(|s| s.key.app == *uuid);
     let mut services: Vec<ServiceStatus> = containers()
@@ -75,7 +78,7 @@ fn app(sources: &Sources<'_>, uuid: &AppUuid) -> Option<AppStatus> {
 }
 
 fn with_container(
-    sources: &Sources<'_>,
+    sources: &StatusInputs<'_>,
     desired: Option<&DesiredApp>,
     container: &CurrentService,
 ) -> Option<ServiceStatus> {
@@ -121,7 +124,7 @@ fn with_container(
 }
 
 fn without_container(
-    sources: &Sources<'_>,
+    sources: &StatusInputs<'_>,
     app: Option<&DesiredApp>,
     service: &DesiredService,
 ) -> ServiceStatus {
@@ -141,7 +144,7 @@ fn without_container(
         commit: app.and_then(|app| app.commit.clone()),
         image: image.clone(),
         state,
-        // One that has not begun is at 0 (device behaviour 4.9).
+        // One that has not begun is at 0 (docs/spec/device.md#status-words).
         download_progress: (state == ServiceState::Downloading).then(|| progress.unwrap_or(0)),
         container: None,
         created_at_ms: None,
@@ -149,7 +152,7 @@ fn without_container(
     }
 }
 
-/// How far the target's release is: the highest that applies wins (device behaviour 5.7).
+/// How far the target's release is: the highest that applies wins (docs/spec/device.md#release-progress).
 fn release_state(desired: Option<&DesiredApp>, services: &[ServiceStatus]) -> ReleaseState {
     if desired.is_some_and(|app| app.rejected) {
         return ReleaseState::Rejected;
@@ -187,7 +190,7 @@ fn release_state(desired: Option<&DesiredApp>, services: &[ServiceStatus]) -> Re
 }
 
 /// Images of the current and the wanted releases, each once for each service.
-fn images(sources: &Sources<'_>) -> Vec<ImageStatus> {
+fn images(sources: &StatusInputs<'_>) -> Vec<ImageStatus> {
     let mut images: Vec<ImageStatus> = Vec::new();
     let wanted = sources
         .desired
@@ -221,7 +224,7 @@ fn images(sources: &Sources<'_>) -> Vec<ImageStatus> {
 }
 
 fn image(
-    sources: &Sources<'_>,
+    sources: &StatusInputs<'_>,
     name: &ImageRef,
     app_id: model::AppId,
     service: &ServiceKey,
@@ -247,7 +250,7 @@ fn image(
     }
 }
 
-fn holder<'a>(sources: &Sources<'a>, name: &ImageRef) -> Option<&'a Image> {
+fn holder<'a>(sources: &StatusInputs<'a>, name: &ImageRef) -> Option<&'a Image> {
     let mut images = sources.images.iter().copied();
     images.find(|image| plan::names(image, name))
 }

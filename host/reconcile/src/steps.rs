@@ -9,52 +9,56 @@ use model::{
     AppId, AppUuid, BOOT_LABEL, Branding, Commit, Container, ContainerState, DesiredNetwork,
     DesiredVolume, EngineKind, ImageRef, Network, ServiceKey, ServiceState, Volume, error_chain,
 };
-use plan::{ContainerRef, ImageUser, LockedStep, ServiceWork, StartService, Step};
+use plan::{
+    ComponentKind, ContainerRef, DesiredComponent, ImageUser, LockedStep, ServiceWork,
+    StartService, Step,
+};
 use store::Definition;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{Semaphore, watch};
 
+use crate::config::OnEvent;
+use crate::counters::Counters;
 use crate::definitions;
 use crate::extra_firmware;
 use crate::hand_over::{self, HandOver};
 use crate::health::Health;
-use crate::journal::Journal;
 use crate::logs::LogHub;
-use crate::messages::{Kept, Message, StepFailure};
+use crate::messages::{Message, StepFailure, StoredRecord};
+use crate::persistence::Persistence;
 use crate::progress::Progress;
-use crate::tally::Counts;
 use crate::targets::Targets;
 use crate::view::{Effect, NETWORK_CONTAINER_LABEL};
-use crate::{Happening, Host, InForce, Locks, Moments, Signing, UpdateLocks};
+use crate::{EffectiveSettings, Host, Locks, Moments, SigningState, UpdateLocks};
 
 /// What every step may use.
-pub(crate) struct World {
+pub(crate) struct StepContext {
     pub engines: Engines,
     pub branding: Branding,
-    pub journal: Journal,
+    pub journal: Persistence,
     pub locks: Locks,
     pub hub: LogHub,
     pub host: Arc<dyn Host>,
-    pub in_force: watch::Sender<Arc<InForce>>,
+    pub effective_settings: watch::Sender<Arc<EffectiveSettings>>,
     pub progress: Arc<Progress>,
     pub health: Health,
-    pub counts: Counts,
+    pub counters: Counters,
     /// What callers are told of targets and of local mode.
     pub targets: watch::Sender<Targets>,
-    pub signing: watch::Sender<Arc<Signing>>,
-    pub happened: Arc<dyn Fn(Happening) + Send + Sync>,
+    pub signing: watch::Sender<Arc<SigningState>>,
+    pub on_event: OnEvent,
     pub moments: Moments,
     pub pulls: Semaphore,
     pub steps: Semaphore,
-    pub loop_: UnboundedSender<Message>,
+    pub messages: UnboundedSender<Message>,
 }
 
-pub(crate) type Outcome = Result<(), StepFailure>;
+pub(crate) type StepResult = Result<(), StepFailure>;
 
-impl World {
+impl StepContext {
     /// Tells the loop; one that has ended needs to know nothing.
     pub(crate) fn tell(&self, message: Message) {
-        let _ = self.loop_.send(message);
+        let _ = self.messages.send(message);
     }
 
     pub(crate) fn effect(&self, effect: Effect) {
@@ -71,11 +75,11 @@ impl World {
     }
 
     /// Keeps what something is about to be made from.
-    async fn define(&self, definition: serde_json::Result<Definition>) -> Outcome {
+    async fn define(&self, definition: serde_json::Result<Definition>) -> StepResult {
         let definition = definition.map_err(|error| StepFailure::new(error_chain(&error)))?;
         let kept = self.journal.put_definition(definition.clone()).await;
         kept.map_err(StepFailure::new)?;
-        self.tell(Message::Kept(Kept::Definition(definition)));
+        self.tell(Message::Stored(StoredRecord::Definition(definition)));
         Ok(())
     }
 
@@ -88,44 +92,47 @@ impl World {
 }
 
 /// A step that needs no lock.
-pub(crate) async fn take(world: &World, step: Step) -> Outcome {
+pub(crate) async fn execute(context: &StepContext, step: Step) -> StepResult {
     match step {
         Step::PullImage {
             image,
             engine,
             users,
-        } => pull_image(world, &image, engine, &users).await,
-        Step::RemoveImage { image, engine } => remove_image(world, &image, engine).await,
-        Step::CreateVolume { engine, volume } => create_volume(world, engine, volume).await,
-        Step::RemoveVolume { engine, name } => remove_volume(world, engine, name).await,
-        Step::CreateNetwork { engine, network } => create_network(world, engine, network).await,
-        Step::RemoveNetwork { engine, name } => remove_network(world, engine, name).await,
+        } => pull_image(context, &image, engine, &users).await,
+        Step::RemoveImage { image, engine } => remove_image(context, &image, engine).await,
+        Step::CreateComponent { engine, component } => match component {
+            DesiredComponent::Volume(volume) => create_volume(context, engine, volume).await,
+            DesiredComponent::Network(network) => create_network(context, engine, network).await,
+        },
+        Step::RemoveComponent {
+            engine, kind, name, ..
+        } => remove_component(context, engine, kind, name).await,
         Step::RemoveDead { container, .. } => {
-            let engine = world.engine(container.engine)?;
+            let engine = context.engine(container.engine)?;
             let removed = engine.remove_container(&container.id).await;
-            removed.map_err(|error| world.failed("remove a dead container", &error))?;
-            world.effect(Effect::ContainerRemoved(container.engine, container.id));
+            removed.map_err(|error| context.failed("remove a dead container", &error))?;
+            context.effect(Effect::ContainerRemoved(container.engine, container.id));
             Ok(())
         }
         Step::StartExisting {
             app_id,
             service,
             container,
-        } => start_existing(world, app_id, &service, &container).await,
-        Step::RecordCommit { app, commit } => record_commit(world, app, commit).await,
+        } => start_existing(context, app_id, &service, &container).await,
+        Step::RecordCommit { app, commit } => record_commit(context, app, commit).await,
         Step::ForgetCommit { app } => {
-            let kept = world.journal.forget_commit(app.clone()).await;
+            let kept = context.journal.forget_commit(app.clone()).await;
             kept.map_err(StepFailure::new)?;
-            world.tell(Message::Kept(Kept::NoCommit(app)));
+            context.tell(Message::Stored(StoredRecord::NoCommit(app)));
             Ok(())
         }
         Step::Configure { part, wanted } => {
-            world.log(format!("Changing the host's {part}"));
-            let configured = world.host.configure(part, &wanted).await;
+            context.log(format!("Changing the host's {part}"));
+            let configured = context.host.configure(part, &wanted).await;
             // Whatever came of it, the host is another now.
-            world.tell(Message::HostChanged);
+            context.tell(Message::HostChanged);
             configured.map_err(|why| {
-                world.log(format!("Failed to change the host's {part} due to '{why}'"));
+                context.log(format!("Failed to change the host's {part} due to '{why}'"));
                 StepFailure::new(why)
             })
         }
@@ -135,30 +142,30 @@ pub(crate) async fn take(world: &World, step: Step) -> Outcome {
 }
 
 async fn pull_image(
-    world: &World,
+    context: &StepContext,
     image: &ImageRef,
     engine: Option<EngineKind>,
     users: &[ImageUser],
-) -> Outcome {
-    let _permit = world.pulls.acquire().await;
-    world.log(format!("Downloading image '{image}'"));
+) -> StepResult {
+    let _permit = context.pulls.acquire().await;
+    context.log(format!("Downloading image '{image}'"));
     let first = std::sync::Once::new();
     let progress = |at: PullProgress| {
-        world.progress.set(image, at.percent);
-        first.call_once(|| world.moments.reached("in-pull"));
+        context.progress.set(image, at.percent);
+        first.call_once(|| context.moments.reached("in-pull"));
     };
-    let account = world.engines.account_for(image);
+    let account = context.engines.account_for(image);
     let pulling = async {
         let kind = match engine {
             Some(kind) => kind,
             None => {
-                let kind = world.engines.kind_of(image, account).await?;
+                let kind = context.engines.kind_of(image, account).await?;
                 // Told before the image is there, so that its networks are made meanwhile.
-                world.tell(Message::Kind(image.clone(), kind));
+                context.tell(Message::Kind(image.clone(), kind));
                 kind
             }
         };
-        match world.engines.get(kind) {
+        match context.engines.get(kind) {
             Some(engine) => engine.pull_image(image, account, &progress).await,
             None => Err(EngineError::Invalid(format!(
                 "it runs on the {kind} engine, which this device does not have"
@@ -168,56 +175,64 @@ async fn pull_image(
     // While the transfer begins, and well before it ends: an image that a killed supervisor pulled and
     // did not record would be nobody's to remove.
     let recording = async {
-        let kept = world.journal.record_image(image.clone(), users).await;
+        let kept = context.journal.record_image(image.clone(), users).await;
         if kept.is_ok() {
-            world.tell(Message::Kept(Kept::Image(image.clone())));
+            context.tell(Message::Stored(StoredRecord::Image(image.clone())));
         }
         kept
     };
     let (kept, pulled) = futures::join!(recording, pulling);
     kept.map_err(StepFailure::new)?;
     let mut pulled =
-        pulled.map_err(|error| world.failed(&format!("download image '{image}'"), &error))?;
-    first.call_once(|| world.moments.reached("in-pull"));
-    world.log(format!("Downloaded image '{image}'"));
+        pulled.map_err(|error| context.failed(&format!("download image '{image}'"), &error))?;
+    first.call_once(|| context.moments.reached("in-pull"));
+    context.log(format!("Downloaded image '{image}'"));
     // An engine may list it by another form of the reference; the one that was asked for names it too.
     if !pulled.references.contains(image) {
         pulled.references.push(image.clone());
     }
-    world.effect(Effect::Pulled(pulled));
+    context.effect(Effect::Pulled(pulled));
     Ok(())
 }
 
-async fn remove_image(world: &World, image: &ImageRef, engine: Option<EngineKind>) -> Outcome {
+async fn remove_image(
+    context: &StepContext,
+    image: &ImageRef,
+    engine: Option<EngineKind>,
+) -> StepResult {
     if let Some(kind) = engine {
-        world.log(format!("Deleting image '{image}'"));
-        match world.engine(kind)?.remove_image(image).await {
+        context.log(format!("Deleting image '{image}'"));
+        match context.engine(kind)?.remove_image(image).await {
             Ok(()) => {
-                world.effect(Effect::ImageRemoved(kind, image.clone()));
-                world.log(format!("Deleted image '{image}'"));
+                context.effect(Effect::ImageRemoved(kind, image.clone()));
+                context.log(format!("Deleted image '{image}'"));
             }
             // Somebody else's container uses it by now: it is no longer ours to remove.
             Err(EngineError::InUse { .. }) => {}
-            Err(error) => return Err(world.failed(&format!("delete image '{image}'"), &error)),
+            Err(error) => return Err(context.failed(&format!("delete image '{image}'"), &error)),
         }
     }
-    let kept = world.journal.forget_image(image.clone()).await;
+    let kept = context.journal.forget_image(image.clone()).await;
     kept.map_err(StepFailure::new)?;
-    world.tell(Message::Kept(Kept::NoImage(image.clone())));
+    context.tell(Message::Stored(StoredRecord::NoImage(image.clone())));
     Ok(())
 }
 
-async fn create_volume(world: &World, engine: EngineKind, volume: DesiredVolume) -> Outcome {
+async fn create_volume(
+    context: &StepContext,
+    engine: EngineKind,
+    volume: DesiredVolume,
+) -> StepResult {
     let name = &volume.engine_name;
-    world.define(definitions::of_volume(&volume)).await?;
-    world.log(format!("Creating volume '{name}'"));
+    context.define(definitions::of_volume(&volume)).await?;
+    context.log(format!("Creating volume '{name}'"));
     let spec = VolumeSpec {
         name,
         config: &volume.config,
     };
-    let made = world.engine(engine)?.create_volume(&spec).await;
-    made.map_err(|error| world.failed(&format!("create volume '{name}'"), &error))?;
-    world.effect(Effect::VolumeMade(Volume {
+    let made = context.engine(engine)?.create_volume(&spec).await;
+    made.map_err(|error| context.failed(&format!("create volume '{name}'"), &error))?;
+    context.effect(Effect::VolumeMade(Volume {
         engine,
         name: volume.engine_name,
         labels: volume.config.labels,
@@ -225,32 +240,45 @@ async fn create_volume(world: &World, engine: EngineKind, volume: DesiredVolume)
     Ok(())
 }
 
-async fn remove_volume(world: &World, engine: EngineKind, name: String) -> Outcome {
-    world.log(format!("Removing volume '{name}'"));
-    let removed = world.engine(engine)?.remove_volume(&name).await;
-    removed.map_err(|error| world.failed(&format!("remove volume '{name}'"), &error))?;
-    world.effect(Effect::VolumeRemoved(engine, name));
+async fn remove_component(
+    context: &StepContext,
+    engine: EngineKind,
+    kind: ComponentKind,
+    name: String,
+) -> StepResult {
+    context.log(format!("Removing {kind} '{name}'"));
+    let api = context.engine(engine)?;
+    let removed = match kind {
+        ComponentKind::Volume => api.remove_volume(&name).await,
+        ComponentKind::Network => api.remove_network(&name).await,
+    };
+    removed.map_err(|error| context.failed(&format!("remove {kind} '{name}'"), &error))?;
+    context.effect(Effect::ComponentRemoved(kind, engine, name));
     Ok(())
 }
 
-async fn create_network(world: &World, engine: EngineKind, network: DesiredNetwork) -> Outcome {
+async fn create_network(
+    context: &StepContext,
+    engine: EngineKind,
+    network: DesiredNetwork,
+) -> StepResult {
     let name = &network.engine_name;
-    world.define(definitions::of_network(&network)).await?;
-    world.log(format!("Creating network '{name}'"));
+    context.define(definitions::of_network(&network)).await?;
+    context.log(format!("Creating network '{name}'"));
     let spec = NetworkSpec {
         name,
         config: &network.config,
     };
-    match world.engine(engine)?.create_network(&spec).await {
+    match context.engine(engine)?.create_network(&spec).await {
         Ok(()) => {}
         // The network of the API may be shared with another supervisor of this machine.
-        Err(EngineError::Conflict { .. }) if *name == world.branding.network => {
-            world.tell(Message::Effect(Effect::ApiNetworkIsShared(engine)));
+        Err(EngineError::Conflict { .. }) if *name == context.branding.network => {
+            context.tell(Message::Effect(Effect::ApiNetworkIsShared(engine)));
             return Ok(());
         }
-        Err(error) => return Err(world.failed(&format!("create network '{name}'"), &error)),
+        Err(error) => return Err(context.failed(&format!("create network '{name}'"), &error)),
     }
-    world.effect(Effect::NetworkMade(Network {
+    context.effect(Effect::NetworkMade(Network {
         engine,
         // Nobody asks for it before it is listed.
         id: String::new(),
@@ -260,72 +288,75 @@ async fn create_network(world: &World, engine: EngineKind, network: DesiredNetwo
     Ok(())
 }
 
-async fn remove_network(world: &World, engine: EngineKind, name: String) -> Outcome {
-    world.log(format!("Removing network '{name}'"));
-    let removed = world.engine(engine)?.remove_network(&name).await;
-    removed.map_err(|error| world.failed(&format!("remove network '{name}'"), &error))?;
-    world.effect(Effect::NetworkRemoved(engine, name));
-    Ok(())
-}
-
 async fn start_existing(
-    world: &World,
+    context: &StepContext,
     app_id: AppId,
     service: &ServiceKey,
     container: &ContainerRef,
-) -> Outcome {
+) -> StepResult {
     let name = &service.service;
     // The folder that is mounted into it may have gone with a reboot.
-    let (locks, prepared) = (world.locks.clone(), name.clone());
+    let (locks, prepared) = (context.locks.clone(), name.clone());
     let prepared = tokio::task::spawn_blocking(move || locks.prepare(app_id, &prepared));
     if let Ok(Err(error)) = prepared.await {
         tracing::warn!(%error, "failed to make the lock folder of `{name}`");
     }
-    world.tell(Message::Doing(service.clone(), ServiceState::Starting));
-    world.log(format!("Starting service '{name}'"));
-    let started = world
+    context.tell(Message::Doing(service.clone(), ServiceState::Starting));
+    context.log(format!("Starting service '{name}'"));
+    let started = context
         .engine(container.engine)?
         .start_container(&container.id)
         .await;
-    started.map_err(|error| start_failure(world, service, &error))?;
+    started.map_err(|error| start_failure(context, service, &error))?;
     // From now on it is its restart policy's again: one that ends at once is not started once more.
-    if let Err(why) = world.journal.forget_stop(container.id.clone()).await {
+    if let Err(why) = context.journal.forget_stop(container.id.clone()).await {
         tracing::warn!("failed to forget a stop of `{}`: {why}", container.id);
     }
-    world.tell(Message::Kept(Kept::NotStopped(container.id.clone())));
-    world.effect(Effect::ContainerIs(
+    context.tell(Message::Stored(StoredRecord::NotStopped(
+        container.id.clone(),
+    )));
+    context.effect(Effect::ContainerIs(
         container.engine,
         container.id.clone(),
         ContainerState::Running,
     ));
-    world.log(format!("Started service '{name}'"));
+    context.log(format!("Started service '{name}'"));
     Ok(())
 }
 
-async fn record_commit(world: &World, app: AppUuid, commit: Commit) -> Outcome {
-    let kept = world.journal.set_commit(app.clone(), commit.clone()).await;
+async fn record_commit(context: &StepContext, app: AppUuid, commit: Commit) -> StepResult {
+    let kept = context
+        .journal
+        .set_commit(app.clone(), commit.clone())
+        .await;
     kept.map_err(StepFailure::new)?;
-    world.tell(Message::Kept(Kept::Commit(app, commit)));
+    context.tell(Message::Stored(StoredRecord::Commit(app, commit)));
     Ok(())
 }
 
 /// The steps of one service, in order.
-pub(crate) async fn under_locks(world: &World, work: ServiceWork, locks: &UpdateLocks) -> Outcome {
+pub(crate) async fn under_locks(
+    context: &StepContext,
+    work: ServiceWork,
+    locks: &UpdateLocks,
+) -> StepResult {
     let service = work.service;
     for step in work.steps {
         match step {
             LockedStep::Stop { container, grace } => {
-                stop(world, &service, &container, grace, locks).await?;
+                stop(context, &service, &container, grace, locks).await?;
             }
-            LockedStep::Kill { container, grace } => {
-                kill(world, &service, &container, grace, locks).await?;
+            LockedStep::Kill {
+                container, grace, ..
+            } => {
+                kill(context, &service, &container, grace, locks).await?;
             }
             LockedStep::Rename { container, name } => {
-                rename(world, &service, &container, name, locks).await?;
+                rename(context, &service, &container, name, locks).await?;
             }
             LockedStep::RemoveImage { engine, image } => {
                 // The kill was what mattered: an image that stays costs room, and the pull will say so.
-                if let Err(failure) = remove_image(world, &image, Some(engine)).await {
+                if let Err(failure) = remove_image(context, &image, Some(engine)).await {
                     tracing::warn!("failed to remove the image `{image}`: {}", failure.reason);
                 }
             }
@@ -335,6 +366,7 @@ pub(crate) async fn under_locks(world: &World, work: ServiceWork, locks: &Update
                 grace,
                 timeout,
                 start,
+                ..
             } => {
                 let over = HandOver {
                     old: &old,
@@ -342,95 +374,95 @@ pub(crate) async fn under_locks(world: &World, work: ServiceWork, locks: &Update
                     grace,
                     timeout,
                 };
-                hand_over::hand_over(world, &service, over, *start, locks).await?;
+                hand_over::hand_over(context, &service, over, *start, locks).await?;
             }
-            LockedStep::Start(start) => create_and_start(world, *start, locks).await?,
+            LockedStep::Start(start) => create_and_start(context, *start, locks).await?,
         }
     }
     Ok(())
 }
 
 async fn stop(
-    world: &World,
+    context: &StepContext,
     service: &ServiceKey,
     container: &ContainerRef,
     grace: Duration,
     _locks: &UpdateLocks,
-) -> Outcome {
+) -> StepResult {
     let name = &service.service;
-    remember_stop(world, container).await?;
-    world.tell(Message::Doing(service.clone(), ServiceState::Stopping));
-    world.log(format!("Stopping service '{name}'"));
-    let stopped = world
+    remember_stop(context, container).await?;
+    context.tell(Message::Doing(service.clone(), ServiceState::Stopping));
+    context.log(format!("Stopping service '{name}'"));
+    let stopped = context
         .engine(container.engine)?
         .stop_container(&container.id, grace)
         .await;
-    stopped.map_err(|error| world.failed(&format!("stop service '{name}'"), &error))?;
-    world.effect(Effect::ContainerIs(
+    stopped.map_err(|error| context.failed(&format!("stop service '{name}'"), &error))?;
+    context.effect(Effect::ContainerIs(
         container.engine,
         container.id.clone(),
         ContainerState::Exited,
     ));
-    world.log(format!("Stopped service '{name}'"));
+    context.log(format!("Stopped service '{name}'"));
     Ok(())
 }
 
 pub(crate) async fn kill(
-    world: &World,
+    context: &StepContext,
     service: &ServiceKey,
     container: &ContainerRef,
     grace: Duration,
     _locks: &UpdateLocks,
-) -> Outcome {
+) -> StepResult {
     let name = &service.service;
     // Between the stop and the removal the target may become what this container was made for: then it
     // must be started again, which it is for no container that ended by itself.
-    remember_stop(world, container).await?;
-    world.tell(Message::Doing(service.clone(), ServiceState::Stopping));
-    world.log(format!("Killing service '{name}'"));
-    let engine = world.engine(container.engine)?;
+    remember_stop(context, container).await?;
+    context.tell(Message::Doing(service.clone(), ServiceState::Stopping));
+    context.log(format!("Killing service '{name}'"));
+    let engine = context.engine(container.engine)?;
     let killed = async {
         engine.stop_container(&container.id, grace).await?;
         engine.remove_container(&container.id).await
     };
     let killed = killed.await;
-    killed.map_err(|error| world.failed(&format!("kill service '{name}'"), &error))?;
-    world.effect(Effect::ContainerRemoved(
+    killed.map_err(|error| context.failed(&format!("kill service '{name}'"), &error))?;
+    context.effect(Effect::ContainerRemoved(
         container.engine,
         container.id.clone(),
     ));
-    world.log(format!("Killed service '{name}'"));
-    world.moments.reached("killed-not-started");
+    context.log(format!("Killed service '{name}'"));
+    context.moments.reached("killed-not-started");
     Ok(())
 }
 
 pub(crate) async fn rename(
-    world: &World,
+    context: &StepContext,
     service: &ServiceKey,
     container: &ContainerRef,
     name: String,
     _locks: &UpdateLocks,
-) -> Outcome {
-    let renamed = world
+) -> StepResult {
+    let renamed = context
         .engine(container.engine)?
         .rename_container(&container.id, &name)
         .await;
     let what = format!("rename service '{}'", service.service);
-    renamed.map_err(|error| world.failed(&what, &error))?;
-    world.effect(Effect::ContainerNamed(
+    renamed.map_err(|error| context.failed(&what, &error))?;
+    context.effect(Effect::ContainerNamed(
         container.engine,
         container.id.clone(),
         name,
     ));
-    world.moments.reached("renamed");
+    context.moments.reached("renamed");
     Ok(())
 }
 
 pub(crate) async fn create_and_start(
-    world: &World,
+    context: &StepContext,
     start: StartService,
     _locks: &UpdateLocks,
-) -> Outcome {
+) -> StepResult {
     let StartService {
         engine: kind,
         service,
@@ -438,22 +470,22 @@ pub(crate) async fn create_and_start(
         network_container,
         starts_after,
     } = start;
-    let engine = world.engine(kind)?;
+    let engine = context.engine(kind)?;
     let label = format!("'{} {}'", service.key.service, service.config.image);
-    world.tell(Message::Doing(
+    context.tell(Message::Doing(
         service.key.clone(),
         ServiceState::Installing,
     ));
-    world.log(format!("Installing service {label}"));
-    world.define(definitions::of_service(&service)).await?;
+    context.log(format!("Installing service {label}"));
+    context.define(definitions::of_service(&service)).await?;
     let name = service.container_name();
     let mut config = service.config;
     if let Some(container) = &network_container {
-        let label = world.branding.label(NETWORK_CONTAINER_LABEL);
+        let label = context.branding.label(NETWORK_CONTAINER_LABEL);
         config.labels.insert(label, container.to_string());
     }
     if let Some(boot) = &starts_after {
-        let label = world.branding.label(BOOT_LABEL);
+        let label = context.branding.label(BOOT_LABEL);
         config.labels.insert(label, boot.to_string());
     }
     let spec = ContainerSpec {
@@ -464,17 +496,17 @@ pub(crate) async fn create_and_start(
         network_container: network_container.as_ref(),
     };
     let created = async {
-        extra_firmware::ensure(world, engine.as_ref(), spec.config).await?;
+        extra_firmware::ensure(context, engine.as_ref(), spec.config).await?;
         engine.create_container(&spec).await
     };
     let created = created.await;
     let created =
-        created.map_err(|error| world.failed(&format!("install service {label}"), &error))?;
+        created.map_err(|error| context.failed(&format!("install service {label}"), &error))?;
     for warning in &created.warnings {
-        world.log(format!("Warning for service {label}: {warning}"));
+        context.log(format!("Warning for service {label}: {warning}"));
     }
     let id = created.id;
-    world.effect(Effect::ContainerMade(Container {
+    context.effect(Effect::ContainerMade(Container {
         engine: kind,
         id: id.clone(),
         name,
@@ -485,35 +517,35 @@ pub(crate) async fn create_and_start(
         exit_code: None,
         created_at_ms: crate::clock::now_ms(),
     }));
-    world.moments.reached("after-create");
+    context.moments.reached("after-create");
     if !service.running || starts_after.is_some() {
-        world.log(format!("Installed service {label}"));
+        context.log(format!("Installed service {label}"));
         return Ok(());
     }
-    world.tell(Message::Doing(service.key.clone(), ServiceState::Starting));
-    world.log(format!("Starting service {label}"));
+    context.tell(Message::Doing(service.key.clone(), ServiceState::Starting));
+    context.log(format!("Starting service {label}"));
     let started = engine.start_container(&id).await;
-    started.map_err(|error| start_failure(world, &service.key, &error))?;
-    world.effect(Effect::ContainerIs(kind, id, ContainerState::Running));
-    world.log(format!("Started service {label}"));
+    started.map_err(|error| start_failure(context, &service.key, &error))?;
+    context.effect(Effect::ContainerIs(kind, id, ContainerState::Running));
+    context.log(format!("Started service {label}"));
     Ok(())
 }
 
-async fn remember_stop(world: &World, container: &ContainerRef) -> Outcome {
-    let kept = world.journal.remember_stop(container.id.clone()).await;
+async fn remember_stop(context: &StepContext, container: &ContainerRef) -> StepResult {
+    let kept = context.journal.remember_stop(container.id.clone()).await;
     kept.map_err(StepFailure::new)?;
-    world.tell(Message::Kept(Kept::Stopped(container.id.clone())));
+    context.tell(Message::Stored(StoredRecord::Stopped(container.id.clone())));
     Ok(())
 }
 
-fn start_failure(world: &World, service: &ServiceKey, error: &EngineError) -> StepFailure {
+fn start_failure(context: &StepContext, service: &ServiceKey, error: &EngineError) -> StepFailure {
     let name = &service.service;
     let mut reason = error_chain(error);
     if reason.to_ascii_lowercase().contains("exec format error") {
         reason
             .push_str(": the image is made for another processor architecture than this device's");
     }
-    world.log(format!(
+    context.log(format!(
         "Failed to start service '{name}' due to '{reason}'"
     ));
     StepFailure::new(reason)

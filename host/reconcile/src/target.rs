@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use model::compose::{DeviceFacts, Resolved, resolve};
+use model::compose::{DeviceFacts, ResolvedTarget, resolve};
 use model::contracts::{self, Offers};
-use model::{LocalDefaults, TargetErrors, TargetState, config_variables, read_flag};
+use model::{DesiredState, LocalDefaults, TargetErrors, TargetState, config_variables, read_flag};
 use serde_json::Value;
-use signed_targets::Accepted;
+use signed_targets::AcceptedReleases;
 use store::Store;
 
 use crate::RefusedTarget;
 use crate::signing::TargetJudge;
-use crate::targets::Taken;
+use crate::targets::AcceptedTarget;
 
 /// The variable that is local mode.
 const LOCAL_MODE: &str = "SUPERVISOR_LOCAL_MODE";
@@ -22,6 +22,11 @@ pub enum SetTargetError {
     /// The device is not in local mode.
     #[error("Target state can only set when device is in local mode")]
     NotLocalMode,
+    /// It ends local mode, and there is no cloud whose targets would be followed then.
+    #[error(
+        "`SUPERVISOR_LOCAL_MODE` cannot be off here: the device has no cloud whose targets it would follow instead"
+    )]
+    NoCloud,
     /// The target is not valid; all problems.
     #[error(transparent)]
     Invalid(TargetErrors),
@@ -37,25 +42,25 @@ pub enum SetTargetError {
 }
 
 /// A target that was read and resolved.
-pub(crate) struct Read {
-    pub taken: Taken,
+pub(crate) struct ParsedTarget {
+    pub taken: AcceptedTarget,
     /// One sentence for each thing that will not be done.
     pub warnings: Vec<String>,
     /// What the device has accepted with it, where targets have to be signed.
-    pub accepted: Option<Accepted>,
+    pub accepted: Option<AcceptedReleases>,
 }
 
 /// What targets are read with.
-pub(crate) struct Reader {
+pub(crate) struct TargetReader {
     pub facts: DeviceFacts,
     pub offers: Offers,
     pub store: Store,
 }
 
-impl Reader {
+impl TargetReader {
     /// Reads and resolves a local target, which is taken whole or not at all. Blocks on the store for
     /// services' keys.
-    pub(crate) fn local(self, body: &Value) -> Result<Read, SetTargetError> {
+    pub(crate) fn local(self, body: &Value) -> Result<ParsedTarget, SetTargetError> {
         let defaults = LocalDefaults {
             device_name: self.facts.name.clone(),
             branding: self.facts.branding.clone(),
@@ -65,7 +70,7 @@ impl Reader {
         if let Some(problems) = resolved.problems() {
             return Err(SetTargetError::Invalid(problems));
         }
-        Ok(Read {
+        Ok(ParsedTarget {
             taken,
             warnings: resolved.warnings,
             accepted: None,
@@ -73,21 +78,31 @@ impl Reader {
     }
 
     /// Reads, judges and resolves a new target of the cloud. One that has to be signed and is not what was signed is
-    /// refused whole. Of any other, an app that this device cannot run is rejected, and the others are taken (device
-    /// behaviour 4.1). Blocks on the policy, and on the store for services' keys.
-    pub(crate) fn cloud(self, body: &Value, judge: &TargetJudge) -> Result<Read, SetTargetError> {
+    /// refused whole. Of any other, an app that this device cannot run is rejected, and the others are taken
+    /// (docs/spec/device.md#contracts). Blocks on the policy, and on the store for services' keys.
+    pub(crate) fn cloud(
+        self,
+        body: &Value,
+        judge: &TargetJudge,
+    ) -> Result<ParsedTarget, SetTargetError> {
         let target = self.parse(body)?;
         let accepted = judge.judge(&target, &self.facts, &self.store)?;
-        Ok(Read {
+        Ok(ParsedTarget {
             accepted,
             ..self.of_the_cloud(target)?
         })
     }
 
     /// As [`Reader::cloud`], of the target that was stored: it was judged before that.
-    pub(crate) fn stored_of_the_cloud(self, body: &Value) -> Result<Read, SetTargetError> {
+    pub(crate) fn stored_of_the_cloud(self, body: &Value) -> Result<ParsedTarget, SetTargetError> {
         let target = self.parse(body)?;
         self.of_the_cloud(target)
+    }
+
+    /// Resolves a target that was taken before, with what the store and the device say by now.
+    pub(crate) fn again(self, target: &TargetState) -> Result<DesiredState, SetTargetError> {
+        let (_, resolved) = self.resolve(target.clone())?;
+        Ok(resolved.desired)
     }
 
     fn parse(&self, body: &Value) -> Result<TargetState, SetTargetError> {
@@ -95,7 +110,7 @@ impl Reader {
         target.map_err(SetTargetError::Invalid)
     }
 
-    fn of_the_cloud(self, target: TargetState) -> Result<Read, SetTargetError> {
+    fn of_the_cloud(self, target: TargetState) -> Result<ParsedTarget, SetTargetError> {
         let (taken, resolved) = self.resolve(target)?;
         let mut warnings = resolved.warnings;
         for (app, problems) in &resolved.rejected {
@@ -105,14 +120,17 @@ impl Reader {
                 problems.join("; ")
             ));
         }
-        Ok(Read {
+        Ok(ParsedTarget {
             taken,
             warnings,
             accepted: None,
         })
     }
 
-    fn resolve(mut self, target: TargetState) -> Result<(Taken, Resolved), SetTargetError> {
+    fn resolve(
+        mut self,
+        target: TargetState,
+    ) -> Result<(AcceptedTarget, ResolvedTarget), SetTargetError> {
         // Services are told the name that comes with them.
         self.facts.name.clone_from(&target.name);
         let mut wanted = target.clone();
@@ -136,13 +154,13 @@ impl Reader {
             }
         }
         warnings.append(&mut resolved.warnings);
-        let taken = Taken {
+        let taken = AcceptedTarget {
             target: Arc::new(target),
             desired: Arc::new(resolved.desired.clone()),
         };
         Ok((
             taken,
-            Resolved {
+            ResolvedTarget {
                 warnings,
                 ..resolved
             },

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use model::{AppClass, AppId, AppUuid, DesiredHost, DesiredState, Settings, TargetState};
 
-use crate::journal::LocalMode;
-use crate::messages::Wanted;
+use crate::messages::ActiveTarget;
+use crate::persistence::LocalMode;
 use crate::target;
 
 /// A target that was taken.
 #[derive(Debug, Clone)]
-pub(crate) struct Taken {
+pub(crate) struct AcceptedTarget {
     pub target: Arc<TargetState>,
     pub desired: Arc<DesiredState>,
 }
@@ -21,14 +21,14 @@ pub(crate) struct Taken {
 #[derive(Debug)]
 pub(crate) struct Targets {
     pub mode: LocalMode,
-    pub local: Option<Taken>,
-    pub cloud: Option<Taken>,
+    pub local: Option<AcceptedTarget>,
+    pub cloud: Option<AcceptedTarget>,
 }
 
 /// What a new target of the cloud does to the mode. The cloud changes it where its variable changes, so
-/// that what was said last counts, here or there (device behaviour 4.3).
+/// that what was said last counts, here or there (docs/spec/device.md#local-mode-last-word).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Turn {
+pub(crate) enum ModeTransition {
     Stays,
     Enters,
     Leaves,
@@ -50,14 +50,14 @@ impl Targets {
         self.taken_in_force().map(|taken| Arc::clone(&taken.target))
     }
 
-    fn taken_in_force(&self) -> Option<&Taken> {
+    fn taken_in_force(&self) -> Option<&AcceptedTarget> {
         let local = self.local.as_ref().filter(|_| self.local_mode());
         local.or(self.cloud.as_ref())
     }
 
     /// What is wanted while local mode is on: the local target, and what of the cloud's is no fleet
-    /// (device behaviour 4.3).
-    pub(crate) fn wanted_in_local_mode(&self) -> Wanted {
+    /// (docs/spec/device.md#local-mode).
+    pub(crate) fn wanted_in_local_mode(&self) -> ActiveTarget {
         let local = self.local.as_ref();
         let mut desired =
             local.map_or_else(DesiredState::default, |local| (*local.desired).clone());
@@ -75,7 +75,7 @@ impl Targets {
         desired.host = target
             .as_ref()
             .map(|target| DesiredHost::of(&target.config));
-        Wanted {
+        ActiveTarget {
             desired,
             settings: target
                 .as_ref()
@@ -85,8 +85,8 @@ impl Targets {
     }
 
     /// What is wanted outside local mode; `None` where the cloud has said nothing yet.
-    pub(crate) fn wanted_of_the_cloud(&self) -> Option<Wanted> {
-        self.cloud.as_ref().map(|cloud| Wanted {
+    pub(crate) fn wanted_of_the_cloud(&self) -> Option<ActiveTarget> {
+        self.cloud.as_ref().map(|cloud| ActiveTarget {
             target: Some(Arc::clone(&cloud.target)),
             desired: (*cloud.desired).clone(),
             settings: Settings::of(&cloud.target.config),
@@ -110,18 +110,18 @@ impl Targets {
     }
 
     /// What taking `next` from the cloud does to the mode.
-    pub(crate) fn turn(&self, next: &TargetState) -> Turn {
+    pub(crate) fn turn(&self, next: &TargetState) -> ModeTransition {
         let wants = target::wants_local_mode(next);
         let before = self
             .cloud
             .as_ref()
             .map(|cloud| target::wants_local_mode(&cloud.target));
         if before == Some(wants) || wants == self.local_mode() {
-            Turn::Stays
+            ModeTransition::Stays
         } else if wants {
-            Turn::Enters
+            ModeTransition::Enters
         } else {
-            Turn::Leaves
+            ModeTransition::Leaves
         }
     }
 
@@ -150,21 +150,21 @@ mod tests {
     fn the_cloud_changes_the_mode_where_its_word_changes() {
         use LocalMode::{Off, On};
         for (mode, before, next, turn) in [
-            (Off, None, Some("true"), Turn::Enters),
-            (Off, None, None, Turn::Stays),
-            (On, None, None, Turn::Leaves),
-            (On, None, Some("1"), Turn::Stays),
-            (Off, Some(None), Some("on"), Turn::Enters),
-            (On, Some(Some("1")), Some("0"), Turn::Leaves),
+            (Off, None, Some("true"), ModeTransition::Enters),
+            (Off, None, None, ModeTransition::Stays),
+            (On, None, None, ModeTransition::Leaves),
+            (On, None, Some("1"), ModeTransition::Stays),
+            (Off, Some(None), Some("on"), ModeTransition::Enters),
+            (On, Some(Some("1")), Some("0"), ModeTransition::Leaves),
             // The key is gone: its default is false.
-            (On, Some(Some("1")), None, Turn::Leaves),
+            (On, Some(Some("1")), None, ModeTransition::Leaves),
             // It was left here, and the cloud says what it said before.
-            (Off, Some(Some("1")), Some("true"), Turn::Stays),
+            (Off, Some(Some("1")), Some("true"), ModeTransition::Stays),
             // It was entered here.
-            (On, Some(None), Some("false"), Turn::Stays),
-            (On, Some(Some("0")), Some("1"), Turn::Stays),
+            (On, Some(None), Some("false"), ModeTransition::Stays),
+            (On, Some(Some("0")), Some("1"), ModeTransition::Stays),
         ] {
-            let cloud = before.map(|before: Option<&str>| Taken {
+            let cloud = before.map(|before: Option<&str>| AcceptedTarget {
                 target: Arc::new(saying(before)),
                 desired: Arc::default(),
             });

@@ -12,7 +12,7 @@ use model::{
     Branding, CONFIG_DIGEST_LABEL, Container, ContainerId, ContainerState, CurrentService,
     EngineKind, Image, ImageRef, Network, Volume,
 };
-use plan::{CurrentComponent, CurrentState, EngineHealth, Subject};
+use plan::{ComponentKind, CurrentComponent, CurrentState, EngineHealth, Subject};
 
 /// The label, below the branding's namespace, of a container that shares the network stack of another:
 /// the id of that one. It is no part of the configuration that is compared.
@@ -20,18 +20,18 @@ pub(crate) const NETWORK_CONTAINER_LABEL: &str = "network-container";
 
 /// What can be listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Kind {
+pub(crate) enum ObjectKind {
     Containers,
     Images,
     Volumes,
     Networks,
 }
 
-pub(crate) const KINDS: [Kind; 4] = [
-    Kind::Containers,
-    Kind::Images,
-    Kind::Volumes,
-    Kind::Networks,
+pub(crate) const KINDS: [ObjectKind; 4] = [
+    ObjectKind::Containers,
+    ObjectKind::Images,
+    ObjectKind::Volumes,
+    ObjectKind::Networks,
 ];
 
 /// One engine's objects.
@@ -43,12 +43,12 @@ pub(crate) struct EngineView {
     pub volumes: Vec<Volume>,
     pub networks: Vec<Network>,
     /// To be listed.
-    stale: BTreeSet<Kind>,
+    stale: BTreeSet<ObjectKind>,
     /// The effect of a step was put in since the last listing.
-    unverified: BTreeSet<Kind>,
+    unverified: BTreeSet<ObjectKind>,
     /// When (in [`View::time`]) the last listing of a kind was begun, and the last effect put in.
-    listed: BTreeMap<Kind, u64>,
-    patched: BTreeMap<Kind, u64>,
+    listed: BTreeMap<ObjectKind, u64>,
+    patched: BTreeMap<ObjectKind, u64>,
 }
 
 /// All engines' objects.
@@ -98,9 +98,8 @@ pub(crate) enum Effect {
     Pulled(Image),
     ImageRemoved(EngineKind, ImageRef),
     VolumeMade(Volume),
-    VolumeRemoved(EngineKind, String),
     NetworkMade(Network),
-    NetworkRemoved(EngineKind, String),
+    ComponentRemoved(ComponentKind, EngineKind, String),
     ContainerMade(Container),
     ContainerIs(EngineKind, ContainerId, ContainerState),
     ContainerNamed(EngineKind, ContainerId, String),
@@ -142,7 +141,7 @@ impl View {
         })
     }
 
-    pub(crate) fn mark(&mut self, engine: EngineKind, kinds: &[Kind]) {
+    pub(crate) fn mark(&mut self, engine: EngineKind, kinds: &[ObjectKind]) {
         if let Some(view) = self.engines.get_mut(&engine) {
             view.stale.extend(kinds);
         }
@@ -161,7 +160,7 @@ impl View {
 
     /// The kinds to list on `engine`, and the time at which that begins; `None` where there is nothing
     /// to list.
-    pub(crate) fn begin(&mut self, engine: EngineKind) -> Option<(BTreeSet<Kind>, u64)> {
+    pub(crate) fn begin(&mut self, engine: EngineKind) -> Option<(BTreeSet<ObjectKind>, u64)> {
         let view = self.engines.get_mut(&engine)?;
         if view.stale.is_empty() {
             return None;
@@ -192,7 +191,7 @@ impl View {
             unverified,
             ..
         } = view;
-        let mut is_recent = |kind: Kind| {
+        let mut is_recent = |kind: ObjectKind| {
             let recent = patched.get(&kind).is_none_or(|patched| *patched < begun);
             if recent {
                 listed.insert(kind, begun);
@@ -202,16 +201,19 @@ impl View {
             }
             recent
         };
-        if let Some(found) = listing.containers.filter(|_| is_recent(Kind::Containers)) {
+        if let Some(found) = listing
+            .containers
+            .filter(|_| is_recent(ObjectKind::Containers))
+        {
             *containers = found;
         }
-        if let Some(found) = listing.images.filter(|_| is_recent(Kind::Images)) {
+        if let Some(found) = listing.images.filter(|_| is_recent(ObjectKind::Images)) {
             *images = found;
         }
-        if let Some(found) = listing.volumes.filter(|_| is_recent(Kind::Volumes)) {
+        if let Some(found) = listing.volumes.filter(|_| is_recent(ObjectKind::Volumes)) {
             *volumes = found;
         }
-        if let Some(found) = listing.networks.filter(|_| is_recent(Kind::Networks)) {
+        if let Some(found) = listing.networks.filter(|_| is_recent(ObjectKind::Networks)) {
             *networks = found;
         }
         if view.health != EngineHealth::Answers {
@@ -221,7 +223,7 @@ impl View {
 
     /// Says that the effect of a step about `subject` is unknown: it stays busy until everything has
     /// been listed.
-    pub(crate) fn forget(&mut self, subject: Subject) {
+    pub(crate) fn invalidate(&mut self, subject: Subject) {
         self.time += 1;
         self.unknown.push((subject, self.time));
         for view in self.engines.values_mut() {
@@ -230,7 +232,7 @@ impl View {
     }
 
     /// Knows nothing any more; a listing that is under way does not count.
-    pub(crate) fn forget_all(&mut self) {
+    pub(crate) fn invalidate_all(&mut self) {
         self.time += 1;
         for view in self.engines.values_mut() {
             view.stale.extend(KINDS);
@@ -252,7 +254,7 @@ impl View {
     }
 
     /// Puts the effect of a finished step in.
-    pub(crate) fn put(&mut self, effect: Effect) {
+    pub(crate) fn apply(&mut self, effect: Effect) {
         self.time += 1;
         let time = self.time;
         let (engine, kind) = effect.about();
@@ -284,12 +286,16 @@ impl View {
                 view.volumes.retain(|held| held.name != volume.name);
                 view.volumes.push(volume);
             }
-            Effect::VolumeRemoved(_, name) => view.volumes.retain(|held| held.name != name),
             Effect::NetworkMade(network) => {
                 view.networks.retain(|held| held.name != network.name);
                 view.networks.push(network);
             }
-            Effect::NetworkRemoved(_, name) => view.networks.retain(|held| held.name != name),
+            Effect::ComponentRemoved(ComponentKind::Volume, _, name) => {
+                view.volumes.retain(|held| held.name != name);
+            }
+            Effect::ComponentRemoved(ComponentKind::Network, _, name) => {
+                view.networks.retain(|held| held.name != name);
+            }
             Effect::ContainerMade(container) => {
                 view.containers.retain(|held| held.id != container.id);
                 view.containers.push(container);
@@ -378,20 +384,21 @@ impl EngineView {
 }
 
 impl Effect {
-    fn about(&self) -> (EngineKind, Kind) {
+    fn about(&self) -> (EngineKind, ObjectKind) {
         match self {
-            Effect::Pulled(image) => (image.engine, Kind::Images),
-            Effect::ImageRemoved(engine, _) => (*engine, Kind::Images),
-            Effect::VolumeMade(volume) => (volume.engine, Kind::Volumes),
-            Effect::VolumeRemoved(engine, _) => (*engine, Kind::Volumes),
-            Effect::NetworkMade(network) => (network.engine, Kind::Networks),
-            Effect::NetworkRemoved(engine, _) | Effect::ApiNetworkIsShared(engine) => {
-                (*engine, Kind::Networks)
-            }
-            Effect::ContainerMade(container) => (container.engine, Kind::Containers),
+            Effect::Pulled(image) => (image.engine, ObjectKind::Images),
+            Effect::ImageRemoved(engine, _) => (*engine, ObjectKind::Images),
+            Effect::VolumeMade(volume) => (volume.engine, ObjectKind::Volumes),
+            Effect::NetworkMade(network) => (network.engine, ObjectKind::Networks),
+            Effect::ApiNetworkIsShared(engine) => (*engine, ObjectKind::Networks),
+            Effect::ComponentRemoved(kind, engine, _) => match kind {
+                ComponentKind::Volume => (*engine, ObjectKind::Volumes),
+                ComponentKind::Network => (*engine, ObjectKind::Networks),
+            },
+            Effect::ContainerMade(container) => (container.engine, ObjectKind::Containers),
             Effect::ContainerIs(engine, ..)
             | Effect::ContainerNamed(engine, ..)
-            | Effect::ContainerRemoved(engine, _) => (*engine, Kind::Containers),
+            | Effect::ContainerRemoved(engine, _) => (*engine, ObjectKind::Containers),
         }
     }
 }

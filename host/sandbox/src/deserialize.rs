@@ -5,42 +5,16 @@ use std::path::Path;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-use crate::code_key::CodeKey;
-use crate::entries;
-
-/// Loads the compiled component at `path`, mapping it rather than copying it, where a [`crate::Cache`] of this folder
-/// has written it: a compiled file is native code, and whoever could bring another here could do all that this process
-/// can. So all of it is held against the keyed digest in its name first.
+/// Loads the compiled component at `path`, mapping it rather than copying it, where a [`compiled_code::Cache`] of this
+/// folder has written it: a compiled file is native code, and whoever could bring another here could do all that this
+/// process can. So all of it is held against the keyed digest in its name first.
 ///
 /// # Errors
 /// When no cache of this device wrote it like that under this name, and when it was compiled by another version, with
-/// other settings, or for a processor that has features which this one lacks; the cache then throws it away and
-/// compiles again.
+/// other settings, or for a processor that has features which this one lacks; whoever has the cache then has it thrown
+/// away and compiled again.
 pub fn deserialize(engine: &Engine, path: &Path) -> wasmtime::Result<Component> {
-    let folder = path.parent().unwrap_or(Path::new("/"));
-    let key = CodeKey::read(folder).map_err(|error| {
-        wasmtime::Error::msg(format!(
-            "failed to read the key of the compiled code in `{}`: {error}",
-            folder.display()
-        ))
-    })?;
-    checked(engine, &key, path)
-}
-
-/// As [`deserialize`], of a folder that has this key.
-pub(crate) fn checked(engine: &Engine, key: &CodeKey, path: &Path) -> wasmtime::Result<Component> {
-    let shown = path.display();
-    match entries::is_sound(key, path) {
-        Ok(true) => {}
-        Ok(false) => {
-            let what = format!("`{shown}` is damaged, or was not compiled on this device");
-            return Err(wasmtime::Error::msg(what));
-        }
-        Err(error) => {
-            let what = format!("failed to read `{shown}`: {error}");
-            return Err(wasmtime::Error::msg(what));
-        }
-    }
+    compiled_code::check(path)?;
     #[expect(
         unsafe_code,
         reason = "wasmtime cannot check that a file is its own unchanged output"
@@ -52,20 +26,5 @@ pub(crate) fn checked(engine: &Engine, key: &CodeKey, path: &Path) -> wasmtime::
     // that a mapped file never changes. wasmtime itself checks version, settings and target.
     unsafe {
         Component::deserialize_file(engine, path)
-    }
-}
-
-/// As [`deserialize`], from the content of such a file.
-///
-/// # Errors
-/// As there.
-pub fn deserialize_bytes(engine: &Engine, code: &[u8]) -> wasmtime::Result<Component> {
-    #[expect(
-        unsafe_code,
-        reason = "wasmtime cannot check that bytes are its own unchanged output"
-    )]
-    // SAFETY: they are those of a file as [`deserialize`] takes it, which whoever opened it has held against its digest.
-    unsafe {
-        Component::deserialize(engine, code)
     }
 }

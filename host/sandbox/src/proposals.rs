@@ -1,34 +1,35 @@
 //! Which proposals of WebAssembly components may use, beyond its first version.
 //!
-//! Each proposal is code of the compiler and of the runtime that an attacker can aim at. So those are on that the tools
-//! of docs/plugins.md and docs/wasm-services.md emit (for Rust, C and C++, Go, JavaScript and Python), and no others,
-//! whatever wasmtime has on by default. Compiled code says which were on, and loads into an engine of the same alone.
+//! Each proposal is code of the compiler and of the runtime that an attacker can aim at. So those are on that
+//! [`Settings`](compiled_code::Settings) name, and no others, whatever wasmtime has on by default. Compiled code says
+//! which were on, and loads into an engine of the same alone.
 
+use compiled_code::Proposal;
 use wasmtime::{Config, WasmFeatures};
 
-/// What components may use.
-///
-/// - What LLVM has compilers emit without being asked (its target `generic` and what it calls `lime1`): mutable globals,
-///   sign extension, conversions that saturate, several results, bulk memory, reference types, constants of several steps.
-/// - SIMD, which programs of C and Rust ask for and JavaScript's engine is built with.
-/// - Several memories: wasmtime itself writes the code between two components of one file with them.
-/// - The component model with its asynchronous functions and streams.
-pub(crate) const ALLOWED: WasmFeatures = WasmFeatures::FLOATS
-    .union(WasmFeatures::MUTABLE_GLOBAL)
-    .union(WasmFeatures::SATURATING_FLOAT_TO_INT)
-    .union(WasmFeatures::SIGN_EXTENSION)
-    .union(WasmFeatures::MULTI_VALUE)
-    .union(WasmFeatures::BULK_MEMORY)
-    .union(WasmFeatures::REFERENCE_TYPES)
-    .union(WasmFeatures::EXTENDED_CONST)
-    .union(WasmFeatures::SIMD)
-    .union(WasmFeatures::MULTI_MEMORY)
-    .union(WasmFeatures::COMPONENT_MODEL)
-    .union(WasmFeatures::CM_ASYNC);
+/// Switches everything but `allowed` off.
+pub(crate) fn restrict(config: &mut Config, allowed: &[Proposal]) {
+    let allowed: WasmFeatures = allowed.iter().map(|proposal| feature(*proposal)).collect();
+    config.wasm_features(WasmFeatures::all().difference(allowed), false);
+    // Of these some are off by default.
+    config.wasm_features(allowed, true);
+}
 
-/// Switches everything else off.
-pub(crate) fn restrict(config: &mut Config) {
-    config.wasm_features(WasmFeatures::all().difference(ALLOWED), false);
+fn feature(proposal: Proposal) -> WasmFeatures {
+    match proposal {
+        Proposal::Floats => WasmFeatures::FLOATS,
+        Proposal::MutableGlobals => WasmFeatures::MUTABLE_GLOBAL,
+        Proposal::SaturatingConversions => WasmFeatures::SATURATING_FLOAT_TO_INT,
+        Proposal::SignExtension => WasmFeatures::SIGN_EXTENSION,
+        Proposal::MultipleResults => WasmFeatures::MULTI_VALUE,
+        Proposal::BulkMemory => WasmFeatures::BULK_MEMORY,
+        Proposal::ReferenceTypes => WasmFeatures::REFERENCE_TYPES,
+        Proposal::ExtendedConstants => WasmFeatures::EXTENDED_CONST,
+        Proposal::Simd => WasmFeatures::SIMD,
+        Proposal::MultipleMemories => WasmFeatures::MULTI_MEMORY,
+        Proposal::ComponentModel => WasmFeatures::COMPONENT_MODEL,
+        Proposal::AsynchronousComponents => WasmFeatures::CM_ASYNC,
+    }
 }
 
 /// The proposals that are off, in the words of whoever has to build without them.

@@ -58,7 +58,7 @@ impl SecureDir {
             Some(parent) => make_all(parent).map_err(open_error(path))?,
             None => return Err(open_error(path)(io::ErrorKind::InvalidInput.into())),
         }
-        let place = Place {
+        let place = FolderLocation {
             at: CWD,
             name: path,
             path,
@@ -72,7 +72,7 @@ impl SecureDir {
     /// # Errors
     /// [`DirError`]
     pub fn existing(path: &Path, access: Access) -> Result<Option<Self>, DirError> {
-        let place = Place {
+        let place = FolderLocation {
             at: CWD,
             name: path,
             path,
@@ -159,8 +159,8 @@ impl SecureDir {
         }
     }
 
-    fn inner<'a>(&'a self, name: &'a str, path: &'a Path) -> Place<'a> {
-        Place {
+    fn inner<'a>(&'a self, name: &'a str, path: &'a Path) -> FolderLocation<'a> {
+        FolderLocation {
             at: self.fd.as_fd(),
             name: Path::new(name),
             path,
@@ -170,7 +170,7 @@ impl SecureDir {
 }
 
 /// Where a folder is to be opened.
-struct Place<'a> {
+struct FolderLocation<'a> {
     at: BorrowedFd<'a>,
     name: &'a Path,
     path: &'a Path,
@@ -178,7 +178,7 @@ struct Place<'a> {
     is_inner: bool,
 }
 
-impl Place<'_> {
+impl FolderLocation<'_> {
     fn make(&self, access: Access) -> Result<SecureDir, DirError> {
         match rustix::fs::mkdirat(self.at, self.name, access.mode()) {
             Ok(()) | Err(rustix::io::Errno::EXIST) => self.open(access),

@@ -10,7 +10,7 @@ use crate::Digest;
 /// By app. An app that was taken off the device keeps its entry, so that no older release of it comes back.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Accepted(pub BTreeMap<AppUuid, AcceptedRelease>);
+pub struct AcceptedReleases(pub BTreeMap<AppUuid, AcceptedRelease>);
 
 /// The last release of an app that was accepted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,7 +23,7 @@ pub struct AcceptedRelease {
     pub is_on_device: bool,
 }
 
-impl Accepted {
+impl AcceptedReleases {
     /// The app's entry, where the device is to run the app.
     pub(crate) fn on_device(&self, app: &AppUuid) -> Option<&AcceptedRelease> {
         self.0.get(app).filter(|release| release.is_on_device)

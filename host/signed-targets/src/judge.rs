@@ -6,7 +6,7 @@ use model::{AppUuid, TargetApp, TargetRelease, TargetState};
 
 use crate::difference::differences;
 use crate::statement::ALWAYS_OPEN;
-use crate::{Accepted, AcceptedRelease, Digest, SignedText, Statement, TargetPolicy};
+use crate::{AcceptedRelease, AcceptedReleases, Digest, SignedText, Statement, TargetPolicy};
 
 /// Sentences of one refusal: a hostile target has a great many differences, and nobody reads them all.
 const MOST_REASONS: usize = 16;
@@ -18,7 +18,7 @@ pub struct Now<'a> {
     /// The time, in milliseconds since the epoch.
     pub ms: u64,
     /// What the device has accepted before.
-    pub accepted: &'a Accepted,
+    pub accepted: &'a AcceptedReleases,
     /// Tells the apps that the device shows and never runs.
     pub is_not_ours: &'a dyn Fn(&TargetApp) -> bool,
 }
@@ -43,7 +43,7 @@ pub fn judge(
     target: &TargetState,
     policy: &TargetPolicy,
     now: &Now<'_>,
-) -> Result<Accepted, Refusal> {
+) -> Result<AcceptedReleases, Refusal> {
     let mut reasons = Vec::new();
     let mut accepted = now.accepted.clone();
     let mut statements = BTreeMap::new();

@@ -15,7 +15,7 @@ mod policy;
 mod signed_text;
 mod statement;
 
-pub use accepted::{Accepted, AcceptedRelease};
+pub use accepted::{AcceptedRelease, AcceptedReleases};
 pub use digest::Digest;
 pub use judge::{Now, Refusal, judge};
 pub use policy::TargetPolicy;

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use signatures::PublicKey;
 
 use crate::{
-    Accepted, Allowances, Now, Refusal, SignedText, Statement, TargetPolicy, Unsignable, judge,
+    AcceptedReleases, Allowances, Now, Refusal, SignedText, Statement, TargetPolicy, Unsignable,
+    judge,
 };
 
 const DEVICE: &str = "0123456789abcdef0123456789abcdef";
@@ -88,7 +89,12 @@ impl Owner {
         *signed(document) = text.into();
     }
 
-    fn judge(&self, document: &Value, accepted: &Accepted, ms: u64) -> Result<Accepted, Refusal> {
+    fn judge(
+        &self,
+        document: &Value,
+        accepted: &AcceptedReleases,
+        ms: u64,
+    ) -> Result<AcceptedReleases, Refusal> {
         let target = parse(document).unwrap();
         let is_not_ours = |app: &TargetApp| app.is_host;
         let now = Now {
@@ -99,7 +105,7 @@ impl Owner {
         judge(&target, &self.policy, &now)
     }
 
-    fn refuses(&self, document: &Value, accepted: &Accepted, ms: u64, why: &str) {
+    fn refuses(&self, document: &Value, accepted: &AcceptedReleases, ms: u64, why: &str) {
         let refusal = self.judge(document, accepted, ms).unwrap_err().to_string();
         assert!(refusal.contains(why), "{refusal}");
     }
@@ -113,8 +119,8 @@ fn signed(document: &mut Value) -> &mut Value {
     &mut release(document)["signed_statement"]
 }
 
-fn nothing() -> Accepted {
-    Accepted::default()
+fn nothing() -> AcceptedReleases {
+    AcceptedReleases::default()
 }
 
 #[test]
@@ -349,7 +355,7 @@ fn every_change_of_one_field_of_a_target_is_refused() {
     let accepted = owner.judge(&document, &nothing(), NOW).unwrap();
     let mut refused = 0;
     for (change, other) in neighbours(&document) {
-        let taken = |accepted: &Accepted| {
+        let taken = |accepted: &AcceptedReleases| {
             parse(&other).is_some() && owner.judge(&other, accepted, NOW).is_ok()
         };
         if is_free(&change) {

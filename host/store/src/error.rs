@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use rusqlite::ErrorCode;
+
 /// Failures of the store. A corrupt file at the start is none of them: it is set aside
 /// ([`crate::Opened::set_aside`]).
 #[derive(Debug, thiserror::Error)]
@@ -85,6 +87,17 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Whether the disk took no write, for want of room or because it is read-only or broken.
+    pub(crate) fn is_of_the_disk(&self) -> bool {
+        let StoreError::Failed { source, .. } = self else {
+            return false;
+        };
+        matches!(
+            source.sqlite_error_code(),
+            Some(ErrorCode::DiskFull | ErrorCode::ReadOnly | ErrorCode::SystemIoFailure)
+        )
+    }
+
     /// For `map_err`: what was being done when a statement failed.
     pub(crate) fn failed(action: &'static str) -> impl FnOnce(rusqlite::Error) -> StoreError {
         move |source| StoreError::Failed { action, source }

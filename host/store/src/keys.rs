@@ -1,4 +1,4 @@
-//! The keys to the device's API: one global, one for each service that asked (device behaviour 2.3).
+//! The keys to the device's API: one global, one for each service that asked (docs/spec/device.md#keys-scope).
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

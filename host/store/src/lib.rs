@@ -34,7 +34,7 @@ pub use intents::Intent;
 pub use keys::{KeyOwner, read_global_key};
 #[cfg(feature = "moments")]
 pub use moments::{AFTER_WRITE, BEFORE_WRITE};
-pub use open::{FILE_NAME, LOCK_NAME, Opened};
+pub use open::{FILE_NAME, LOCK_NAME, OpenStore};
 pub use plugin_data::{MAX_KEY, MAX_KEYS, MAX_TOTAL, MAX_VALUE};
 pub use settings::LogPosition;
 pub use store::Store;

@@ -12,7 +12,7 @@ use secure_fs::{Access, SecureDir};
 
 use crate::migrations::{known_version, migrate};
 use crate::remembered::{self, DeviceUuids};
-use crate::store::{Identity, Loaded};
+use crate::store::{Identity, LoadedDatabase};
 use crate::{Store, StoreError, copied};
 
 /// The database's name within the state folder.
@@ -34,7 +34,7 @@ const BUSY: Duration = Duration::from_secs(5);
 
 /// A store, open.
 #[derive(Debug)]
-pub struct Opened {
+pub struct OpenStore {
     /// The store, migrated to this supervisor's schema.
     pub store: Store,
     /// Where the file that was found has gone, if it was corrupt; the store is empty then.
@@ -52,7 +52,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::InUse`] where another supervisor has the folder, [`StoreError::Newer`] where a
     /// newer one wrote the file, else what the operating system or SQLite said.
-    pub fn open(folder: &Path) -> Result<Opened, StoreError> {
+    pub fn open(folder: &Path) -> Result<OpenStore, StoreError> {
         Store::open_or_copy(folder, None)
     }
 
@@ -62,7 +62,10 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::open`].
-    pub fn open_or_copy(folder: &Path, copies: Option<&SecureDir>) -> Result<Opened, StoreError> {
+    pub fn open_or_copy(
+        folder: &Path,
+        copies: Option<&SecureDir>,
+    ) -> Result<OpenStore, StoreError> {
         SecureDir::open(folder, Access::Private)
             .map_err(|error| file_error("use the state folder", folder)(error.into()))?;
         let lock = lock(folder)?;
@@ -71,7 +74,7 @@ impl Store {
         let known = file.as_ref().and_then(remembered::read);
         let failed = match open_database(&path, known.as_ref()) {
             Ok((loaded, set_aside)) => {
-                return Ok(Opened {
+                return Ok(OpenStore {
                     store: Store::new(loaded, None, file, lock),
                     set_aside,
                 });
@@ -89,7 +92,7 @@ impl Store {
             "nothing can be written into `{}` ({why}): the device goes on with what is there, and takes no target and no setting until there is room",
             folder.display()
         );
-        Ok(Opened {
+        Ok(OpenStore {
             store: Store::new(loaded, Some(path), file, lock),
             set_aside: None,
         })
@@ -100,7 +103,7 @@ impl Store {
 fn open_database(
     path: &Path,
     known: Option<&DeviceUuids>,
-) -> Result<(Loaded, Option<PathBuf>), StoreError> {
+) -> Result<(LoadedDatabase, Option<PathBuf>), StoreError> {
     match connect(path, known) {
         Ok(loaded) => Ok((loaded, None)),
         Err(Unusable::Other(error)) => Err(error),
@@ -125,7 +128,7 @@ fn open_database(
 }
 
 /// Opens a copy of a sound database, to be read alone.
-fn connect_copy(path: &Path) -> Result<Loaded, StoreError> {
+fn connect_copy(path: &Path) -> Result<LoadedDatabase, StoreError> {
     let unusable = |unusable: Unusable| match unusable {
         Unusable::Corrupt(reason) => {
             file_error("read the copy", path)(std::io::Error::other(reason))
@@ -191,7 +194,7 @@ impl Unusable {
 }
 
 /// Opens and checks the database, and makes it where there is none; `known` is whose it is then.
-fn connect(path: &Path, known: Option<&DeviceUuids>) -> Result<Loaded, Unusable> {
+fn connect(path: &Path, known: Option<&DeviceUuids>) -> Result<LoadedDatabase, Unusable> {
     match fs::symlink_metadata(path) {
         // SQLite takes an empty file for a new database, and one byte for an empty file. It is one that
         // was cut off: ours have their header.
@@ -220,7 +223,7 @@ fn connect(path: &Path, known: Option<&DeviceUuids>) -> Result<Loaded, Unusable>
     match Identity::load(&mut connection, known) {
         Ok(identity) => {
             write_log_into_file(&connection);
-            Ok(Loaded {
+            Ok(LoadedDatabase {
                 connection,
                 identity,
             })

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use model::DeviceUuid;
@@ -15,7 +16,7 @@ use crate::open::{COMPANIONS, reconnect};
 use crate::plugin_data::Usage;
 use crate::remembered::{self, DeviceUuids};
 use crate::targets::named;
-use crate::{StoreError, keys};
+use crate::{StoreError, copied, keys};
 
 const DEVICE_UUID: &str = "device_uuid";
 const FORMER_UUIDS: &str = "former_device_uuids";
@@ -33,6 +34,8 @@ struct Inner {
     /// Where the database is while a copy of it is read; taken after the connection.
     away_from: Mutex<Option<PathBuf>>,
     uuid: DeviceUuid,
+    /// The uuid was made as this store was opened.
+    uuid_is_new: bool,
     /// Who the device is, beside the database.
     identity: Option<SecureFile>,
     /// What is in the table of keys: every request compares with all of them.
@@ -40,6 +43,8 @@ struct Inner {
     /// What plugins have stored, of those that have written; taken before the connection.
     plugin_usage: Mutex<BTreeMap<String, Usage>>,
     moments: WriteMoments,
+    /// The last write failed because its disk took none.
+    was_refused: AtomicBool,
     /// Holds the lock on the state folder.
     _lock: File,
 }
@@ -55,7 +60,7 @@ impl std::fmt::Debug for Store {
 impl Store {
     /// `away_from` is the database whose copy was loaded, if it is one.
     pub(crate) fn new(
-        loaded: Loaded,
+        loaded: LoadedDatabase,
         away_from: Option<PathBuf>,
         identity: Option<SecureFile>,
         lock: File,
@@ -65,10 +70,12 @@ impl Store {
                 connection: Mutex::new(loaded.connection),
                 away_from: Mutex::new(away_from),
                 uuid: loaded.identity.uuid,
+                uuid_is_new: loaded.identity.is_new,
                 identity,
                 keys: RwLock::new(loaded.identity.keys),
                 plugin_usage: Mutex::default(),
                 moments: WriteMoments::default(),
+                was_refused: AtomicBool::new(false),
                 _lock: lock,
             }),
         };
@@ -83,6 +90,24 @@ impl Store {
     pub fn is_on_disk(&self) -> bool {
         let away = self.inner.away_from.lock();
         away.unwrap_or_else(PoisonError::into_inner).is_none()
+    }
+
+    /// Whether the disk takes writes, as far as is known: after a write that failed because it took none, it is tried.
+    #[must_use]
+    pub fn takes_writes(&self) -> bool {
+        if !self.is_on_disk() {
+            return false;
+        }
+        if !self.inner.was_refused.load(Ordering::Relaxed) {
+            return true;
+        }
+        let path = self.connection().path().map(PathBuf::from);
+        let folder = path.as_deref().and_then(Path::parent);
+        let takes_writes = folder.is_none_or(|folder| copied::why_unwritable(folder).is_none());
+        if takes_writes {
+            self.inner.was_refused.store(false, Ordering::Relaxed);
+        }
+        takes_writes
     }
 
     /// Writes beside the database whose it is.
@@ -116,6 +141,7 @@ impl Store {
             return Err(StoreError::failed(ACTION)(rusqlite::Error::InvalidQuery));
         };
         inner.uuid = uuid.clone();
+        let was_new = std::mem::take(&mut inner.uuid_is_new);
         let written = self.write(ACTION, |work| {
             let mut former = former(work)?;
             former.retain(|other| other != uuid && *other != before);
@@ -127,13 +153,18 @@ impl Store {
         if let Err(error) = written {
             if let Some(inner) = Arc::get_mut(&mut self.inner) {
                 inner.uuid = before;
+                inner.uuid_is_new = was_new;
             }
             return Err(error);
         }
         self.remember_identity();
-        tracing::warn!(
-            "this device was `{before}` and is `{uuid}` now: what ran under the old uuid is replaced or removed"
-        );
+        if was_new {
+            tracing::info!("this device is `{uuid}`, by its config.json");
+        } else {
+            tracing::warn!(
+                "this device was `{before}` and is `{uuid}` now: what ran under the old uuid is replaced or removed"
+            );
+        }
         Ok(())
     }
 
@@ -190,7 +221,10 @@ impl Store {
         let done = {
             let mut connection = self.connection();
             self.return_to_disk(&mut connection)?;
-            begin(&mut connection, action, work)?
+            let done = begin(&mut connection, action, work);
+            let is_refused = done.as_ref().is_err_and(StoreError::is_of_the_disk);
+            self.inner.was_refused.store(is_refused, Ordering::Relaxed);
+            done?
         };
         self.inner.moments.after();
         Ok(done)
@@ -211,7 +245,7 @@ impl Store {
 }
 
 /// A sound database and what was read from it already.
-pub(crate) struct Loaded {
+pub(crate) struct LoadedDatabase {
     pub(crate) connection: Connection,
     pub(crate) identity: Identity,
 }
@@ -219,6 +253,8 @@ pub(crate) struct Loaded {
 /// What a device has from its first start.
 pub(crate) struct Identity {
     uuid: DeviceUuid,
+    /// The uuid was made just now: nobody has known the device by it.
+    is_new: bool,
     keys: Keys,
 }
 
@@ -231,9 +267,11 @@ impl Identity {
         known: Option<&DeviceUuids>,
     ) -> Result<Identity, StoreError> {
         begin(connection, "begin the device's identity", |work| {
+            let mut is_new = false;
             let text = match setting(work, DEVICE_UUID)? {
                 Some(text) => text,
                 None => {
+                    is_new = known.is_none();
                     let fresh = match known {
                         Some(known) => {
                             set_setting(work, FORMER_UUIDS, &joined(&known.former))?;
@@ -247,6 +285,7 @@ impl Identity {
             };
             Ok(Identity {
                 uuid: named("the device's uuid", &text)?,
+                is_new,
                 keys: Keys::load(work)?,
             })
         })

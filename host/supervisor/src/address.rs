@@ -1,8 +1,10 @@
 //! The file `address` in the state folder: where the running supervisor listens, an address a line. It
 //! is how others find a supervisor that took a free port.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
+use std::io::Write as _;
 use std::net::SocketAddr;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -25,10 +27,14 @@ impl AddressFile {
             .map(|address| format!("{address}\n"))
             .collect();
         let (new, file) = (state_dir.join("address.new"), state_dir.join(FILE));
-        // Renamed into its place, so that nobody reads half of it.
-        fs::write(&new, text)
-            .and_then(|()| fs::rename(&new, &file))
-            .with_context(|| format!("failed to write `{}`", file.display()))?;
+        let write = || {
+            let mut options = OpenOptions::new();
+            options.write(true).create(true).truncate(true).mode(0o600);
+            options.open(&new)?.write_all(text.as_bytes())?;
+            // Renamed into its place, so that nobody reads half of it.
+            fs::rename(&new, &file)
+        };
+        write().with_context(|| format!("failed to write `{}`", file.display()))?;
         Ok(AddressFile(file))
     }
 }

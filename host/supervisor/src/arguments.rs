@@ -90,6 +90,7 @@ A flag wins over its environment variable, that over the key of the configuratio
 `cargo xtask build` lays them out.
 
 Keys of the configuration file alone:
+  service_keys     what the key of a service opens: `device`, or `own-app` and nothing that is the device's
   [branding]       names that a vendor may change: env_prefix, label_namespace, folder, network,
                    api_level, aliases
   [plugins.NAME]   handed to the plugin NAME";

@@ -1,5 +1,5 @@
 //! The boots of the host: which one this is, and whether something that was configured waits for the next
-//! (device behaviour 4.8).
+//! (docs/spec/device.md#reboot-due).
 
 use std::fs::File;
 use std::io::{self, Read as _};

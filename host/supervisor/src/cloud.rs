@@ -13,8 +13,9 @@ use std::sync::Arc;
 use anyhow::Result;
 use api::App;
 use cloud_link::{
-    Client, CloudError, ConfigFile, Connectivity, Identity, LogEnd, PlainHttp, Poll, Provisioned,
-    Queue, QueueError, Refused, Settings, establish, keep_tunnel, user_agent,
+    Client, CloudError, ConfigFile, Connectivity, Identity, LogEnd, PlainHttp, Poll,
+    ProvisioningState, Queue, QueueError, Settings, TargetRefusal, establish, keep_tunnel,
+    user_agent,
 };
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -96,8 +97,8 @@ impl Membership {
     ///
     /// # Errors
     /// Where the store cannot be read.
-    pub(crate) fn follow(self, around: Around<'_>) -> Result<Cloud> {
-        let Around {
+    pub(crate) fn follow(self, around: CloudContext<'_>) -> Result<Cloud> {
+        let CloudContext {
             store,
             reconciler,
             board,
@@ -134,7 +135,7 @@ impl Membership {
             settings: around.host_settings.clone(),
             branding: branding.clone(),
         };
-        let provisioned = Provisioned::start(
+        let provisioned = ProvisioningState::start(
             client.clone(),
             Arc::new(DeviceConfig(around.config.clone())),
             Arc::new(store.clone()),
@@ -179,7 +180,7 @@ impl Membership {
 }
 
 /// What following the cloud takes.
-pub(crate) struct Around<'a> {
+pub(crate) struct CloudContext<'a> {
     pub(crate) store: &'a Store,
     pub(crate) config: &'a ConfigJson,
     pub(crate) reconciler: &'a Reconciler,
@@ -224,8 +225,8 @@ struct Link {
 }
 
 impl Cloud {
-    /// Keeps the way by which the cloud asks `app`, while the variables in force want it (device behaviour 4.8,
-    /// `SUPERVISOR_VPN_CONTROL`); done when it is closed after `stop`.
+    /// Keeps the way by which the cloud asks `app`, while the variables in force want it
+    /// (docs/spec/device.md#config-variables, `SUPERVISOR_VPN_CONTROL`); done when it is closed after `stop`.
     pub(crate) async fn keep_tunnel(
         &self,
         app: App,
@@ -233,11 +234,11 @@ impl Cloud {
         stop: CancellationToken,
     ) {
         let Some(link) = &self.link else { return };
-        let mut in_force = reconciler.in_force();
-        let (want, wanted) = watch::channel(in_force.borrow_and_update().settings.vpn);
+        let mut settings = reconciler.effective_settings();
+        let (want, wanted) = watch::channel(settings.borrow_and_update().settings.vpn);
         let following = async move {
-            while in_force.changed().await.is_ok() {
-                want.send_replace(in_force.borrow_and_update().settings.vpn);
+            while settings.changed().await.is_ok() {
+                want.send_replace(settings.borrow_and_update().settings.vpn);
             }
             std::future::pending::<()>().await;
         };
@@ -334,18 +335,24 @@ impl ConfigFile for DeviceConfig {
 struct Follower(Reconciler);
 
 impl cloud_link::Device for Follower {
-    fn take(&self, target: Value, force: bool) -> BoxFuture<'_, Result<(), Refused>> {
+    fn take(&self, target: Value, force: bool) -> BoxFuture<'_, Result<(), TargetRefusal>> {
         async move {
             match self.0.set_cloud_target(target, force).await {
                 Ok(_) => Ok(()),
-                Err(error @ SetTargetError::Store(_)) => Err(Refused::Failed(error.to_string())),
-                Err(error @ SetTargetError::NotSigned(_)) => {
-                    Err(Refused::NotNow(error.to_string()))
+                Err(error @ SetTargetError::Store(_)) => {
+                    Err(TargetRefusal::Failed(error.to_string()))
                 }
-                Err(error) => Err(Refused::Invalid(error.to_string())),
+                Err(error @ SetTargetError::NotSigned(_)) => {
+                    Err(TargetRefusal::NotNow(error.to_string()))
+                }
+                Err(error) => Err(TargetRefusal::Invalid(error.to_string())),
             }
         }
         .boxed()
+    }
+
+    fn unchanged(&self) {
+        self.0.begin_update();
     }
 
     fn apply_again(&self, force: bool, cancel: bool) {
@@ -362,8 +369,8 @@ impl cloud_link::Device for Follower {
 }
 
 fn settings(reconciler: &Reconciler) -> Settings {
-    let in_force = reconciler.in_force();
-    let settings = &in_force.borrow().settings;
+    let settings = reconciler.effective_settings();
+    let settings = &settings.borrow().settings;
     Settings {
         interval: settings.poll_interval,
         request_timeout: settings.request_timeout,

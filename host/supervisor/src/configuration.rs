@@ -85,6 +85,8 @@ pub(crate) struct Configuration {
     pub(crate) service_users: UserRange,
     /// Names by which clients may call the device beside its own, in lower case.
     pub(crate) host_names: Vec<String>,
+    /// What the keys of services open.
+    pub(crate) service_keys: api::ServiceKeys,
     /// What is set and does nothing, a sentence each.
     pub(crate) without_effect: Vec<String>,
     pub(crate) log: String,
@@ -100,9 +102,10 @@ pub(crate) struct Configuration {
 impl Configuration {
     /// Where the cloud may be spoken to without TLS.
     pub(crate) fn plain_http(&self) -> PlainHttp {
-        match self.allow_plain {
-            true => PlainHttp::Anywhere,
-            false => PlainHttp::Loopback,
+        if self.allow_plain {
+            PlainHttp::Anywhere
+        } else {
+            PlainHttp::Loopback
         }
     }
 }
@@ -132,6 +135,7 @@ struct File {
     first_service_user: Option<u32>,
     local_mode_auth: Option<api::LocalModeAuth>,
     host_names: Vec<String>,
+    service_keys: api::ServiceKeys,
     log: Option<String>,
     branding: Branding,
     plugins: toml::Table,
@@ -232,6 +236,7 @@ fn merge(flags: Flags, file: File, program: &Path) -> Result<Configuration> {
         service_users: service_users(file.first_service_user)?,
         exclusive: flags.exclusive.or(file.exclusive).unwrap_or(false),
         host_names: host_names(first_filled(flags.host_names, file.host_names))?,
+        service_keys: file.service_keys,
         without_effect,
         log: flags.log.or(file.log).unwrap_or_else(|| "info".into()),
         branding: file.branding,
@@ -301,10 +306,10 @@ fn host_names(names: Vec<String>) -> Result<Vec<String>> {
     names.iter().map(name).collect()
 }
 
-/// SSH of the host and the engine over TCP (device behaviour 6.9).
+/// SSH of the host and the engine over TCP (docs/spec/device.md#firewall).
 const FIREWALL_PORTS: [u16; 2] = [22222, 2375];
 
-/// The port of the API (device API, "Limits").
+/// The port of the API (docs/spec/device.md#http).
 const DEFAULT_PORT: u16 = 48484;
 
 /// Names become parts of variables, labels, folders and network names, so they are held to what all of
@@ -354,7 +359,7 @@ fn check_branding(branding: &Branding) -> Result<()> {
     }
 }
 
-/// Clients gate features on the level (device behaviour, Decisions).
+/// Clients gate features on the level (docs/spec/device.md#api-level).
 const LOWEST_API_LEVEL: [u32; 3] = [16, 6, 0];
 
 #[cfg(test)]
@@ -415,6 +420,7 @@ mod tests {
             allow_plain = true
             local_mode_auth = "local-endpoints"
             host_names = ["Board.example.com."]
+            service_keys = "own-app"
             host_actions = "rehearse"
             plugin_dirs = ["/file/plugins"]
             [branding]
@@ -455,6 +461,7 @@ mod tests {
             [api::LocalModeAuth::LocalEndpoints, api::LocalModeAuth::Open]
         );
         assert_eq!(merged.host_names, ["board.example.com"]);
+        assert_eq!(merged.service_keys, api::ServiceKeys::OwnApp);
         assert!(merged.without_effect.is_empty());
         assert_eq!(merged.branding.api_level, "20.1.0");
         assert_eq!(merged.plugins["led-blink"]["led"].as_str(), Some("ACT"));
@@ -480,6 +487,7 @@ mod tests {
             ("listen = [\"localhost\"]", "localhost"),
             ("host_names = [\"a b\"]", "`a b`"),
             ("host_names = [\".\"]", "`.`"),
+            ("service_keys = \"none\"", "line 1"),
             ("vpn_unit = \"openvpn\"", "`openvpn`"),
             ("[branding]\napi_level = \"1.0.0\"", "api_level"),
             ("[branding]\napi_level = \"20\"", "api_level"),

@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use api::{Audience, DeviceTally, Events, Facts, Moment};
+use api::{Events, Facts};
+use device_types::event::Audience;
+use device_types::{Confinement, DevicePlan, LogEvent, ReconcilerStats};
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt};
@@ -15,16 +17,16 @@ use model::{
 use plugins::CloudRefusal;
 use reconcile::{LockError, Reconciler};
 use serde_json::Value;
-use store::Store;
+use store::{KeyOwner, Store};
 
 use crate::cloud::Cloud;
 use crate::facts::{Board, DeviceFacts, host_name};
 use crate::firewall::FirewallState;
 use crate::power::Power;
+use crate::published_events;
 use crate::walls::Walls;
-use crate::{happenings, outlook};
 
-/// The name of a device that was not given one (device behaviour 6.6).
+/// The name of a device that was not given one (docs/spec/device.md#host-facts).
 pub(crate) const UNNAMED: &str = "local";
 
 /// How much of its uuid people call a device by.
@@ -86,7 +88,8 @@ impl api::Device for RunningDevice {
                     api::SetTargetError::Invalid(problems.to_string())
                 }
                 refused @ (reconcile::SetTargetError::NotSigned(_)
-                | reconcile::SetTargetError::LocalNotSigned(_)) => {
+                | reconcile::SetTargetError::LocalNotSigned(_)
+                | reconcile::SetTargetError::NoCloud) => {
                     api::SetTargetError::Invalid(refused.to_string())
                 }
                 reconcile::SetTargetError::Store(cause) => {
@@ -116,17 +119,22 @@ impl api::Device for RunningDevice {
         self.reconciler.environment(container).boxed()
     }
 
+    fn key_replaced(&self, owner: KeyOwner) -> BoxFuture<'_, ()> {
+        async move {
+            // The device's own key is in no container.
+            if let KeyOwner::Service { app, service } = owner {
+                self.reconciler.key_replaced(app, service).await;
+            }
+        }
+        .boxed()
+    }
+
     fn update(&self, force: bool, cancel: bool) -> bool {
         self.cloud.update(&self.reconciler, force, cancel)
     }
 
-    fn plan(&self) -> BoxFuture<'_, Result<api::DevicePlan, String>> {
-        async {
-            let outlook = self.reconciler.outlook().await?;
-            let signing = self.reconciler.signing().borrow().clone();
-            Ok(outlook::shown(outlook, &signing))
-        }
-        .boxed()
+    fn plan(&self) -> BoxFuture<'_, Result<DevicePlan, String>> {
+        self.reconciler.plan().boxed()
     }
 
     fn update_locks(&self) -> BoxFuture<'_, Result<Vec<UpdateLock>, String>> {
@@ -145,24 +153,15 @@ impl api::Device for RunningDevice {
         self.reconciler.give_lock_back(app, service).boxed()
     }
 
-    fn tally(&self) -> DeviceTally {
-        let tally = self.reconciler.tally();
-        DeviceTally {
-            laps: tally.laps,
-            step_failures: tally.step_failures,
-            last_reached: tally.last_reached_ms.map(Moment),
-            downloads: tally.downloads,
-            download_failures: tally.download_failures,
-            downloads_running: tally.downloads_running,
-            locks_held: tally.locks_held,
-        }
+    fn stats(&self) -> ReconcilerStats {
+        self.reconciler.stats()
     }
 
     fn events(&self) -> &Events {
         &self.events
     }
 
-    fn confinement(&self) -> BoxFuture<'_, api::Confinement> {
+    fn confinement(&self) -> BoxFuture<'_, Confinement> {
         self.walls.now().boxed()
     }
 
@@ -170,7 +169,7 @@ impl api::Device for RunningDevice {
         let mut problems = self.reconciler.problems();
         problems.extend(self.cloud.problems());
         problems.extend(self.firewall.problem());
-        if !self.store.is_on_disk() {
+        if !self.store.takes_writes() {
             problems.push(
                 "nothing can be written into the state folder: its disk is full or read-only"
                     .into(),
@@ -179,23 +178,8 @@ impl api::Device for RunningDevice {
         problems
     }
 
-    fn logs(&self) -> BoxStream<'static, api::LogEvent> {
-        let lines = self.reconciler.logs();
-        lines.map(|line| log_event(&line)).boxed()
-    }
-}
-
-fn log_event(line: &reconcile::LogEvent) -> api::LogEvent {
-    let own = api::LogEvent::system(line.message.clone(), Some(line.timestamp_ms));
-    match &line.service {
-        None => own,
-        Some((name, id)) => api::LogEvent {
-            service_name: Some(name.to_string()),
-            service_id: Some(id.0),
-            is_stderr: line.is_stderr,
-            is_system: false,
-            ..own
-        },
+    fn logs(&self) -> BoxStream<'static, Arc<LogEvent>> {
+        self.reconciler.logs().boxed()
     }
 }
 
@@ -235,7 +219,7 @@ impl plugins::Device for RunningDevice {
     }
 
     fn faulted(&self, plugin: &str, message: &str) {
-        let fault = happenings::fault(plugin, message);
+        let fault = published_events::fault(plugin, message);
         self.events.publish(Audience::Everyone, fault);
     }
 }

@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
-use api::{Body, Found, PluginRoutes, PluginTally, Requester};
+use api::{Body, EndpointMatch, Requester};
+use device_types::{PluginReport, PluginRoutes, PluginStats};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::Method;
 use plugins::{Action, CallerScope, Plugins, PluginsConfig};
-use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -115,6 +115,10 @@ impl api::Endpoints for PluginEndpoints {
             .is_some_and(|plugins| plugins.allow_unpinned())
     }
 
+    fn policy_error(&self) -> Option<String> {
+        self.plugins()?.policy_error()
+    }
+
     fn listed(&self) -> BoxFuture<'_, ()> {
         let listed = async {
             if let Some(plugins) = self.begun().await {
@@ -133,33 +137,35 @@ impl api::Endpoints for PluginEndpoints {
         in_time(served).boxed()
     }
 
-    fn find(&self, method: &Method, path: &str) -> Found {
+    fn find(&self, method: &Method, path: &str) -> EndpointMatch {
         let plugins = match &*self.state.borrow() {
             State::Begun(plugins) => plugins.clone(),
-            State::Beginning => return Found::Loading("plugins are being loaded".to_owned()),
-            State::Failed => return Found::Nothing,
+            State::Beginning => {
+                return EndpointMatch::Loading("plugins are being loaded".to_owned());
+            }
+            State::Failed => return EndpointMatch::Nothing,
         };
         match plugins.find(method, path) {
-            plugins::Found::Route(route) => Found::Route {
+            plugins::RouteLookup::Route(route) => EndpointMatch::Route {
                 pattern: route.pattern().to_owned(),
                 call: Box::new(move |requester, request| {
                     let scope = scope(requester);
                     async move { plugins.call(route, scope, request).await.map(Body::new) }.boxed()
                 }),
             },
-            plugins::Found::MethodNotAllowed { allow } => Found::OtherMethods(
+            plugins::RouteLookup::MethodNotAllowed { allow } => EndpointMatch::OtherMethods(
                 allow
                     .split(',')
                     .filter_map(|method| method.trim().parse().ok())
                     .collect(),
             ),
-            plugins::Found::Loading { plugin: Some(name) } => {
-                Found::Loading(format!("plugin `{name}` is being loaded"))
+            plugins::RouteLookup::Loading { plugin: Some(name) } => {
+                EndpointMatch::Loading(format!("plugin `{name}` is being loaded"))
             }
-            plugins::Found::Loading { plugin: None } => {
-                Found::Loading("plugins are being loaded".to_owned())
+            plugins::RouteLookup::Loading { plugin: None } => {
+                EndpointMatch::Loading("plugins are being loaded".to_owned())
             }
-            plugins::Found::None => Found::Nothing,
+            plugins::RouteLookup::None => EndpointMatch::Nothing,
         }
     }
 
@@ -172,33 +178,19 @@ impl api::Endpoints for PluginEndpoints {
         });
     }
 
-    fn tallies(&self) -> Vec<PluginTally> {
-        let tallies = self.plugins().map(|plugins| plugins.tallies());
-        let tallies = tallies.unwrap_or_default().into_iter();
-        let told = tallies.map(|plugin| PluginTally {
-            name: plugin.name,
-            calls: plugin.calls,
-            faults: plugin.failures,
-            time: plugin.time,
-        });
-        told.collect()
+    fn stats(&self) -> Vec<PluginStats> {
+        let plugins = self.plugins();
+        plugins.map(|plugins| plugins.stats()).unwrap_or_default()
     }
 
-    fn report(&self) -> Value {
-        let report = self.plugins().map(|plugins| plugins.report());
-        serde_json::to_value(report.unwrap_or_default()).unwrap_or_default()
+    fn report(&self) -> Vec<PluginReport> {
+        let plugins = self.plugins();
+        plugins.map(|plugins| plugins.report()).unwrap_or_default()
     }
 
     fn routes(&self) -> Vec<PluginRoutes> {
-        let routes = self.plugins().map(|plugins| plugins.routes());
-        let routes = routes.unwrap_or_default().into_iter();
-        routes
-            .map(|described| PluginRoutes {
-                plugin: described.plugin,
-                routes: described.routes,
-                description: described.description,
-            })
-            .collect()
+        let plugins = self.plugins();
+        plugins.map(|plugins| plugins.routes()).unwrap_or_default()
     }
 }
 

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use compiled_code::Cache;
 use engine::docker::Docker;
 use engine::wasm::{Wasm, WasmConfig};
 use engine::{Disk, Engine, Engines, Scope};
 use model::EngineKind;
 use plugins::ConfinementRule;
-use sandbox::Cache;
 
 use crate::configuration::{Configuration, EngineChoice};
 

@@ -1,4 +1,4 @@
-//! What the device is: board, operating system, addresses (device behaviour 6.6).
+//! What the device is: board, operating system, addresses (docs/spec/device.md#host-facts).
 //!
 //! Board and operating system are read once. Addresses are read when somebody asks and the last reading
 //! is old, rather than by a timer: an idle device stays idle.
@@ -21,7 +21,7 @@ pub(crate) use addresses::Addresses;
 use addresses::rivals_of_gateway;
 pub(crate) use readings::{Readings, Sensors, memory_of_board};
 
-/// How long addresses are taken to be what they were (device behaviour 6.6).
+/// How long addresses are taken to be what they were (docs/spec/device.md#host-facts).
 const ADDRESSES_FOR: Duration = Duration::from_secs(30);
 /// The longest file that describes the host, in bytes.
 const LONGEST_FILE: u64 = 64 << 10;

@@ -1,4 +1,4 @@
-//! `HOST_FIREWALL_MODE`, followed while the supervisor runs (device behaviour 6.9).
+//! `HOST_FIREWALL_MODE`, followed while the supervisor runs (docs/spec/device.md#firewall).
 //!
 //! The default, `off`, leaves the host without a table of ours: the API listens on loopback and on the gateway of
 //! services, and where its owner has it listen elsewhere, that is meant.
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use model::{FirewallMode, error_chain};
 use os::{Firewall, FirewallError, FirewallRules};
-use reconcile::InForce;
+use reconcile::EffectiveSettings;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -25,6 +25,8 @@ pub(crate) struct FirewallSettings {
     pub(crate) network: String,
     /// TCP ports that stay open.
     pub(crate) tcp: BTreeSet<u16>,
+    /// The users of wasm services, the first and the last.
+    pub(crate) service_users: (u32, u32),
 }
 
 /// The firewall that a target asks for. Cloning shares it.
@@ -59,7 +61,7 @@ impl FirewallState {
     pub(crate) fn follow(
         &self,
         settings: FirewallSettings,
-        mut in_force: watch::Receiver<Arc<InForce>>,
+        mut in_force: watch::Receiver<Arc<EffectiveSettings>>,
         stop: &CancellationToken,
     ) -> JoinHandle<()> {
         let (state, stop) = (self.clone(), stop.clone());
@@ -101,7 +103,7 @@ enum TableState {
 impl FirewallSettings {
     async fn bring_about(
         &self,
-        now: &InForce,
+        now: &EffectiveSettings,
         table: &mut TableState,
     ) -> Result<(), FirewallError> {
         let Some(rules) = self.rules(now) else {
@@ -142,7 +144,7 @@ impl FirewallSettings {
     }
 
     /// `None` where there is to be no table.
-    fn rules(&self, now: &InForce) -> Option<FirewallRules> {
+    fn rules(&self, now: &EffectiveSettings) -> Option<FirewallRules> {
         let is_on = match now.settings.firewall {
             FirewallMode::On => true,
             FirewallMode::Off => false,
@@ -154,6 +156,7 @@ impl FirewallSettings {
             network: self.network.clone(),
             tcp: self.tcp.clone(),
             published: now.exposure.published.clone(),
+            service_users: self.service_users,
         })
     }
 }
@@ -170,13 +173,14 @@ mod tests {
             api_port: 48484,
             network: "supervisor0".to_owned(),
             tcp: [22222].into(),
+            service_users: (1_900_000_000, 1_900_065_535),
         }
     }
 
-    fn in_force(mode: FirewallMode, exposure: Exposure) -> InForce {
-        let mut now = InForce {
+    fn in_force(mode: FirewallMode, exposure: Exposure) -> EffectiveSettings {
+        let mut now = EffectiveSettings {
             exposure,
-            ..InForce::default()
+            ..EffectiveSettings::default()
         };
         now.settings.firewall = mode;
         now

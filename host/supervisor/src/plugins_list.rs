@@ -64,10 +64,10 @@ fn of_running(address: SocketAddr, state_dir: &Path) -> Result<Value> {
 /// away, since the state folder may not be there, or not be ours to write.
 fn of_folders(configuration: &Configuration) -> Result<Value> {
     let scratch = tempfile::tempdir().context("failed to make a temporary folder")?;
-    let cache = sandbox::Cache::new(
+    let cache = compiled_code::Cache::new(
         scratch.path().join("compiled"),
         &configuration.compiler,
-        sandbox::Limits::of_board(memory_of_board()),
+        compiled_code::Limits::of_board(memory_of_board()),
     )?;
     let rule = walls::rule(configuration);
     let of_compiler = rule.clone();
@@ -79,16 +79,17 @@ fn of_folders(configuration: &Configuration) -> Result<Value> {
         .enable_all()
         .build()?;
     runtime.block_on(async {
+        let plugin_runtime = run::plugin_runtime(&configuration, rule);
         let config = run::plugins_config(
             &configuration,
             &Host::new(&configuration),
             cache,
-            run::plugin_runtime(&configuration, rule),
+            plugin_runtime.clone(),
             run::PluginParts {
                 data: Arc::new(Idle),
-                device: Arc::new(NotRunning(board)),
-                locks: Arc::new(plugins::Absent),
-                host_name: Arc::new(plugins::Absent),
+                device: Arc::new(StoppedDevice(board)),
+                locks: Arc::new(plugins::Unavailable),
+                host_name: Arc::new(plugins::Unavailable),
                 cloud: Arc::new(plugins::NoCloud),
             },
         );
@@ -96,14 +97,15 @@ fn of_folders(configuration: &Configuration) -> Result<Value> {
         plugins.loaded().await;
         let report = serde_json::to_value(plugins.report())?;
         plugins.shutdown().await;
+        plugin_runtime.stop().await;
         Ok(report)
     })
 }
 
 /// The board of a device that does not run: enough to tell which plugins are for it.
-struct NotRunning(Board);
+struct StoppedDevice(Board);
 
-impl plugins::Device for NotRunning {
+impl plugins::Device for StoppedDevice {
     fn identity(&self) -> Identity {
         Identity {
             uuid: "0".repeat(32),

@@ -1,17 +1,18 @@
 //! Brings the host down: all apps are locked, services stopped, and only then the init system is told
-//! (device API, "Tries to stop services first"; device behaviour 3.4 and 3.7).
+//! (docs/spec/device.md#v1-power, docs/spec/device.md#locks-host-update).
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use api::{Audience, Events};
+use api::{Events, Listening};
+use device_types::event::Audience;
 use model::{ActionError, PowerAction};
 use os::HostOs;
 use reconcile::Reconciler;
 
 use crate::boots::Boots;
-use crate::happenings;
+use crate::published_events;
 
 /// Files on the state partition that a host update keeps until it knows whether the new system is
 /// healthy: a reboot would roll it back.
@@ -34,13 +35,18 @@ pub(crate) struct Power {
     pub(crate) rehearses: bool,
     pub(crate) boots: Arc<Boots>,
     pub(crate) events: Events,
+    /// It ends where the host goes down.
+    pub(crate) listening: Listening,
+    /// What the host goes down for, once that is certain.
+    pub(crate) agreed: Arc<Mutex<Option<PowerAction>>>,
 }
 
 impl Power {
-    /// Answers when all apps are locked; the rest follows by itself.
+    /// Answers when all apps are locked; the rest follows by itself. Asked for once more, what is under way is done
+    /// once.
     ///
     /// # Errors
-    /// Where a lock is in the way, or the host is being updated.
+    /// Where a lock is in the way, the host is being updated, or it goes down for something else.
     pub(crate) async fn go_down(
         &self,
         reconciler: &Reconciler,
@@ -51,8 +57,18 @@ impl Power {
             let why = "Waiting for Host OS update to finish".to_owned();
             return Err(ActionError::Locked(why));
         }
+        match *self.agreed() {
+            Some(agreed) if agreed == action => return Ok(()),
+            Some(agreed) => {
+                let why = format!("the device is about to {} already", words(agreed));
+                return Err(ActionError::Locked(why));
+            }
+            None => {}
+        }
         let all_stopped = reconciler.quiesce(force).await?;
-        let requested = happenings::power(action, force);
+        *self.agreed() = Some(action);
+        let pause = self.listening.pause();
+        let requested = published_events::power(action, force);
         self.events.publish(Audience::Everyone, requested);
         let (power, reconciler) = (self.clone(), reconciler.clone());
         tokio::spawn(async move {
@@ -63,16 +79,23 @@ impl Power {
             }
             power.tell_host(action).await;
             // Still here: services are wanted again.
+            *power.agreed() = None;
             reconciler.resume();
+            drop(pause);
         });
         Ok(())
     }
 
+    fn agreed(&self) -> std::sync::MutexGuard<'_, Option<PowerAction>> {
+        self.agreed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     async fn tell_host(&self, action: PowerAction) {
-        let (told, what) = match action {
-            PowerAction::Reboot => (self.os.reboot().await, "reboot"),
-            PowerAction::PowerOff => (self.os.power_off().await, "power off"),
+        let told = match action {
+            PowerAction::Reboot => self.os.reboot().await,
+            PowerAction::PowerOff => self.os.power_off().await,
         };
+        let what = words(action);
         match told {
             Ok(()) if self.rehearses => self.boots.rehearse(),
             Ok(()) => {
@@ -88,6 +111,13 @@ impl Power {
                 );
             }
         }
+    }
+}
+
+fn words(action: PowerAction) -> &'static str {
+    match action {
+        PowerAction::Reboot => "reboot",
+        PowerAction::PowerOff => "power off",
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use engine::{Engine, EngineError, Scope};
 use futures::future::join_all;
-use store::{Opened, Store};
+use store::{OpenStore, Store};
 
 use crate::arguments::{Flags, Removal};
 use crate::{configuration, engines, walls};
@@ -24,17 +24,17 @@ pub(crate) fn remove(flags: Flags, removal: &Removal) -> Result<()> {
     let configuration = configuration::resolve(flags)?;
     // Asked for first: opening the store would make one.
     store::read_global_key(&configuration.state_dir)?;
-    let Opened { store, .. } = Store::open(&configuration.state_dir)?;
+    let OpenStore { store, .. } = Store::open(&configuration.state_dir)?;
     let scope = Scope {
         device: store.device_uuid().clone(),
         former: store.former_uuids()?,
         exclusive: false,
         branding: configuration.branding.clone(),
     };
-    let cache = sandbox::Cache::new(
+    let cache = compiled_code::Cache::new(
         configuration.state_dir.join("compiled"),
         &configuration.compiler,
-        sandbox::Limits::default(),
+        compiled_code::Limits::default(),
     )?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

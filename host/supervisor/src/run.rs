@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use api::{Events, Listener};
+use api::{Events, Listener, Listening};
 use engine::Scope;
 use model::compose::{DeviceFacts as ServiceFacts, HostFacts};
 use os::Firewall;
@@ -14,7 +14,7 @@ use plugin_protocol::GuestRuntime;
 use plugin_worker::{WorkerConfig, WorkerRuntime};
 use plugins::{ConfinementRule, PluginsConfig};
 use reconcile::{Limits, Moments, Reconciler, ReconcilerConfig};
-use store::{Opened, Store};
+use store::{OpenStore, Store};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -36,7 +36,7 @@ use crate::registry_account;
 use crate::run_folder::RunFolder;
 use crate::variables::Variables;
 use crate::walls::{self, Walls};
-use crate::{engines, happenings, listeners, systemd, target_policy};
+use crate::{engines, listeners, systemd, target_policy};
 
 /// Threads that run tasks. A device has other things to do, and each thread costs memory.
 const WORKERS: usize = 2;
@@ -48,7 +48,7 @@ const BLOCKING: usize = 64;
 const SETTLES_WITHIN: Duration = Duration::from_secs(10);
 
 /// How a run has ended.
-enum Ending {
+enum RunOutcome {
     /// Somebody asked for it.
     Stopped,
     /// The device is another one now: all that bears its uuid is to be made anew.
@@ -64,13 +64,13 @@ pub(crate) fn run(configuration: Configuration) -> Result<()> {
     loop {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(WORKERS)
-            .max_blocking_threads(BLOCKING)
+            .max_blocking_threads(blocking_threads()?)
             .thread_name("supervisor")
             .enable_all()
             .build()
             .context("failed to start threads")?;
         let outcome = runtime.block_on(device(&configuration));
-        if matches!(outcome, Ok(Ending::BeginsAgain)) {
+        if matches!(outcome, Ok(RunOutcome::BeginsAgain)) {
             // What holds the state folder has to let go of it.
             runtime.shutdown_timeout(SETTLES_WITHIN);
             continue;
@@ -81,14 +81,14 @@ pub(crate) fn run(configuration: Configuration) -> Result<()> {
     }
 }
 
-async fn device(configuration: &Configuration) -> Result<Ending> {
+async fn device(configuration: &Configuration) -> Result<RunOutcome> {
     // First of all, since a device is told to stop at any moment.
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
 
     let run_folder = RunFolder::open(&configuration.host_root, &configuration.branding);
     // A broken database is set aside and said so by the store itself, as is a disk that takes no writes.
-    let Opened { mut store, .. } =
+    let OpenStore { mut store, .. } =
         Store::open_or_copy(&configuration.state_dir, run_folder.folder())?;
     address::forget(&configuration.state_dir);
     let mut sockets = listeners::open(&configuration.listen).await?;
@@ -108,7 +108,7 @@ async fn device(configuration: &Configuration) -> Result<Ending> {
     )?;
     let stopping = CancellationToken::new();
     let begin_again = CancellationToken::new();
-    let around = Around {
+    let around = StartContext {
         host: &host,
         membership,
         run_folder: &run_folder,
@@ -124,6 +124,7 @@ async fn device(configuration: &Configuration) -> Result<Ending> {
         api::Settings {
             branding: configuration.branding.clone(),
             host_names: configuration.host_names.clone(),
+            service_keys: configuration.service_keys,
             return_memory: Some(heap::return_unused),
         },
         parts.device.clone(),
@@ -141,7 +142,8 @@ async fn device(configuration: &Configuration) -> Result<Ending> {
             tracing::warn!("{openness}");
         }
     }
-    let serving = tokio::spawn(api::serve(app, sockets));
+    let listening = parts.device.power.listening.clone();
+    let serving = tokio::spawn(api::serve(app, sockets, listening));
     let address_file = AddressFile::write(&configuration.state_dir, &addresses);
     let _address_file = address_file
         // The API is there all the same, at the address that the log names.
@@ -152,13 +154,13 @@ async fn device(configuration: &Configuration) -> Result<Ending> {
 
     let reconciler = &parts.device.reconciler;
     let (received, ending) = tokio::select! {
-        _ = terminate.recv() => ("SIGTERM", Ending::Stopped),
-        _ = interrupt.recv() => ("SIGINT", Ending::Stopped),
-        () = begin_again.cancelled() => ("the device has a new identity", Ending::BeginsAgain),
+        _ = terminate.recv() => ("SIGTERM", RunOutcome::Stopped),
+        _ = interrupt.recv() => ("SIGINT", RunOutcome::Stopped),
+        () = begin_again.cancelled() => ("the device has a new identity", RunOutcome::BeginsAgain),
         never = systemd::watchdog(|| reconciler.answers()) => match never {},
     };
     tracing::info!("{received}: the supervisor stops, its services go on");
-    if matches!(ending, Ending::Stopped) {
+    if matches!(ending, RunOutcome::Stopped) {
         systemd::stopping();
     }
     stopping.cancel();
@@ -167,6 +169,7 @@ async fn device(configuration: &Configuration) -> Result<Ending> {
     tunnel.context("the cloud's way in failed as it stopped")?;
     served.context("the API failed as it stopped")?;
     parts.endpoints.shutdown().await;
+    parts.device.walls.plugins.stop().await;
     parts
         .firewall_ends
         .await
@@ -186,7 +189,7 @@ struct Parts {
 }
 
 /// What the parts are started with beside configuration and store.
-struct Around<'a> {
+struct StartContext<'a> {
     host: &'a Host,
     membership: Membership,
     run_folder: &'a RunFolder,
@@ -199,9 +202,9 @@ impl Parts {
     async fn start(
         configuration: &Configuration,
         store: &Store,
-        around: Around<'_>,
+        around: StartContext<'_>,
     ) -> Result<Self> {
-        let Around {
+        let StartContext {
             host,
             membership,
             run_folder,
@@ -213,10 +216,10 @@ impl Parts {
         let branding = &configuration.branding;
         let board = Board::read(&configuration.device_type, &configuration.host_root);
 
-        let cache = sandbox::Cache::new(
+        let cache = compiled_code::Cache::new(
             configuration.state_dir.join("compiled"),
             &configuration.compiler,
-            sandbox::Limits::of_board(memory_of_board()),
+            compiled_code::Limits::of_board(memory_of_board()),
         )?;
         let rule = walls::rule(configuration);
         let of_compiler = rule.clone();
@@ -259,6 +262,8 @@ impl Parts {
             rehearses: configuration.host_actions == HostActions::Rehearse,
             boots: boots.clone(),
             events: events.clone(),
+            listening: Listening::default(),
+            agreed: Arc::default(),
         };
         let host_settings = HostSettings::new(boots, host.config_json.clone(), power.clone());
         let reconciler = Reconciler::start(ReconcilerConfig {
@@ -268,7 +273,10 @@ impl Parts {
             host_root: configuration.host_root.clone(),
             host: Arc::new(host_settings.clone()),
             managed: membership.managed,
-            happened: happenings::told_to(&events),
+            on_event: {
+                let events = events.clone();
+                Arc::new(move |audience, event| events.publish(audience, event))
+            },
             offers: board.offers(branding),
             target_policy: target_policy::reader(configuration),
             limits: Limits::default(),
@@ -288,8 +296,9 @@ impl Parts {
                 api_port,
                 network: branding.network.clone(),
                 tcp: configuration.firewall_ports.clone(),
+                service_users: configuration.service_users.ends(),
             },
-            reconciler.in_force(),
+            reconciler.effective_settings(),
             stopping,
         );
         let facts = Arc::new(DeviceFacts::new(
@@ -298,7 +307,7 @@ impl Parts {
             branding.network.clone(),
             has_docker.then(listeners::gateway).flatten(),
         ));
-        let cloud = membership.follow(cloud::Around {
+        let cloud = membership.follow(cloud::CloudContext {
             store,
             config: &host.config_json,
             reconciler: &reconciler,
@@ -363,6 +372,21 @@ fn moments() -> Result<Moments> {
     }
 }
 
+/// With few of them a test sees what waits where it must not.
+#[cfg(feature = "abort-at")]
+fn blocking_threads() -> Result<usize> {
+    let variable = "SUPERVISOR_TEST_BLOCKING_THREADS";
+    match std::env::var(variable) {
+        Ok(number) => number.parse().context(variable),
+        Err(_) => Ok(BLOCKING),
+    }
+}
+
+#[cfg(not(feature = "abort-at"))]
+fn blocking_threads() -> Result<usize> {
+    Ok(BLOCKING)
+}
+
 /// Nobody is told of moments: only the program that tests run is built with that.
 #[cfg(not(feature = "abort-at"))]
 fn moments() -> Result<Moments> {
@@ -387,6 +411,7 @@ pub(crate) fn plugin_runtime(
         program: configuration.wasm_program.clone(),
         slots: plugins::DEFAULT_SLOTS,
         memory: plugins::memory_of_board(memory_of_board()),
+        control_groups: format!("{}-plugins", configuration.branding.folder).into(),
         requires_confinement: Arc::new(move || rule.is_required()),
     }))
 }
@@ -395,7 +420,7 @@ pub(crate) fn plugin_runtime(
 pub(crate) fn plugins_config(
     configuration: &Configuration,
     host: &Host,
-    cache: sandbox::Cache,
+    cache: compiled_code::Cache,
     runtime: Arc<dyn GuestRuntime>,
     parts: PluginParts,
 ) -> PluginsConfig {

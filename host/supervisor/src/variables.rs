@@ -1,5 +1,6 @@
 //! What the target's variables switch on the host, followed while the supervisor runs: the VPN, the host's name
-//! on the local network, and a copy of the variables for programs of the host (device behaviour 4.1 and 4.8).
+//! on the local network, and a copy of the variables for programs of the host (docs/spec/device.md#config-variables,
+//! docs/spec/device.md#target-copy).
 
 use std::collections::BTreeMap;
 use std::io;
@@ -8,7 +9,7 @@ use std::time::Duration;
 
 use model::Settings;
 use os::{HostOs, OsError, UnitName};
-use reconcile::{InForce, Reconciler};
+use reconcile::{EffectiveSettings, Reconciler};
 use secure_fs::SecureFile;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -51,12 +52,12 @@ impl Variables {
 
     /// Follows the variables of `reconciler` until `stop`.
     pub(crate) fn follow(mut self, reconciler: &Reconciler, stop: &CancellationToken) {
-        let mut in_force = reconciler.in_force();
+        let mut settings = reconciler.effective_settings();
         let following = async move {
             // A device is reachable after each start, whatever its variables say of the time after.
             let mut wake = self.switch_vpn(true).await;
             loop {
-                let now = in_force.borrow_and_update().clone();
+                let now = settings.borrow_and_update().clone();
                 self.copy(&now).await;
                 wake = earlier(wake, self.discover(&now.settings).await);
                 wake = earlier(wake, self.switch_vpn(now.settings.vpn).await);
@@ -67,7 +68,7 @@ impl Variables {
                     }
                 };
                 tokio::select! {
-                    changed = in_force.changed() => if changed.is_err() { return },
+                    changed = settings.changed() => if changed.is_err() { return },
                     () = waited => {}
                 }
                 wake = None;
@@ -131,7 +132,7 @@ impl Variables {
         None
     }
 
-    async fn copy(&self, now: &InForce) {
+    async fn copy(&self, now: &EffectiveSettings) {
         let (Some(variables), Some(copy)) = (now.variables.clone(), &self.copy) else {
             return;
         };
@@ -155,9 +156,10 @@ async fn is_on(os: &dyn HostOs, unit: &UnitName) -> Result<Option<bool>, OsError
 }
 
 async fn switch(os: &dyn HostOs, unit: &UnitName, on: bool) -> Result<(), OsError> {
-    match on {
-        true => os.start_unit(unit).await,
-        false => os.stop_unit(unit).await,
+    if on {
+        os.start_unit(unit).await
+    } else {
+        os.stop_unit(unit).await
     }
 }
 
@@ -229,13 +231,13 @@ mod tests {
     async fn programs_of_the_host_find_the_variables() {
         let root = tempfile::tempdir().unwrap();
         let (_, _, variables) = on(root.path());
-        variables.copy(&InForce::default()).await;
+        variables.copy(&EffectiveSettings::default()).await;
         let path = root.path().join("run/supervisor/target-state-config");
         assert!(!path.exists(), "nobody has said anything");
         let set = [("SUPERVISOR_DELTA".to_owned(), "1".to_owned())];
-        let now = InForce {
+        let now = EffectiveSettings {
             variables: Some(set.into()),
-            ..InForce::default()
+            ..EffectiveSettings::default()
         };
         variables.copy(&now).await;
         assert_eq!(fs::read(&path).unwrap(), br#"{"SUPERVISOR_DELTA":"1"}"#);

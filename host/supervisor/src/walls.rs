@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use api::{ConfinedProcess, Confinement, MissingWall};
+use compiled_code::Cache;
+use device_types::{ConfinedProcess, Confinement, MissingWall};
 use engine::Engines;
 use plugin_worker::{WorkerRuntime, WorkerWalls};
 use plugins::ConfinementRule;
-use sandbox::Cache;
 
 use crate::configuration::Configuration;
 

@@ -3,16 +3,14 @@
 //! [`settle`] comes first, with all rights of the supervisor; then whatever takes them is opened: folders, low ports,
 //! compiled code. [`confine`] comes last, and the service runs behind it.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use confinement::{Bound, Bounds, Confinement, FileAccess, Identity, Report, Sockets, SystemCalls};
 use rustix::fs::Mode;
-use rustix::process::{getpid, setsid, umask};
+use rustix::process::{setsid, umask};
 use rustix::thread::{CpuSet, sched_setaffinity};
-
-use crate::record::{ControlGroup, Launch, Network};
+use wasm_service::record::{Launch, Network};
 
 /// Behind the supervisor, which keeps 0.
 const NICENESS: i32 = 5;
@@ -46,7 +44,7 @@ pub(crate) fn settle(launch: &Launch) -> Report {
     let _ = setsid();
     let mut report = Report::default();
     for group in &launch.cgroups {
-        let entered = enter(group);
+        let entered = group.enter(std::process::id());
         for wall in &group.walls {
             report.note(*wall, entered.clone());
         }
@@ -62,12 +60,6 @@ pub(crate) fn settle(launch: &Launch) -> Report {
         let _ = sched_setaffinity(None, &cpus);
     }
     report
-}
-
-fn enter(group: &ControlGroup) -> Result<(), String> {
-    let pid = getpid().as_raw_pid().to_string();
-    fs::write(group.path.join("cgroup.procs"), pid)
-        .map_err(|error| format!("failed to enter `{}`: {error}", group.path.display()))
 }
 
 /// Takes away all that the service does not need. `settled` is what [`settle`] answered, and `folder` the container's.
@@ -141,7 +133,7 @@ fn files(launch: &Launch, folder: &Path) -> FileAccess {
     if let Network::Own(network) = &launch.network {
         // The networks' tables, and what the containers that they name say of themselves.
         let parents = network.tables.iter().filter_map(|table| table.parent());
-        access.read.extend(parents.map(crate::record::near));
+        access.read.extend(parents.map(wasm_service::record::near));
         access.read.extend(folder.parent().map(Path::to_owned));
     }
     if launch.network != Network::None {

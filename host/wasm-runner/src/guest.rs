@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use wasmtime::component::{Linker, ResourceTable};
+use wasm_service::log_file::Stream;
+use wasm_service::record::{Folder, FolderOwner, Launch, Network, ServiceUser};
+use wasmtime::component::{Component, Linker, ResourceTable};
 use wasmtime::{Engine, ResourceLimiter, Store};
 use wasmtime_wasi::p2::bindings::CommandPre;
 use wasmtime_wasi::sockets::WasiSocketsCtxView;
 use wasmtime_wasi::{FsPerms, I32Exit, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 
-use crate::log_file::Stream;
 use crate::ownership;
-use crate::record::{Folder, FolderOwner, Launch, Network, ServiceUser};
 use crate::rules::Rules;
 use crate::sockets::{self, SocketTable};
 use crate::stdio::{Input, Output, ServiceLog};
@@ -73,7 +73,7 @@ impl Service {
 }
 
 /// How a run ended.
-pub(crate) struct Ended {
+pub(crate) struct GuestExit {
     pub(crate) exit_code: i64,
     /// What went wrong, with the trace, where it was not the service that ended itself.
     pub(crate) failure: Option<String>,
@@ -81,18 +81,20 @@ pub(crate) struct Ended {
 
 impl Guest {
     /// # Errors
-    /// Where the component does not load, or needs something that services are not given.
-    pub(crate) fn load(engine: Engine, launch: Arc<Launch>, rules: Arc<Rules>) -> Result<Self> {
-        let component = sandbox::deserialize(&engine, &launch.component)
-            .map_err(anyhow::Error::from)
-            .context("failed to load the component")?;
+    /// Where the component needs something that services are not given.
+    pub(crate) fn link(
+        engine: Engine,
+        component: &Component,
+        launch: Arc<Launch>,
+        rules: Arc<Rules>,
+    ) -> Result<Self> {
         let mut linker = Linker::new(&engine);
         let link = |linker: &mut Linker<Service>| -> wasmtime::Result<CommandPre<Service>> {
             wasmtime_wasi::p2::add_to_linker_async(linker)?;
             if let Network::Own(_) = launch.network {
                 sockets::add_to_linker(linker)?;
             }
-            CommandPre::new(linker.instantiate_pre(&component)?)
+            CommandPre::new(linker.instantiate_pre(component)?)
         };
         let command = link(&mut linker)
             .map_err(anyhow::Error::from)
@@ -106,18 +108,18 @@ impl Guest {
     }
 
     /// Runs it to its end, whatever that is.
-    pub(crate) async fn run(&self, input: Input, log: &ServiceLog) -> Ended {
+    pub(crate) async fn run(&self, input: Input, log: &ServiceLog) -> GuestExit {
         match self.try_run(input, log).await {
-            Ok(exit_code) => Ended {
+            Ok(exit_code) => GuestExit {
                 exit_code,
                 failure: None,
             },
             Err(error) => match error.downcast_ref::<I32Exit>() {
-                Some(I32Exit(code)) => Ended {
+                Some(I32Exit(code)) => GuestExit {
                     exit_code: i64::from(*code),
                     failure: None,
                 },
-                None => Ended {
+                None => GuestExit {
                     exit_code: TRAPPED,
                     failure: Some(format!("{error:?}")),
                 },

@@ -1,6 +1,6 @@
 //! Runs one WebAssembly service in a process of its own.
 //!
-//! The supervisor's wasm engine writes a [`record::Launch`] into the container's folder and starts the
+//! The supervisor's wasm engine writes a [`wasm_service::record::Launch`] into the container's folder and starts the
 //! program `supervisor-wasm` as `wasm-service --record FOLDER`, which calls [`run`]. From then on the process
 //! stands alone: it restarts the service by its policy, publishes its ports, writes its log and its
 //! state, and needs nobody. SIGTERM means "stop": the service's standard input ends, and it is not
@@ -19,16 +19,12 @@
 
 #![warn(missing_docs)]
 
-mod backoff;
 mod confine;
 mod guest;
-pub mod log_file;
 mod ownership;
 mod pace;
 mod ports;
-pub mod process;
 mod publish;
-pub mod record;
 mod routes;
 mod rules;
 mod service;
@@ -38,13 +34,10 @@ mod stdio;
 use std::path::Path;
 use std::process::ExitCode;
 
-pub use backoff::{Backoff, starts_again};
-pub use service::{ALREADY_SERVED, READY};
-
 /// Serves the container whose folder is `record` until its service has ended and is not to be started
 /// again. The exit code is the service's.
 ///
-/// The first line of standard output is [`READY`] once the service runs, or says why it does not.
+/// The first line of standard output is a [`wasm_service::StartOutcome`].
 #[must_use]
 pub fn run(record: &Path) -> ExitCode {
     service::run(record)

@@ -19,9 +19,8 @@ use rustix::fs::{
     statat,
 };
 use rustix::path::Arg;
-
-use crate::log_file::{LOG, OLDER_LOG};
-use crate::record::{FolderOwner, PORTS, STATE, ServiceUser};
+use wasm_service::log_file::{LOG, OLDER_LOG};
+use wasm_service::record::{FolderOwner, PORTS, STATE, ServiceUser};
 
 /// The container's folder: its user makes files there, others reach those that they may read.
 const CONTAINER_MODE: u32 = 0o1771;

@@ -62,18 +62,18 @@ impl Activity {
 }
 
 /// A guest's run, kept to a share of one CPU.
-pub(crate) struct Paced<F> {
+pub(crate) struct PacedGuest<F> {
     guest: Pin<Box<F>>,
     activity: Arc<Activity>,
     share: Option<Share>,
     pause: Option<Pin<Box<Sleep>>>,
 }
 
-impl<F: Future> Paced<F> {
+impl<F: Future> PacedGuest<F> {
     /// `nano_cpus` are CPUs in billionths; 0 is no limit, and so is one CPU or more, since a service
     /// computes on one thread.
     pub(crate) fn new(guest: F, activity: Arc<Activity>, nano_cpus: u64) -> Self {
-        Paced {
+        PacedGuest {
             guest: Box::pin(guest),
             activity,
             share: Share::of(nano_cpus),
@@ -82,7 +82,7 @@ impl<F: Future> Paced<F> {
     }
 }
 
-impl<F: Future> Future for Paced<F> {
+impl<F: Future> Future for PacedGuest<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {

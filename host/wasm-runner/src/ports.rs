@@ -12,8 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use model::Protocol;
-
-use crate::record::{self, PORTS, PortTable};
+use wasm_service::record::{self, PORTS, PortTable};
 
 /// The table of one service.
 pub(crate) struct PortMap {

@@ -42,7 +42,7 @@ impl Target {
 }
 
 /// A port that is taken, and nothing is forwarded yet.
-pub(crate) enum Published {
+pub(crate) enum PublishedPort {
     Tcp(TcpListener, u16),
     Udp(UdpSocket, u16),
 }
@@ -51,7 +51,7 @@ pub(crate) enum Published {
 ///
 /// # Errors
 /// A message that names the port and says why it cannot be had.
-pub(crate) async fn take(mapping: &PortMapping) -> Result<Published, String> {
+pub(crate) async fn take(mapping: &PortMapping) -> Result<PublishedPort, String> {
     let port = mapping.host_port.unwrap_or(0);
     let addresses = addresses(mapping, port)?;
     let mut failure = None;
@@ -59,10 +59,10 @@ pub(crate) async fn take(mapping: &PortMapping) -> Result<Published, String> {
         let taken = match mapping.protocol {
             Protocol::Tcp => TcpListener::bind(address)
                 .await
-                .map(|listener| Published::Tcp(listener, mapping.container_port)),
+                .map(|listener| PublishedPort::Tcp(listener, mapping.container_port)),
             Protocol::Udp => UdpSocket::bind(address)
                 .await
-                .map(|socket| Published::Udp(socket, mapping.container_port)),
+                .map(|socket| PublishedPort::Udp(socket, mapping.container_port)),
         };
         match taken {
             Ok(published) => return Ok(published),
@@ -95,20 +95,20 @@ fn addresses(mapping: &PortMapping, port: u16) -> Result<Vec<SocketAddr>, String
     Ok(vec![(address, port).into()])
 }
 
-impl Published {
+impl PublishedPort {
     /// The port of the host.
     pub(crate) fn local_address(&self) -> io::Result<SocketAddr> {
         match self {
-            Published::Tcp(listener, _) => listener.local_addr(),
-            Published::Udp(socket, _) => socket.local_addr(),
+            PublishedPort::Tcp(listener, _) => listener.local_addr(),
+            PublishedPort::Udp(socket, _) => socket.local_addr(),
         }
     }
 
     /// Forwards until the process ends.
     pub(crate) async fn forward(self, target: Target) {
         match self {
-            Published::Tcp(listener, port) => forward_connections(listener, target, port).await,
-            Published::Udp(socket, port) => forward_datagrams(socket, target, port).await,
+            PublishedPort::Tcp(listener, port) => forward_connections(listener, target, port).await,
+            PublishedPort::Udp(socket, port) => forward_datagrams(socket, target, port).await,
         }
     }
 }

@@ -11,12 +11,12 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use model::Protocol;
+use wasm_service::record::{
+    self, Api, ExtraHost, Member, Members, OwnNetwork, PORTS, PortTable, STATE, State, Status, near,
+};
 use wasmtime_wasi::sockets::SocketAddrUse;
 
 use crate::ports::PortMap;
-use crate::record::{
-    self, Api, ExtraHost, Member, Members, OwnNetwork, PORTS, PortTable, STATE, State, Status, near,
-};
 use crate::routes::{Routes, Way};
 
 /// How many addresses are remembered for answers to datagrams, and how many changed ports.

@@ -17,39 +17,56 @@ use rustix::fs::{FlockOperation, OFlags, flock};
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{oneshot, watch};
+use wasm_service::log_file::{LogFile, now_ms};
+use wasm_service::process::ProcessId;
+use wasm_service::record::{
+    self, LAUNCH, LOCK, Launch, NOT_STARTED, Network, OwnNetwork, STATE, State, Status, near,
+};
+use wasm_service::{Backoff, StartOutcome, starts_again};
 use wasmtime::Engine;
 
-use crate::backoff::{Backoff, starts_again};
 use crate::confine::{confine, settle};
-use crate::guest::{Ended, Guest, prepare_folders};
-use crate::log_file::{LogFile, now_ms};
+use crate::guest::{Guest, GuestExit, prepare_folders};
 use crate::ownership;
-use crate::pace::{Activity, Paced};
+use crate::pace::{Activity, PacedGuest};
 use crate::ports::PortMap;
-use crate::process::ProcessId;
-use crate::publish::{self, Published, Target};
-use crate::record::{self, LAUNCH, LOCK, Launch, Network, OwnNetwork, STATE, State, Status, near};
+use crate::publish::{self, PublishedPort, Target};
 use crate::routes::Routes;
 use crate::rules::Rules;
 use crate::stdio::{Input, ServiceLog};
 
-/// What standard output says once the service runs.
-pub const READY: &str = "ready";
-/// What standard output says where another process serves the container.
-pub const ALREADY_SERVED: &str = "already served";
-
 /// How long a process that was started waits for the one before it to be gone.
 const LOCK_WAIT: Duration = Duration::from_secs(20);
 
-/// The exit code of a process that could not start its service.
-const NOT_STARTED: u8 = 125;
-
 pub(crate) fn run(folder: &Path) -> ExitCode {
-    match Process::start(&near(folder)) {
+    match Process::start(&near(folder)).map_err(StartOutcome::from) {
         Ok(process) => process.serve(),
-        Err(error) => {
-            report(&format!("{error:#}"));
+        Err(outcome) => {
+            report(&outcome);
             ExitCode::from(NOT_STARTED)
+        }
+    }
+}
+
+/// Why a process serves nothing.
+enum StartError {
+    AlreadyServed,
+    DoesNotLoad(wasmtime::Error),
+    Failed(anyhow::Error),
+}
+
+impl From<anyhow::Error> for StartError {
+    fn from(error: anyhow::Error) -> Self {
+        StartError::Failed(error)
+    }
+}
+
+impl From<StartError> for StartOutcome {
+    fn from(error: StartError) -> Self {
+        match error {
+            StartError::AlreadyServed => StartOutcome::AlreadyServed,
+            StartError::DoesNotLoad(error) => StartOutcome::DoesNotLoad(format!("{error:#}")),
+            StartError::Failed(error) => StartOutcome::Failed(format!("{error:#}")),
         }
     }
 }
@@ -59,7 +76,7 @@ struct Process {
     launch: Arc<Launch>,
     engine: Engine,
     guest: Guest,
-    published: Vec<Published>,
+    published: Vec<PublishedPort>,
     target: Option<Target>,
     log: ServiceLog,
     state: StateFile,
@@ -71,7 +88,7 @@ struct Process {
 }
 
 impl Process {
-    fn start(folder: &Path) -> Result<Self> {
+    fn start(folder: &Path) -> Result<Self, StartError> {
         let lock = lock(folder)?;
         let launch: Launch = record::read(&folder.join(LAUNCH))
             .context("failed to read what to run")?
@@ -81,7 +98,14 @@ impl Process {
         let mut state = StateFile::open(folder)?;
         let log = ServiceLog::new(LogFile::open(folder));
         note_panics(log.clone());
-        Process::prepare(folder, launch, settled, log, lock).inspect_err(|error| state.fail(error))
+        let prepared = Process::prepare(folder, launch, settled, log, lock);
+        prepared.inspect_err(|error| {
+            // What does not load is for the engine to have compiled again. Until it has, the container is as it was:
+            // an engine that ends meanwhile finds a service to start.
+            if let StartError::Failed(error) = error {
+                state.fail(error);
+            }
+        })
     }
 
     fn prepare(
@@ -90,7 +114,7 @@ impl Process {
         settled: Report,
         log: ServiceLog,
         lock: File,
-    ) -> Result<Self> {
+    ) -> Result<Self, StartError> {
         let open_folders = prepare_folders(&mut launch)?;
         let launch = Arc::new(launch);
         let main = runtime().context("failed to start")?;
@@ -123,7 +147,9 @@ impl Process {
         let engine = Engine::new(&sandbox::engine_config(sandbox::Profile::Service))
             .map_err(anyhow::Error::from)
             .context("failed to set up the engine")?;
-        let guest = Guest::load(engine.clone(), launch.clone(), rules)?;
+        let component =
+            sandbox::deserialize(&engine, &launch.component).map_err(StartError::DoesNotLoad)?;
+        let guest = Guest::link(engine.clone(), &component, launch.clone(), rules)?;
         let mut state = StateFile::open(folder)?;
         if let Some(user) = launch.user {
             ownership::give_records(folder, user)
@@ -174,7 +200,8 @@ impl Process {
             let _ = ended.send(runs.run_to_the_end());
         });
         if let Err(error) = spawned {
-            report(&format!("failed to start a thread: {error}"));
+            let failure = format!("failed to start a thread: {error}");
+            report(&StartOutcome::Failed(failure));
             return ExitCode::from(NOT_STARTED);
         }
         let exit_code = main.block_on(async move {
@@ -231,12 +258,12 @@ impl Runs {
             let begun = Instant::now();
             self.state.runs();
             if std::mem::take(&mut first) {
-                report(READY);
+                report(&StartOutcome::Ready);
             }
             let input = Input(self.stopping.clone());
             let run = self.guest.run(input, &self.log);
-            let Ended { exit_code, failure } =
-                Paced::new(run, self.activity.clone(), self.launch.nano_cpus).await;
+            let GuestExit { exit_code, failure } =
+                PacedGuest::new(run, self.activity.clone(), self.launch.nano_cpus).await;
             self.log.end_lines();
             if let Some(failure) = failure {
                 self.log.note(&failure);
@@ -303,13 +330,8 @@ impl StateFile {
         self.end(exit_code);
     }
 
-    /// The service did not start; a container that never ran is as it was created.
     fn fail(&mut self, error: &anyhow::Error) {
-        self.state.error = Some(format!("{error:#}"));
-        if self.state.started_at_ms.is_some() {
-            self.state.status = Status::Exited;
-            self.state.exit_code = Some(i64::from(NOT_STARTED));
-        }
+        self.state.fail(format!("{error:#}"));
         self.save();
     }
 
@@ -328,7 +350,7 @@ impl StateFile {
 
 /// Only one process serves a container, however often it is started. The one before this may not be
 /// quite gone yet, though its service is.
-fn lock(folder: &Path) -> Result<File> {
+fn lock(folder: &Path) -> Result<File, StartError> {
     // The service may write beside it: neither followed nor waited for.
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = File::options()
@@ -344,23 +366,26 @@ fn lock(folder: &Path) -> Result<File> {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(file),
             Err(rustix::io::Errno::WOULDBLOCK) => {}
-            Err(error) => return Err(error).context("failed to lock the container"),
+            Err(error) => {
+                let failed = anyhow::Error::from(error).context("failed to lock the container");
+                return Err(failed.into());
+            }
         }
         let state = record::read::<State>(&folder.join(STATE)).ok().flatten();
         if state.is_some_and(|state| state.is_served()) {
-            return Err(anyhow!(ALREADY_SERVED));
+            return Err(StartError::AlreadyServed);
         }
         if Instant::now() > deadline {
-            return Err(anyhow!("another process holds the container's lock"));
+            return Err(anyhow!("another process holds the container's lock").into());
         }
         thread::sleep(Duration::from_millis(2));
     }
 }
 
 /// Tells the engine, if it still listens, and lets go of the pipe to it.
-fn report(line: &str) {
+fn report(outcome: &StartOutcome) {
     let mut output = std::io::stdout();
-    let _ = writeln!(output, "{}", line.replace('\n', " "));
+    let _ = writeln!(output, "{outcome}");
     let _ = output.flush();
     if let Ok(null) = File::options().read(true).write(true).open("/dev/null") {
         let _ = rustix::stdio::dup2_stdout(&null);

@@ -10,11 +10,10 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::watch;
+use wasm_service::log_file::{LogFile, Stream};
 use wasmtime_wasi::cli::{IsTerminal, StdinStream, StdoutStream};
 use wasmtime_wasi_io::poll::Pollable;
 use wasmtime_wasi_io::streams::{InputStream, OutputStream, StreamError};
-
-use crate::log_file::{LogFile, Stream};
 
 /// Bytes a second that a service may print for long.
 pub(crate) const RATE: f64 = (128 << 10) as f64;

@@ -99,9 +99,10 @@ impl ConfigTxt {
         }
         // As the first line that stays, so that the next look at what is written here finds the same.
         let first = own.first().or(lines.first());
-        let ending: &[u8] = match first.is_some_and(|line| line.ends_with(b"\r")) {
-            true => b"\r\n",
-            false => b"\n",
+        let ending: &[u8] = if first.is_some_and(|line| line.ends_with(b"\r")) {
+            b"\r\n"
+        } else {
+            b"\n"
         };
         ConfigTxt {
             own,

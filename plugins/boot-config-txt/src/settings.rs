@@ -1,4 +1,4 @@
-//! From a target's variables to settings of `config.txt`, and back (device behaviour 4.8).
+//! From a target's variables to settings of `config.txt`, and back (docs/spec/device.md#boot-config).
 
 use supervisor_sdk::boot_config::Setting;
 

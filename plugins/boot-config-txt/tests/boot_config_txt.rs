@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use supervisor_testing::{BootConfigError, Host, Identity, Running, build};
+use supervisor_testing::{BootConfigError, Host, Identity, RunningHost, build};
 
 const POLICY: &str = include_str!("../../../packaging/policy.toml");
 const STOCK: &str = "gpu_mem=64\nkernel=u-boot.bin\n[pi4]\narm_boost=1\n";
@@ -19,12 +19,12 @@ fn host(device_type: &str) -> Host {
         })
 }
 
-async fn board() -> Running {
+async fn board() -> RunningHost {
     let host = host("raspberrypi4-64");
     host.file("mnt/boot/config.txt", STOCK).start().await
 }
 
-fn file(host: &Running, name: &str) -> Option<String> {
+fn file(host: &RunningHost, name: &str) -> Option<String> {
     fs::read_to_string(host.root().join("mnt/boot").join(name)).ok()
 }
 

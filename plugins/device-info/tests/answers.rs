@@ -1,5 +1,5 @@
 use serde_json::json;
-use supervisor_testing::{Host, Identity, Running, build};
+use supervisor_testing::{Host, Identity, RunningHost, build};
 
 const POLICY: &str = "[plugins.device-info]\ngrants = [\"device\"]";
 
@@ -7,7 +7,7 @@ fn host() -> Host {
     Host::new().plugin(build(env!("CARGO_MANIFEST_DIR")))
 }
 
-async fn board() -> Running {
+async fn board() -> RunningHost {
     let identity = Identity {
         uuid: "0123456789abcdef0123456789abcdef".to_owned(),
         name: "kitchen \"7\"".to_owned(),

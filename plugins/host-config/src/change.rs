@@ -1,12 +1,12 @@
-//! What a PATCH asks for, checked (device behaviour 6.2): all that is wrong with a value is found here,
-//! before anything is read or written.
+//! What a PATCH asks for, checked (docs/spec/device.md#host-config-patch): all that is wrong with a value is found
+//! here, before anything is read or written.
 
 use serde_json::{Map, Value};
 use supervisor_sdk::lenient;
 use supervisor_sdk::proxy_redirector::check::{is_address, is_credential, is_host_name, is_subnet};
 use supervisor_sdk::proxy_redirector::{DnsRemote, ProxyKind};
 
-/// What `dns: true` stands for (device API, "Limits").
+/// What `dns: true` stands for (docs/spec/device.md#host-config-patch).
 const DEFAULT_DNS: (&str, u16) = ("8.8.8.8", 53);
 /// The longest name that a Linux host has, in bytes.
 const HOST_NAME: usize = 64;
@@ -62,9 +62,10 @@ impl Change {
                 other => change.ignore("", other),
             }
         }
-        match body.contains_key("network") {
-            true => Ok(change),
-            false => Err("`network` is missing: it holds `hostname`, `proxy` and `dns`".to_owned()),
+        if body.contains_key("network") {
+            Ok(change)
+        } else {
+            Err("`network` is missing: it holds `hostname`, `proxy` and `dns`".to_owned())
         }
     }
 
@@ -172,7 +173,7 @@ fn kind(field: &str, value: &Value) -> Result<ProxyKind, String> {
 
 fn address(field: &str, value: &Value) -> Result<String, String> {
     let address = value.as_str().filter(|address| is_address(address));
-    let expected = "an IPv4 address (IPv6 is not redirected) or a host name";
+    let expected = "an IPv4 address or a host name, IPv6 is not redirected";
     Ok(address
         .ok_or_else(|| refused(field, value, expected))?
         .to_owned())
@@ -225,7 +226,7 @@ fn no_proxy(field: &str, value: &Value) -> Result<Option<Vec<String>>, String> {
     let read = entries.iter().enumerate().map(|(at, entry)| {
         let address = entry.as_str().filter(|address| is_subnet(address));
         let expected = "an IP address or a subnet such as 10.0.0.0/8";
-        let field = format!("{field}[{at}]");
+        let field = format!("{field}.{at}");
         Ok(address
             .ok_or_else(|| refused(&field, entry, expected))?
             .to_owned())
@@ -258,11 +259,16 @@ fn dns(field: &str, value: &Value) -> Result<Setting<DnsRemote>, String> {
 }
 
 fn refused(field: &str, value: &Value, expected: &str) -> String {
-    let value = value.to_string();
-    let end = value.char_indices().nth(SHOWN).map(|(end, _)| end);
+    let shown = match value {
+        Value::Array(_) => return format!("`{field}` is an array, and has to be {expected}"),
+        Value::Object(_) => return format!("`{field}` is an object, and has to be {expected}"),
+        // A text as JSON has it, so that it is one line, but without its quotation marks.
+        single => single.to_string().trim_matches('"').to_owned(),
+    };
+    let end = shown.char_indices().nth(SHOWN).map(|(end, _)| end);
     let shown = match end {
-        Some(end) => format!("{}…", &value[..end]),
-        None => value,
+        Some(end) => format!("{}…", &shown[..end]),
+        None => shown,
     };
     format!("`{field}` is `{shown}`, and has to be {expected}")
 }

@@ -2,7 +2,7 @@
 //!
 //! What a request may say stands in [`change`], what comes of it on what is there in [`work`]. Neither
 //! file nor program of the proxy is known here: that is the action `proxy-redirector`, of whichever plugin
-//! provides it. Errors of PATCH are text, those of GET are JSON (device behaviour 1.2).
+//! provides it. Errors of PATCH are text, those of GET are JSON (docs/spec/device.md#host-config-patch).
 
 mod change;
 mod shown;
@@ -110,7 +110,7 @@ impl Work {
     }
 }
 
-/// The first seven characters of the device's uuid (device API, "Limits").
+/// The first seven characters of the device's uuid (docs/spec/device.md#host-config-patch).
 fn default_host_name() -> String {
     device::identity().uuid.chars().take(7).collect()
 }
@@ -130,8 +130,30 @@ impl Refusal {
 
 impl Answer for Refusal {
     fn answer(self) -> Result<Response, Error> {
-        Ok(Response::text(self.text).with_status(self.status))
+        Ok(Response::text(proxied(&self.text)).with_status(self.status))
     }
+}
+
+/// A text in the characters that the proxies of clouds let through: with any other they answer an error of their own in
+/// its place (docs/spec/device.md#http-text). Quotation marks become `'`, and what has no like becomes `?`.
+fn proxied(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '`' | '"' => safe.push('\''),
+            ';' => safe.push(','),
+            // Those of a thing between braces as well.
+            ' ' if safe.ends_with(' ') => {}
+            '(' | ')' | '[' | ']' | '{' | '}' => {}
+            '…' => safe.push_str("..."),
+            character if character.is_ascii_alphanumeric() => safe.push(character),
+            character if character.is_ascii_whitespace() => safe.push(character),
+            character if ":'.?!,/-".contains(character) => safe.push(character),
+            _ => safe.push('?'),
+        }
+    }
+    safe.truncate(safe.trim_end().len());
+    safe
 }
 
 impl From<proxy_redirector::Error> for Refusal {

@@ -1,4 +1,4 @@
-//! What GET answers (device behaviour 6.1).
+//! What GET answers (docs/spec/device.md#host-config).
 
 use serde::Serialize;
 use supervisor_sdk::proxy_redirector::{Redirection, State};
@@ -15,7 +15,7 @@ pub(crate) struct NetworkShown {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) proxy: Option<ProxyShown>,
     pub(crate) hostname: String,
-    /// `ADDRESS:PORT`; here for clients of the device API's page, in `proxy` for those of its reference.
+    /// `ADDRESS:PORT`, here and in `proxy`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) dns: Option<String>,
 }
@@ -27,7 +27,7 @@ pub(crate) struct NetworkShown {
 pub(crate) struct ProxyShown {
     #[serde(skip_serializing_if = "Option::is_none")]
     ip: Option<String>,
-    /// A string, as the device API's page has it.
+    /// A string of digits.
     #[serde(skip_serializing_if = "Option::is_none")]
     port: Option<String>,
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]

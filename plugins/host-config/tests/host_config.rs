@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use http::Request;
 use serde_json::{Value, json};
-use supervisor_testing::{Answer, Host, Identity, Running, build};
+use supervisor_testing::{Answer, Host, Identity, RunningHost, build};
 
 const PATH: &str = "/v1/device/host-config";
 const POLICY: &str = include_str!("../../../packaging/policy.toml");
@@ -28,7 +28,7 @@ fn host() -> Host {
 }
 
 /// A host with a name and without a proxy.
-async fn named() -> Running {
+async fn named() -> RunningHost {
     host().file("etc/hostname", "gate\n").start().await
 }
 
@@ -39,7 +39,7 @@ fn proxy() -> Value {
     })
 }
 
-async fn patch(host: &Running, network: Value) -> (u16, String) {
+async fn patch(host: &RunningHost, network: Value) -> (u16, String) {
     let answer = host.patch(PATH, json!({ "network": network })).await;
     let kind = &answer.headers["content-type"];
     assert_eq!(kind, "text/plain; charset=utf-8", "{answer:?}");
@@ -47,12 +47,12 @@ async fn patch(host: &Running, network: Value) -> (u16, String) {
 }
 
 /// [`patch`] where it is to succeed.
-async fn set(host: &Running, network: Value) {
+async fn set(host: &RunningHost, network: Value) {
     let answer = patch(host, network.clone()).await;
     assert_eq!(answer, (200, "OK".to_owned()), "{network}");
 }
 
-async fn network(host: &Running) -> Value {
+async fn network(host: &RunningHost) -> Value {
     let answer = host.get(PATH).await;
     assert_eq!(answer.status, 200, "{answer:?}");
     let kind = &answer.headers["content-type"];
@@ -60,11 +60,11 @@ async fn network(host: &Running) -> Value {
     answer.json()["network"].clone()
 }
 
-fn file(host: &Running, path: &str) -> Option<String> {
+fn file(host: &RunningHost, path: &str) -> Option<String> {
     fs::read_to_string(host.root().join(path)).ok()
 }
 
-fn path(host: &Running, path: &str) -> PathBuf {
+fn path(host: &RunningHost, path: &str) -> PathBuf {
     host.root().join(path)
 }
 
@@ -172,7 +172,7 @@ async fn each_part_is_reset_by_each_of_the_empty_values() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_has_no_effect_takes_no_lock() {
     let host = named().await;
-    host.hold_update_lock("Lockfile exists for { appId: 1, service: main }");
+    host.hold_update_lock("Lockfile exists for appId: 1, service: main");
     for network in [
         json!({}),
         json!({ "dns": true }),
@@ -194,7 +194,7 @@ async fn m13_without_the_grant_no_force_overrides_an_update_lock() {
     assert_ne!(policy, POLICY);
     let host = host().policy(policy).file("etc/hostname", "gate\n");
     let host = host.start().await;
-    let message = "Lockfile exists for { appId: 1, service: main }";
+    let message = "Lockfile exists for appId: 1, service: main";
     host.hold_update_lock(message);
     let forced = json!({ "hostname": "other", "force": true });
     assert_eq!(patch(&host, forced).await, (423, message.to_owned()));
@@ -206,7 +206,7 @@ async fn m13_without_the_grant_no_force_overrides_an_update_lock() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_update_lock_is_respected_and_force_overrides_it_in_either_place() {
     let host = named().await;
-    let message = "Lockfile exists for { appId: 1, service: main }";
+    let message = "Lockfile exists for appId: 1, service: main";
     host.hold_update_lock(message);
     for network in [
         json!({ "hostname": "other" }),
@@ -233,27 +233,24 @@ async fn an_update_lock_is_respected_and_force_overrides_it_in_either_place() {
 async fn what_is_wrong_is_told_as_text_and_nothing_is_written() {
     let host = named().await;
     for (network, expected) in [
-        (
-            json!({ "hostname": "a b" }),
-            "`network.hostname` is `\"a b\"`",
-        ),
+        (json!({ "hostname": "a b" }), "'network.hostname' is 'a b'"),
         (
             json!({ "hostname": "ok", "proxy": { "port": 0 } }),
-            "`network.proxy.port` is `0`",
+            "'network.proxy.port' is '0'",
         ),
         (
             json!({ "hostname": "ok", "dns": "x" }),
-            "`network.dns` is `\"x\"`",
+            "'network.dns' is 'x'",
         ),
         (
             json!({ "hostname": "ok", "proxy": { "ip": "a" } }),
-            "`network.proxy.type` is missing",
+            "'network.proxy.type' is missing",
         ),
         (
             json!({ "proxy": { "noProxy": ["x"] } }),
-            "`network.proxy.noProxy[0]` is `\"x\"`",
+            "'network.proxy.noProxy.0' is 'x'",
         ),
-        (json!([]), "`network` is `[]`"),
+        (json!([]), "'network' is an array"),
     ] {
         let (status, text) = patch(&host, network).await;
         assert_eq!(status, 400, "{text}");
@@ -264,7 +261,7 @@ async fn what_is_wrong_is_told_as_text_and_nothing_is_written() {
     assert_eq!(file(&host, CONFIGURATION), None);
 }
 
-async fn raw(host: &Running, kind: &str, body: &str) -> Answer {
+async fn raw(host: &RunningHost, kind: &str, body: &str) -> Answer {
     let request = Request::builder().method("PATCH").uri(PATH);
     let request = request.header("content-type", kind).body(body.to_owned());
     host.send(request).await
@@ -283,7 +280,7 @@ async fn a_body_that_is_none_lacks_its_network_and_one_that_is_no_json_says_wher
         let answer = raw(&host, kind, body).await;
         assert_eq!(answer.status, 400, "{kind} {body}");
         assert!(
-            answer.text().starts_with("`network` is missing"),
+            answer.text().starts_with("'network' is missing"),
             "{answer:?}"
         );
     }
@@ -319,7 +316,7 @@ async fn a_file_of_any_content_is_shown_as_far_as_it_is_of_use_and_mended_by_a_w
         let (status, text) = patch(&host, json!({ "proxy": { "port": 1 } })).await;
         assert_eq!(
             (status, &text[..21]),
-            (400, "`network.proxy.type` "),
+            (400, "'network.proxy.type' "),
             "{text}"
         );
         set(
@@ -343,7 +340,7 @@ async fn without_a_provider_the_name_is_there_and_a_proxy_cannot_be_set() {
     set(&host, json!({ "hostname": "other" })).await;
     let (status, text) = patch(&host, json!({ "proxy": proxy() })).await;
     assert_eq!(status, 503);
-    assert_eq!(text, "no plugin of this device provides `proxy-redirector`");
+    assert_eq!(text, "no plugin of this device provides 'proxy-redirector'");
 }
 
 #[tokio::test(flavor = "multi_thread")]

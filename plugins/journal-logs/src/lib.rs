@@ -1,5 +1,5 @@
-//! `POST /v2/journal-logs`: what the host's journal command prints for the options in the body (device
-//! API, "POST /v2/journal-logs body"; device behaviour 6.4).
+//! `POST /v2/journal-logs`: what the host's journal command prints for the options in the body
+//! (docs/spec/device.md#journal-logs).
 //!
 //! The plugin reads the options and names the type of the output; the output itself passes outside it.
 //! What the journal command refuses, such as a time that is none, is an empty answer, as it always was.
@@ -8,7 +8,7 @@ mod options;
 
 use supervisor_sdk::{Error, Fields, Response, journal, plugin};
 
-use crate::options::Wanted;
+use crate::options::JournalRequest;
 
 plugin! {
     capabilities: { journal => "prints the host's journal for whoever has a key of the device" }
@@ -20,7 +20,7 @@ plugin! {
 /// What is printed where nothing is asked for.
 const FORMAT: &str = "short";
 
-async fn journal_logs(Fields(wanted): Fields<Wanted>) -> Result<Response, Error> {
+async fn journal_logs(Fields(wanted): Fields<JournalRequest>) -> Result<Response, Error> {
     let mut options = wanted.options();
     let format = options.format.get_or_insert_with(|| FORMAT.to_owned());
     let content_type = content_type(format);

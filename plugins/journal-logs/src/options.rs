@@ -1,5 +1,5 @@
 //! The fields of the body. A field of a wrong type is an error that names it, and so is a text that could
-//! be taken for an option (device behaviour, Decisions).
+//! be taken for an option (docs/spec/device.md#journal-logs).
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
@@ -8,11 +8,13 @@ use supervisor_sdk::{journal, lenient};
 
 /// The longest text, in bytes: the host's own limit.
 const LONGEST: usize = 1024;
+/// How much of a refused value is shown, in characters.
+const SHOWN: usize = 80;
 
 /// The body of the request.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(crate) struct Wanted {
+pub(crate) struct JournalRequest {
     #[serde(deserialize_with = "switch")]
     all: bool,
     #[serde(deserialize_with = "switch")]
@@ -25,13 +27,13 @@ pub(crate) struct Wanted {
     container_id: Option<String>,
     #[serde(deserialize_with = "text")]
     format: Option<String>,
-    #[serde(deserialize_with = "text")]
+    #[serde(deserialize_with = "time")]
     since: Option<String>,
-    #[serde(deserialize_with = "text")]
+    #[serde(deserialize_with = "time")]
     until: Option<String>,
 }
 
-impl Wanted {
+impl JournalRequest {
     pub(crate) fn options(self) -> journal::Options {
         journal::Options {
             all: self.all,
@@ -68,11 +70,32 @@ fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::E
 }
 
 fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    match Value::deserialize(deserializer)? {
-        value if is_absent(&value) => Ok(None),
-        Value::String(text) if text.starts_with('-') => {
+    match bounded(deserializer)? {
+        Some(text) if text.starts_with('-') => {
             Err(D::Error::custom("it begins with `-`, as only options do"))
         }
+        text => Ok(text),
+    }
+}
+
+/// A time. One that is counted back from now, such as `-1h`, begins as options do: a digit follows.
+fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    match bounded(deserializer)? {
+        Some(text) if is_option(&text) => Err(D::Error::custom(
+            "it begins with `-`, as only options do, and as times that are counted back from now, such as `-1h`",
+        )),
+        text => Ok(text),
+    }
+}
+
+fn is_option(text: &str) -> bool {
+    let rest = text.strip_prefix('-');
+    rest.is_some_and(|rest| !rest.starts_with(|first: char| first.is_ascii_digit()))
+}
+
+fn bounded<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    match Value::deserialize(deserializer)? {
+        value if is_absent(&value) => Ok(None),
         Value::String(text) if text.len() > LONGEST => Err(D::Error::custom(format_args!(
             "it is longer than {LONGEST} bytes"
         ))),
@@ -90,12 +113,15 @@ fn is_absent(value: &Value) -> bool {
 
 fn wrong<E: serde::de::Error>(expected: &str, found: &Value) -> E {
     let found = match found {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "another string",
-        Value::Array(_) => "an array",
-        Value::Object(_) => "an object",
+        Value::Array(_) => "an array".to_owned(),
+        Value::Object(_) => "an object".to_owned(),
+        single => {
+            let text = single.to_string();
+            match text.char_indices().nth(SHOWN) {
+                Some((end, _)) => format!("`{}…`", &text[..end]),
+                None => format!("`{text}`"),
+            }
+        }
     };
     E::custom(format_args!("it must be {expected}, and is {found}"))
 }
@@ -108,7 +134,7 @@ mod tests {
 
     use super::*;
 
-    fn read(body: Value) -> Result<Wanted, String> {
+    fn read(body: Value) -> Result<JournalRequest, String> {
         serde_json::from_value(body).map_err(|error| error.to_string())
     }
 
@@ -141,7 +167,7 @@ mod tests {
             json!({"count": -3, "unit": "", "format": ""}),
             json!({"count": "", "all": 2}),
         ] {
-            assert_eq!(read(body.clone()), Ok(Wanted::default()), "{body}");
+            assert_eq!(read(body.clone()), Ok(JournalRequest::default()), "{body}");
         }
     }
 
@@ -169,12 +195,38 @@ mod tests {
     #[test]
     fn no_text_can_be_taken_for_an_option() {
         for field in ["unit", "containerId", "format", "since", "until"] {
-            for value in ["-", "-f", "--vacuum-time=1s", "--file=/etc/passwd", "-1h"] {
+            for value in ["-", "-f", "--vacuum-time=1s", "--file=/etc/passwd", "-h1"] {
                 let refused = read(json!({ field: value })).unwrap_err();
                 assert!(refused.contains("begins with `-`"), "{field}: {refused}");
             }
             read(json!({ field: "a".repeat(LONGEST + 1) })).unwrap_err();
             read(json!({ field: "a\u{0}b" })).unwrap_err();
         }
+    }
+
+    #[test]
+    fn times_may_be_counted_back_from_now_and_nothing_else_may_look_like_it() {
+        let wanted = read(json!({ "since": "-1h", "until": "-5min" })).unwrap();
+        let options = wanted.options();
+        assert_eq!(options.since.as_deref(), Some("-1h"));
+        assert_eq!(options.until.as_deref(), Some("-5min"));
+        for field in ["unit", "containerId", "format"] {
+            read(json!({ field: "-1h" })).unwrap_err();
+        }
+    }
+
+    #[test]
+    fn a_refusal_shows_the_value() {
+        let refused = |value: Value| read(json!({ "count": value })).unwrap_err();
+        assert_eq!(
+            refused(json!(1.5)),
+            "it must be a whole number, and is `1.5`"
+        );
+        assert_eq!(
+            refused(json!("many")),
+            "it must be a whole number, and is `\"many\"`"
+        );
+        let long = refused(json!("x".repeat(500)));
+        assert!(long.ends_with("…`") && long.len() < 200, "{long}");
     }
 }

@@ -5,9 +5,9 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use supervisor_testing::{Host, Running, build};
+use supervisor_testing::{Host, RunningHost, build};
 
-async fn host() -> Running {
+async fn host() -> RunningHost {
     let program = "../../host/os/tests/programs/print-arguments";
     Host::new()
         .plugin(build(env!("CARGO_MANIFEST_DIR")))
@@ -17,7 +17,7 @@ async fn host() -> Running {
         .await
 }
 
-async fn arguments(host: &Running, body: Value) -> Vec<String> {
+async fn arguments(host: &RunningHost, body: Value) -> Vec<String> {
     let answer = host.post("/v2/journal-logs", body).await;
     assert_eq!(answer.status, 200);
     let text = String::from_utf8(answer.body.to_vec()).unwrap();

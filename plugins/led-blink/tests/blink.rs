@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use supervisor_testing::{Host, build};
 
 const POLICY: &str = "[plugins.led-blink]\ngrants = [\"led\"]";
-/// How long a device shows itself (device API, "Limits").
+/// How long a device shows itself (docs/spec/device.md#v1-blink).
 const WINDOW: Duration = Duration::from_secs(15);
 
 fn host() -> Host {

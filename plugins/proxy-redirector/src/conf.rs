@@ -8,7 +8,7 @@
 //! }
 //! ```
 //!
-//! A line that is no assignment is reported and skipped (device behaviour 6.3). Comments are not kept.
+//! A line that is no assignment is reported and skipped (docs/spec/device.md#proxy-files). Comments are not kept.
 
 /// A configuration file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub(crate) struct Block {
 
 /// What a text holds.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Parsed {
+pub(crate) struct ParsedConf {
     pub(crate) conf: Conf,
     /// What was skipped, a sentence each.
     pub(crate) warnings: Vec<String>,
@@ -153,7 +153,7 @@ fn is_number_or_address(text: &str) -> bool {
 }
 
 /// Reads all that can be read of `text`.
-pub(crate) fn parse(text: &str) -> Parsed {
+pub(crate) fn parse(text: &str) -> ParsedConf {
     let mut scanner = Scanner {
         text,
         at: 0,
@@ -181,7 +181,7 @@ pub(crate) fn parse(text: &str) -> Parsed {
             }
         }
     }
-    Parsed {
+    ParsedConf {
         conf,
         warnings: scanner.warnings,
     }

@@ -1,8 +1,8 @@
 //! The device's transparent proxy by way of redsocks: the stock provider of `proxy-redirector`.
 //!
 //! The configuration is `redsocks.conf` and `no_proxy` (an address or subnet a line) in
-//! `system-proxy/` of the boot partition, where programs of the host's look for them (device behaviour
-//! 6.3). Blocks and fields of the file that this plugin does not know are kept.
+//! `system-proxy/` of the boot partition, where programs of the host's look for them
+//! (docs/spec/device.md#proxy-files). Blocks and fields of the file that this plugin does not know are kept.
 
 mod conf;
 mod folder;
@@ -100,7 +100,7 @@ fn unusable(why: String) -> State {
 }
 
 fn parsed(text: &str) -> conf::Conf {
-    let conf::Parsed { conf, warnings } = conf::parse(text);
+    let conf::ParsedConf { conf, warnings } = conf::parse(text);
     for warning in warnings {
         log::warn(format_args!("`{CONFIGURATION}`: {warning}"));
     }

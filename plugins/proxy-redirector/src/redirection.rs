@@ -5,7 +5,7 @@ use supervisor_sdk::proxy_redirector::{DnsRemote, Proxy, ProxyKind, Redirection}
 
 use crate::conf::{Block, Conf};
 
-/// The general settings, where the file says nothing else (device behaviour 6.3).
+/// The general settings, where the file says nothing else (docs/spec/device.md#proxy-files).
 const BASE: [(&str, &str); 5] = [
     ("log_debug", "off"),
     ("log_info", "on"),

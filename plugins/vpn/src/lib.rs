@@ -1,5 +1,4 @@
-//! `GET /v2/device/vpn`: whether the host's VPN is on, and whether its tunnel is up (device behaviour
-//! 6.6).
+//! `GET /v2/device/vpn`: whether the host's VPN is on, and whether its tunnel is up (docs/spec/device.md#vpn).
 //!
 //! It is on while its unit is anything but stopped, and up while the VPN program keeps the file `active`
 //! in its folder of status. Configuration (`[plugins.vpn]`): `unit`, by default `openvpn.service`; the

@@ -6,17 +6,17 @@ use serde::de::value::{SeqDeserializer, StringDeserializer};
 use serde::de::{self, IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
 
-use super::{Problem, shortened};
+use super::{FieldProblem, shortened};
 
 /// All values of one name.
 #[derive(Default)]
 pub(super) struct Values(pub(super) Vec<Value>);
 
 impl Values {
-    fn only(mut self) -> Result<Value, Problem> {
+    fn only(mut self) -> Result<Value, FieldProblem> {
         match (self.0.pop(), self.0.is_empty()) {
             (Some(value), true) => Ok(value),
-            _ => Err(Problem {
+            _ => Err(FieldProblem {
                 field: None,
                 text: "is given more than once".to_owned(),
             }),
@@ -24,7 +24,7 @@ impl Values {
     }
 }
 
-impl IntoDeserializer<'_, Problem> for Values {
+impl IntoDeserializer<'_, FieldProblem> for Values {
     type Deserializer = Self;
     fn into_deserializer(self) -> Self {
         self
@@ -33,14 +33,14 @@ impl IntoDeserializer<'_, Problem> for Values {
 
 macro_rules! one_of_them {
     ($($method:ident)*) => {
-        $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+        $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldProblem> {
             self.only()?.$method(visitor)
         })*
     };
 }
 
 impl<'de> de::Deserializer<'de> for Values {
-    type Error = Problem;
+    type Error = FieldProblem;
 
     one_of_them! {
         deserialize_any deserialize_bool
@@ -51,11 +51,14 @@ impl<'de> de::Deserializer<'de> for Values {
         deserialize_map
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldProblem> {
         visitor.visit_some(self)
     }
 
-    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+    fn deserialize_ignored_any<V: Visitor<'de>>(
+        self,
+        visitor: V,
+    ) -> Result<V::Value, FieldProblem> {
         visitor.visit_unit()
     }
 
@@ -63,7 +66,7 @@ impl<'de> de::Deserializer<'de> for Values {
         self,
         _: &'static str,
         visitor: V,
-    ) -> Result<V::Value, Problem> {
+    ) -> Result<V::Value, FieldProblem> {
         visitor.visit_newtype_struct(self)
     }
 
@@ -72,15 +75,19 @@ impl<'de> de::Deserializer<'de> for Values {
         name: &'static str,
         variants: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Problem> {
+    ) -> Result<V::Value, FieldProblem> {
         self.only()?.deserialize_enum(name, variants, visitor)
     }
 
-    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldProblem> {
         visitor.visit_seq(SeqDeserializer::new(self.0.into_iter()))
     }
 
-    fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Problem> {
+    fn deserialize_tuple<V: Visitor<'de>>(
+        self,
+        _: usize,
+        visitor: V,
+    ) -> Result<V::Value, FieldProblem> {
         self.deserialize_seq(visitor)
     }
 
@@ -89,7 +96,7 @@ impl<'de> de::Deserializer<'de> for Values {
         _: &'static str,
         _: usize,
         visitor: V,
-    ) -> Result<V::Value, Problem> {
+    ) -> Result<V::Value, FieldProblem> {
         self.deserialize_seq(visitor)
     }
 
@@ -97,7 +104,7 @@ impl<'de> de::Deserializer<'de> for Values {
         self,
         _: &'static str,
         visitor: V,
-    ) -> Result<V::Value, Problem> {
+    ) -> Result<V::Value, FieldProblem> {
         visitor.visit_unit()
     }
 
@@ -106,7 +113,7 @@ impl<'de> de::Deserializer<'de> for Values {
         _: &'static str,
         _: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Problem> {
+    ) -> Result<V::Value, FieldProblem> {
         self.deserialize_map(visitor)
     }
 }
@@ -115,15 +122,15 @@ impl<'de> de::Deserializer<'de> for Values {
 pub(super) struct Value(pub(super) String);
 
 impl Value {
-    fn refused(&self, expected: impl Display) -> Problem {
-        Problem {
+    fn refused(&self, expected: impl Display) -> FieldProblem {
+        FieldProblem {
             field: None,
             text: format!("must be {expected}, not `{}`", shortened(&self.0)),
         }
     }
 }
 
-impl IntoDeserializer<'_, Problem> for Value {
+impl IntoDeserializer<'_, FieldProblem> for Value {
     type Deserializer = Self;
     fn into_deserializer(self) -> Self {
         self
@@ -132,7 +139,7 @@ impl IntoDeserializer<'_, Problem> for Value {
 
 macro_rules! whole_numbers {
     ($($method:ident $visit:ident $type:ty;)*) => {
-        $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+        $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldProblem> {
             match self.0.parse::<$type>() {
                 Ok(number) => visitor.$visit(number),
                 Err(_) => Err(self.refused(format_args!(
@@ -146,9 +153,9 @@ macro_rules! whole_numbers {
 }
 
 impl<'de> de::Deserializer<'de> for Value {
-    type Error = Problem;
+    type Error = FieldProblem;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldProblem> {
         visitor.visit_string(self.0)
     }
 
@@ -165,18 +172,18 @@ impl<'de> de::Deserializer<'de> for Value {
         deserialize_u128 visit_u128 u128;
     }
 
-    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldProblem> {
         match self.0.parse::<f64>() {
             Ok(number) if number.is_finite() => visitor.visit_f64(number),
             _ => Err(self.refused("a number")),
         }
     }
 
-    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldProblem> {
         self.deserialize_f64(visitor)
     }
 
-    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldProblem> {
         match self.0.as_str() {
             "true" => visitor.visit_bool(true),
             "false" => visitor.visit_bool(false),
@@ -184,7 +191,7 @@ impl<'de> de::Deserializer<'de> for Value {
         }
     }
 
-    fn deserialize_char<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+    fn deserialize_char<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldProblem> {
         let mut characters = self.0.chars();
         match (characters.next(), characters.next()) {
             (Some(character), None) => visitor.visit_char(character),
@@ -192,7 +199,7 @@ impl<'de> de::Deserializer<'de> for Value {
         }
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldProblem> {
         visitor.visit_some(self)
     }
 
@@ -200,7 +207,7 @@ impl<'de> de::Deserializer<'de> for Value {
         self,
         _: &'static str,
         visitor: V,
-    ) -> Result<V::Value, Problem> {
+    ) -> Result<V::Value, FieldProblem> {
         visitor.visit_newtype_struct(self)
     }
 
@@ -209,16 +216,19 @@ impl<'de> de::Deserializer<'de> for Value {
         name: &'static str,
         variants: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Problem> {
-        let deserializer: StringDeserializer<Problem> = self.0.into_deserializer();
+    ) -> Result<V::Value, FieldProblem> {
+        let deserializer: StringDeserializer<FieldProblem> = self.0.into_deserializer();
         deserializer.deserialize_enum(name, variants, visitor)
     }
 
-    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+    fn deserialize_ignored_any<V: Visitor<'de>>(
+        self,
+        visitor: V,
+    ) -> Result<V::Value, FieldProblem> {
         visitor.visit_unit()
     }
 
-    fn deserialize_map<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Problem> {
+    fn deserialize_map<V: Visitor<'de>>(self, _: V) -> Result<V::Value, FieldProblem> {
         Err(de::Error::custom("a plain value cannot hold fields"))
     }
 
@@ -227,7 +237,7 @@ impl<'de> de::Deserializer<'de> for Value {
         _: &'static str,
         _: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Problem> {
+    ) -> Result<V::Value, FieldProblem> {
         self.deserialize_map(visitor)
     }
 

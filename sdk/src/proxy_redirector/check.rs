@@ -29,9 +29,10 @@ pub fn is_host_name(text: &str) -> bool {
 pub fn is_address(text: &str) -> bool {
     let last = text.rsplit('.').next().unwrap_or_default();
     let like_a_number = last.bytes().all(|byte| byte.is_ascii_digit());
-    match like_a_number {
-        true => text.parse::<Ipv4Addr>().is_ok(),
-        false => is_host_name(text),
+    if like_a_number {
+        text.parse::<Ipv4Addr>().is_ok()
+    } else {
+        is_host_name(text)
     }
 }
 

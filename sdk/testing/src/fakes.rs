@@ -20,9 +20,9 @@ pub(crate) struct FakeLocks {
     held: Arc<AtomicBool>,
 }
 
-struct Held(Arc<AtomicBool>);
+struct LockRelease(Arc<AtomicBool>);
 
-impl Drop for Held {
+impl Drop for LockRelease {
     fn drop(&mut self) {
         self.0.store(false, SeqCst);
     }
@@ -50,7 +50,7 @@ impl AppLocks for FakeLocks {
                 self.taken.fetch_add(1, SeqCst);
                 self.forced.fetch_add(usize::from(force), SeqCst);
                 self.held.store(true, SeqCst);
-                Ok(Box::new(Held(Arc::clone(&self.held))) as HeldLocks)
+                Ok(Box::new(LockRelease(Arc::clone(&self.held))) as HeldLocks)
             }
         };
         async { outcome }.boxed()

@@ -10,8 +10,8 @@ use http_body_util::{BodyExt as _, Full};
 use os::{Action, Journal, Rehearsal, UnitName, UnitState};
 use plugin_runtime::{Resources, Runtime};
 use plugins::{
-    Body, BootComparison, BootConfigError, BootSetting, CallerScope, Cloud, Device, Found,
-    Identity, Manifest, NoCloud, Plugins, PluginsConfig,
+    Body, BootComparison, BootConfigError, BootSetting, CallerScope, Cloud, Device, Identity,
+    Manifest, NoCloud, Plugins, PluginsConfig, RouteLookup,
 };
 use serde_json::Value;
 
@@ -36,7 +36,7 @@ pub struct Host {
 }
 
 /// A host that runs. Dropping it ends it.
-pub struct Running {
+pub struct RunningHost {
     plugins: Plugins,
     os: Arc<Rehearsal>,
     locks: Arc<FakeLocks>,
@@ -169,7 +169,7 @@ impl Host {
     ///
     /// # Panics
     /// When one of them does not load, with what a device's log would say.
-    pub async fn start(self) -> Running {
+    pub async fn start(self) -> RunningHost {
         match self.try_start().await {
             Ok(running) => running,
             Err(error) => panic!("{error:#}"),
@@ -180,7 +180,7 @@ impl Host {
     ///
     /// # Errors
     /// What a device's log would say.
-    pub async fn try_start(self) -> Result<Running> {
+    pub async fn try_start(self) -> Result<RunningHost> {
         let folder = tempfile::tempdir().context("no temporary folder")?;
         let path = |name: &str| folder.path().join(name);
         std::fs::create_dir_all(path("plugins"))?;
@@ -217,7 +217,11 @@ impl Host {
             Some(toml::Value::Table(table)) => table.clone(),
             _ => toml::Table::new(),
         };
-        let cache = sandbox::Cache::new(path("compiled"), compiler()?, sandbox::Limits::default())?;
+        let cache = compiled_code::Cache::new(
+            path("compiled"),
+            compiler()?,
+            compiled_code::Limits::default(),
+        )?;
         let store = store::Store::open(&path("state"))?.store;
         let os = Arc::new(Rehearsal::new(path("root")));
         for (name, state) in self.units {
@@ -255,7 +259,7 @@ impl Host {
         if !problems.is_empty() {
             bail!("{}", problems.join("\n"));
         }
-        Ok(Running {
+        Ok(RunningHost {
             plugins,
             os,
             locks,
@@ -264,7 +268,7 @@ impl Host {
     }
 }
 
-impl Running {
+impl RunningHost {
     /// Calls `GET path`, which may have a query.
     pub async fn get(&self, path: &str) -> Answer {
         self.send(request(Method::GET, path).body(String::new()))
@@ -325,10 +329,10 @@ impl Running {
         B::Error: std::fmt::Display,
     {
         match self.plugins.find(request.method(), request.uri().path()) {
-            Found::Route(route) => self.plugins.call(route, caller, request).await,
-            Found::MethodNotAllowed { .. } => bare(http::StatusCode::METHOD_NOT_ALLOWED),
+            RouteLookup::Route(route) => self.plugins.call(route, caller, request).await,
+            RouteLookup::MethodNotAllowed { .. } => bare(http::StatusCode::METHOD_NOT_ALLOWED),
             // All are loaded since the start, or were refused.
-            Found::Loading { .. } | Found::None => bare(http::StatusCode::NOT_FOUND),
+            RouteLookup::Loading { .. } | RouteLookup::None => bare(http::StatusCode::NOT_FOUND),
         }
     }
 
@@ -536,7 +540,7 @@ fn stock_plugins(components: &[PathBuf]) -> Result<String> {
             // A board `*` is none that a plugin could go before others on.
             let boards = manifest.boards.into_iter().filter(|board| board != "*");
             for (key, values) in [
-                ("sha256", vec![sandbox::digest(&wasm)]),
+                ("sha256", vec![compiled_code::digest(&wasm)]),
                 ("routes", routes.collect()),
                 ("provides", actions.collect()),
                 ("boards", boards.collect()),

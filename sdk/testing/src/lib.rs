@@ -20,5 +20,5 @@ mod host;
 pub use answer::Answer;
 pub use build::build;
 pub use description::{assert_described, schemas};
-pub use host::{Host, Running};
+pub use host::{Host, RunningHost};
 pub use plugins::{BootComparison, BootConfigError, CallerScope, Cloud, CloudRefusal, Identity};

@@ -122,7 +122,7 @@ fn write_plugins(folder: &Path, policy: &Path) -> Result<()> {
     for number in 0..COUNT {
         let name = format!("copy{number}");
         let component = rename(&stock, "device-info", &name)?;
-        let digest = sandbox::digest(&component);
+        let digest = compiled_code::digest(&component);
         fs::write(folder.join(format!("{name}.wasm")), component)?;
         grants.push_str(&format!(
             "[plugins.{name}]\nsha256 = [\"{digest}\"]\ngrants = [\"device\"]\n\

@@ -15,7 +15,7 @@ use http_body_util::BodyExt;
 use plugin_protocol::GuestRuntime;
 use plugin_runtime::{Resources, Runtime};
 use plugin_worker::{WorkerConfig, WorkerRuntime};
-use plugins::{CallerScope, DEFAULT_SLOTS, Found, Identity, Plugins, PluginsConfig};
+use plugins::{CallerScope, DEFAULT_SLOTS, Identity, Plugins, PluginsConfig, RouteLookup};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tests::distribution;
@@ -179,6 +179,7 @@ fn in_worker() -> Arc<dyn GuestRuntime> {
         program: distribution().join("bin/supervisor-wasm"),
         slots: DEFAULT_SLOTS,
         memory: MEMORY,
+        control_groups: "platform-plugins".into(),
         requires_confinement: Arc::new(|| false),
     }))
 }
@@ -200,10 +201,10 @@ impl PluginHost {
     async fn start(runtime: Arc<dyn GuestRuntime>) -> Result<Self> {
         let dist = distribution();
         let folders = tempfile::tempdir()?;
-        let cache = sandbox::Cache::new(
+        let cache = compiled_code::Cache::new(
             dist.join("bench-cache"),
             dist.join("bin/supervisor-compile"),
-            sandbox::Limits::default(),
+            compiled_code::Limits::default(),
         )?;
         let store = store::Store::open(&folders.path().join("store"))?.store;
         let plugins = Plugins::start(PluginsConfig {
@@ -220,8 +221,8 @@ impl PluginHost {
             device: Arc::new(Bench),
             cloud: Arc::new(plugins::NoCloud),
             os: Arc::new(os::Rehearsal::new(folders.path().join("host"))),
-            locks: Arc::new(plugins::Absent),
-            host_name: Arc::new(plugins::Absent),
+            locks: Arc::new(plugins::Unavailable),
+            host_name: Arc::new(plugins::Unavailable),
             journal: os::Journal::new("journalctl", "/"),
             core_routes: Vec::new(),
             board_memory: 1 << 30,
@@ -248,7 +249,7 @@ impl PluginHost {
 
 async fn call(plugins: &Plugins, request: Request) -> Response {
     match plugins.find(request.method(), request.uri().path()) {
-        Found::Route(route) => {
+        RouteLookup::Route(route) => {
             let answer = plugins.call(route, CallerScope::DeviceKey, request).await;
             answer.map(Body::new)
         }

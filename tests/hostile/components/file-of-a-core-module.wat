@@ -1,4 +1,4 @@
 ;; Is a core module, and no component.
-;; refused: a core module and not a component
+;; refused: not a WebAssembly component
 
 (module (func (export "handle")))

@@ -67,9 +67,10 @@ impl Interface {
         let is_whole = ["(component", "(module"]
             .iter()
             .any(|start| text.trim_start().starts_with(start));
-        let mut file = match is_whole {
-            true => wat::parse_str(&text)?,
-            false => self.component(&text, attack.first("world").unwrap_or("endpoint"))?,
+        let mut file = if is_whole {
+            wat::parse_str(&text)?
+        } else {
+            self.component(&text, attack.first("world").unwrap_or("endpoint"))?
         };
         for section in attack.all("section") {
             let (name, content) = section.split_once(' ').unwrap_or((section, ""));

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use crate::attack::Attack;
 use crate::probes::Probes;
-use crate::script::{self, Act, Expected, Known};
+use crate::script::{self, Act, Expectation, Placeholders};
 use crate::verdict::{Outcome, Victim};
 
 /// What a script may take where it waits for the device.
@@ -26,11 +26,11 @@ const READ_UP_TO: u64 = 4 << 20;
 /// What does not hold.
 pub async fn attack(victim: &mut Victim, attack: &Attack) -> Result<()> {
     let host = victim.device.base().trim_start_matches("http://");
-    let known = Known {
+    let placeholders = Placeholders {
         key: victim.device.key(),
         host,
     };
-    let acts = script::parse(&attack.text, &known)?;
+    let acts = script::parse(&attack.text, &placeholders)?;
     ensure!(!acts.is_empty(), "it does nothing");
     let at_once = attack.number("at-once", 1)?;
     let callers = (0..at_once).map(|_| call(host, &acts, &victim.probes));
@@ -89,9 +89,12 @@ async fn send(stream: &mut BufReader<TcpStream>, bytes: &[u8]) -> io::Result<()>
     }
 }
 
-async fn expect(stream: &mut BufReader<TcpStream>, expected: &Expected) -> Result<Option<Answer>> {
+async fn expect(
+    stream: &mut BufReader<TcpStream>,
+    expected: &Expectation,
+) -> Result<Option<Answer>> {
     let answer = read(stream).await?;
-    let Expected::Answer {
+    let Expectation::Answer {
         statuses,
         or_closed,
         text,

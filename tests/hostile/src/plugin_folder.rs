@@ -108,9 +108,10 @@ impl PluginFolder {
 
 fn make_pipe(path: &Path) -> Result<()> {
     let made = Command::new("mkfifo").arg(path).status()?;
-    match made.success() {
-        true => Ok(()),
-        false => bail!("mkfifo: {made}"),
+    if made.success() {
+        Ok(())
+    } else {
+        bail!("mkfifo: {made}")
     }
 }
 

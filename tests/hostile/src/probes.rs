@@ -23,13 +23,13 @@ const LOST: Duration = Duration::from_secs(20);
 
 /// Asks for as long as it lives.
 pub struct Probes {
-    seen: Arc<Mutex<Seen>>,
+    results: Arc<Mutex<ProbeResults>>,
     rounds: watch::Receiver<u64>,
     task: JoinHandle<()>,
 }
 
 #[derive(Default)]
-struct Seen {
+struct ProbeResults {
     longest: Duration,
     wrong: Option<String>,
 }
@@ -38,14 +38,14 @@ impl Probes {
     /// Begins to ask.
     #[must_use]
     pub fn start(device: &Supervisor) -> Self {
-        let seen = Arc::<Mutex<Seen>>::default();
+        let results = Arc::<Mutex<ProbeResults>>::default();
         let (round, rounds) = watch::channel(0);
         let (client, key, base) = (
             device.client().clone(),
             device.key().to_owned(),
             device.base().to_owned(),
         );
-        let results = Arc::clone(&seen);
+        let of_task = Arc::clone(&results);
         let task = tokio::spawn(async move {
             loop {
                 for path in ASKED {
@@ -57,10 +57,10 @@ impl Probes {
                         Ok(answer) => Some(format!("{path} answered {}", answer.status())),
                         Err(error) => Some(format!("{path} did not answer: {error:?}")),
                     };
-                    if let Ok(mut seen) = results.lock() {
-                        seen.longest = seen.longest.max(began.elapsed());
+                    if let Ok(mut results) = of_task.lock() {
+                        results.longest = results.longest.max(began.elapsed());
                         if wrong.is_some() {
-                            seen.wrong = wrong;
+                            results.wrong = wrong;
                         }
                     }
                 }
@@ -68,7 +68,11 @@ impl Probes {
                 tokio::time::sleep(BETWEEN).await;
             }
         });
-        Probes { seen, rounds, task }
+        Probes {
+            results,
+            rounds,
+            task,
+        }
     }
 
     /// Asks no more.
@@ -89,10 +93,10 @@ impl Probes {
     /// # Errors
     /// Where one was none.
     pub fn longest(&self) -> Result<Duration> {
-        let Ok(mut seen) = self.seen.lock() else {
-            bail!("what was seen is lost");
+        let Ok(mut results) = self.results.lock() else {
+            bail!("the results of the probes are lost");
         };
-        let Seen { longest, wrong } = std::mem::take(&mut *seen);
+        let ProbeResults { longest, wrong } = std::mem::take(&mut *results);
         match wrong {
             Some(wrong) => bail!("{wrong}"),
             None => Ok(longest),

@@ -18,7 +18,7 @@ pub enum Act {
     Send(Vec<u8>),
     /// Byte by byte.
     SendSlowly(Vec<u8>),
-    Expect(Expected),
+    Expect(Expectation),
     HalfClose,
     Hold,
     Reset,
@@ -26,7 +26,7 @@ pub enum Act {
 
 /// What a caller waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Expected {
+pub enum Expectation {
     /// One of these, with a text in its head or body. `closed` is among them where the connection may end instead.
     Answer {
         statuses: Vec<u16>,
@@ -39,7 +39,7 @@ pub enum Expected {
 
 /// What stands for what is not known before the device runs.
 #[derive(Debug, Clone)]
-pub struct Known<'a> {
+pub struct Placeholders<'a> {
     pub key: &'a str,
     /// Address and port.
     pub host: &'a str,
@@ -49,26 +49,26 @@ pub struct Known<'a> {
 ///
 /// # Errors
 /// Where a line is none.
-pub fn parse(text: &str, known: &Known<'_>) -> Result<Vec<Act>> {
+pub fn parse(text: &str, placeholders: &Placeholders<'_>) -> Result<Vec<Act>> {
     let lines: Vec<_> = text
         .lines()
         .filter(|line| !line.trim().is_empty())
         .collect();
     let mut acts = Vec::new();
     for (number, line) in lines.iter().enumerate() {
-        let act = act(line, &lines[number..], known);
+        let act = act(line, &lines[number..], placeholders);
         acts.extend(act.with_context(|| format!("`{line}`"))?);
     }
     Ok(joined(acts))
 }
 
-fn act(line: &str, rest: &[&str], known: &Known<'_>) -> Result<Option<Act>> {
+fn act(line: &str, rest: &[&str], placeholders: &Placeholders<'_>) -> Result<Option<Act>> {
     let sent = |text: &str| -> Result<Vec<u8>> {
         let mut text = text.to_owned();
         if text.contains("{length}") {
-            text = text.replace("{length}", &body_length(rest, known)?.to_string());
+            text = text.replace("{length}", &body_length(rest, placeholders)?.to_string());
         }
-        bytes(&text, known)
+        bytes(&text, placeholders)
     };
     let (word, text) = line.split_once(' ').unwrap_or((line, ""));
     Ok(Some(match word {
@@ -88,38 +88,38 @@ fn act(line: &str, rest: &[&str], known: &Known<'_>) -> Result<Option<Act>> {
 }
 
 /// How many bytes are sent after the head that `rest` is in, and before anything else is done.
-fn body_length(rest: &[&str], known: &Known<'_>) -> Result<usize> {
+fn body_length(rest: &[&str], placeholders: &Placeholders<'_>) -> Result<usize> {
     let mut length = 0;
     let body = rest.iter().skip_while(|line| line.trim() != ">").skip(1);
     for line in body {
         match line.split_once(' ').unwrap_or((line, "")) {
-            (">>" | "~>", text) => length += bytes(text, known)?.len(),
-            (">", text) => length += bytes(text, known)?.len() + 2,
+            (">>" | "~>", text) => length += bytes(text, placeholders)?.len(),
+            (">", text) => length += bytes(text, placeholders)?.len() + 2,
             _ => break,
         }
     }
     Ok(length)
 }
 
-fn expected(text: &str) -> Result<Expected> {
+fn expected(text: &str) -> Result<Expectation> {
     let (statuses, text) = text.split_once(' ').unwrap_or((text, ""));
     if statuses == "anything" {
-        return Ok(Expected::Anything);
+        return Ok(Expectation::Anything);
     }
     let (closed, statuses): (Vec<_>, Vec<_>) =
         statuses.split('|').partition(|status| *status == "closed");
     let statuses = statuses.into_iter().map(str::parse);
-    Ok(Expected::Answer {
+    Ok(Expectation::Answer {
         statuses: statuses.collect::<Result<_, _>>()?,
         or_closed: !closed.is_empty(),
         text: text.to_owned(),
     })
 }
 
-fn bytes(text: &str, known: &Known<'_>) -> Result<Vec<u8>> {
+fn bytes(text: &str, placeholders: &Placeholders<'_>) -> Result<Vec<u8>> {
     let text = written_out(text)?
-        .replace("{key}", known.key)
-        .replace("{host}", known.host);
+        .replace("{key}", placeholders.key)
+        .replace("{host}", placeholders.host);
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((byte, after)) = rest.split_first() {
@@ -164,23 +164,23 @@ mod tests {
 
     #[test]
     fn a_script_is_sent_as_it_stands() -> Result<()> {
-        let known = Known {
+        let placeholders = Placeholders {
             key: "k",
             host: "127.0.0.1:1",
         };
         let text = "> POST /x HTTP/1.1\n> a: {key}\n> content-length: {length}\n>\n>> <<2 times a\\x00>>\n< 400|closed no\nhalf\n";
         let expected = vec![
             Act::Send(b"POST /x HTTP/1.1\r\na: k\r\ncontent-length: 4\r\n\r\na\0a\0".to_vec()),
-            Act::Expect(Expected::Answer {
+            Act::Expect(Expectation::Answer {
                 statuses: vec![400],
                 or_closed: true,
                 text: "no".to_owned(),
             }),
             Act::HalfClose,
         ];
-        assert_eq!(parse(text, &known)?, expected);
+        assert_eq!(parse(text, &placeholders)?, expected);
         for wrong in ["send x", "> \\q", "> \\x1", "< abc", ">> <<x times y>>"] {
-            assert!(parse(wrong, &known).is_err(), "{wrong}");
+            assert!(parse(wrong, &placeholders).is_err(), "{wrong}");
         }
         Ok(())
     }

@@ -221,9 +221,10 @@ pub async fn until_listed(
                     .as_str()
                     .is_some_and(|path| path.ends_with(file))
             });
-            match is_settled(found) {
-                true => Ok(found.cloned().unwrap_or(Value::Null)),
-                false => Err(list),
+            if is_settled(found) {
+                Ok(found.cloned().unwrap_or(Value::Null))
+            } else {
+                Err(list)
             }
         },
     )

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use cloud_link::{
-    Client, CloudError, ConfigFile, Connections, Description, Fetched, Introduced, Newcomer,
-    PlainHttp, Poll, Provisioned, Refused, Reporting, Settings, Sink, Source, establish,
-    keep_tunnel,
+    Client, CloudError, ConfigFile, Connections, Description, IntroductionRecord, Newcomer,
+    PlainHttp, Poll, ProvisioningState, Settings, Sink, Source, StateSource, TargetAnswer,
+    TargetRefusal, establish, keep_tunnel,
 };
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -75,7 +75,7 @@ impl Device {
             changed: Notify::new(),
         });
         let stop = common.stop.clone();
-        let provisioned = Provisioned::start(
+        let provisioned = ProvisioningState::start(
             client.clone(),
             config,
             device.clone(),
@@ -84,7 +84,7 @@ impl Device {
             stop.clone(),
         );
         let ready = provisioned.ready;
-        let counted = Arc::new(Counted {
+        let counted = Arc::new(CountingClient {
             number,
             client: client.clone(),
             common: common.clone(),
@@ -130,11 +130,11 @@ async fn answer(poll: Poll, request: Request<Incoming>) -> Response<Full<Bytes>>
 }
 
 impl cloud_link::Device for Device {
-    fn take(&self, target: Value, _force: bool) -> BoxFuture<'_, Result<(), Refused>> {
+    fn take(&self, target: Value, _force: bool) -> BoxFuture<'_, Result<(), TargetRefusal>> {
         async move {
             let uuid = target.as_object().and_then(|whole| whole.keys().next());
             let read = uuid.and_then(|uuid| Target::read(&target, uuid));
-            let read = read.ok_or_else(|| Refused::Invalid("it is no target".to_owned()))?;
+            let read = read.ok_or_else(|| TargetRefusal::Invalid("it is no target".to_owned()))?;
             let read = self.common.targets.shared(read);
             let pause = self.common.download;
             self.common.tally.taken(self.number, read.commits());
@@ -148,6 +148,8 @@ impl cloud_link::Device for Device {
         }
         .boxed()
     }
+
+    fn unchanged(&self) {}
 
     fn apply_again(&self, _: bool, _: bool) {}
 
@@ -166,7 +168,7 @@ impl cloud_link::Device for Device {
     }
 }
 
-impl Reporting for Device {
+impl StateSource for Device {
     fn report(&self) -> BoxFuture<'_, Map<String, Value>> {
         let (target, done) = {
             let state = self.state();
@@ -194,9 +196,10 @@ impl Reporting for Device {
     fn changed(&self) -> BoxFuture<'_, ()> {
         async {
             // A download that is under way ends by itself.
-            let pause = match self.state().done {
-                true => Duration::MAX,
-                false => self.common.download,
+            let pause = if self.state().done {
+                Duration::MAX
+            } else {
+                self.common.download
             };
             tokio::select! {
                 () = self.changed.notified() => {}
@@ -228,7 +231,7 @@ impl Newcomer for Device {
 }
 
 /// A device of one life is introduced once.
-impl Introduced for Device {
+impl IntroductionRecord for Device {
     fn is_to(&self, _: &str) -> Result<bool, Box<dyn Error + Send + Sync>> {
         Ok(false)
     }
@@ -260,18 +263,18 @@ impl ConfigFile for Config {
 }
 
 /// A client whose requests are counted.
-struct Counted {
+struct CountingClient {
     number: u32,
     client: Arc<Client>,
     common: Arc<Common>,
 }
 
-impl Source for Counted {
+impl Source for CountingClient {
     fn target<'a>(
         &'a self,
         etag: Option<&'a str>,
         limit: Duration,
-    ) -> BoxFuture<'a, Result<Fetched, CloudError>> {
+    ) -> BoxFuture<'a, Result<TargetAnswer, CloudError>> {
         async move {
             // Never closed, so there is a place for it.
             let _place = self.common.requests.acquire().await;
@@ -283,7 +286,7 @@ impl Source for Counted {
     }
 }
 
-impl Sink for Counted {
+impl Sink for CountingClient {
     fn uuid(&self) -> &DeviceUuid {
         self.client.uuid()
     }

@@ -115,11 +115,11 @@ impl Common {
 pub(crate) struct Tally {
     polls: AtomicU64,
     reports: AtomicU64,
-    counted: Mutex<Counted>,
+    counted: Mutex<RegistrationStats>,
 }
 
 #[derive(Default)]
-struct Counted {
+struct RegistrationStats {
     /// How long each registration took.
     registered: Vec<Duration>,
     goal: Option<Goal>,
@@ -136,7 +136,7 @@ struct Goal {
 
 /// What became of a goal.
 #[derive(Debug, Default)]
-pub(crate) struct Reached {
+pub(crate) struct GoalResult {
     /// From its beginning until each device had it.
     pub(crate) taken: Vec<Duration>,
     /// Until the cloud knew that of each.
@@ -144,7 +144,7 @@ pub(crate) struct Reached {
 }
 
 impl Tally {
-    fn counted(&self) -> MutexGuard<'_, Counted> {
+    fn counted(&self) -> MutexGuard<'_, RegistrationStats> {
         self.counted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -159,9 +159,9 @@ impl Tally {
     }
 
     /// What became of it; it is none any more.
-    pub(crate) fn reached(&self) -> Reached {
+    pub(crate) fn reached(&self) -> GoalResult {
         let goal = mem::take(&mut self.counted().goal);
-        goal.map_or_else(Reached::default, |goal| Reached {
+        goal.map_or_else(GoalResult::default, |goal| GoalResult {
             taken: goal.taken.into_values().collect(),
             told: goal.told.into_values().collect(),
         })

@@ -89,9 +89,10 @@ fn main() -> Result<()> {
                 ended = told_to_end() => ended,
             }
         })?;
-    match arguments.json {
-        true => println!("{}", serde_json::to_string(&outcome)?),
-        false => print!("{}", outcome.table()),
+    if arguments.json {
+        println!("{}", serde_json::to_string(&outcome)?)
+    } else {
+        print!("{}", outcome.table())
     }
     Ok(())
 }

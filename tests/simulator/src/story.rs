@@ -105,7 +105,7 @@ struct Story<'a> {
 }
 
 /// How everything was at the beginning of a phase.
-struct Begun {
+struct StoryRun {
     at: Instant,
     polls: u64,
     reports: u64,
@@ -202,8 +202,8 @@ impl Story<'_> {
         self.own.as_ref().map(Cloud::usage).transpose()
     }
 
-    fn begin(&self) -> Result<Begun> {
-        Ok(Begun {
+    fn begin(&self) -> Result<StoryRun> {
+        Ok(StoryRun {
             at: Instant::now(),
             polls: self.common.tally.polls(),
             reports: self.common.tally.reports(),
@@ -215,7 +215,7 @@ impl Story<'_> {
     fn end(
         &self,
         name: &str,
-        begun: &Begun,
+        begun: &StoryRun,
         told: Vec<Duration>,
         taken: Option<Vec<Duration>>,
     ) -> Result<Phase> {

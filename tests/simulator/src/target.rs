@@ -53,9 +53,10 @@ impl Target {
 
     /// `apps` of a report, by a device that is still at it or done.
     pub(crate) fn told(&self, done: bool) -> Map<String, Value> {
-        let (update, state) = match done {
-            true => ("done", "Running"),
-            false => ("downloading", "Downloading"),
+        let (update, state) = if done {
+            ("done", "Running")
+        } else {
+            ("downloading", "Downloading")
         };
         let apps = self.apps.iter().map(|(app, (commit, images))| {
             let services = images.iter().map(|(name, image)| {

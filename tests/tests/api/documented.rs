@@ -59,7 +59,7 @@ fn examples(text: &str) -> Vec<(std::ops::Range<usize>, Example)> {
 }
 
 /// The device of the page: one app with one service, in local mode, with a cloud and a journal.
-struct Shown {
+struct DocumentedExample {
     device: Supervisor,
     _cloud: RecordedCloud,
     _journal: HostJournal,
@@ -68,7 +68,7 @@ struct Shown {
     down: usize,
 }
 
-impl Shown {
+impl DocumentedExample {
     async fn start() -> Option<Self> {
         let cloud = RecordedCloud::start(&guest("guest")).await;
         cloud.change(|device| {
@@ -109,7 +109,7 @@ impl Shown {
         .await;
         device.until_applied().await;
         let key = device.key().to_owned();
-        Some(Shown {
+        Some(DocumentedExample {
             device,
             _cloud: cloud,
             _journal: journal,
@@ -138,9 +138,10 @@ impl Shown {
         let endless = command.contains("curl -N");
         let printed = tokio::task::spawn_blocking(move || {
             let output = BufReader::new(output).lines().map_while(Result::ok);
-            let printed: Vec<String> = match endless {
-                true => output.take(lines).collect(),
-                false => output.collect(),
+            let printed: Vec<String> = if endless {
+                output.take(lines).collect()
+            } else {
+                output.collect()
             };
             // It has ended, or would go on for as long as anybody reads.
             let _ = child.kill();
@@ -150,9 +151,10 @@ impl Shown {
         let printed = tokio::time::timeout(tests::DEADLINE, printed);
         let printed = printed.await.expect("an answer").expect("no panic");
         let ran = if endless {
-            let media = match command.contains("/v3/events") {
-                true => "text/event-stream",
-                false => "application/x-ndjson",
+            let media = if command.contains("/v3/events") {
+                "text/event-stream"
+            } else {
+                "application/x-ndjson"
             };
             Ran {
                 head: format!("# 200 {media}; charset=utf-8"),
@@ -189,9 +191,10 @@ impl Shown {
             self.down += 1;
             until("the rehearsal", || async {
                 let log = self.device.log();
-                match log.matches("rehearsal: ").count() >= self.down {
-                    true => Ok(()),
-                    false => Err(log),
+                if log.matches("rehearsal: ").count() >= self.down {
+                    Ok(())
+                } else {
+                    Err(log)
                 }
             })
             .await;
@@ -203,9 +206,10 @@ impl Shown {
             let request = request.bearer_auth(&self.key);
             let status = self.device.send(request).await.json();
             let runs = status["containers"][0]["status"] == "Running";
-            match status["appState"] == "applied" && (runs || stopped) {
-                true => Ok(()),
-                false => Err(status),
+            if status["appState"] == "applied" && (runs || stopped) {
+                Ok(())
+            } else {
+                Err(status)
             }
         })
         .await;
@@ -218,9 +222,10 @@ fn laid_out(body: &str, depth: usize) -> String {
         Ok(value @ (Value::Object(_) | Value::Array(_))) => {
             let shown = cut(value, depth);
             let one_line = one_line(&shown);
-            match one_line.len() <= 110 {
-                true => one_line,
-                false => format!("{shown:#}"),
+            if one_line.len() <= 110 {
+                one_line
+            } else {
+                format!("{shown:#}")
             }
         }
         _ => body.to_owned(),
@@ -229,9 +234,12 @@ fn laid_out(body: &str, depth: usize) -> String {
 
 /// With a space behind each colon and comma, as people write it.
 fn one_line(value: &Value) -> String {
-    let inner = |items: Vec<String>, open: char, close: char| match items.is_empty() {
-        true => format!("{open}{close}"),
-        false => format!("{open}{}{close}", items.join(", ")),
+    let inner = |items: Vec<String>, open: char, close: char| {
+        if items.is_empty() {
+            format!("{open}{close}")
+        } else {
+            format!("{open}{}{close}", items.join(", "))
+        }
     };
     match value {
         Value::Object(fields) => {
@@ -361,7 +369,7 @@ fn compare(example: &Example, ran: &Ran) -> Result<(), String> {
 #[tokio::test]
 async fn every_answer_of_the_page_is_the_one_that_comes() {
     let text = fs::read_to_string(page()).expect("the page");
-    let Some(mut shown) = Shown::start().await else {
+    let Some(mut shown) = DocumentedExample::start().await else {
         return;
     };
     let update = std::env::var_os("UPDATE_DOCS").is_some();

@@ -1,7 +1,7 @@
 //! A device with two apps, each with a key of its own.
 
 use serde_json::{Value, json};
-use tests::{Answer, LogReader, Supervisor, guest, service, target};
+use tests::{Answer, LogReader, Supervisor, guest, service, target, until};
 
 /// App 1 has two services and is locked by its user, app 2 has one; both hold keys of their apps.
 pub(crate) struct TwoApps {
@@ -27,6 +27,21 @@ impl TwoApps {
         let lock = "tmp/platform-supervisor/services/1/web/updates.lock";
         std::fs::write(device.host_root().join(lock), "").unwrap();
         TwoApps { device, other_key }
+    }
+
+    /// Has services made anew that have replaced their key, which any other update would do in the midst of a test.
+    pub(crate) async fn give_new_keys(&self) {
+        let answer = self.device.post("/v1/update", &json!({})).await;
+        assert_eq!(answer.status, 204, "{answer:?}");
+        until("services to have their keys", || async {
+            let plan = self.device.json("/v3/plan").await;
+            if plan["state"] == "settled" {
+                Ok(())
+            } else {
+                Err(plan)
+            }
+        })
+        .await;
     }
 
     /// What no refused request changes.

@@ -16,7 +16,7 @@ const STREAMS: [&str; 3] = ["/v2/local/logs", "/v2/journal-logs", "/v3/events"];
 
 /// A request to some operation, beside its method and path.
 #[derive(Debug, Clone)]
-struct Sent {
+struct RandomRequest {
     /// Fills the parameters of the path.
     segment: String,
     query: String,
@@ -33,7 +33,7 @@ enum Key {
     None,
 }
 
-fn sent() -> impl Strategy<Value = Sent> {
+fn sent() -> impl Strategy<Value = RandomRequest> {
     let segment = prop_oneof![
         4 => Just("1".to_owned()),
         2 => Just("2".to_owned()),
@@ -66,7 +66,7 @@ fn sent() -> impl Strategy<Value = Sent> {
         1 => Just(Vec::new()),
     ];
     (segment, query, key, content_type, body).prop_map(
-        |(segment, query, key, content_type, body)| Sent {
+        |(segment, query, key, content_type, body)| RandomRequest {
             segment,
             query,
             key,
@@ -114,18 +114,20 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
-impl Sent {
+impl RandomRequest {
     fn path(&self, template: &str) -> String {
-        let segments = template
-            .split('/')
-            .map(|segment| match segment.starts_with('{') {
-                true => self.segment.as_str(),
-                false => segment,
-            });
+        let segments = template.split('/').map(|segment| {
+            if segment.starts_with('{') {
+                self.segment.as_str()
+            } else {
+                segment
+            }
+        });
         let path = segments.collect::<Vec<_>>().join("/");
-        match self.query.is_empty() {
-            true => path,
-            false => format!("{path}?{}", self.query),
+        if self.query.is_empty() {
+            path
+        } else {
+            format!("{path}?{}", self.query)
         }
     }
 
@@ -189,15 +191,14 @@ async fn every_answer_to_a_random_request_is_described_and_a_refused_one_changes
             let named = format!("{method} {path} {sent:?}");
             let before = apps.state().await;
             let request = sent.request(&apps, &method, &path);
-            let answer = match STREAMS.contains(&template.as_str()) {
-                false => apps.device.send(request).await,
-                true => {
-                    let answer = head(request).await;
-                    let description = apps.device.description().await.expect("a description");
-                    let checked = description.check(&method, &path, &answer);
-                    assert_eq!(checked, Ok(()), "{named}");
-                    answer
-                }
+            let answer = if STREAMS.contains(&template.as_str()) {
+                let answer = head(request).await;
+                let description = apps.device.description().await.expect("a description");
+                let checked = description.check(&method, &path, &answer);
+                assert_eq!(checked, Ok(()), "{named}");
+                answer
+            } else {
+                apps.device.send(request).await
             };
             if (400..500).contains(&answer.status) {
                 assert_eq!(apps.state().await, before, "{named}: {answer:?}");
@@ -208,6 +209,7 @@ async fn every_answer_to_a_random_request_is_described_and_a_refused_one_changes
                 && answer.status == 200;
             if replaces_a_key && answer.status == 200 {
                 apps.other_key = answer.text;
+                apps.give_new_keys().await;
             } else if went_down || changed {
                 apps = TwoApps::start().await;
             }

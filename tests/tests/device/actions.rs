@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use tests::{LogReader, Supervisor, guest, until};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 
 /// A device with one app: `keeper` counts its starts in a volume, `other` waits.
 struct Story {
@@ -334,4 +336,102 @@ async fn volumes_that_nothing_uses_or_wants_are_cleaned_up() {
     assert_eq!(volumes().await, before);
     assert_eq!(story.device.get("/v2/cleanup-volumes").await.status, 200);
     assert_eq!(volumes().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn conformance2_what_is_asked_while_an_action_has_the_containers_away_waits_for_its_turn() {
+    let story = Story::on_wasm(1000).await;
+    let device = &story.device;
+    device.until_applied().await;
+    let other = json!({"serviceName": "other"});
+    let app = json!({"appId": 1000});
+    let actions = [
+        ("/v1/purge", &app),
+        ("/v1/restart", &app),
+        ("/v2/applications/1000/restart-service", &other),
+        ("/v2/applications/1000/stop-service", &other),
+        ("/v2/applications/1000/start-service", &other),
+    ];
+    for (path, body) in &actions[..3] {
+        // The containers are away for some milliseconds: a try that misses them proves nothing.
+        until("the containers to be away", || async {
+            let first = device.post(path, body);
+            tokio::pin!(first);
+            loop {
+                let ids = tokio::select! {
+                    done = &mut first => return Err(done),
+                    ids = device.json("/v2/containerId") => ids,
+                };
+                if ids["services"].get("other").is_none() {
+                    break;
+                }
+            }
+            let others = actions.iter().map(|(path, body)| device.post(path, body));
+            let (done, others) = tokio::join!(first, futures::future::join_all(others));
+            for answer in others.iter().chain([&done]) {
+                assert_eq!(answer.status, 200, "during {path}: {answer:?}");
+            }
+            Ok(())
+        })
+        .await;
+    }
+    assert_eq!(
+        device
+            .post("/v1/purge", &json!({"appId": 1001}))
+            .await
+            .status,
+        503
+    );
+    story.end().await;
+}
+
+#[tokio::test]
+async fn conformance9_a_device_that_goes_down_does_not_listen_and_goes_down_once() {
+    let story = Story::on_wasm(38).await;
+    // So that the host is still going down when the others are answered.
+    let mut slow = story.service("slow", &["ignore-stop"], "");
+    slow["stop_grace_period"] = json!("15s");
+    story.set(&[slow]).await;
+    story.device.until_applied().await;
+    let address = story.device.base().trim_start_matches("http://").to_owned();
+    let body = json!({"force": true}).to_string();
+    let key = story.device.key();
+    let head = |path: &str| {
+        format!(
+            "POST {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {key}\r\n\
+             content-type: application/json\r\ncontent-length: {}\r\n\r\n",
+            body.len()
+        )
+    };
+    // Requests whose bodies come once the host goes down: they are under way.
+    let mut others = Vec::new();
+    for (path, status) in [("/v1/reboot", 202), ("/v1/shutdown", 423)] {
+        let mut other = TcpStream::connect(&address).await.unwrap();
+        other.write_all(head(path).as_bytes()).await.unwrap();
+        others.push((other, path, status));
+    }
+    assert_eq!(story.device.get("/ping").await.status, 200);
+    let answer = story
+        .device
+        .post("/v1/reboot", &json!({"force": true}))
+        .await;
+    assert_eq!(answer.status, 202);
+    until("the API to stop listening", || async {
+        match TcpStream::connect(&address).await {
+            Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => Ok(()),
+            other => Err(other.map(drop)),
+        }
+    })
+    .await;
+    for (mut other, path, status) in others {
+        other.write_all(body.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        other.read_to_string(&mut answer).await.unwrap();
+        let expected = format!("HTTP/1.1 {status} ");
+        assert!(answer.starts_with(&expected), "{path}: {answer}");
+    }
+    // It was a rehearsal: the API listens again, and there was one.
+    story.device.until_applied().await;
+    let log = story.device.log();
+    assert_eq!(log.matches("rehearsal: would").count(), 1, "{log}");
 }

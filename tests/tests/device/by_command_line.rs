@@ -93,7 +93,7 @@ async fn a_device_does_what_it_is_asked_to() {
     for (words, said) in [
         (["ping", "west"], "answers"),
         (["blink", "west"], "blinks"),
-        (["update", "west"], "looks for its target"),
+        (["update", "west"], "checks for its target"),
     ] {
         let told = stage.done(&[&["device"], &words[..]].concat());
         assert!(
@@ -139,9 +139,10 @@ async fn a_device_does_what_it_is_asked_to() {
     stage.done(&["device", "reboot", "west", "--force"]);
     until("the reboot", || async {
         let log = stage.device.log();
-        match log.contains("reboot") {
-            true => Ok(()),
-            false => Err(log),
+        if log.contains("reboot") {
+            Ok(())
+        } else {
+            Err(log)
         }
     })
     .await;
@@ -152,7 +153,7 @@ async fn a_device_that_is_away_is_told_so_and_the_cloud_ends_at_once_though_it_i
     let Some(mut stage) = Stage::with(&["tick"]).await else {
         return;
     };
-    let log = Followed::begin(&stage);
+    let log = LogFollower::begin(&stage);
     log.until_tick(1);
     let took = stage.cloud.terminate();
     assert!(took < AT_ONCE, "{took:?}");
@@ -173,9 +174,10 @@ async fn a_device_that_is_away_is_told_so_and_the_cloud_ends_at_once_though_it_i
             .command(stage.home.path(), &["device", "ping", "west"]);
         let output = { output }.output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        match said.contains("the device west (") && said.contains("is not connected") {
-            true => Ok(()),
-            false => Err(said),
+        if said.contains("the device west (") && said.contains("is not connected") {
+            Ok(())
+        } else {
+            Err(said)
         }
     })
     .await;
@@ -212,13 +214,13 @@ async fn a_log_is_read_with_the_names_of_services() {
 }
 
 /// A log that somebody follows.
-struct Followed {
+struct LogFollower {
     process: Child,
     lines: Receiver<u64>,
     seen: std::cell::RefCell<Vec<u64>>,
 }
 
-impl Followed {
+impl LogFollower {
     fn begin(stage: &Stage) -> Self {
         let words = ["logs", "west", "--follow", "--tail", "0"];
         let mut command = stage.cloud.command(stage.home.path(), &words);
@@ -235,7 +237,7 @@ impl Followed {
                 }
             }
         });
-        Followed {
+        LogFollower {
             process,
             lines,
             seen: std::cell::RefCell::default(),
@@ -261,7 +263,7 @@ impl Followed {
     }
 }
 
-impl Drop for Followed {
+impl Drop for LogFollower {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();

@@ -3,8 +3,8 @@
 
 use serde_json::{Value, json};
 use tests::{
-    Asked, DEVICE, DEVICE_KEY, Mood, RecordedCloud, Supervisor, guest, service, services_of,
-    target, until,
+    DEVICE, DEVICE_KEY, Mood, RecordedCloud, RecordedRequest, Supervisor, guest, service,
+    services_of, target, until,
 };
 
 const COMMIT: &str = "0c1d2e3f405162738495a6b7c8d9e0f1";
@@ -94,7 +94,7 @@ async fn the_etag_is_sent_and_an_unchanged_target_changes_nothing() {
     assert_eq!(services_of(device.state_dir()).len(), 1);
 }
 
-fn gaps(polls: &[Asked]) -> Vec<u128> {
+fn gaps(polls: &[RecordedRequest]) -> Vec<u128> {
     let pairs = polls.windows(2);
     pairs
         .map(|pair| (pair[1].at - pair[0].at).as_millis())
@@ -192,9 +192,10 @@ async fn a_cloud_that_stalls_or_is_gone_leaves_the_services_running_and_the_api_
     // An update is pending for as long as the cloud is asked.
     until("an update to be pending", || async {
         let state = device.json("/v1/device").await;
-        match state["update_pending"] == true {
-            true => Ok(()),
-            false => Err(state),
+        if state["update_pending"] == true {
+            Ok(())
+        } else {
+            Err(state)
         }
     })
     .await;

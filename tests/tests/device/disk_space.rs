@@ -73,9 +73,10 @@ async fn a_component_that_does_not_fit_is_refused_with_the_figures_and_tried_aga
     }
     until("the failure to show", || async {
         let state = device.json("/v1/device").await;
-        match state["update_failed"] == true && state["update_downloaded"] != true {
-            true => Ok(()),
-            false => Err(state),
+        if state["update_failed"] == true && state["update_downloaded"] != true {
+            Ok(())
+        } else {
+            Err(state)
         }
     })
     .await;
@@ -191,6 +192,44 @@ async fn chaos2_a_device_whose_state_disk_is_full_starts_and_is_reached() {
         }
     })
     .await;
+}
+
+#[tokio::test]
+async fn chaos14_a_device_whose_state_disk_fills_is_not_healthy_until_there_is_room() {
+    let Some((device, disk)) = on_a_small_disk(7143).await else {
+        return;
+    };
+    assert_eq!(device.get("/v1/healthy").await.status, 200);
+    let filler = disk.0.join("filler");
+    let mut file = std::fs::File::create(&filler).unwrap();
+    while std::io::Write::write_all(&mut file, &[0; 4096]).is_ok() {}
+    drop(file);
+    let nothing = json!({ "local": { "apps": {} } });
+    until("a target to be refused", || async {
+        let refused = device.post("/v2/local/target-state", &nothing).await;
+        match refused.status {
+            503 => Ok(()),
+            // What the database had room for already.
+            _ => {
+                let web = service("web", &guest("guest"), &json!({ "command": ["wait"] }));
+                device
+                    .post("/v2/local/target-state", &target(7143, &[web]))
+                    .await;
+                Err(refused)
+            }
+        }
+    })
+    .await;
+    assert_eq!(device.get("/v1/healthy").await.status, 500);
+    assert!(
+        device.log().contains("nothing can be written into"),
+        "{}",
+        device.log()
+    );
+    std::fs::remove_file(&filler).unwrap();
+    assert_eq!(device.get("/v1/healthy").await.status, 200);
+    device.set_target(&nothing).await;
+    device.until_applied().await;
 }
 
 #[tokio::test]

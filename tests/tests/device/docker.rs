@@ -1,5 +1,13 @@
 //! The same stories on Docker, with containers made from `busybox`.
 
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+
+use bollard::Docker;
+use bollard::query_parameters::ListContainersOptionsBuilder;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tests::{Supervisor, target, until};
 
@@ -133,5 +141,127 @@ async fn an_image_that_no_registry_has_is_waited_for_and_holds_up_no_other_servi
         device.json("/v2/state/status").await["appState"],
         "applying"
     );
+    leave_nothing(&device).await;
+}
+
+/// Services that are started, where `STARTS` names no other number.
+const STARTS: usize = 10;
+/// How many of them are started at a time.
+const AT_A_TIME: usize = 10;
+/// How often each is killed as it starts, at most.
+const MOST_KILLS: usize = 3;
+
+/// Kills the first processes of the containers of an app: those by which runc makes them, or the service's own.
+struct Killer {
+    is_over: Arc<AtomicBool>,
+    kills: Arc<AtomicUsize>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+impl Killer {
+    fn start(docker: Docker, service: &'static str) -> Self {
+        let (is_over, kills) = (Arc::<AtomicBool>::default(), Arc::<AtomicUsize>::default());
+        let runtime = tokio::runtime::Handle::current();
+        let thread = thread::spawn({
+            let (is_over, kills) = (Arc::clone(&is_over), Arc::clone(&kills));
+            move || {
+                let mut left = HashMap::new();
+                while !is_over.load(Ordering::Relaxed) {
+                    for id in runtime.block_on(containers(&docker, service)).into_keys() {
+                        let number = left.len();
+                        left.entry(id).or_insert(1 + number % MOST_KILLS);
+                    }
+                    kill_processes_of(&mut left, &kills);
+                }
+            }
+        });
+        Killer {
+            is_over,
+            kills,
+            thread: Some(thread),
+        }
+    }
+}
+
+impl Drop for Killer {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Kills one process of each container that has kills left. Their control groups tell whose they are.
+fn kill_processes_of(left: &mut HashMap<String, usize>, kills: &AtomicUsize) {
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    for pid in numbers.filter_map(Pid::from_raw) {
+        let groups = std::fs::read_to_string(format!("/proc/{}/cgroup", pid.as_raw_pid()));
+        let groups = groups.unwrap_or_default();
+        let Some((_, left)) = left
+            .iter_mut()
+            .find(|(id, left)| **left > 0 && groups.contains(id.as_str()))
+        else {
+            continue;
+        };
+        if kill_process(pid, Signal::KILL).is_ok() {
+            *left -= 1;
+            kills.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The containers of services whose names begin like this, and how each is.
+async fn containers(docker: &Docker, service: &str) -> BTreeMap<String, String> {
+    let filters = HashMap::from([("name", vec![service])]);
+    let options = ListContainersOptionsBuilder::new()
+        .all(true)
+        .filters(&filters);
+    let listed = docker.list_containers(Some(options.build())).await;
+    let listed = listed.unwrap_or_default().into_iter();
+    listed
+        .filter_map(|found| Some((found.id?, found.state?.to_string())))
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn chaos1_containers_that_are_killed_as_they_start_run_in_the_end() {
+    let Some(builder) = Supervisor::on_docker() else {
+        return;
+    };
+    let device = builder.start().await;
+    let uri = std::env::var("SUPERVISOR_TEST_DOCKER").unwrap();
+    let docker = Docker::connect_with_host(&uri).unwrap();
+    let docker = docker.negotiate_version().await.unwrap();
+    let starts = std::env::var("STARTS").map_or(STARTS, |starts| starts.parse().unwrap());
+    let killer = Killer::start(docker.clone(), "killedstart");
+    for round in 0..starts.div_ceil(AT_A_TIME) {
+        let services: Vec<Value> = (0..AT_A_TIME)
+            .map(|number| {
+                let more = json!({
+                    "command": ["sleep", "100000"], "restart": "always",
+                    "environment": { "ROUND": round.to_string() }, "imageId": number + 1,
+                });
+                container(&format!("killedstart{number}"), &more)
+            })
+            .collect();
+        device.set_target(&target(1001, &services)).await;
+        until("all of them to run", || async {
+            let plan = device.json("/v3/plan").await;
+            let found = containers(&docker, "killedstart").await;
+            let run = found.values().filter(|state| *state == "running").count();
+            if run == AT_A_TIME && plan["state"] == "settled" {
+                Ok(())
+            } else {
+                Err((round, found, plan, device.log()))
+            }
+        })
+        .await;
+    }
+    let kills = killer.kills.load(Ordering::Relaxed);
+    println!("{starts} starts, {kills} processes killed");
+    assert!(kills >= starts, "{kills} kills in {starts} starts");
+    drop(killer);
     leave_nothing(&device).await;
 }

@@ -1,4 +1,4 @@
-//! Feature labels, looked at from inside the service (device behaviour 4.5).
+//! Feature labels, looked at from inside the service (docs/spec/device.md#feature-labels).
 
 use std::fs;
 

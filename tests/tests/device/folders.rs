@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::json;
-use tests::{RecordedCloud, Supervisor, guest, service, target, until};
+use tests::{RecordedCloud, Supervisor, distribution, guest, service, target, until};
 
 /// The user without any right.
 const NOBODY: u32 = 65534;
@@ -107,9 +107,10 @@ async fn h2_a_user_who_was_there_first_reads_no_key_and_has_no_file_overwritten(
     let before = cloud.reports().len();
     host.device.start_again().await;
     until("the cloud to be told", || async {
-        match cloud.reports().len() > before {
-            true => Ok(()),
-            false => Err(host.device.log()),
+        if cloud.reports().len() > before {
+            Ok(())
+        } else {
+            Err(host.device.log())
         }
     })
     .await;
@@ -187,4 +188,53 @@ async fn h2_a_link_in_place_of_the_folder_is_not_followed() {
     host.device.until_applied().await;
     host.assert_folder_is_roots();
     host.assert_victim_is_untouched();
+}
+
+/// The state folder as an earlier start with another umask, or somebody's `chmod`, has left it.
+#[tokio::test]
+async fn l5_a_state_folder_that_was_open_to_others_is_closed_and_what_is_made_in_it_is_for_nobody_else()
+ {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("supervisor");
+    let script = format!(
+        "#!/bin/sh\numask 0\nexec \"{}\" \"$@\"\n",
+        distribution().join("bin/supervisor").display()
+    );
+    fs::write(&program, script).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut device = Supervisor::on_wasm().program(&program).start().await;
+    device.terminate().await;
+    let state = device.state_dir().to_owned();
+    fs::set_permissions(&state, fs::Permissions::from_mode(0o777)).unwrap();
+    device.start_again().await;
+    let mode = |path: &Path| fs::symlink_metadata(path).unwrap().permissions().mode() & 0o7777;
+    assert_eq!(mode(&state), 0o700);
+    assert_eq!(mode(&state.join("address")), 0o600);
+    let mut looked_at = 0;
+    for entry in fs::read_dir(&state).unwrap() {
+        let path = entry.unwrap().path();
+        assert_eq!(
+            mode(&path) & 0o022,
+            0,
+            "others can write `{}`",
+            path.display()
+        );
+        looked_at += 1;
+    }
+    assert!(
+        looked_at > 3,
+        "the store, its lock, the address, compiled code"
+    );
+    if !is_root() {
+        return;
+    }
+    // It is somebody else's now: what is in it is not to be believed.
+    device.terminate().await;
+    std::os::unix::fs::chown(&state, Some(NOBODY), Some(NOBODY)).unwrap();
+    let refused = device.run_second();
+    assert!(!refused.status.success(), "{refused:?}");
+    assert!(
+        refused.stderr.contains(&state.display().to_string()),
+        "{refused:?}"
+    );
 }

@@ -78,9 +78,10 @@ async fn h5_json_bombs_take_little_memory_and_leave_none() {
     assert!(peak < MAX_PEAK_KIB, "{peak} KiB more at its peak");
     until("the memory to be given back", || async {
         let left = memory(&device, "RssAnon").saturating_sub(before);
-        match left < MAX_LEFT_KIB {
-            true => Ok(()),
-            false => Err(format!("{left} KiB are still held")),
+        if left < MAX_LEFT_KIB {
+            Ok(())
+        } else {
+            Err(format!("{left} KiB are still held"))
         }
     })
     .await;

@@ -10,9 +10,10 @@ const MAX_GROWTH_KIB: u64 = 160 << 10;
 async fn until_runs(device: &Supervisor, commit: &str) {
     until("the release to run", || async {
         let status = device.json("/v2/state/status").await;
-        match status["release"] == commit && status["appState"] == "applied" {
-            true => Ok(()),
-            false => Err((status, device.log())),
+        if status["release"] == commit && status["appState"] == "applied" {
+            Ok(())
+        } else {
+            Err((status, device.log()))
         }
     })
     .await;

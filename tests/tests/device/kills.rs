@@ -78,7 +78,7 @@ enum Kill {
 
 /// One running service: its container's id, and what changes when it is started anew.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Running {
+struct ServiceRun {
     id: String,
     started: String,
 }
@@ -294,7 +294,7 @@ impl Story {
     /// What runs, by service name.
     ///
     /// Every container must run, and each service have one: anything else is a duplicate or a rest.
-    async fn running(&self) -> BTreeMap<String, Running> {
+    async fn running(&self) -> BTreeMap<String, ServiceRun> {
         match &self.world {
             World::Wasm => running_processes(self.device.state_dir()),
             World::Docker(docker) => running_containers(docker, &self.suffix).await,
@@ -323,7 +323,7 @@ impl Story {
     }
 }
 
-fn running_processes(state_dir: &Path) -> BTreeMap<String, Running> {
+fn running_processes(state_dir: &Path) -> BTreeMap<String, ServiceRun> {
     let mut running = BTreeMap::new();
     let mut records = Vec::new();
     for pid in services_of(state_dir) {
@@ -339,7 +339,7 @@ fn running_processes(state_dir: &Path) -> BTreeMap<String, Running> {
                 .unwrap();
         let name = label(&container, "io.platform.service-name");
         let id = record.file_name().unwrap().to_string_lossy().into_owned();
-        let one = Running {
+        let one = ServiceRun {
             id,
             started: pid.to_string(),
         };
@@ -365,7 +365,7 @@ fn label(document: &Value, key: &str) -> String {
     search(document, key).unwrap()
 }
 
-async fn running_containers(docker: &Docker, suffix: &str) -> BTreeMap<String, Running> {
+async fn running_containers(docker: &Docker, suffix: &str) -> BTreeMap<String, ServiceRun> {
     let mut running = BTreeMap::new();
     let all = ListContainersOptionsBuilder::new().all(true).build();
     for container in docker.list_containers(Some(all)).await.unwrap() {
@@ -392,7 +392,7 @@ async fn running_containers(docker: &Docker, suffix: &str) -> BTreeMap<String, R
             // Only a dead supervisor may leave one that is made and not started.
             continue;
         }
-        let one = Running {
+        let one = ServiceRun {
             id,
             started: state.started_at.unwrap(),
         };

@@ -26,9 +26,10 @@ struct Release<'a> {
 impl Story {
     /// A service that says what it was told, and waits.
     fn service(&self, name: &str, release: Release<'_>) -> Value {
-        let command = match self.on_docker {
-            true => json!(["sh", "-c", "export; exec sleep 1000"]),
-            false => json!(["dump"]),
+        let command = if self.on_docker {
+            json!(["sh", "-c", "export; exec sleep 1000"])
+        } else {
+            json!(["dump"])
         };
         json!({
             "serviceName": name, "image": release.image, "command": command,
@@ -208,9 +209,10 @@ impl Story {
         until("the download to begin", || async {
             let status = self.device.json("/v2/state/status").await;
             let images = status["images"].as_array().unwrap();
-            match images.iter().any(|image| image["status"] == "Downloading") {
-                true => Ok(()),
-                false => Err(status),
+            if images.iter().any(|image| image["status"] == "Downloading") {
+                Ok(())
+            } else {
+                Err(status)
             }
         })
         .await;
@@ -359,7 +361,7 @@ impl Story {
 }
 
 /// Where a service may put its lock, and how it names the place: the variable that it is told, and both
-/// folders, with both names (device behaviour 3.1).
+/// folders, with both names (docs/spec/device.md#locks-paths).
 const PLACES: [&str; 5] = [
     "$PLATFORM_APP_LOCK_PATH",
     "/tmp/platform/updates.lock",
@@ -401,12 +403,11 @@ async fn locks_at_every_place_count(device: Supervisor, first: u64, on_docker: b
     device.until_applied().await;
     let locks = until("all to have locked", || async {
         let locks = device.json("/v3/locks").await["locks"].clone();
-        match locks
-            .as_array()
-            .is_some_and(|locks| locks.len() == PLACES.len())
-        {
-            true => Ok(locks),
-            false => Err((locks, device.log())),
+        let is_all = |locks: &Vec<_>| locks.len() == PLACES.len();
+        if locks.as_array().is_some_and(is_all) {
+            Ok(locks)
+        } else {
+            Err((locks, device.log()))
         }
     })
     .await;

@@ -15,9 +15,10 @@ fn print(text: &str) -> impl FnOnce(&mut Value) {
 async fn until_runs(device: &Supervisor, commit: &str) {
     until("the release to run", || async {
         let status = device.json("/v2/state/status").await;
-        match status["release"] == commit && status["appState"] == "applied" {
-            true => Ok(()),
-            false => Err((status, device.log())),
+        if status["release"] == commit && status["appState"] == "applied" {
+            Ok(())
+        } else {
+            Err((status, device.log()))
         }
     })
     .await;
@@ -116,9 +117,10 @@ fn ticks(cloud: &RecordedCloud) -> Vec<u64> {
 async fn until_ticked(cloud: &RecordedCloud, device: &Supervisor, number: u64) -> Vec<u64> {
     until("a tick", || async {
         let ticks = ticks(cloud);
-        match ticks.last().is_some_and(|last| *last >= number) {
-            true => Ok(ticks),
-            false => Err((ticks, device.log())),
+        if ticks.last().is_some_and(|last| *last >= number) {
+            Ok(ticks)
+        } else {
+            Err((ticks, device.log()))
         }
     })
     .await
@@ -134,9 +136,10 @@ async fn nothing_is_missing_and_nothing_comes_twice(
     // So long that there is something to catch up with: the cloud's clock is the service's.
     let down = std::time::Instant::now();
     until("the service to have gone on", || async {
-        match down.elapsed() > std::time::Duration::from_millis(1500) {
-            true => Ok(()),
-            false => Err(()),
+        if down.elapsed() > std::time::Duration::from_millis(1500) {
+            Ok(())
+        } else {
+            Err(())
         }
     })
     .await;
@@ -181,9 +184,10 @@ async fn what_containers_print_while_the_supervisor_is_down_comes_once_it_is_up(
     device.post("/v1/update", &json!({})).await;
     until("the container to be gone", || async {
         let status = device.json("/v2/state/status").await;
-        match status["containers"] == json!([]) {
-            true => Ok(()),
-            false => Err(status),
+        if status["containers"] == json!([]) {
+            Ok(())
+        } else {
+            Err(status)
         }
     })
     .await;

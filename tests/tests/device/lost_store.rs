@@ -8,9 +8,10 @@ use tests::{Stage, until};
 
 async fn told(stage: &mut Stage) {
     let image = stage.publish("kept");
-    let command = match stage.on_docker {
-        true => json!(["sh", "-c", "exec sleep 1000"]),
-        false => json!(["wait"]),
+    let command = if stage.on_docker {
+        json!(["sh", "-c", "exec sleep 1000"])
+    } else {
+        json!(["wait"])
     };
     let target = json!({ "local": { "apps": { stage.app.to_string(): {
         "name": "kept", "commit": "c1", "releaseId": "1", "services": { "1": {

@@ -57,7 +57,7 @@ async fn a_device_counts_what_it_does_for_whoever_has_its_key() {
             0.000_001,
         ),
         (r#"supervisor_services{status="Running"}"#, 1.0),
-        ("supervisor_reconcile_laps_total", 2.0),
+        ("supervisor_reconcile_passes_total", 2.0),
         ("supervisor_downloads_total", 1.0),
         ("supervisor_last_success_timestamp_seconds", 1.7e9),
         ("process_resident_memory_bytes", 1e6),

@@ -17,14 +17,15 @@ impl Deref for Story {
 
 impl Story {
     async fn set(&self, release: u64, image: &str) {
-        let command = match self.on_docker {
-            true => json!([
+        let command = if self.on_docker {
+            json!([
                 "sh",
                 "-c",
                 "echo >> /data/starts; n=0; while read -r line; do n=$((n+1)); done < /data/starts; \
                  echo starts $n; exec sleep 1000"
-            ]),
-            false => json!(["count-starts", "/data/starts"]),
+            ])
+        } else {
+            json!(["count-starts", "/data/starts"])
         };
         let service = json!({
             "serviceName": "keeper", "imageId": self.app, "image": image, "command": command,
@@ -61,9 +62,10 @@ impl Story {
         until("the download to begin", || async {
             let images = self.image().await;
             let mut found = images.as_array().unwrap().iter();
-            match found.any(|image| image["status"] == "Downloading") {
-                true => Ok(()),
-                false => Err(images),
+            if found.any(|image| image["status"] == "Downloading") {
+                Ok(())
+            } else {
+                Err(images)
             }
         })
         .await;

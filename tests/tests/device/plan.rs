@@ -47,9 +47,10 @@ async fn the_plan_says_what_a_locked_update_waits_for_and_ends_empty() {
         let plan = device.json("/v3/plan").await;
         let blockers = plan["steps"][0]["blockedBy"].as_array().cloned();
         let blockers = blockers.unwrap_or_default();
-        match blockers.iter().any(|by| by["kind"] == "back-off") {
-            true => Ok(plan),
-            false => Err(plan),
+        if blockers.iter().any(|by| by["kind"] == "back-off") {
+            Ok(plan)
+        } else {
+            Err(plan)
         }
     })
     .await;

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 use tests::{
-    Asked, DEVICE, Mood, PROVISIONING_KEY, RecordedCloud, Supervisor, guest, services_of, until,
+    DEVICE, Mood, PROVISIONING_KEY, RecordedCloud, RecordedRequest, Supervisor, guest, services_of,
+    until,
 };
 
 const COMMIT: &str = "0c1d2e3f405162738495a6b7c8d9e0f1";
@@ -15,22 +16,23 @@ fn config_of(device: &Supervisor) -> Value {
 async fn until_runs(device: &Supervisor) {
     until("the release to run", || async {
         let status = device.json("/v2/state/status").await;
-        match status["release"] == COMMIT && status["appState"] == "applied" {
-            true => Ok(()),
-            false => Err((status, device.log())),
+        if status["release"] == COMMIT && status["appState"] == "applied" {
+            Ok(())
+        } else {
+            Err((status, device.log()))
         }
     })
     .await;
 }
 
-fn asked(cloud: &RecordedCloud, path: &str) -> Vec<Asked> {
+fn asked(cloud: &RecordedCloud, path: &str) -> Vec<RecordedRequest> {
     let asked = cloud.asked().into_iter();
     asked
         .filter(|asked| asked.path.split('?').next() == Some(path))
         .collect()
 }
 
-async fn until_asked(cloud: &RecordedCloud, path: &str, count: usize) -> Vec<Asked> {
+async fn until_asked(cloud: &RecordedCloud, path: &str, count: usize) -> Vec<RecordedRequest> {
     until("requests", || async {
         let found = asked(cloud, path);
         if found.len() >= count {
@@ -139,9 +141,10 @@ async fn a_device_whose_uuid_is_anothers_goes_on_as_a_new_one() {
     let device = Supervisor::on_wasm().config_json(config).start().await;
     until("a registration", || async {
         let (uuid, _) = cloud.device();
-        match uuid != DEVICE {
-            true => Ok(()),
-            false => Err(device.log()),
+        if uuid != DEVICE {
+            Ok(())
+        } else {
+            Err(device.log())
         }
     })
     .await;
@@ -190,9 +193,10 @@ async fn a_device_that_becomes_another_one_takes_its_services_over() {
     // Its data is still there, and the service that ran before is not.
     until("the service to be made anew", || async {
         let after = services_of(device.state_dir());
-        match after.len() == 1 && after != before && starts(&device) >= 2 {
-            true => Ok(()),
-            false => Err((after, starts(&device), device.log())),
+        if after.len() == 1 && after != before && starts(&device) >= 2 {
+            Ok(())
+        } else {
+            Err((after, starts(&device), device.log()))
         }
     })
     .await;

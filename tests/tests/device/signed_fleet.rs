@@ -69,9 +69,10 @@ async fn until_refused(cloud: &FleetCloud, device: &Supervisor, reason: &str) {
         let plan = device.json("/v3/plan").await;
         let row = known(cloud).await;
         let refused = plan["signedTargets"]["refused"].to_string();
-        match refused.contains(reason) && row["status"] == REFUSED {
-            true => Ok(()),
-            false => Err((plan, row, device.log())),
+        if refused.contains(reason) && row["status"] == REFUSED {
+            Ok(())
+        } else {
+            Err((plan, row, device.log()))
         }
     })
     .await;
@@ -119,9 +120,10 @@ async fn item9_a_fleet_runs_what_its_owner_signs_on_the_command_line_and_nothing
     cloud.answer(set("COLOUR")).await;
     until("the service to be made anew", || async {
         let now = device.json("/v2/containerId").await;
-        match now["services"]["main"].is_string() && now != container {
-            true => Ok(()),
-            false => Err((now, device.log())),
+        if now["services"]["main"].is_string() && now != container {
+            Ok(())
+        } else {
+            Err((now, device.log()))
         }
     })
     .await;

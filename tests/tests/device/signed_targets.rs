@@ -134,9 +134,10 @@ async fn update(device: &Supervisor) {
 async fn until_runs(device: &Supervisor, commit: &str) {
     until("the release to run", || async {
         let status = device.json("/v2/state/status").await;
-        match status["release"] == commit && status["appState"] == "applied" {
-            true => Ok(()),
-            false => Err((status, device.log())),
+        if status["release"] == commit && status["appState"] == "applied" {
+            Ok(())
+        } else {
+            Err((status, device.log()))
         }
     })
     .await;
@@ -146,9 +147,10 @@ async fn until_refused(device: &Supervisor, reason: &str) {
     until(reason, || async {
         let plan = device.json("/v3/plan").await;
         let refused = plan["signedTargets"]["refused"].to_string();
-        match refused.contains(reason) {
-            true => Ok(()),
-            false => Err((refused, device.log())),
+        if refused.contains(reason) {
+            Ok(())
+        } else {
+            Err((refused, device.log()))
         }
     })
     .await;
@@ -283,9 +285,10 @@ async fn item9_a_stolen_cloud_changes_nothing_of_what_runs_and_a_signed_release_
     }
     until("the cloud to be told", || async {
         let told = fleet.cloud.told();
-        match told["status"] == "Refused a target that is not signed: see logs" {
-            true => Ok(()),
-            false => Err((told, device.log())),
+        if told["status"] == "Refused a target that is not signed: see logs" {
+            Ok(())
+        } else {
+            Err((told, device.log()))
         }
     })
     .await;
@@ -299,9 +302,10 @@ async fn item9_a_stolen_cloud_changes_nothing_of_what_runs_and_a_signed_release_
         let plan = device.json("/v3/plan").await;
         let now = device.json("/v2/containerId").await;
         let is_new = now["services"]["main"].is_string() && now != container;
-        match is_new && plan["signedTargets"] == json!({}) {
-            true => Ok(()),
-            false => Err((plan, device.log())),
+        if is_new && plan["signedTargets"] == json!({}) {
+            Ok(())
+        } else {
+            Err((plan, device.log()))
         }
     })
     .await;
@@ -340,9 +344,10 @@ async fn item9_what_was_accepted_is_remembered_over_a_restart_and_needs_no_secon
     update(&device).await;
     until("the signed target to be taken again", || async {
         let plan = device.json("/v3/plan").await;
-        match plan["signedTargets"] == json!({}) {
-            true => Ok(()),
-            false => Err((plan, device.log())),
+        if plan["signedTargets"] == json!({}) {
+            Ok(())
+        } else {
+            Err((plan, device.log()))
         }
     })
     .await;
@@ -367,9 +372,10 @@ async fn item9_a_policy_asks_for_signatures_from_one_target_to_the_next() {
     until("the cloud to be told", || async {
         let told = fleet.cloud.told();
         let releases = &told["apps"][APP]["releases"];
-        match releases["c2"]["update_status"] == "rejected" {
-            true => Ok(()),
-            false => Err((told, device.log())),
+        if releases["c2"]["update_status"] == "rejected" {
+            Ok(())
+        } else {
+            Err((told, device.log()))
         }
     })
     .await;

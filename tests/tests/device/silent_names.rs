@@ -1,8 +1,12 @@
 //! A device whose name server never answers.
 //!
+//! The device has as many threads for what blocks as images are pulled at a time, so that names looked up on one of
+//! them each leave none for anything else.
+//!
 //! The name server is a socket of the test's, and the device sees a resolv.conf of its own, in a mount namespace. That
 //! needs root; without it these tests do nothing.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::net::UdpSocket;
 use std::os::unix::fs::PermissionsExt as _;
@@ -21,6 +25,10 @@ const SOON: Duration = Duration::from_secs(8);
 
 /// How often each request is asked while names are looked up.
 const ROUNDS: usize = 6;
+
+/// Images that are pulled at the same time, and threads for what blocks (`SUPERVISOR_TEST_BLOCKING_THREADS`, which the
+/// layout for tests alone reads).
+const PULLS: usize = 4;
 
 struct SilentNames {
     /// Takes questions and answers none.
@@ -66,10 +74,21 @@ impl SilentNames {
         })
     }
 
-    /// Waits until a name was asked for.
-    fn until_asked(&self) {
-        self.server.recv(&mut [0; 512]).expect("a question");
+    /// Waits until so many names are asked for. Nobody is answered, so that all of them are asked at a time.
+    fn until_asked(&self, count: usize) {
+        let mut asked = BTreeSet::new();
+        while asked.len() < count {
+            let mut question = [0; 512];
+            let length = self.server.recv(&mut question).expect("a question");
+            asked.insert(name_of(&question[..length]));
+        }
     }
+}
+
+/// The first label of the name that a question asks for: behind the head of 12 bytes, with its length before it.
+fn name_of(question: &[u8]) -> String {
+    let length = usize::from(question[12]);
+    String::from_utf8(question[13..13 + length].to_vec()).unwrap()
 }
 
 fn image(number: u8) -> Value {
@@ -88,7 +107,11 @@ async fn m6_a_silent_name_server_holds_up_nothing_else() {
     let Some(names) = SilentNames::make() else {
         return;
     };
-    let device = Supervisor::on_wasm().program(&names.program).start().await;
+    let device = Supervisor::on_wasm()
+        .program(&names.program)
+        .environment("SUPERVISOR_TEST_BLOCKING_THREADS", PULLS.to_string())
+        .start()
+        .await;
     // Until the plugins are loaded.
     until("the plugins", || async {
         let answer = device.get("/v1/device/host-config").await;
@@ -101,7 +124,7 @@ async fn m6_a_silent_name_server_holds_up_nothing_else() {
     .await;
     let images: Vec<Value> = (1..=12).map(image).collect();
     device.set_target(&target(7, &images)).await;
-    names.until_asked();
+    names.until_asked(PULLS);
     for round in 0..ROUNDS {
         // A plugin with `files`, and what looks at files and the store itself.
         for path in ["/v1/device/host-config", "/metrics", "/v3/locks"] {
@@ -110,6 +133,6 @@ async fn m6_a_silent_name_server_holds_up_nothing_else() {
             assert_eq!(answer.status, 200, "{answer:?}");
         }
         // The questions of the next moment find the device as busy as it gets.
-        names.until_asked();
+        names.until_asked(PULLS);
     }
 }

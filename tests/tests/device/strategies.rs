@@ -1,4 +1,4 @@
-//! The four ways to replace a service, chosen by its label (device behaviour 5.4 and 5.5), on both engines.
+//! The four ways to replace a service, chosen by its label (docs/spec/device.md#update-strategies), on both engines.
 
 use std::ops::Deref;
 
@@ -19,18 +19,20 @@ const HANDED_OVER: &str = "/tmp/platform/handover-complete";
 
 impl Story {
     fn waits(&self) -> Value {
-        match self.on_docker {
-            true => json!(["sh", "-c", "exec sleep 1000"]),
-            false => json!(["wait"]),
+        if self.on_docker {
+            json!(["sh", "-c", "exec sleep 1000"])
+        } else {
+            json!(["wait"])
         }
     }
 
     /// Says itself that it has taken over.
     fn takes_over(&self) -> Value {
         let shell = format!("echo done > {HANDED_OVER}; exec sleep 1000");
-        match self.on_docker {
-            true => json!(["sh", "-c", shell]),
-            false => json!(["write-and-wait", HANDED_OVER, "done"]),
+        if self.on_docker {
+            json!(["sh", "-c", shell])
+        } else {
+            json!(["write-and-wait", HANDED_OVER, "done"])
         }
     }
 
@@ -59,9 +61,10 @@ impl Story {
         until("the download to begin", || async {
             let status = self.device.json("/v2/state/status").await;
             let images = status["images"].as_array().unwrap();
-            match images.iter().any(|image| image["status"] == "Downloading") {
-                true => Ok(status),
-                false => Err((status, self.device.log())),
+            if images.iter().any(|image| image["status"] == "Downloading") {
+                Ok(status)
+            } else {
+                Err((status, self.device.log()))
             }
         })
         .await
@@ -83,17 +86,19 @@ impl Story {
         // What the engine has done already may show a moment later.
         until("the old one to be there or not", || async {
             let during = self.containers().await;
-            let right = match keeps_the_old {
-                true => during == before,
-                false => during == json!({}),
+            let right = if keeps_the_old {
+                during == before
+            } else {
+                during == json!({})
             };
             let deleted = self
                 .device
                 .log()
                 .contains(&format!("Deleted image '{old}'"));
-            match right && deleted == deletes_the_image {
-                true => Ok(()),
-                false => Err((strategy.to_owned(), during, self.device.log())),
+            if right && deleted == deletes_the_image {
+                Ok(())
+            } else {
+                Err((strategy.to_owned(), during, self.device.log()))
             }
         })
         .await;
@@ -126,17 +131,19 @@ impl Story {
 
         // From outside: both are there until the file is.
         let mut command = self.waits();
-        match self.on_docker {
-            true => command[2] = json!("exec sleep 1001"),
-            false => command = json!(["print-and-wait", "second"]),
+        if self.on_docker {
+            command[2] = json!("exec sleep 1001")
+        } else {
+            command = json!(["print-and-wait", "second"])
         }
         self.release(2, &image, command, labels).await;
         until("both to run", || async {
             let status = self.device.json("/v2/state/status").await;
             let running = status["containers"].as_array().unwrap().len();
-            match running == 2 && self.status().await == "Handing over" {
-                true => Ok(()),
-                false => Err((status, self.device.log())),
+            if running == 2 && self.status().await == "Handing over" {
+                Ok(())
+            } else {
+                Err((status, self.device.log()))
             }
         })
         .await;
@@ -169,9 +176,10 @@ impl Story {
         until("one to run", || async {
             let status = self.device.json("/v2/state/status").await;
             let running = status["containers"].as_array().unwrap().len();
-            match running == 1 && status["appState"] == "applied" {
-                true => Ok(()),
-                false => Err((status, self.device.log())),
+            if running == 1 && status["appState"] == "applied" {
+                Ok(())
+            } else {
+                Err((status, self.device.log()))
             }
         })
         .await;
@@ -183,9 +191,10 @@ impl Story {
         until("nothing to be left", || async {
             let status = self.device.json("/v2/state/status").await;
             let empty = status["containers"] == json!([]) && status["images"] == json!([]);
-            match empty && status["appState"] == "applied" {
-                true => Ok(()),
-                false => Err((status, self.device.log())),
+            if empty && status["appState"] == "applied" {
+                Ok(())
+            } else {
+                Err((status, self.device.log()))
             }
         })
         .await;

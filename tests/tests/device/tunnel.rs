@@ -19,9 +19,10 @@ async fn with_tunnel() -> (RecordedCloud, Supervisor) {
 async fn until_runs(device: &Supervisor, commit: &str) {
     until("the release to run", || async {
         let status = device.json("/v2/state/status").await;
-        match status["release"] == commit && status["appState"] == "applied" {
-            true => Ok(()),
-            false => Err((status, device.log())),
+        if status["release"] == commit && status["appState"] == "applied" {
+            Ok(())
+        } else {
+            Err((status, device.log()))
         }
     })
     .await;

@@ -98,9 +98,10 @@ async fn item4_a_missing_wall_is_told_and_refused_where_the_policy_says_so() {
     let refused = "the policy requires walls that are missing here: user (";
     until("it to be refused", || async {
         let log = device.log();
-        match log.contains(refused) {
-            true => Ok(()),
-            false => Err(log),
+        if log.contains(refused) {
+            Ok(())
+        } else {
+            Err(log)
         }
     })
     .await;

@@ -40,9 +40,10 @@ pub(crate) fn deploy(cloud: &FleetCloud, version: &str, command: &[&str]) -> i64
 pub(crate) async fn until_runs(cloud: &FleetCloud, device: &Supervisor, release: i64) {
     until("the cloud to know that the release runs", || async {
         let row = known(cloud).await;
-        match row["is_running__release"]["__id"] == release && row["is_online"] == true {
-            true => Ok(()),
-            false => Err((row, device.log())),
+        if row["is_running__release"]["__id"] == release && row["is_online"] == true {
+            Ok(())
+        } else {
+            Err((row, device.log()))
         }
     })
     .await;

@@ -38,9 +38,10 @@ async fn printed(cloud: &FleetCloud, device: &Value) -> usize {
 async fn until_printed_more(cloud: &FleetCloud, device: &Supervisor, row: &Value) {
     let before = printed(cloud, row).await;
     until("lines to come", || async {
-        match printed(cloud, row).await > before {
-            true => Ok(()),
-            false => Err(device.log()),
+        if printed(cloud, row).await > before {
+            Ok(())
+        } else {
+            Err(device.log())
         }
     })
     .await;

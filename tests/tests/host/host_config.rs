@@ -96,13 +96,43 @@ async fn a_request_without_a_key_or_with_a_wrong_value_changes_nothing() {
     }
     let (status, text) = patched(&device, json!({ "hostname": "x", "proxy": { "port": 0 } })).await;
     assert_eq!(status, 400);
-    assert!(text.starts_with("`network.proxy.port` is `0`"), "{text}");
+    assert!(text.starts_with("'network.proxy.port' is '0'"), "{text}");
     let answer = device.send(device.request("POST", PATH)).await;
     assert_eq!(
         (answer.status, answer.allow.as_deref()),
         (405, Some("GET, HEAD, PATCH"))
     );
     assert_eq!(network(&device).await, json!({ "hostname": "gate" }));
+}
+
+/// Clouds put a proxy before the device that lets these characters through, and answers 500 at any other.
+#[tokio::test]
+async fn conformance3_refusals_are_written_in_the_characters_that_a_clouds_proxy_lets_through() {
+    let device = Supervisor::on_wasm().start().await;
+    let is_safe = |text: &str| {
+        let mut characters = text.chars();
+        characters.all(|c| c.is_ascii_alphanumeric() || " \n:'.?!,/-".contains(c))
+    };
+    for network in [
+        json!("text"),
+        json!({ "hostname": 5 }),
+        json!({ "hostname": "under_score {and} [more] (of) \"it\"; ü…" }),
+        json!({ "proxy": "text" }),
+        json!({ "proxy": { "type": "http" } }),
+        json!({ "proxy": { "type": "socks5", "ip": "10.0.0.1", "port": "x" } }),
+        json!({ "proxy": { "noProxy": ["10.0.0.0/8", "x"] } }),
+        json!({ "proxy": { "dns": 5 } }),
+        json!({ "dns": "10.0.0.1" }),
+        json!({ "proxy": { "ip": "10.0.0.1" } }),
+        json!({ "proxy": { "password": 5 } }),
+    ] {
+        let (status, text) = patched(&device, network.clone()).await;
+        assert_eq!(status, 400, "{network}: {text}");
+        assert!(is_safe(&text), "{network}: {text}");
+    }
+    let answer = device.send(device.request("PATCH", PATH)).await;
+    assert_eq!(answer.status, 400);
+    assert!(is_safe(&answer.text), "{answer:?}");
 }
 
 #[tokio::test]
@@ -122,7 +152,7 @@ async fn a_lock_that_a_running_service_holds_is_respected_and_overridden_by_forc
     })
     .await;
 
-    let refused = "Lockfile exists for { appId: 7, service: holder }";
+    let refused = "Lockfile exists for appId: 7, service: holder";
     for network in [json!({ "hostname": "x" }), json!({ "proxy": proxy() })] {
         assert_eq!(patched(&device, network).await, (423, refused.to_owned()));
     }
@@ -155,7 +185,7 @@ async fn a_lock_that_a_running_service_holds_is_respected_and_overridden_by_forc
     let wish = json!({ "reason": "writes flash", "ttl": 600 });
     let taken = device.send(device.request("PUT", leased).json(&wish)).await;
     assert_eq!(taken.status, 200, "{taken:?}");
-    let refused = "Lockfile exists for { appId: 7, service: other }".to_owned();
+    let refused = "Lockfile exists for appId: 7, service: other".to_owned();
     let named = json!({ "hostname": "z" });
     assert_eq!(patched(&device, named).await, (423, refused));
     set(&device, json!({ "hostname": "z", "force": true })).await;

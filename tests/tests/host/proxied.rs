@@ -13,7 +13,7 @@ use tests::{DEADLINE, NetworkNamespace, Supervisor};
 
 use crate::test_proxy;
 
-/// Where the redirector waits for connections (device behaviour 6.2).
+/// Where the redirector waits for connections (docs/spec/device.md#proxy-files).
 const REDIRECTOR: &str = "127.0.0.1:12345";
 /// Addresses of the network's machine that stand for servers elsewhere.
 const ELSEWHERE: &str = "203.0.113.5";
@@ -177,7 +177,7 @@ async fn new_connections_use_the_proxy_and_open_ones_go_on() {
         assert_eq!(&greeting, b"direct");
         connection
     };
-    // A host's firewall asks which connections are open (device behaviour 6.9), so its kernel knows.
+    // A host's firewall asks which connections are open (docs/spec/device.md#firewall), so its kernel knows.
     network.run("iptables -w -A INPUT -m conntrack --ctstate ESTABLISHED -j ACCEPT");
     let mut open = network.inside(move || direct(elsewhere));
 

@@ -1,5 +1,5 @@
 //! The variables `SUPERVISOR_...` of a target: what is said of those that cannot be taken as they stand, and
-//! what the others do (device behaviour 4.8).
+//! what the others do (docs/spec/device.md#config-variables).
 
 use std::fs;
 

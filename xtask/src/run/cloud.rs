@@ -11,8 +11,8 @@ use reqwest::Client;
 use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
 
-use super::kept::Kept;
 use super::registry::{ImagesIn, Trust};
+use super::session_folder::SessionFolder;
 use super::traces::apart_from_the_terminal;
 use super::{LOOK_AGAIN, registry};
 use crate::layout::Layout;
@@ -46,7 +46,7 @@ impl Cloud {
         layout: &Layout,
         at: SocketAddr,
         registry_at: ImagesIn,
-        kept: &Kept,
+        kept: &SessionFolder,
     ) -> Result<Self> {
         let programs = layout.folder.join("bin");
         let mut command = Command::new(programs.join("fleet-cloud"));
@@ -84,7 +84,7 @@ impl Cloud {
         }
     }
 
-    async fn begin(&mut self, kept: &Kept) -> Result<()> {
+    async fn begin(&mut self, kept: &SessionFolder) -> Result<()> {
         let client = Client::new();
         let deadline = Instant::now() + START;
         let ping = format!("{}/ping", self.url);
@@ -166,9 +166,10 @@ impl Cloud {
         };
         loop {
             if let Some(status) = process.try_wait()? {
-                return match status.success() {
-                    true => Ok(()),
-                    false => bail!("`fleet {}` failed ({status})", words.join(" ")),
+                return if status.success() {
+                    Ok(())
+                } else {
+                    bail!("`fleet {}` failed ({status})", words.join(" "))
                 };
             }
             tokio::time::sleep(LOOK_AGAIN).await;

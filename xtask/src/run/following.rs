@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::cloud::{Cloud, EMAIL, PASSWORD};
 use super::device::Device;
 use super::registry::ImagesIn;
-use super::sample_fleet::{self, Composed};
+use super::sample_fleet::{self, ComposeFiles};
 use super::traces::Traces;
 use super::{board, describe_board, say};
 use crate::layout::Layout;
@@ -67,12 +67,11 @@ pub(super) async fn follow(
         say("\ndeploying the first release");
         sample_fleet::deploy(cloud, &composed.first).await?;
     }
-    match kept.device_config().exists() {
-        true => kept.point_device_at(&cloud.url, &cloud.registry_at)?,
-        false => {
-            let config = sample_fleet::device_config(cloud, &board(), &fleet);
-            fs::write(kept.device_config(), config.to_string())?;
-        }
+    if kept.device_config().exists() {
+        kept.point_device_at(&cloud.url, &cloud.registry_at)?
+    } else {
+        let config = sample_fleet::device_config(cloud, &board(), &fleet);
+        fs::write(kept.device_config(), config.to_string())?;
     }
     let device = device.insert(Device::start(layout, places.listen, traces)?);
     device.until_it_answers(layout, &kept.device()).await?;
@@ -106,14 +105,14 @@ async fn compose(
     cloud: &mut Cloud,
     samples: &Samples,
     places: &Places<'_>,
-) -> Result<Option<Composed>> {
+) -> Result<Option<ComposeFiles>> {
     if !cloud.has_registry() {
         return Ok(None);
     }
     let (traces, images) = (places.traces, places.images);
     let folder = traces.samples();
     cloud.start_images(images, &folder.join("registry")).await?;
-    let composed = Composed::write(samples, &traces.engine, images, &folder).await?;
+    let composed = ComposeFiles::write(samples, &traces.engine, images, &folder).await?;
     Ok(Some(composed))
 }
 
@@ -135,18 +134,17 @@ struct Introduction<'a> {
     cloud: &'a Cloud,
     uuid: &'a str,
     key: &'a str,
-    composed: Option<&'a Composed>,
+    composed: Option<&'a ComposeFiles>,
 }
 
 impl Introduction<'_> {
     fn text(&self) -> String {
         let (url, uuid) = (&self.cloud.url, self.uuid);
         let short = uuid.get(..7).unwrap_or(uuid);
-        let registry = match self.cloud.has_registry() {
-            true => self.cloud.registry_at.to_string(),
-            false => {
-                "none, since docker-registry is not installed; so the fleet has no release".into()
-            }
+        let registry = if self.cloud.has_registry() {
+            self.cloud.registry_at.to_string()
+        } else {
+            "none, since docker-registry is not installed; so the fleet has no release".into()
         };
         let facts = [
             ("dashboard", format!("{url}/dashboard")),

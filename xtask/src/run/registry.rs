@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::fs;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -52,11 +52,6 @@ pub(super) struct Trust<'a> {
     pub(super) realm: &'a str,
     /// What they are signed with, in PEM.
     pub(super) certificate: &'a str,
-}
-
-/// A free address for a registry.
-pub(super) fn free_address() -> Result<SocketAddr> {
-    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?)
 }
 
 /// Starts one at `address`, with its files in `folder`. None where the program is not installed.

@@ -32,12 +32,12 @@ pub(super) fn make(cloud: &Cloud, board: &str) -> Result<(i64, String)> {
 }
 
 /// The compose files of two releases.
-pub(super) struct Composed {
+pub(super) struct ComposeFiles {
     pub(super) first: PathBuf,
     pub(super) second: PathBuf,
 }
 
-impl Composed {
+impl ComposeFiles {
     /// Writes them into `folder`. What the images of `engine` are made of is put into `images` first.
     pub(super) async fn write(
         samples: &Samples,
@@ -61,7 +61,7 @@ impl Composed {
                 .with_context(|| format!("failed to write `{}`", file.display()))?;
             anyhow::Ok(file)
         };
-        Ok(Composed {
+        Ok(ComposeFiles {
             first: written("first.yml", "Hello")?,
             second: written("second.yml", "Good day")?,
         })

@@ -12,7 +12,7 @@ use rustix::process::Pid;
 use serde_json::{Value, json};
 
 use super::engine_choice::Engine;
-use super::kept::Kept;
+use super::session_folder::SessionFolder;
 use crate::layout::Layout;
 use crate::{processes, samples};
 
@@ -33,7 +33,7 @@ pub(super) struct Traces {
     /// The temporary folder.
     pub(super) folder: PathBuf,
     /// What can be kept.
-    pub(super) kept: Kept,
+    pub(super) kept: SessionFolder,
     pub(super) engine: Engine,
     /// Those that were made for the sample.
     pub(super) images: Vec<String>,
@@ -68,7 +68,7 @@ impl Traces {
         let images = record["images"].as_array()?.iter();
         let traces = Traces {
             folder: folder.to_owned(),
-            kept: Kept {
+            kept: SessionFolder {
                 folder: record["state"].as_str()?.into(),
             },
             engine: match record["docker"].as_str() {
@@ -211,7 +211,7 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             let traces = Traces {
                 folder: folder.path().to_owned(),
-                kept: Kept {
+                kept: SessionFolder {
                     folder: "/somewhere/state".into(),
                 },
                 engine,
@@ -231,7 +231,7 @@ mod tests {
             let parent = tempfile::tempdir().unwrap();
             let traces = Traces {
                 folder: parent.path().join("run"),
-                kept: Kept {
+                kept: SessionFolder {
                     folder: parent.path().join("run/state"),
                 },
                 engine: Engine::Wasm,

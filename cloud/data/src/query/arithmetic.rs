@@ -3,24 +3,24 @@
 use odata::Arithmetic;
 use sea_query::Expr;
 
-use super::fault::Fault;
+use super::compile_error::CompileError;
 use super::scope::Compiler;
 use super::sql::custom;
-use super::value::{Kind, Typed};
+use super::value::{TypedExpr, ValueKind};
 use crate::Dialect;
 
 impl Compiler<'_> {
     pub(super) fn arithmetic(
         &self,
         how: Arithmetic,
-        left: Typed,
-        right: Typed,
+        left: TypedExpr,
+        right: TypedExpr,
         at: usize,
-    ) -> Result<Typed, Fault> {
+    ) -> Result<TypedExpr, CompileError> {
         use Arithmetic::{Add, Divide, Multiply, Remainder, Subtract};
-        use Kind::{Duration, Integer, Moment, Number};
-        if left.kind == Kind::Null || right.kind == Kind::Null {
-            return Ok(Typed::new(Expr::null(), Kind::Null, true, at));
+        use ValueKind::{Duration, Integer, Moment, Number};
+        if left.kind == ValueKind::Null || right.kind == ValueKind::Null {
+            return Ok(TypedExpr::new(Expr::null(), ValueKind::Null, true, at));
         }
         let numbers = |kind| matches!(kind, Integer | Number);
         let kind = match (left.kind, how, right.kind) {
@@ -34,10 +34,10 @@ impl Compiler<'_> {
                 Number
             }
             (one, _, other) => {
-                return Err(Fault::refused(
+                return Err(CompileError::refused(
                     at,
                     format!(
-                        "{} and {} cannot be reckoned with so",
+                        "this operator does not apply to {} and {}",
                         one.name(),
                         other.name()
                     ),
@@ -45,23 +45,23 @@ impl Compiler<'_> {
             }
         };
         if let (Some(left), Some(right)) = (left.known, right.known) {
-            let known = match how {
+            let constant_value = match how {
                 Add => left.checked_add(right),
                 Subtract => left.checked_sub(right),
                 Multiply => left.checked_mul(right),
                 Divide => left.checked_div(right),
                 Remainder => left.checked_rem(right),
             };
-            return Ok(match known {
-                Some(known) => Typed::known(known, kind, at),
-                None => Typed::new(Expr::null(), Kind::Null, true, at),
+            return Ok(match constant_value {
+                Some(constant_value) => TypedExpr::known(constant_value, kind, at),
+                None => TypedExpr::new(Expr::null(), ValueKind::Null, true, at),
             });
         }
         let sql = match kind {
             Number => decimal(self.dialect, how, left.sql, right.sql),
             _ => whole(self.dialect, how, left.sql, right.sql),
         };
-        Ok(Typed::new(sql, kind, true, at))
+        Ok(TypedExpr::new(sql, kind, true, at))
     }
 }
 

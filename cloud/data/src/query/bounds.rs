@@ -56,9 +56,6 @@ const GUESTS: Bounds = Bounds {
 
 impl Bounds {
     pub(super) fn of(caller: &Caller) -> &'static Bounds {
-        match caller.is_guest() {
-            true => &GUESTS,
-            false => &HOLDERS,
-        }
+        if caller.is_guest() { &GUESTS } else { &HOLDERS }
     }
 }

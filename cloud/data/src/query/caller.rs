@@ -3,7 +3,7 @@
 use odata::Literal;
 use resources::{KeyLimits, Method, Resource, Role};
 
-use super::fault::Fault;
+use super::compile_error::CompileError;
 use crate::purpose::SystemPurpose;
 
 /// Who makes a request.
@@ -102,12 +102,16 @@ impl Caller {
     }
 
     /// The value of a parameter of a rule.
-    pub(super) fn parameter(&self, name: &str) -> Result<Literal, Fault> {
+    pub(super) fn parameter(&self, name: &str) -> Result<Literal, CompileError> {
         let number = match name {
             "actor" => self.actor(),
             "user" => self.user(),
             "fleet" => self.limits().and_then(|limits| limits.fleet),
-            _ => return Err(Fault::broken(format!("a rule has a parameter `@{name}`"))),
+            _ => {
+                return Err(CompileError::broken(format!(
+                    "a rule has a parameter `@{name}`"
+                )));
+            }
         };
         Ok(match number {
             Some(number) => Literal::Integer(number),

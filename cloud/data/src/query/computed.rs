@@ -1,18 +1,18 @@
-//! Fields that are worked out (cloud behaviour 1.5, 1.8 and 5.4).
+//! Fields that are worked out (docs/spec/cloud.md#model-overall-status, docs/spec/cloud.md#rule-raw-version).
 
 use sea_query::Expr;
 
-use super::fault::Fault;
-use super::scope::{Compiler, Row};
+use super::compile_error::CompileError;
+use super::scope::{Compiler, TableRow};
 use crate::Dialect;
 
 /// The expression of a computed field, where there is one.
 pub(super) fn expression(
     compiler: &Compiler<'_>,
-    row: &Row<'_>,
+    row: &TableRow<'_>,
     name: &str,
-) -> Option<Result<Expr, Fault>> {
-    let write = Writing { compiler, row };
+) -> Option<Result<Expr, CompileError>> {
+    let write = ComputedFields { compiler, row };
     let text = match (row.resource.table, name) {
         ("device", "should_be_running__release") => TARGET_RELEASE.to_owned(),
         ("device", "overall_status") => return Some(write.overall_status()),
@@ -82,12 +82,12 @@ fn overall_status_v6() -> String {
 }
 
 /// Makes expressions for a row.
-struct Writing<'c, 'a> {
+struct ComputedFields<'c, 'a> {
     compiler: &'c Compiler<'a>,
-    row: &'c Row<'a>,
+    row: &'c TableRow<'a>,
 }
 
-impl Writing<'_, '_> {
+impl ComputedFields<'_, '_> {
     /// SQL of our own, with `{name}` for a column of the row and `?` for a value.
     fn expression(&self, text: &str, values: Vec<Expr>) -> Expr {
         let mut sql = String::with_capacity(text.len() * 2);
@@ -134,7 +134,7 @@ impl Writing<'_, '_> {
         self.expression("replace({asset}, ?, ?)", values)
     }
 
-    fn overall_status(&self) -> Result<Expr, Fault> {
+    fn overall_status(&self) -> Result<Expr, CompileError> {
         // What is said in the current names wins over what is said in the older ones.
         let names = self.compiler.tunnel_variables;
         let said = |table: &str, owner: &str, of: &str| {
@@ -169,9 +169,10 @@ impl Writing<'_, '_> {
              OR NOT {{is_connected_to_vpn}} AND {{api_heartbeat_state}} = 'online' \
              AND coalesce({}, '') <> 'false' THEN 'reduced-functionality' \
              ELSE 'operational' END",
-            match places.is_empty() {
-                true => "NULL".to_owned(),
-                false => places.join(", "),
+            if places.is_empty() {
+                "NULL".to_owned()
+            } else {
+                places.join(", ")
             }
         );
         Ok(self.expression(&text, values))

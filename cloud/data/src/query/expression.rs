@@ -1,4 +1,4 @@
-//! Conditions and values of `$filter` and `$orderby` in SQL (cloud behaviour 2.3).
+//! Conditions and values of `$filter` and `$orderby` in SQL (docs/spec/cloud.md#odata-filter).
 //!
 //! Conditions have two values: what compares with null is false, and so its opposite is true. Where SQL
 //! would answer null, that is made false only below a `not`, where it makes a difference: indexes serve a
@@ -8,13 +8,13 @@ use odata::{Arithmetic, Comparison, Expression, Function, Operand, PathSegment, 
 use resources::{Navigation, Readers, Step};
 use sea_query::{Expr, ExprTrait};
 
-use super::fault::Fault;
+use super::compile_error::CompileError;
 use super::function;
 use super::junction::Junction;
 use super::links::begin;
-use super::scope::{Compiler, Row, Scope};
+use super::scope::{Compiler, Scope, TableRow};
 use super::sql::{custom, decided, differ, from, same};
-use super::value::{Kind, Typed, longest};
+use super::value::{TypedExpr, ValueKind, longest};
 
 pub(super) const ONLY_NULL: &str = "an object or array is compared with `null` alone";
 
@@ -25,7 +25,7 @@ impl<'a> Compiler<'a> {
         scope: &Scope<'a>,
         expression: &Expression,
         strict: bool,
-    ) -> Result<Expr, Fault> {
+    ) -> Result<Expr, CompileError> {
         match &expression.operand {
             Operand::And(parts) => self.joined(scope, parts, strict, Junction::And),
             Operand::Or(parts) => self.joined(scope, parts, strict, Junction::Or),
@@ -41,10 +41,10 @@ impl<'a> Compiler<'a> {
             _ => {
                 let value = self.value(scope, expression)?;
                 let value = value
-                    .read_as(Kind::Boolean)
-                    .map_err(|why| Fault::refused(expression.at, why))?;
+                    .read_as(ValueKind::Boolean)
+                    .map_err(|why| CompileError::refused(expression.at, why))?;
                 match value.kind {
-                    Kind::Null => Ok(false.into()),
+                    ValueKind::Null => Ok(false.into()),
                     _ if value.nullable && strict => Ok(decided(self.dialect, value.sql)),
                     _ => Ok(value.sql),
                 }
@@ -53,14 +53,18 @@ impl<'a> Compiler<'a> {
     }
 
     /// The value of an expression.
-    pub(super) fn value(&self, scope: &Scope<'a>, expression: &Expression) -> Result<Typed, Fault> {
+    pub(super) fn value(
+        &self,
+        scope: &Scope<'a>,
+        expression: &Expression,
+    ) -> Result<TypedExpr, CompileError> {
         let at = expression.at;
         match &expression.operand {
             Operand::Value(value) => self.constant(value, at, scope.rule),
             Operand::Property(path) => self.property(scope, path, at),
             Operand::Count(count) => {
                 let sql = self.count(scope, count)?;
-                Ok(Typed::new(sql, Kind::Integer, false, at))
+                Ok(TypedExpr::new(sql, ValueKind::Integer, false, at))
             }
             Operand::Call(name, arguments) => {
                 let arguments = arguments
@@ -69,7 +73,7 @@ impl<'a> Compiler<'a> {
                     .collect::<Result<Vec<_>, _>>()?;
                 let bound = self.bounds.text;
                 let value = function::call(self.dialect, self.now, *name, arguments, at)
-                    .map_err(|why| Fault::refused(at, why))?;
+                    .map_err(|why| CompileError::refused(at, why))?;
                 let makes_text = matches!(name, Function::Replace | Function::Concat);
                 if makes_text && value.longest > bound {
                     let message = format!(
@@ -77,23 +81,23 @@ impl<'a> Compiler<'a> {
                         name.name(),
                         value.longest
                     );
-                    return Err(Fault::refused(at, message));
+                    return Err(CompileError::refused(at, message));
                 }
                 Ok(value)
             }
             Operand::Negative(inner) => {
                 let inner = self.value(scope, inner)?;
                 match inner.kind {
-                    Kind::Number => {
+                    ValueKind::Number => {
                         let sql = custom(self.dialect, "-(?)", [inner.sql]);
-                        Ok(Typed::new(sql, inner.kind, inner.nullable, at))
+                        Ok(TypedExpr::new(sql, inner.kind, inner.nullable, at))
                     }
-                    Kind::Integer | Kind::Duration => {
-                        let zero = Typed::known(0, inner.kind, at);
+                    ValueKind::Integer | ValueKind::Duration => {
+                        let zero = TypedExpr::known(0, inner.kind, at);
                         self.arithmetic(Arithmetic::Subtract, zero, inner, at)
                     }
-                    Kind::Null => Ok(inner),
-                    other => Err(Fault::refused(
+                    ValueKind::Null => Ok(inner),
+                    other => Err(CompileError::refused(
                         at,
                         format!("`-` is for numbers, not for {}", other.name()),
                     )),
@@ -112,7 +116,7 @@ impl<'a> Compiler<'a> {
             | Operand::In(..)
             | Operand::Lambda(_) => {
                 let sql = self.condition(scope, expression, true)?;
-                Ok(Typed::new(sql, Kind::Boolean, false, at))
+                Ok(TypedExpr::new(sql, ValueKind::Boolean, false, at))
             }
         }
     }
@@ -120,17 +124,17 @@ impl<'a> Compiler<'a> {
     pub(super) fn compare(
         &self,
         how: Comparison,
-        left: Typed,
-        right: Typed,
+        left: TypedExpr,
+        right: TypedExpr,
         strict: bool,
-    ) -> Result<Expr, Fault> {
+    ) -> Result<Expr, CompileError> {
         let at = right.at;
         let equality = matches!(how, Comparison::Equal | Comparison::NotEqual);
         // Null is the same as null, and neither more nor less than anything.
         let other = match (left.kind, right.kind) {
-            (Kind::Null, Kind::Null) => return Ok((how == Comparison::Equal).into()),
-            (Kind::Null, _) => Some(&right),
-            (_, Kind::Null) => Some(&left),
+            (ValueKind::Null, ValueKind::Null) => return Ok((how == Comparison::Equal).into()),
+            (ValueKind::Null, _) => Some(&right),
+            (_, ValueKind::Null) => Some(&left),
             _ => None,
         };
         if let Some(other) = other {
@@ -140,9 +144,9 @@ impl<'a> Compiler<'a> {
                 _ => false.into(),
             });
         }
-        let refused = |why| Fault::refused(at, why);
+        let refused = |why| CompileError::refused(at, why);
         let (left, right) = alike(left, right).map_err(refused)?;
-        if left.kind == Kind::Json {
+        if left.kind == ValueKind::Json {
             return Err(refused(ONLY_NULL.to_owned()));
         }
         let nullable = left.nullable || right.nullable;
@@ -162,17 +166,23 @@ impl<'a> Compiler<'a> {
             Comparison::Less => left.lt(right),
             Comparison::LessOrEqual => left.lte(right),
         };
-        match nullable && strict {
-            true => Ok(decided(self.dialect, bare)),
-            false => Ok(bare),
+        if nullable && strict {
+            Ok(decided(self.dialect, bare))
+        } else {
+            Ok(bare)
         }
     }
 
     /// The field at the end of a path.
-    fn property(&self, scope: &Scope<'a>, path: &PropertyPath, at: usize) -> Result<Typed, Fault> {
+    fn property(
+        &self,
+        scope: &Scope<'a>,
+        path: &PropertyPath,
+        at: usize,
+    ) -> Result<TypedExpr, CompileError> {
         let (row, segments) = begin(scope, &path.segments);
         let Some((last, links)) = segments.split_last() else {
-            return Err(Fault::refused(
+            return Err(CompileError::refused(
                 at,
                 "a field of the record has to be named".to_owned(),
             ));
@@ -183,7 +193,7 @@ impl<'a> Compiler<'a> {
         let navigation = self.follow(&row, first)?;
         let one = matches!(navigation.step, Step::One(_)) || first.key.is_some();
         if !one {
-            return Err(Fault::refused(
+            return Err(CompileError::refused(
                 first.name.at,
                 format!(
                     "`{}` has many records: use `any`, `all` or `$count`, or name one by its key",
@@ -206,20 +216,21 @@ impl<'a> Compiler<'a> {
         let value = self.property(&inner, &rest, at)?;
         select.expr(value.sql);
         let longest = value.longest;
-        let value = Typed::new(Expr::from(select), value.kind, true, at);
-        Ok(Typed { longest, ..value })
+        let value = TypedExpr::new(Expr::from(select), value.kind, true, at);
+        Ok(TypedExpr { longest, ..value })
     }
 
     fn last_field(
         &self,
         scope: &Scope<'a>,
-        row: &Row<'a>,
+        row: &TableRow<'a>,
         segment: &PathSegment,
-    ) -> Result<Typed, Fault> {
+    ) -> Result<TypedExpr, CompileError> {
         let name = &segment.name;
-        let field = match scope.rule {
-            true => row.resource.find_field(&name.text),
-            false => self.named_field(row.resource, &name.text),
+        let field = if scope.rule {
+            row.resource.find_field(&name.text)
+        } else {
+            self.named_field(row.resource, &name.text)
         };
         let field = match (field, self.model.navigation(row.resource, &name.text)) {
             (Some(field), _) => field,
@@ -233,22 +244,23 @@ impl<'a> Compiler<'a> {
             ) => row
                 .resource
                 .find_field(field)
-                .ok_or_else(|| Fault::broken(format!("`{field}` is no field")))?,
+                .ok_or_else(|| CompileError::broken(format!("`{field}` is no field")))?,
             (None, Some(_)) => {
-                return Err(Fault::refused(
+                return Err(CompileError::refused(
                     name.at,
-                    format!("`{}` has many records, and is no value", name.text),
+                    format!("`{}` has many records, and is not a value", name.text),
                 ));
             }
             (None, None) => return Err(no_field(row, name)),
         };
-        let sql = match scope.rule {
-            true => self.kept(row, field)?,
-            false => self.field(row, field)?,
+        let sql = if scope.rule {
+            self.kept(row, field)?
+        } else {
+            self.field(row, field)?
         };
         let nullable = field.nullable || field.readers != Readers::OfTheRow;
-        let value = Typed::new(sql, Kind::of(&field.kind), nullable, name.at);
-        Ok(Typed {
+        let value = TypedExpr::new(sql, ValueKind::of(&field.kind), nullable, name.at);
+        Ok(TypedExpr {
             longest: longest(&field.kind),
             ..value
         })
@@ -256,29 +268,28 @@ impl<'a> Compiler<'a> {
 }
 
 /// Two values as one kind: a constant is read as what it is compared with.
-pub(super) fn alike(left: Typed, right: Typed) -> Result<(Typed, Typed), String> {
-    let numbers = |kind| matches!(kind, Kind::Integer | Kind::Number);
+pub(super) fn alike(left: TypedExpr, right: TypedExpr) -> Result<(TypedExpr, TypedExpr), String> {
+    let numbers = |kind| matches!(kind, ValueKind::Integer | ValueKind::Number);
     if left.kind == right.kind || numbers(left.kind) && numbers(right.kind) {
         return Ok((left, right));
     }
-    match right.constant.is_some() {
-        true => match (right.clone().read_as(left.kind), left.constant.is_some()) {
+    if right.constant.is_some() {
+        match (right.clone().read_as(left.kind), left.constant.is_some()) {
             (Ok(right), _) => Ok((left, right)),
             (Err(_), true) => {
                 let left = left.read_as(right.kind)?;
                 Ok((left, right))
             }
             (Err(why), false) => Err(why),
-        },
-        false => {
-            let left = left.read_as(right.kind)?;
-            Ok((left, right))
         }
+    } else {
+        let left = left.read_as(right.kind)?;
+        Ok((left, right))
     }
 }
 
-pub(super) fn no_field(row: &Row<'_>, name: &odata::Name) -> Fault {
-    Fault::refused(
+pub(super) fn no_field(row: &TableRow<'_>, name: &odata::Name) -> CompileError {
+    CompileError::refused(
         name.at,
         format!("`{}` has no field `{}`", row.resource.name, name.text),
     )

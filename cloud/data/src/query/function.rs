@@ -8,7 +8,7 @@ use super::sql::{
     as_text, cased, clamped, contains, custom, date_part, ends_with, moment_text, position,
     starts_with, substring,
 };
-use super::value::{Kind, SHORT, Typed};
+use super::value::{SHORT, TypedExpr, ValueKind};
 use crate::{Dialect, letter_case};
 
 const DAY: i64 = 86_400_000;
@@ -23,15 +23,15 @@ pub(super) fn call(
     dialect: Dialect,
     now: i64,
     function: Function,
-    arguments: Vec<Typed>,
+    arguments: Vec<TypedExpr>,
     at: usize,
-) -> Result<Typed, String> {
+) -> Result<TypedExpr, String> {
     use Function as F;
     let nullable = arguments.iter().any(|one| one.nullable);
     let longest = longest(function, &arguments);
     let typed = |sql: Expr, kind| {
-        let value = Typed::new(sql, kind, nullable, at);
-        Ok(Typed { longest, ..value })
+        let value = TypedExpr::new(sql, kind, nullable, at);
+        Ok(TypedExpr { longest, ..value })
     };
     let mut given = arguments.into_iter();
     let mut next = || {
@@ -39,42 +39,43 @@ pub(super) fn call(
             .next()
             .ok_or_else(|| format!("`{}` needs more values", function.name()))
     };
-    let of = |value: Typed, kind: Kind| {
+    let of = |value: TypedExpr, kind: ValueKind| {
         value
             .read_as(kind)
             // PostgreSQL takes a bare null for a text, and has no function of that.
             .map(|value| match value.kind {
-                Kind::Null => nothing(kind),
+                ValueKind::Null => nothing(kind),
                 _ => value.sql,
             })
             .map_err(|why| format!("`{}`: {why}", function.name()))
     };
     // Moments that have a year: reckoning can lead beyond, where the databases know no dates.
-    let moment = |value: Typed| of(value, Kind::Moment).map(|sql| within_years(dialect, sql));
+    let moment =
+        |value: TypedExpr| of(value, ValueKind::Moment).map(|sql| within_years(dialect, sql));
     match function {
         F::StartsWith => {
-            let (text, start) = (of(next()?, Kind::Text)?, of(next()?, Kind::Text)?);
-            typed(starts_with(dialect, text, start), Kind::Boolean)
+            let (text, start) = (of(next()?, ValueKind::Text)?, of(next()?, ValueKind::Text)?);
+            typed(starts_with(dialect, text, start), ValueKind::Boolean)
         }
         F::EndsWith => {
-            let (text, end) = (of(next()?, Kind::Text)?, of(next()?, Kind::Text)?);
-            typed(ends_with(dialect, text, end), Kind::Boolean)
+            let (text, end) = (of(next()?, ValueKind::Text)?, of(next()?, ValueKind::Text)?);
+            typed(ends_with(dialect, text, end), ValueKind::Boolean)
         }
         F::Contains => {
-            let (text, part) = (of(next()?, Kind::Text)?, of(next()?, Kind::Text)?);
-            typed(contains(dialect, text, part), Kind::Boolean)
+            let (text, part) = (of(next()?, ValueKind::Text)?, of(next()?, ValueKind::Text)?);
+            typed(contains(dialect, text, part), ValueKind::Boolean)
         }
         F::SubstringOf => {
-            let (part, text) = (of(next()?, Kind::Text)?, of(next()?, Kind::Text)?);
-            typed(contains(dialect, text, part), Kind::Boolean)
+            let (part, text) = (of(next()?, ValueKind::Text)?, of(next()?, ValueKind::Text)?);
+            typed(contains(dialect, text, part), ValueKind::Boolean)
         }
         F::ToLower => typed(
-            cased(dialect, letter_case::LOWER, of(next()?, Kind::Text)?),
-            Kind::Text,
+            cased(dialect, letter_case::LOWER, of(next()?, ValueKind::Text)?),
+            ValueKind::Text,
         ),
         F::ToUpper => typed(
-            cased(dialect, letter_case::UPPER, of(next()?, Kind::Text)?),
-            Kind::Text,
+            cased(dialect, letter_case::UPPER, of(next()?, ValueKind::Text)?),
+            ValueKind::Text,
         ),
         F::Trim => {
             let trim = match dialect {
@@ -82,39 +83,42 @@ pub(super) fn call(
                 Dialect::Sqlite => "trim(?)",
             };
             typed(
-                custom(dialect, trim, [of(next()?, Kind::Text)?]),
-                Kind::Text,
+                custom(dialect, trim, [of(next()?, ValueKind::Text)?]),
+                ValueKind::Text,
             )
         }
         F::Length => {
-            let text = of(next()?, Kind::Text)?;
+            let text = of(next()?, ValueKind::Text)?;
             typed(
                 whole(dialect, custom(dialect, "length(?)", [text])),
-                Kind::Integer,
+                ValueKind::Integer,
             )
         }
         F::IndexOf => {
-            let (text, part) = (of(next()?, Kind::Text)?, of(next()?, Kind::Text)?);
+            let (text, part) = (of(next()?, ValueKind::Text)?, of(next()?, ValueKind::Text)?);
             typed(
                 whole(dialect, position(dialect, text, part)).sub(1),
-                Kind::Integer,
+                ValueKind::Integer,
             )
         }
         F::Substring => {
-            let (text, start) = (of(next()?, Kind::Text)?, of(next()?, Kind::Integer)?);
+            let (text, start) = (
+                of(next()?, ValueKind::Text)?,
+                of(next()?, ValueKind::Integer)?,
+            );
             let length = match next() {
-                Ok(length) => Some(of(length, Kind::Integer)?),
+                Ok(length) => Some(of(length, ValueKind::Integer)?),
                 Err(_) => None,
             };
-            typed(substring(dialect, text, start, length), Kind::Text)
+            typed(substring(dialect, text, start, length), ValueKind::Text)
         }
         F::Concat => {
-            let (one, other) = (of(next()?, Kind::Text)?, of(next()?, Kind::Text)?);
-            typed(custom(dialect, "(?) || (?)", [one, other]), Kind::Text)
+            let (one, other) = (of(next()?, ValueKind::Text)?, of(next()?, ValueKind::Text)?);
+            typed(custom(dialect, "(?) || (?)", [one, other]), ValueKind::Text)
         }
         F::Replace => {
-            let text = of(next()?, Kind::Text)?;
-            let (from, to) = (of(next()?, Kind::Text)?, of(next()?, Kind::Text)?);
+            let text = of(next()?, ValueKind::Text)?;
+            let (from, to) = (of(next()?, ValueKind::Text)?, of(next()?, ValueKind::Text)?);
             // SQLite leaves a text as it is if it has to replace nothing, even with null.
             let replaced = match dialect {
                 Dialect::Sqlite if nullable => {
@@ -123,54 +127,63 @@ pub(super) fn call(
                 }
                 _ => "replace(?, ?, ?)",
             };
-            typed(custom(dialect, replaced, [text, from, to]), Kind::Text)
+            typed(custom(dialect, replaced, [text, from, to]), ValueKind::Text)
         }
-        F::Year => typed(date_part(dialect, "year", moment(next()?)?), Kind::Integer),
-        F::Month => typed(date_part(dialect, "month", moment(next()?)?), Kind::Integer),
-        F::Day => typed(date_part(dialect, "day", moment(next()?)?), Kind::Integer),
+        F::Year => typed(
+            date_part(dialect, "year", moment(next()?)?),
+            ValueKind::Integer,
+        ),
+        F::Month => typed(
+            date_part(dialect, "month", moment(next()?)?),
+            ValueKind::Integer,
+        ),
+        F::Day => typed(
+            date_part(dialect, "day", moment(next()?)?),
+            ValueKind::Integer,
+        ),
         F::Hour => typed(
             clock(dialect, "(?) / 3600000", moment(next()?)?),
-            Kind::Integer,
+            ValueKind::Integer,
         ),
         F::Minute => {
             let when = moment(next()?)?;
-            typed(clock(dialect, "(?) / 60000 % 60", when), Kind::Integer)
+            typed(clock(dialect, "(?) / 60000 % 60", when), ValueKind::Integer)
         }
         F::Second => {
             let when = moment(next()?)?;
-            typed(clock(dialect, "(?) / 1000 % 60", when), Kind::Integer)
+            typed(clock(dialect, "(?) / 1000 % 60", when), ValueKind::Integer)
         }
         F::FractionalSeconds => {
             let when = moment(next()?)?;
             typed(
                 clock(dialect, "(?) % 1000 / CAST(1000 AS double precision)", when),
-                Kind::Number,
+                ValueKind::Number,
             )
         }
         F::TotalOffsetMinutes => {
             moment(next()?)?;
-            Ok(Typed::known(0, Kind::Integer, at))
+            Ok(TypedExpr::known(0, ValueKind::Integer, at))
         }
         F::TotalSeconds => {
-            let duration = of(next()?, Kind::Duration)?;
+            let duration = of(next()?, ValueKind::Duration)?;
             let seconds = "(?) / CAST(1000 AS double precision)";
-            typed(custom(dialect, seconds, [duration]), Kind::Number)
+            typed(custom(dialect, seconds, [duration]), ValueKind::Number)
         }
         F::Date => {
             // Days before 1970 are counted downwards too: from a day before every moment there is.
             let day = format!("((?) + {BEFORE}) / {DAY} * {DAY} - {BEFORE}");
-            typed(custom(dialect, &day, [moment(next()?)?]), Kind::Moment)
+            typed(custom(dialect, &day, [moment(next()?)?]), ValueKind::Moment)
         }
-        F::Time => typed(clock(dialect, "?", moment(next()?)?), Kind::Duration),
-        F::Now => Ok(Typed::known(now, Kind::Moment, at)),
-        F::MinDateTime => Ok(Typed::known(EARLIEST, Kind::Moment, at)),
-        F::MaxDateTime => Ok(Typed::known(LATEST, Kind::Moment, at)),
+        F::Time => typed(clock(dialect, "?", moment(next()?)?), ValueKind::Duration),
+        F::Now => Ok(TypedExpr::known(now, ValueKind::Moment, at)),
+        F::MinDateTime => Ok(TypedExpr::known(EARLIEST, ValueKind::Moment, at)),
+        F::MaxDateTime => Ok(TypedExpr::known(LATEST, ValueKind::Moment, at)),
         F::Round | F::Floor | F::Ceiling => {
             let value = next()?;
-            if value.kind == Kind::Integer {
+            if value.kind == ValueKind::Integer {
                 return Ok(value);
             }
-            let sql = of(value, Kind::Number)?;
+            let sql = of(value, ValueKind::Number)?;
             let name = match (function, dialect) {
                 // Away from zero in the middle, which PostgreSQL does for decimal numbers alone.
                 (F::Round, Dialect::Postgres) => {
@@ -186,20 +199,20 @@ pub(super) fn call(
                     "SELECT CAST(v AS INTEGER) + (v > CAST(v AS INTEGER)) FROM (SELECT ? AS v)"
                 }
             };
-            typed(custom(dialect, name, [sql]), Kind::Number)
+            typed(custom(dialect, name, [sql]), ValueKind::Number)
         }
         F::Cast => cast(dialect, next()?, &type_name(next()?)?, at),
         F::IsOf => {
             let value = next()?;
-            let wanted = kind_named(&type_name(next()?)?)?;
-            let is = value.kind == wanted;
-            Ok(Typed::new(is, Kind::Boolean, false, at))
+            let target_kind = kind_named(&type_name(next()?)?)?;
+            let is = value.kind == target_kind;
+            Ok(TypedExpr::new(is, ValueKind::Boolean, false, at))
         }
     }
 }
 
 /// Characters that what a function makes has as text at most: `replace` multiplies, and `concat` adds.
-fn longest(function: Function, arguments: &[Typed]) -> u64 {
+fn longest(function: Function, arguments: &[TypedExpr]) -> u64 {
     let of = |at: usize| arguments.get(at).map_or(0, |one| one.longest);
     let shortest = |at: usize| match arguments.get(at).map(|one| &one.constant) {
         Some(Some(odata::Literal::Text(text))) => Ord::max(text.chars().count() as u64, 1),
@@ -236,45 +249,47 @@ fn within_years(dialect: Dialect, moment: Expr) -> Expr {
 }
 
 /// The name of a type, as text: `'Edm.String'`.
-fn type_name(value: Typed) -> Result<String, String> {
+fn type_name(value: TypedExpr) -> Result<String, String> {
     match value.constant {
         Some(odata::Literal::Text(name)) => Ok(name),
         _ => Err("the name of a type is needed, such as `'Edm.String'`".to_owned()),
     }
 }
 
-fn kind_named(name: &str) -> Result<Kind, String> {
+fn kind_named(name: &str) -> Result<ValueKind, String> {
     Ok(match name {
-        "Edm.String" => Kind::Text,
-        "Edm.Boolean" => Kind::Boolean,
-        "Edm.Int16" | "Edm.Int32" | "Edm.Int64" => Kind::Integer,
-        "Edm.Double" | "Edm.Single" | "Edm.Decimal" => Kind::Number,
-        "Edm.DateTimeOffset" | "Edm.DateTime" | "Edm.Date" => Kind::Moment,
-        "Edm.Duration" => Kind::Duration,
+        "Edm.String" => ValueKind::Text,
+        "Edm.Boolean" => ValueKind::Boolean,
+        "Edm.Int16" | "Edm.Int32" | "Edm.Int64" => ValueKind::Integer,
+        "Edm.Double" | "Edm.Single" | "Edm.Decimal" => ValueKind::Number,
+        "Edm.DateTimeOffset" | "Edm.DateTime" | "Edm.Date" => ValueKind::Moment,
+        "Edm.Duration" => ValueKind::Duration,
         other => {
             return Err(format!(
-                "`{}` is no type that is known here; `Edm.String` is one",
+                "`{}` is not a supported type; `Edm.String` is one",
                 super::value::short(other)
             ));
         }
     })
 }
 
-fn cast(dialect: Dialect, value: Typed, to: &str, at: usize) -> Result<Typed, String> {
+fn cast(dialect: Dialect, value: TypedExpr, to: &str, at: usize) -> Result<TypedExpr, String> {
     let kind = kind_named(to)?;
     let nullable = value.nullable;
-    if value.kind == kind || value.constant.is_some() && kind != Kind::Text {
+    if value.kind == kind || value.constant.is_some() && kind != ValueKind::Text {
         return value.read_as(kind);
     }
     let sql = match (value.kind, kind) {
-        (Kind::Integer, Kind::Text) => as_text(value.sql),
-        (Kind::Moment, Kind::Text) => moment_text(dialect, within_years(dialect, value.sql)),
-        (Kind::Integer, Kind::Number) => {
+        (ValueKind::Integer, ValueKind::Text) => as_text(value.sql),
+        (ValueKind::Moment, ValueKind::Text) => {
+            moment_text(dialect, within_years(dialect, value.sql))
+        }
+        (ValueKind::Integer, ValueKind::Number) => {
             custom(dialect, "CAST(? AS double precision)", [value.sql])
         }
         (from, to) => {
-            return Err(format!("{} cannot be made {}", from.name(), to.name()));
+            return Err(format!("cannot convert {} to {}", from.name(), to.name()));
         }
     };
-    Ok(Typed::new(sql, kind, nullable, at))
+    Ok(TypedExpr::new(sql, kind, nullable, at))
 }

@@ -4,22 +4,22 @@
 use odata::{Comparison, Expression, Operand};
 use sea_query::{Expr, ExprTrait};
 
+use super::compile_error::CompileError;
 use super::expression::{ONLY_NULL, alike};
-use super::fault::Fault;
 use super::scope::{Compiler, Scope};
 use super::sql::{custom, decided};
-use super::value::{Kind, Typed};
+use super::value::{TypedExpr, ValueKind};
 use crate::Dialect;
 
 /// Items of one `in` that are compared by themselves.
 const MAX_APART: usize = 50;
 
 /// Refuses an item of `in` for which the value before it would have to be repeated once too often.
-fn may_be_repeated(times: usize, most: usize, at: usize) -> Result<(), Fault> {
+fn may_be_repeated(times: usize, most: usize, at: usize) -> Result<(), CompileError> {
     if times <= most {
         return Ok(());
     }
-    Err(Fault::refused(
+    Err(CompileError::refused(
         at,
         match most {
             1 => "a condition before `in` is compared with constants alone; use `eq`".to_owned(),
@@ -66,11 +66,11 @@ impl<'a> Compiler<'a> {
         parts: &[Expression],
         strict: bool,
         junction: Junction,
-    ) -> Result<Expr, Fault> {
+    ) -> Result<Expr, CompileError> {
         let each = parts.iter().map(|part| self.condition(scope, part, strict));
-        let each = each.collect::<Result<Vec<_>, Fault>>()?;
+        let each = each.collect::<Result<Vec<_>, CompileError>>()?;
         balanced(self.dialect, each, junction)
-            .ok_or_else(|| Fault::broken("a chain of no conditions".to_owned()))
+            .ok_or_else(|| CompileError::broken("a chain of no conditions".to_owned()))
     }
 
     /// Whether a value is one of a list: `IN`, which is no deeper however long the list is. What cannot stand in
@@ -82,7 +82,7 @@ impl<'a> Compiler<'a> {
         list: &[Expression],
         strict: bool,
         at: usize,
-    ) -> Result<Expr, Fault> {
+    ) -> Result<Expr, CompileError> {
         // Each comparison repeats the value. A condition may have lists of its own in it, which would be repeated as
         // often as there are items in this one, and those within them once more.
         let repeated = match &value.operand {
@@ -91,14 +91,17 @@ impl<'a> Compiler<'a> {
         };
         let value = self.value(scope, value)?;
         let repeated = match value.kind {
-            Kind::Boolean => repeated,
+            ValueKind::Boolean => repeated,
             _ => MAX_APART,
         };
         let mut apart = Vec::new();
-        let mut listed: Vec<(Typed, Vec<Expr>)> = Vec::new();
+        let mut listed: Vec<(TypedExpr, Vec<Expr>)> = Vec::new();
         for item in list {
             let item = self.value(scope, item)?;
-            if item.constant.is_none() || item.kind == Kind::Null || value.kind == Kind::Null {
+            if item.constant.is_none()
+                || item.kind == ValueKind::Null
+                || value.kind == ValueKind::Null
+            {
                 let item_at = item.at;
                 apart.push(self.compare(Comparison::Equal, value.clone(), item, strict)?);
                 may_be_repeated(apart.len() + listed.len(), repeated, item_at)?;
@@ -106,9 +109,9 @@ impl<'a> Compiler<'a> {
             }
             let item_at = item.at;
             let (left, item) =
-                alike(value.clone(), item).map_err(|why| Fault::refused(item_at, why))?;
-            if left.kind == Kind::Json {
-                return Err(Fault::refused(item_at, ONLY_NULL.to_owned()));
+                alike(value.clone(), item).map_err(|why| CompileError::refused(item_at, why))?;
+            if left.kind == ValueKind::Json {
+                return Err(CompileError::refused(item_at, ONLY_NULL.to_owned()));
             }
             // Of one kind each: the value may be a constant, which is read as each item is.
             match listed.iter_mut().find(|(of, _)| of.kind == left.kind) {
@@ -119,12 +122,13 @@ impl<'a> Compiler<'a> {
         }
         for (value, items) in listed {
             let found = value.sql.is_in(items);
-            apart.push(match value.nullable && strict {
-                true => decided(self.dialect, found),
-                false => found,
+            apart.push(if value.nullable && strict {
+                decided(self.dialect, found)
+            } else {
+                found
             });
         }
         balanced(self.dialect, apart, Junction::Or)
-            .ok_or_else(|| Fault::refused(at, "`in` needs at least one value".to_owned()))
+            .ok_or_else(|| CompileError::refused(at, "`in` needs at least one value".to_owned()))
     }
 }

@@ -4,18 +4,18 @@ use odata::{Count, Lambda, PathSegment, Quantifier};
 use resources::{Method, Navigation, Step};
 use sea_query::{Alias, Expr, ExprTrait, Func, SelectStatement};
 
-use super::fault::Fault;
+use super::compile_error::CompileError;
 use super::rule::{NEAR, links_from_caller};
-use super::scope::{Compiler, Row, Scope};
+use super::scope::{Compiler, Scope, TableRow};
 use super::sql::{exists, from};
 
 impl<'a> Compiler<'a> {
     /// The navigation that a segment of a path names.
     pub(super) fn follow(
         &self,
-        row: &Row<'a>,
+        row: &TableRow<'a>,
         segment: &PathSegment,
-    ) -> Result<&'a Navigation, Fault> {
+    ) -> Result<&'a Navigation, CompileError> {
         self.model
             .navigation(row.resource, &segment.name.text)
             .ok_or_else(|| no_link(row, &segment.name))
@@ -26,10 +26,10 @@ impl<'a> Compiler<'a> {
         &self,
         scope: &Scope<'a>,
         navigation: &Navigation,
-        row: &Row<'a>,
-        other: &Row<'a>,
+        row: &TableRow<'a>,
+        other: &TableRow<'a>,
         segment: &PathSegment,
-    ) -> Result<Expr, Fault> {
+    ) -> Result<Expr, CompileError> {
         let mut all = self.step(navigation, row, other, scope.rule)?;
         if let Some(permitted) =
             self.permitted_behind(navigation, row, other, scope.rule, segment.name.at)?
@@ -52,11 +52,11 @@ impl<'a> Compiler<'a> {
     /// The fields of a key without the one that the link has said already.
     fn partial_key(
         &self,
-        row: &Row<'a>,
+        row: &TableRow<'a>,
         fields: &[(odata::Name, odata::Value)],
         link: &str,
         rule: bool,
-    ) -> Result<Expr, Fault> {
+    ) -> Result<Expr, CompileError> {
         let whole = row.resource.unique.iter().any(|set| {
             let others = set.iter().filter(|field| **field != link);
             set.contains(&link)
@@ -79,7 +79,7 @@ impl<'a> Compiler<'a> {
         scope: &Scope<'a>,
         lambda: &Lambda,
         strict: bool,
-    ) -> Result<Expr, Fault> {
+    ) -> Result<Expr, CompileError> {
         let (row, segments) = begin(scope, &lambda.path.segments);
         let scope = &self.deeper(scope, &row, segments)?;
         // A link may be null, and what compares with null is null: not below a `not`.
@@ -113,9 +113,9 @@ impl<'a> Compiler<'a> {
     fn deeper(
         &self,
         scope: &Scope<'a>,
-        row: &Row<'a>,
+        row: &TableRow<'a>,
         segments: &[PathSegment],
-    ) -> Result<Scope<'a>, Fault> {
+    ) -> Result<Scope<'a>, CompileError> {
         let Some(first) = segments.first() else {
             return Ok(scope.clone());
         };
@@ -136,10 +136,10 @@ impl<'a> Compiler<'a> {
     fn gathered(
         &self,
         scope: &Scope<'a>,
-        row: &Row<'a>,
+        row: &TableRow<'a>,
         link: &PathSegment,
         lambda: &Lambda,
-    ) -> Result<Option<Expr>, Fault> {
+    ) -> Result<Option<Expr>, CompileError> {
         let navigation = self.follow(row, link)?;
         let other = self.row(self.target(navigation)?)?;
         let (near, far) = match navigation.step {
@@ -156,7 +156,7 @@ impl<'a> Compiler<'a> {
         Ok(Some(near.in_subquery(others)))
     }
 
-    pub(super) fn count(&self, scope: &Scope<'a>, count: &Count) -> Result<Expr, Fault> {
+    pub(super) fn count(&self, scope: &Scope<'a>, count: &Count) -> Result<Expr, CompileError> {
         let (row, segments) = begin(scope, &count.path.segments);
         let scope = &self.deeper(scope, &row, segments)?;
         let mut select = self.chain(scope, &row, segments, &mut |compiler, other| match &count
@@ -177,19 +177,22 @@ impl<'a> Compiler<'a> {
     fn chain(
         &self,
         scope: &Scope<'a>,
-        row: &Row<'a>,
+        row: &TableRow<'a>,
         segments: &[PathSegment],
-        last: &mut dyn FnMut(&Self, &Row<'a>) -> Result<Expr, Fault>,
-    ) -> Result<SelectStatement, Fault> {
+        last: &mut dyn FnMut(&Self, &TableRow<'a>) -> Result<Expr, CompileError>,
+    ) -> Result<SelectStatement, CompileError> {
         let Some((end, links)) = segments.split_last() else {
-            return Err(Fault::refused(0, "a link has to be named".to_owned()));
+            return Err(CompileError::refused(
+                0,
+                "a link has to be named".to_owned(),
+            ));
         };
         let mut row = row.clone();
         let mut select = SelectStatement::new();
         for link in links {
             let navigation = self.follow(&row, link)?;
             if !matches!(navigation.step, Step::One(_)) && link.key.is_none() {
-                return Err(Fault::refused(
+                return Err(CompileError::refused(
                     link.name.at,
                     format!(
                         "`{}` has many records: use `any` or `all` on it",
@@ -210,10 +213,10 @@ impl<'a> Compiler<'a> {
         &self,
         select: &mut SelectStatement,
         scope: &Scope<'a>,
-        row: &Row<'a>,
+        row: &TableRow<'a>,
         navigation: &Navigation,
         segment: &PathSegment,
-    ) -> Result<Row<'a>, Fault> {
+    ) -> Result<TableRow<'a>, CompileError> {
         let other = self.row(self.target(navigation)?)?;
         select.from_as(Alias::new(other.resource.table), Alias::new(&other.alias));
         select.and_where(self.behind(scope, navigation, row, &other, segment)?);
@@ -225,7 +228,7 @@ impl<'a> Compiler<'a> {
 pub(super) fn begin<'a, 'p>(
     scope: &Scope<'a>,
     segments: &'p [PathSegment],
-) -> (Row<'a>, &'p [PathSegment]) {
+) -> (TableRow<'a>, &'p [PathSegment]) {
     if let Some((first, rest)) = segments.split_first()
         && first.key.is_none()
     {
@@ -239,8 +242,8 @@ pub(super) fn begin<'a, 'p>(
     (scope.it.clone(), segments)
 }
 
-pub(super) fn no_link(row: &Row<'_>, name: &odata::Name) -> Fault {
-    Fault::refused(
+pub(super) fn no_link(row: &TableRow<'_>, name: &odata::Name) -> CompileError {
+    CompileError::refused(
         name.at,
         format!("`{}` has no link `{}`", row.resource.name, name.text),
     )

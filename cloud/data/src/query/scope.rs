@@ -11,10 +11,10 @@ use resources::{
 use sea_query::{Expr, ExprTrait};
 
 use super::bounds::Bounds;
-use super::fault::Fault;
+use super::compile_error::CompileError;
 use super::rule::{NEAR, Rule, either, leads, links_from_caller, parsed};
 use super::sql::{column, exists, from};
-use super::value::{Kind, Typed};
+use super::value::{TypedExpr, ValueKind};
 use super::{Caller, computed};
 use crate::Dialect;
 
@@ -49,12 +49,12 @@ pub(super) struct Compiler<'a> {
 
 /// A row of a resource, by the name that its table has in the statement.
 #[derive(Debug, Clone)]
-pub(super) struct Row<'a> {
+pub(super) struct TableRow<'a> {
     pub(super) resource: &'a Resource,
     pub(super) alias: String,
 }
 
-impl Row<'_> {
+impl TableRow<'_> {
     pub(super) fn column(&self, name: &str) -> Expr {
         column(&self.alias, name)
     }
@@ -64,9 +64,9 @@ impl Row<'_> {
 #[derive(Debug, Clone)]
 pub(super) struct Scope<'a> {
     /// The row that is asked about.
-    pub(super) it: Row<'a>,
+    pub(super) it: TableRow<'a>,
     /// Variables of lambdas, the innermost last.
-    pub(super) variables: Vec<(String, Row<'a>)>,
+    pub(super) variables: Vec<(String, TableRow<'a>)>,
     /// The expression is a rule of the model: it sees every row, and `@actor` and `@user` are the caller's.
     pub(super) rule: bool,
     /// `any`, `all` and `$count` around it.
@@ -81,7 +81,7 @@ pub(super) struct Lambdas {
 }
 
 impl<'a> Scope<'a> {
-    pub(super) fn of(it: Row<'a>) -> Self {
+    pub(super) fn of(it: TableRow<'a>) -> Self {
         Scope {
             it,
             variables: Vec::new(),
@@ -91,7 +91,12 @@ impl<'a> Scope<'a> {
     }
 
     /// What is asked of rows behind links, one level deeper.
-    pub(super) fn deeper(&self, to_many: bool, bounds: &Bounds, at: usize) -> Result<Self, Fault> {
+    pub(super) fn deeper(
+        &self,
+        to_many: bool,
+        bounds: &Bounds,
+        at: usize,
+    ) -> Result<Self, CompileError> {
         let mut inner = self.clone();
         if self.rule {
             return Ok(inner);
@@ -100,21 +105,20 @@ impl<'a> Scope<'a> {
         inner.lambdas.to_many += usize::from(to_many);
         if inner.lambdas.all > bounds.lambdas {
             let most = bounds.lambdas;
-            let message =
-                format!("`any`, `all` and `$count` stand in each other at most {most} deep");
-            return Err(Fault::refused(at, message));
+            let message = format!("`any`, `all` and `$count` can be nested at most {most} deep");
+            return Err(CompileError::refused(at, message));
         }
         if inner.lambdas.to_many > bounds.lambdas_to_many {
             let message = format!(
-                "`any`, `all` and `$count` on links to many records stand in each other at most {} deep",
+                "`any`, `all` and `$count` on links to many records can be nested at most {} deep",
                 bounds.lambdas_to_many
             );
-            return Err(Fault::refused(at, message));
+            return Err(CompileError::refused(at, message));
         }
         Ok(inner)
     }
 
-    pub(super) fn with(&self, variable: &str, row: Row<'a>) -> Self {
+    pub(super) fn with(&self, variable: &str, row: TableRow<'a>) -> Self {
         let mut inner = self.clone();
         inner.variables.push((variable.to_owned(), row));
         inner
@@ -168,31 +172,31 @@ impl<'a> Compiler<'a> {
     }
 
     /// The resource that a request names.
-    pub(super) fn resource(&self, name: &Name) -> Result<&'a Resource, Fault> {
+    pub(super) fn resource(&self, name: &Name) -> Result<&'a Resource, CompileError> {
         self.model.resource(&name.text).ok_or_else(|| {
-            Fault::no_rights(name.at, format!("there is no resource `{}`", name.text))
+            CompileError::no_rights(name.at, format!("there is no resource `{}`", name.text))
         })
     }
 
     /// The resource at the end of a navigation.
-    pub(super) fn target(&self, navigation: &Navigation) -> Result<&'a Resource, Fault> {
+    pub(super) fn target(&self, navigation: &Navigation) -> Result<&'a Resource, CompileError> {
         self.model
             .resource(navigation.to)
-            .ok_or_else(|| Fault::broken(format!("`{}` leads nowhere", navigation.name)))
+            .ok_or_else(|| CompileError::broken(format!("`{}` leads nowhere", navigation.name)))
     }
 
     /// A table of the statement.
-    pub(super) fn row(&self, resource: &'a Resource) -> Result<Row<'a>, Fault> {
+    pub(super) fn row(&self, resource: &'a Resource) -> Result<TableRow<'a>, CompileError> {
         let alias = self.unused_name()?;
-        Ok(Row { resource, alias })
+        Ok(TableRow { resource, alias })
     }
 
     /// A name in the statement that nothing else has.
-    pub(super) fn unused_name(&self) -> Result<String, Fault> {
+    pub(super) fn unused_name(&self) -> Result<String, CompileError> {
         let number = self.tables.get();
         let most = self.bounds.tables;
         if number >= most {
-            return Err(Fault::refused(
+            return Err(CompileError::refused(
                 0,
                 format!("the request leads to more than {most} tables at once; ask in parts"),
             ));
@@ -205,11 +209,11 @@ impl<'a> Compiler<'a> {
     /// A rule of the model sees every row.
     pub(super) fn permitted(
         &self,
-        row: &Row<'a>,
+        row: &TableRow<'a>,
         right: Right,
         in_rule: bool,
         at: usize,
-    ) -> Result<Option<Expr>, Fault> {
+    ) -> Result<Option<Expr>, CompileError> {
         let only = self.only(row)?;
         if in_rule {
             return Ok(only);
@@ -218,13 +222,13 @@ impl<'a> Compiler<'a> {
         let is_of_users = row.resource.only.is_some_and(|rule| rule.contains("@user"));
         if is_of_users && self.caller.roles().is_some() && self.caller.user().is_none() {
             let message = format!("this credential has no rights on `{}`", row.resource.name);
-            return Err(Fault::no_rights(at, message));
+            return Err(CompileError::no_rights(at, message));
         }
         let rule = match self.rule(row, right)? {
             Rule::All => None,
             Rule::Where { what, .. } => Some(what),
             Rule::Nothing => {
-                return Err(Fault::no_rights(
+                return Err(CompileError::no_rights(
                     at,
                     format!("this credential has no rights on `{}`", row.resource.name),
                 ));
@@ -237,7 +241,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// What holds for the rows of the table that are the resource's.
-    fn only(&self, row: &Row<'a>) -> Result<Option<Expr>, Fault> {
+    fn only(&self, row: &TableRow<'a>) -> Result<Option<Expr>, CompileError> {
         let Some(text) = row.resource.only else {
             return Ok(None);
         };
@@ -247,7 +251,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// What holds for the rows that the caller may do this with: for all of its roles together.
-    fn rule(&self, row: &Row<'a>, right: Right) -> Result<Rule, Fault> {
+    fn rule(&self, row: &TableRow<'a>, right: Right) -> Result<Rule, CompileError> {
         let Some(roles) = self.caller.roles() else {
             return Ok(Rule::All);
         };
@@ -267,9 +271,9 @@ impl<'a> Compiler<'a> {
         &self,
         limits: KeyLimits,
         rule: Rule,
-        row: &Row<'a>,
+        row: &TableRow<'a>,
         right: Right,
-    ) -> Result<Rule, Fault> {
+    ) -> Result<Rule, CompileError> {
         let permitted = match right {
             Right::Method(method) => limits.permit(row.resource.table, method),
             Right::Action(action) => limits.permit_action(action),
@@ -301,14 +305,15 @@ impl<'a> Compiler<'a> {
     pub(super) fn permitted_behind(
         &self,
         navigation: &Navigation,
-        from: &Row<'a>,
-        to: &Row<'a>,
+        from: &TableRow<'a>,
+        to: &TableRow<'a>,
         in_rule: bool,
         at: usize,
-    ) -> Result<Option<Expr>, Fault> {
-        match self.from_is_readable && self.follows(navigation, from.resource, to.resource) {
-            true => self.only(to),
-            false => self.permitted(to, Method::Read.into(), in_rule, at),
+    ) -> Result<Option<Expr>, CompileError> {
+        if self.from_is_readable && self.follows(navigation, from.resource, to.resource) {
+            self.only(to)
+        } else {
+            self.permitted(to, Method::Read.into(), in_rule, at)
         }
     }
 
@@ -344,7 +349,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    fn rule_of(&self, role: Role, row: &Row<'a>, right: Right) -> Result<Rule, Fault> {
+    fn rule_of(&self, role: Role, row: &TableRow<'a>, right: Right) -> Result<Rule, CompileError> {
         let resource = row.resource;
         let granted: Vec<Rows> = match right {
             Right::Method(method) => {
@@ -371,7 +376,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// The rule that a filter of the model is.
-    fn rule_where(&self, row: &Row<'a>, text: &'static str) -> Result<Rule, Fault> {
+    fn rule_where(&self, row: &TableRow<'a>, text: &'static str) -> Result<Rule, CompileError> {
         let mut scope = Scope::of(row.clone());
         scope.rule = true;
         let rule = parsed(text)?;
@@ -385,14 +390,13 @@ impl<'a> Compiler<'a> {
     fn rule_through(
         &self,
         role: Role,
-        row: &Row<'a>,
+        row: &TableRow<'a>,
         right: Right,
         link: &'static str,
-    ) -> Result<Rule, Fault> {
-        let navigation = row
-            .resource
-            .find_navigation(link)
-            .ok_or_else(|| Fault::broken(format!("`{}` has no `{link}`", row.resource.name)))?;
+    ) -> Result<Rule, CompileError> {
+        let navigation = row.resource.find_navigation(link).ok_or_else(|| {
+            CompileError::broken(format!("`{}` has no `{link}`", row.resource.name))
+        })?;
         let other = self.row(self.target(navigation)?)?;
         let needed = match right {
             Right::Method(Method::Read) => Method::Read,
@@ -426,10 +430,10 @@ impl<'a> Compiler<'a> {
     pub(super) fn step(
         &self,
         navigation: &Navigation,
-        from: &Row<'a>,
-        to: &Row<'a>,
+        from: &TableRow<'a>,
+        to: &TableRow<'a>,
         in_rule: bool,
-    ) -> Result<Expr, Fault> {
+    ) -> Result<Expr, CompileError> {
         Ok(match navigation.step {
             Step::One(field) => to.column("id").eq(self.stored(from, field)?),
             Step::Many(field) => self.stored(to, field)?.eq(from.column("id")),
@@ -437,7 +441,7 @@ impl<'a> Compiler<'a> {
                 let between = self
                     .model
                     .resource(between)
-                    .ok_or_else(|| Fault::broken(format!("there is no `{between}`")))?;
+                    .ok_or_else(|| CompileError::broken(format!("there is no `{between}`")))?;
                 let between = self.row(between)?;
                 let permitted = self.permitted(&between, Method::Read.into(), in_rule, 0)?;
                 let mut select = super::sql::from(between.resource.table, &between.alias);
@@ -451,16 +455,15 @@ impl<'a> Compiler<'a> {
     }
 
     /// What a field of a row is in SQL.
-    pub(super) fn stored(&self, row: &Row<'a>, name: &str) -> Result<Expr, Fault> {
-        let field = row
-            .resource
-            .find_field(name)
-            .ok_or_else(|| Fault::broken(format!("`{}` has no `{name}`", row.resource.name)))?;
+    pub(super) fn stored(&self, row: &TableRow<'a>, name: &str) -> Result<Expr, CompileError> {
+        let field = row.resource.find_field(name).ok_or_else(|| {
+            CompileError::broken(format!("`{}` has no `{name}`", row.resource.name))
+        })?;
         self.kept(row, field)
     }
 
     /// What a field of a row is to the caller: null where it is shown to others alone, or to nobody.
-    pub(super) fn field(&self, row: &Row<'a>, field: &Field) -> Result<Expr, Fault> {
+    pub(super) fn field(&self, row: &TableRow<'a>, field: &Field) -> Result<Expr, CompileError> {
         let kept = match (self.kept(row, field)?, field.secret_where) {
             (kept, None) => kept,
             (kept, Some(flag)) => Expr::case(row.column(flag).eq(false), kept).into(),
@@ -468,28 +471,28 @@ impl<'a> Compiler<'a> {
         let Some(role) = self.caller.role() else {
             return Ok(kept);
         };
-        let shown = match field.readers {
+        let visible = match field.readers {
             Readers::OfTheRow => return Ok(kept),
             Readers::Changers if role == Role::DeviceKey => return Ok(kept),
             // A key that is for looking alone sees what its user does.
             Readers::Changers => self.rule_of(role, row, Method::Update.into())?,
             Readers::Where(text) => self.rule_where(row, text)?,
         };
-        Ok(match shown {
+        Ok(match visible {
             Rule::All => kept,
-            Rule::Nothing => nothing(Kind::of(&field.kind)),
+            Rule::Nothing => nothing(ValueKind::of(&field.kind)),
             Rule::Where { what, .. } => Expr::case(what, kept).into(),
         })
     }
 
     /// What a field of a row is, whoever asks.
-    pub(super) fn kept(&self, row: &Row<'a>, field: &Field) -> Result<Expr, Fault> {
+    pub(super) fn kept(&self, row: &TableRow<'a>, field: &Field) -> Result<Expr, CompileError> {
         match field.column {
             Column::Stored(name) => Ok(row.column(name)),
-            Column::Constant(Constant::Null) => Ok(nothing(Kind::of(&field.kind))),
+            Column::Constant(Constant::Null) => Ok(nothing(ValueKind::of(&field.kind))),
             Column::Constant(Constant::Boolean(value)) => Ok(value.into()),
             Column::Computed(name) => computed::expression(self, row, name).ok_or_else(|| {
-                Fault::broken(format!(
+                CompileError::broken(format!(
                     "nothing says how to work out `{name}` of `{}`",
                     row.resource.name
                 ))
@@ -503,7 +506,12 @@ impl<'a> Compiler<'a> {
     }
 
     /// What holds for the row that a key means.
-    pub(super) fn key(&self, row: &Row<'a>, key: &Key, rule: bool) -> Result<Expr, Fault> {
+    pub(super) fn key(
+        &self,
+        row: &TableRow<'a>,
+        key: &Key,
+        rule: bool,
+    ) -> Result<Expr, CompileError> {
         let given: Vec<(&str, &Value, usize)> = match key {
             Key::Id(value) => vec![("id", value, 0)],
             Key::Fields(fields) => fields
@@ -518,7 +526,7 @@ impl<'a> Compiler<'a> {
             });
         let at = given.first().map_or(0, |(.., at)| *at);
         if !is_key {
-            return Err(Fault::refused(
+            return Err(CompileError::refused(
                 at,
                 format!(
                     "`{}` has no key of {}",
@@ -533,46 +541,49 @@ impl<'a> Compiler<'a> {
     /// What holds for the rows whose fields have these values.
     pub(super) fn equal<'g>(
         &self,
-        row: &Row<'a>,
+        row: &TableRow<'a>,
         given: impl IntoIterator<Item = (&'g str, &'g Value, usize)>,
         rule: bool,
-    ) -> Result<Expr, Fault> {
+    ) -> Result<Expr, CompileError> {
         let each = given.into_iter().map(|(name, value, at)| {
             let field = self.named_field(row.resource, name).ok_or_else(|| {
-                Fault::refused(at, format!("`{}` has no field `{name}`", row.resource.name))
+                CompileError::refused(at, format!("`{}` has no field `{name}`", row.resource.name))
             })?;
             let value = self
                 .constant(value, at, rule)?
-                .read_as(Kind::of(&field.kind))
-                .map_err(|why| Fault::refused(at, why))?;
+                .read_as(ValueKind::of(&field.kind))
+                .map_err(|why| CompileError::refused(at, why))?;
             Ok(self.field(row, field)?.eq(value.sql))
         });
-        let each = each.collect::<Result<Vec<_>, Fault>>()?;
+        let each = each.collect::<Result<Vec<_>, CompileError>>()?;
         let all = each.into_iter().reduce(Expr::and);
-        all.ok_or_else(|| Fault::refused(0, "a key has a value".to_owned()))
+        all.ok_or_else(|| CompileError::refused(0, "a key has a value".to_owned()))
     }
 
     /// A constant, or the value of a parameter.
-    pub(super) fn constant(&self, value: &Value, at: usize, rule: bool) -> Result<Typed, Fault> {
+    pub(super) fn constant(
+        &self,
+        value: &Value,
+        at: usize,
+        rule: bool,
+    ) -> Result<TypedExpr, CompileError> {
         let literal = match value {
             Value::Literal(literal) => literal.clone(),
             Value::Alias(name) if rule => self.caller.parameter(&name.text)?,
-            Value::Alias(name) => self
-                .aliases
-                .get(&name.text)
-                .cloned()
-                .ok_or_else(|| Fault::refused(at, format!("`@{}` has no value", name.text)))?,
+            Value::Alias(name) => self.aliases.get(&name.text).cloned().ok_or_else(|| {
+                CompileError::refused(at, format!("`@{}` has no value", name.text))
+            })?,
         };
-        Typed::constant(&literal, at).map_err(|why| Fault::refused(at, why))
+        TypedExpr::constant(&literal, at).map_err(|why| CompileError::refused(at, why))
     }
 }
 
 /// Null, of the type that values of a kind have.
-pub(super) fn nothing(kind: Kind) -> Expr {
+pub(super) fn nothing(kind: ValueKind) -> Expr {
     Expr::cust(match kind {
-        Kind::Null | Kind::Text | Kind::Json => "CAST(NULL AS TEXT)",
-        Kind::Boolean => "CAST(NULL AS BOOLEAN)",
-        Kind::Integer | Kind::Moment | Kind::Duration => "CAST(NULL AS BIGINT)",
-        Kind::Number => "CAST(NULL AS DOUBLE PRECISION)",
+        ValueKind::Null | ValueKind::Text | ValueKind::Json => "CAST(NULL AS TEXT)",
+        ValueKind::Boolean => "CAST(NULL AS BOOLEAN)",
+        ValueKind::Integer | ValueKind::Moment | ValueKind::Duration => "CAST(NULL AS BIGINT)",
+        ValueKind::Number => "CAST(NULL AS DOUBLE PRECISION)",
     })
 }

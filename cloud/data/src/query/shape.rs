@@ -1,5 +1,5 @@
 //! Rows as the API shows them: as JSON text that the database itself makes, with what is expanded in it
-//! (cloud behaviour 1.1, 2.2 and 2.6).
+//! (docs/spec/cloud.md#odata-options, docs/spec/cloud.md#odata-answers).
 //!
 //! PostgreSQL makes an object of a sub-select's row, whose number of columns is not bounded as that of a
 //! function's arguments is. SQLite joins the pieces of text, a bounded number of them at a time.
@@ -11,9 +11,9 @@ use resources::{Column, Field, Navigation, Resource, Step, Type};
 use sea_query::{Alias, Expr, ExprTrait, Func, NullOrdering, Order, SelectStatement};
 
 use super::bounds::Bounds;
-use super::fault::Fault;
+use super::compile_error::CompileError;
 use super::links::no_link;
-use super::scope::{Compiler, Row, Scope};
+use super::scope::{Compiler, Scope, TableRow};
 use super::sql::{custom, from, moment_text};
 use super::value::{SHORT, longest};
 use crate::Dialect;
@@ -61,7 +61,7 @@ impl Expansion {
         to: &Resource,
         bounds: &Bounds,
         link: &Name,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, CompileError> {
         let mut path = self.clone();
         path.tables.push(to.table);
         path.to_many += usize::from(!matches!(navigation.step, Step::One(_)));
@@ -70,7 +70,7 @@ impl Expansion {
                 "links to many records are expanded in each other at most {} deep",
                 bounds.expanded_to_many
             );
-            return Err(Fault::refused(link.at, message));
+            return Err(CompileError::refused(link.at, message));
         }
         let times = path
             .tables
@@ -88,16 +88,16 @@ impl Expansion {
                     more => format!("{more} times"),
                 }
             );
-            return Err(Fault::refused(link.at, message));
+            return Err(CompileError::refused(link.at, message));
         }
         Ok(path)
     }
 }
 
 /// A field of an object that is to be made.
-struct Shown {
+struct JsonField {
     name: String,
-    value: Rendered,
+    value: JsonExpr,
     /// Bytes that it has at most, as far as the declared lengths of fields tell.
     longest: u64,
 }
@@ -116,21 +116,21 @@ pub(super) struct Listing {
 }
 
 /// SQL for a value. In PostgreSQL of whichever type reads as the right JSON, in SQLite always JSON text.
-struct Rendered(Expr);
+struct JsonExpr(Expr);
 
 impl<'a> Compiler<'a> {
     /// Rows of a resource that hold a condition, as the options want them. What the caller may read is part of
     /// the condition.
     pub(super) fn listing(
         &self,
-        row: &Row<'a>,
+        row: &TableRow<'a>,
         condition: Vec<Expr>,
         options: &Options,
         path: &Expansion,
         at: usize,
-    ) -> Result<Listing, Fault> {
+    ) -> Result<Listing, CompileError> {
         let scope = Scope::of(row.clone());
-        let shown = self.shown(&scope, options, path, at)?;
+        let shown = self.json_fields(&scope, options, path, at)?;
         let longest = shown
             .iter()
             .fold(0_u64, |sum, one| sum.saturating_add(one.longest));
@@ -169,7 +169,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// A row each, of one column of JSON text.
-    pub(super) fn texts(&self, listing: Listing) -> Result<SelectStatement, Fault> {
+    pub(super) fn texts(&self, listing: Listing) -> Result<SelectStatement, CompileError> {
         if self.dialect == Dialect::Sqlite {
             return Ok(listing.select);
         }
@@ -182,7 +182,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// One array of at most so many rows and bytes ([`Bounds`]); the statement fails where there are more.
-    fn array(&self, listing: Listing, top: Option<u64>) -> Result<Expr, Fault> {
+    fn array(&self, listing: Listing, top: Option<u64>) -> Result<Expr, CompileError> {
         let most = self.bounds.expanded_rows;
         let Listing {
             select: mut rows,
@@ -214,9 +214,10 @@ impl<'a> Compiler<'a> {
             Dialect::Postgres => format!("to_json({})", too_much_postgres("count(*)")),
             Dialect::Sqlite => TOO_MUCH_SQLITE.to_owned(),
         };
-        let array = match is_bounded {
-            true => array,
-            false => format!("CASE WHEN count(*) > {most} THEN {failure} ELSE {array} END"),
+        let array = if is_bounded {
+            array
+        } else {
+            format!("CASE WHEN count(*) > {most} THEN {failure} ELSE {array} END")
         };
         let mut whole = SelectStatement::new();
         whole
@@ -227,7 +228,7 @@ impl<'a> Compiler<'a> {
 
     /// The rows as one column of JSON. The statement fails as soon as those so far have more bytes than may be shown:
     /// the row that is too much is the last one that PostgreSQL makes. (SQLite has a limit of its own for that.)
-    fn of_bounded_bytes(&self, rows: SelectStatement) -> Result<SelectStatement, Fault> {
+    fn of_bounded_bytes(&self, rows: SelectStatement) -> Result<SelectStatement, CompileError> {
         let bytes = self.bounds.expanded_bytes;
         let (name, made) = (self.unused_name()?, self.unused_name()?);
         let mut texts = SelectStatement::new();
@@ -255,7 +256,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// An array of one row, or of none: there is nothing to put in order or together.
-    fn array_of_one(&self, listing: Listing) -> Result<Expr, Fault> {
+    fn array_of_one(&self, listing: Listing) -> Result<Expr, CompileError> {
         let mut row = listing.select;
         row.clear_order_by();
         let (array, row) = match self.dialect {
@@ -277,13 +278,13 @@ impl<'a> Compiler<'a> {
         select: &mut SelectStatement,
         scope: &Scope<'a>,
         options: &Options,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), CompileError> {
         for order in &options.order_by {
             let value = self.value(scope, &order.by)?;
-            if value.kind == super::value::Kind::Json {
-                return Err(Fault::refused(
+            if value.kind == super::value::ValueKind::Json {
+                return Err(CompileError::refused(
                     order.by.at,
-                    "nothing is ordered by an object or array".to_owned(),
+                    "`$orderby` does not support objects or arrays".to_owned(),
                 ));
             }
             // As PostgreSQL has it, said for both: null is the greatest.
@@ -336,7 +337,7 @@ impl<'a> Compiler<'a> {
         mut found: SelectStatement,
         top: Option<u64>,
         skip: u64,
-    ) -> Result<SelectStatement, Fault> {
+    ) -> Result<SelectStatement, CompileError> {
         let top = top.unwrap_or(u64::MAX);
         found
             .limit(bounded(top.saturating_add(skip)))
@@ -350,22 +351,22 @@ impl<'a> Compiler<'a> {
     }
 
     /// The fields of a row's object, in their order.
-    fn shown(
+    fn json_fields(
         &self,
         scope: &Scope<'a>,
         options: &Options,
         path: &Expansion,
         at: usize,
-    ) -> Result<Vec<Shown>, Fault> {
+    ) -> Result<Vec<JsonField>, CompileError> {
         let row = &scope.it;
-        let mut shown: Vec<Shown> = Vec::new();
+        let mut json_fields: Vec<JsonField> = Vec::new();
         let expanded = |name: &str| options.expand.iter().any(|one| one.link.text == name);
         let readable = || row.resource.fields.iter().filter(|field| !field.secret);
         match &options.select {
             None | Some(Select::All) => {
                 for field in readable().filter(|field| !expanded(field.name)) {
                     let value = self.rendered(row, field)?;
-                    shown.push(Shown {
+                    json_fields.push(JsonField {
                         name: field.name.to_owned(),
                         value,
                         longest: longest(&field.kind),
@@ -374,11 +375,11 @@ impl<'a> Compiler<'a> {
             }
             Some(Select::Fields(names)) => {
                 for name in names {
-                    if shown.iter().any(|one| one.name == name.text) || expanded(&name.text) {
+                    if json_fields.iter().any(|one| one.name == name.text) || expanded(&name.text) {
                         continue;
                     }
                     match self.selected(row, name)? {
-                        Some(field) => shown.push(Shown {
+                        Some(field) => json_fields.push(JsonField {
                             name: name.text.clone(),
                             value: self.rendered(row, field)?,
                             longest: longest(&field.kind),
@@ -400,43 +401,48 @@ impl<'a> Compiler<'a> {
                 super::sql::as_text(row.column("id")),
                 constant("\"}"),
             ]);
-            shown.push(Shown {
+            json_fields.push(JsonField {
                 name: "__metadata".to_owned(),
                 value: self.json(text),
                 longest: SHORT,
             });
         }
         for expand in &options.expand {
-            if shown.iter().any(|one| one.name == expand.link.text) {
-                return Err(Fault::refused(
+            if json_fields.iter().any(|one| one.name == expand.link.text) {
+                return Err(CompileError::refused(
                     expand.link.at,
                     format!("`{}` is expanded twice", expand.link.text),
                 ));
             }
             let Some(navigation) = self.model.navigation(row.resource, &expand.link.text) else {
-                match self.lenient {
-                    true => continue,
-                    false => return Err(no_link(row, &expand.link)),
+                if self.lenient {
+                    continue;
+                } else {
+                    return Err(no_link(row, &expand.link));
                 }
             };
-            let (value, longest) = match expand.count {
-                true => (self.expanded_count(scope, navigation, expand)?, SHORT),
-                false => self.expanded(row, navigation, expand, path)?,
+            let (value, longest) = if expand.count {
+                (self.expanded_count(scope, navigation, expand)?, SHORT)
+            } else {
+                self.expanded(row, navigation, expand, path)?
             };
-            shown.push(Shown {
+            json_fields.push(JsonField {
                 name: expand.link.text.clone(),
                 value,
                 longest,
             });
         }
-        if shown.is_empty() && !self.lenient {
-            return Err(Fault::refused(at, "nothing is selected".to_owned()));
+        if json_fields.is_empty() && !self.lenient {
+            return Err(CompileError::refused(
+                at,
+                "`$select` names no field".to_owned(),
+            ));
         }
-        Ok(shown)
+        Ok(json_fields)
     }
 
     /// The field that `$select` names, perhaps by another name of its link.
-    fn selected(&self, row: &Row<'a>, name: &Name) -> Result<Option<&'a Field>, Fault> {
+    fn selected(&self, row: &TableRow<'a>, name: &Name) -> Result<Option<&'a Field>, CompileError> {
         if let Some(field) = self.named_field(row.resource, &name.text) {
             return Ok(Some(field));
         }
@@ -447,7 +453,7 @@ impl<'a> Compiler<'a> {
         {
             Some(Step::One(field)) => Ok(self.named_field(row.resource, field)),
             Some(_) if self.lenient => Ok(None),
-            Some(_) => Err(Fault::refused(
+            Some(_) => Err(CompileError::refused(
                 name.at,
                 format!("`{}` has many records: name it in `$expand`", name.text),
             )),
@@ -458,11 +464,11 @@ impl<'a> Compiler<'a> {
     /// What is behind a link, as an array; one object at most where the link leads to one.
     fn expanded(
         &self,
-        row: &Row<'a>,
+        row: &TableRow<'a>,
         navigation: &Navigation,
         expand: &Expand,
         path: &Expansion,
-    ) -> Result<(Rendered, u64), Fault> {
+    ) -> Result<(JsonExpr, u64), CompileError> {
         let target = self.target(navigation)?;
         let path = path.through(navigation, target, self.bounds, &expand.link)?;
         let other = self.row(target)?;
@@ -472,10 +478,10 @@ impl<'a> Compiler<'a> {
         let listing = self.listing(&other, condition, &expand.options, &path, expand.link.at)?;
         let longest = listing.longest;
         Ok(match navigation.step {
-            Step::One(_) => (Rendered(self.array_of_one(listing)?), longest),
+            Step::One(_) => (JsonExpr(self.array_of_one(listing)?), longest),
             Step::Many(_) | Step::Through { .. } => {
                 let array = self.array(listing, expand.options.top)?;
-                (Rendered(array), self.bounds.expanded_bytes)
+                (JsonExpr(array), self.bounds.expanded_bytes)
             }
         })
     }
@@ -485,7 +491,7 @@ impl<'a> Compiler<'a> {
         scope: &Scope<'a>,
         navigation: &Navigation,
         expand: &Expand,
-    ) -> Result<Rendered, Fault> {
+    ) -> Result<JsonExpr, CompileError> {
         let other = self.row(self.target(navigation)?)?;
         let mut select = from(other.resource.table, &other.alias);
         select
@@ -502,13 +508,13 @@ impl<'a> Compiler<'a> {
             select.and_where(self.condition(&inner, filter, false)?);
         }
         select.expr(Func::count(Expr::cust("*")));
-        Ok(Rendered(Expr::from(select)))
+        Ok(JsonExpr(Expr::from(select)))
     }
 
     /// A field as its type reads.
-    fn rendered(&self, row: &Row<'a>, field: &Field) -> Result<Rendered, Fault> {
+    fn rendered(&self, row: &TableRow<'a>, field: &Field) -> Result<JsonExpr, CompileError> {
         if field.column == Column::Stored("id") && field.nullable {
-            return Ok(Rendered(self.null()));
+            return Ok(JsonExpr(self.null()));
         }
         let value = self.field(row, field)?;
         let dialect = self.dialect;
@@ -535,7 +541,7 @@ impl<'a> Compiler<'a> {
             (Type::Json { .. }, Dialect::Sqlite) => custom(dialect, "coalesce(?, 'null')", [value]),
             (Type::Link { to, .. }, _) => self.reference(value, to),
         };
-        Ok(Rendered(sql))
+        Ok(JsonExpr(sql))
     }
 
     /// `{"__id":4}`, or null.
@@ -566,8 +572,8 @@ impl<'a> Compiler<'a> {
     }
 
     /// JSON text as a value of an object.
-    fn json(&self, text: Expr) -> Rendered {
-        Rendered(match self.dialect {
+    fn json(&self, text: Expr) -> JsonExpr {
+        JsonExpr(match self.dialect {
             Dialect::Postgres => custom(self.dialect, "CAST(? AS json)", [text]),
             Dialect::Sqlite => text,
         })
@@ -592,7 +598,7 @@ fn constant(text: &str) -> Expr {
 }
 
 /// `{"a":…,"b":…}` of JSON texts.
-fn object_text(fields: Vec<Shown>) -> Expr {
+fn object_text(fields: Vec<JsonField>) -> Expr {
     let mut pieces = Vec::with_capacity(fields.len() * 2 + 1);
     for (number, field) in fields.into_iter().enumerate() {
         let before = if number == 0 { '{' } else { ',' };
@@ -627,7 +633,7 @@ pub(super) fn counted(mut select: SelectStatement) -> SelectStatement {
 }
 
 /// Rows that are only to be found again: their ids, in order.
-pub(super) fn identified(mut select: SelectStatement, row: &Row<'_>) -> SelectStatement {
+pub(super) fn identified(mut select: SelectStatement, row: &TableRow<'_>) -> SelectStatement {
     select
         .expr(row.column("id").cast_as(Alias::new("bigint")))
         .order_by_expr(row.column("id"), Order::Asc);
@@ -635,7 +641,7 @@ pub(super) fn identified(mut select: SelectStatement, row: &Row<'_>) -> SelectSt
 }
 
 /// Rows as references: `{"url":"application(4)"}`.
-pub(super) fn linked(mut select: SelectStatement, to: &Row<'_>) -> SelectStatement {
+pub(super) fn linked(mut select: SelectStatement, to: &TableRow<'_>) -> SelectStatement {
     let start = format!("'{{\"url\":\"{}('", to.resource.name);
     select
         .expr(concat(vec![

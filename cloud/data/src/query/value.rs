@@ -10,7 +10,7 @@ const LARGEST: f64 = 1e15;
 
 /// The kinds of values that conditions know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ValueKind {
     /// Nothing but null.
     Null,
     Boolean,
@@ -27,37 +27,37 @@ pub(super) enum Kind {
     Json,
 }
 
-impl Kind {
+impl ValueKind {
     pub(super) fn of(kind: &Type) -> Self {
         match kind {
-            Type::Integer | Type::BigInteger | Type::Link { .. } => Kind::Integer,
-            Type::Boolean => Kind::Boolean,
-            Type::Text { .. } | Type::Word(_) => Kind::Text,
-            Type::Timestamp => Kind::Moment,
-            Type::Json { .. } | Type::JsonText { .. } => Kind::Json,
+            Type::Integer | Type::BigInteger | Type::Link { .. } => ValueKind::Integer,
+            Type::Boolean => ValueKind::Boolean,
+            Type::Text { .. } | Type::Word(_) => ValueKind::Text,
+            Type::Timestamp => ValueKind::Moment,
+            Type::Json { .. } | Type::JsonText { .. } => ValueKind::Json,
         }
     }
 
     /// For people.
     pub(super) fn name(self) -> &'static str {
         match self {
-            Kind::Null => "null",
-            Kind::Boolean => "`true` or `false`",
-            Kind::Integer => "a whole number",
-            Kind::Number => "a number",
-            Kind::Text => "a text",
-            Kind::Moment => "a time",
-            Kind::Duration => "a duration",
-            Kind::Json => "an object or array",
+            ValueKind::Null => "null",
+            ValueKind::Boolean => "`true` or `false`",
+            ValueKind::Integer => "a whole number",
+            ValueKind::Number => "a number",
+            ValueKind::Text => "a text",
+            ValueKind::Moment => "a time",
+            ValueKind::Duration => "a duration",
+            ValueKind::Json => "an object or array",
         }
     }
 }
 
 /// A value of a condition.
 #[derive(Debug, Clone)]
-pub(super) struct Typed {
+pub(super) struct TypedExpr {
     pub(super) sql: Expr,
-    pub(super) kind: Kind,
+    pub(super) kind: ValueKind,
     pub(super) nullable: bool,
     /// What it is where it is a constant: that can be read as another kind.
     pub(super) constant: Option<Literal>,
@@ -86,9 +86,9 @@ pub(super) fn longest(kind: &Type) -> u64 {
     u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
-impl Typed {
-    pub(super) fn new(sql: impl Into<Expr>, kind: Kind, nullable: bool, at: usize) -> Self {
-        Typed {
+impl TypedExpr {
+    pub(super) fn new(sql: impl Into<Expr>, kind: ValueKind, nullable: bool, at: usize) -> Self {
+        TypedExpr {
             sql: sql.into(),
             kind,
             nullable,
@@ -100,23 +100,23 @@ impl Typed {
     }
 
     /// A number that depends on no row.
-    pub(super) fn known(number: i64, kind: Kind, at: usize) -> Self {
-        Typed {
+    pub(super) fn known(number: i64, kind: ValueKind, at: usize) -> Self {
+        TypedExpr {
             known: Some(number),
-            ..Typed::new(number, kind, false, at)
+            ..TypedExpr::new(number, kind, false, at)
         }
     }
 
     /// A constant as it stands.
     pub(super) fn constant(literal: &Literal, at: usize) -> Result<Self, String> {
-        let number = |number, kind| Typed {
+        let number = |number, kind| TypedExpr {
             constant: Some(literal.clone()),
-            ..Typed::known(number, kind, at)
+            ..TypedExpr::known(number, kind, at)
         };
-        let (sql, kind): (Expr, Kind) = match literal {
-            Literal::Null => (Expr::null(), Kind::Null),
-            Literal::Bool(value) => ((*value).into(), Kind::Boolean),
-            Literal::Integer(value) => return Ok(number(*value, Kind::Integer)),
+        let (sql, kind): (Expr, ValueKind) = match literal {
+            Literal::Null => (Expr::null(), ValueKind::Null),
+            Literal::Bool(value) => ((*value).into(), ValueKind::Boolean),
+            Literal::Integer(value) => return Ok(number(*value, ValueKind::Integer)),
             Literal::Decimal(text) => {
                 let value: f64 = text
                     .parse()
@@ -127,19 +127,19 @@ impl Typed {
                             "`{text}` is not a number of at most {LARGEST:e}, as those here are"
                         )
                     })?;
-                (value.into(), Kind::Number)
+                (value.into(), ValueKind::Number)
             }
             Literal::Text(text) if text.contains('\0') => {
                 return Err("a text cannot have the character NUL in it".to_owned());
             }
-            Literal::Text(text) => (text.clone().into(), Kind::Text),
-            Literal::DateTime(text) => return Ok(number(moment(text)?, Kind::Moment)),
-            Literal::Duration(text) => return Ok(number(duration(text)?, Kind::Duration)),
+            Literal::Text(text) => (text.clone().into(), ValueKind::Text),
+            Literal::DateTime(text) => return Ok(number(moment(text)?, ValueKind::Moment)),
+            Literal::Duration(text) => return Ok(number(duration(text)?, ValueKind::Duration)),
         };
-        Ok(Typed {
+        Ok(TypedExpr {
             sql,
             kind,
-            nullable: kind == Kind::Null,
+            nullable: kind == ValueKind::Null,
             constant: Some(literal.clone()),
             known: None,
             longest: match literal {
@@ -150,9 +150,9 @@ impl Typed {
         })
     }
 
-    /// The value as one of `wanted`: itself, or what its text says (cloud behaviour 2.3, type coercion).
-    pub(super) fn read_as(self, wanted: Kind) -> Result<Self, String> {
-        if self.kind == wanted || self.kind == Kind::Null {
+    /// The value as one of `wanted`: itself, or what its text says (docs/spec/cloud.md#odata-coercion).
+    pub(super) fn read_as(self, wanted: ValueKind) -> Result<Self, String> {
+        if self.kind == wanted || self.kind == ValueKind::Null {
             return Ok(self);
         }
         let refused = || {
@@ -160,27 +160,29 @@ impl Typed {
                 Some(Literal::Text(text)) => format!("the text `{}`", short(text)),
                 _ => self.kind.name().to_owned(),
             };
-            format!("{given} stands where {} is needed", wanted.name())
+            format!("{given} is used where {} is needed", wanted.name())
         };
         let sql: Expr = match (&self.constant, wanted) {
-            (Some(Literal::Text(text)), Kind::Integer) => whole(text).ok_or_else(refused)?.into(),
-            (Some(Literal::Text(text)), Kind::Number) => text
+            (Some(Literal::Text(text)), ValueKind::Integer) => {
+                whole(text).ok_or_else(refused)?.into()
+            }
+            (Some(Literal::Text(text)), ValueKind::Number) => text
                 .parse::<f64>()
                 .ok()
                 .filter(|value| value.is_finite())
                 .ok_or_else(refused)?
                 .into(),
-            (Some(Literal::Text(text)), Kind::Boolean) => match text.as_str() {
+            (Some(Literal::Text(text)), ValueKind::Boolean) => match text.as_str() {
                 "true" | "1" => true.into(),
                 "false" | "0" => false.into(),
                 _ => return Err(refused()),
             },
-            (Some(Literal::Integer(value @ 0..=1)), Kind::Boolean) => (*value == 1).into(),
-            (Some(Literal::Text(text)), Kind::Moment) => moment(text)?.into(),
-            (_, Kind::Number) if self.kind == Kind::Integer => self.sql,
+            (Some(Literal::Integer(value @ 0..=1)), ValueKind::Boolean) => (*value == 1).into(),
+            (Some(Literal::Text(text)), ValueKind::Moment) => moment(text)?.into(),
+            (_, ValueKind::Number) if self.kind == ValueKind::Integer => self.sql,
             _ => return Err(refused()),
         };
-        Ok(Typed {
+        Ok(TypedExpr {
             sql,
             kind: wanted,
             constant: None,
@@ -210,7 +212,7 @@ pub(super) fn short(text: &str) -> String {
 fn moment(text: &str) -> Result<i64, String> {
     resources::moment(text).ok_or_else(|| {
         format!(
-            "`{}` is no time; it is written `2026-01-02T03:04:05.678Z`",
+            "`{}` is not a time; write it as `2026-01-02T03:04:05.678Z`",
             short(text)
         )
     })
@@ -220,7 +222,7 @@ fn moment(text: &str) -> Result<i64, String> {
 fn duration(text: &str) -> Result<i64, String> {
     let refused = || {
         format!(
-            "`{}` is no duration of days, hours, minutes and seconds; it is written `P1DT2H`",
+            "`{}` is not a duration of days, hours, minutes and seconds; write it as `P1DT2H`",
             short(text)
         )
     };
@@ -268,15 +270,24 @@ mod tests {
 
     #[test]
     fn text_is_read_as_what_it_is_compared_with() {
-        let text = |text: &str| Typed::constant(&Literal::Text(text.to_owned()), 0).expect(text);
+        let text =
+            |text: &str| TypedExpr::constant(&Literal::Text(text.to_owned()), 0).expect(text);
         assert_eq!(
-            text("12").read_as(Kind::Integer).map(|it| it.kind),
-            Ok(Kind::Integer)
+            text("12").read_as(ValueKind::Integer).map(|it| it.kind),
+            Ok(ValueKind::Integer)
         );
-        assert!(text("1x").read_as(Kind::Integer).is_err());
-        assert!(text("99999999999999999999").read_as(Kind::Integer).is_err());
-        assert!(text("maybe").read_as(Kind::Boolean).is_err());
-        assert!(text("2026-01-01T00:00:00Z").read_as(Kind::Moment).is_ok());
-        assert!(Typed::constant(&Literal::Text("a\0b".to_owned()), 0).is_err());
+        assert!(text("1x").read_as(ValueKind::Integer).is_err());
+        assert!(
+            text("99999999999999999999")
+                .read_as(ValueKind::Integer)
+                .is_err()
+        );
+        assert!(text("maybe").read_as(ValueKind::Boolean).is_err());
+        assert!(
+            text("2026-01-01T00:00:00Z")
+                .read_as(ValueKind::Moment)
+                .is_ok()
+        );
+        assert!(TypedExpr::constant(&Literal::Text("a\0b".to_owned()), 0).is_err());
     }
 }

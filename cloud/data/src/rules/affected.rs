@@ -9,15 +9,15 @@ use crate::write::{Change, WriteError, Writer};
 
 /// How one gets from a row to those whose devices are concerned: by these links, each of the resource that
 /// the one before led to.
-struct Way {
+struct LinkPath {
     links: &'static [(&'static str, &'static str)],
-    to: To,
+    to: Destination,
     /// Only changes of these count; of any field where there are none.
     fields: &'static [&'static str],
 }
 
 #[derive(Debug, Clone, Copy)]
-enum To {
+enum Destination {
     Devices,
     /// All devices of a fleet, and those that one of its releases operates or manages.
     Fleets,
@@ -27,104 +27,113 @@ enum To {
     Images,
 }
 
-fn way(resource: &str) -> Option<Way> {
+fn way(resource: &str) -> Option<LinkPath> {
     const ANY: &[&str] = &[];
-    let (links, to, fields): (&'static [(&str, &str)], To, &'static [&str]) = match resource {
-        "device" => (
-            &[],
-            To::Devices,
-            &[
-                "device_name",
-                "belongs_to__application",
-                "is_of__device_type",
-                "is_pinned_on__release",
-                "should_be_managed_by__release",
-                "should_be_operated_by__release",
-                "is_active",
-                "is_web_accessible",
-            ],
-        ),
-        "device_config_variable" => (&[("device_config_variable", "device")], To::Devices, ANY),
-        "device_environment_variable" => (
-            &[("device_environment_variable", "device")],
-            To::Devices,
-            ANY,
-        ),
-        "service_install" => (&[("service_install", "device")], To::Devices, ANY),
-        "device_service_environment_variable" => (
-            &[
-                ("device_service_environment_variable", "service_install"),
-                ("service_install", "device"),
-            ],
-            To::Devices,
-            ANY,
-        ),
-        "application" => (&[], To::Fleets, ANY),
-        "application_config_variable" => (
-            &[("application_config_variable", "application")],
-            To::Fleets,
-            ANY,
-        ),
-        "application_environment_variable" => (
-            &[("application_environment_variable", "application")],
-            To::Fleets,
-            ANY,
-        ),
-        "service" => (&[("service", "application")], To::Fleets, &["service_name"]),
-        "service_label" => (
-            &[("service_label", "service"), ("service", "application")],
-            To::Fleets,
-            ANY,
-        ),
-        "service_environment_variable" => (
-            &[
-                ("service_environment_variable", "service"),
-                ("service", "application"),
-            ],
-            To::Fleets,
-            ANY,
-        ),
-        "release" => (
-            &[],
-            To::Releases,
-            &[
-                "commit",
-                "composition",
-                "contract",
-                "signed_statement",
-                "status",
-                "belongs_to__application",
-            ],
-        ),
-        "release_image" => (
-            &[("release_image", "is_part_of__release")],
-            To::Releases,
-            ANY,
-        ),
-        "image_label" => (
-            &[
-                ("image_label", "release_image"),
-                ("release_image", "is_part_of__release"),
-            ],
-            To::Releases,
-            ANY,
-        ),
-        "image_environment_variable" => (
-            &[
-                ("image_environment_variable", "release_image"),
-                ("release_image", "is_part_of__release"),
-            ],
-            To::Releases,
-            ANY,
-        ),
-        "image" => (
-            &[],
-            To::Images,
-            &["content_hash", "contract", "is_a_build_of__service"],
-        ),
-        _ => return None,
-    };
-    Some(Way { links, to, fields })
+    let (links, to, fields): (&'static [(&str, &str)], Destination, &'static [&str]) =
+        match resource {
+            "device" => (
+                &[],
+                Destination::Devices,
+                &[
+                    "device_name",
+                    "belongs_to__application",
+                    "is_of__device_type",
+                    "is_pinned_on__release",
+                    "should_be_managed_by__release",
+                    "should_be_operated_by__release",
+                    "is_active",
+                    "is_web_accessible",
+                ],
+            ),
+            "device_config_variable" => (
+                &[("device_config_variable", "device")],
+                Destination::Devices,
+                ANY,
+            ),
+            "device_environment_variable" => (
+                &[("device_environment_variable", "device")],
+                Destination::Devices,
+                ANY,
+            ),
+            "service_install" => (&[("service_install", "device")], Destination::Devices, ANY),
+            "device_service_environment_variable" => (
+                &[
+                    ("device_service_environment_variable", "service_install"),
+                    ("service_install", "device"),
+                ],
+                Destination::Devices,
+                ANY,
+            ),
+            "application" => (&[], Destination::Fleets, ANY),
+            "application_config_variable" => (
+                &[("application_config_variable", "application")],
+                Destination::Fleets,
+                ANY,
+            ),
+            "application_environment_variable" => (
+                &[("application_environment_variable", "application")],
+                Destination::Fleets,
+                ANY,
+            ),
+            "service" => (
+                &[("service", "application")],
+                Destination::Fleets,
+                &["service_name"],
+            ),
+            "service_label" => (
+                &[("service_label", "service"), ("service", "application")],
+                Destination::Fleets,
+                ANY,
+            ),
+            "service_environment_variable" => (
+                &[
+                    ("service_environment_variable", "service"),
+                    ("service", "application"),
+                ],
+                Destination::Fleets,
+                ANY,
+            ),
+            "release" => (
+                &[],
+                Destination::Releases,
+                &[
+                    "commit",
+                    "composition",
+                    "contract",
+                    "signed_statement",
+                    "status",
+                    "belongs_to__application",
+                ],
+            ),
+            "release_image" => (
+                &[("release_image", "is_part_of__release")],
+                Destination::Releases,
+                ANY,
+            ),
+            "image_label" => (
+                &[
+                    ("image_label", "release_image"),
+                    ("release_image", "is_part_of__release"),
+                ],
+                Destination::Releases,
+                ANY,
+            ),
+            "image_environment_variable" => (
+                &[
+                    ("image_environment_variable", "release_image"),
+                    ("release_image", "is_part_of__release"),
+                ],
+                Destination::Releases,
+                ANY,
+            ),
+            "image" => (
+                &[],
+                Destination::Images,
+                &["content_hash", "contract", "is_a_build_of__service"],
+            ),
+            _ => return None,
+        };
+    Some(LinkPath { links, to, fields })
 }
 
 /// A row was made.
@@ -180,7 +189,7 @@ pub(super) async fn by_change(
             .filter_map(|change| change.old.number(link))
             .collect();
         if !before.is_empty() {
-            let rest = Way {
+            let rest = LinkPath {
                 links: &way.links[1..],
                 ..way
             };
@@ -199,8 +208,8 @@ pub(super) async fn by_removal(
 ) -> Result<(), WriteError> {
     match way(resource.name) {
         // They are told of as gone.
-        Some(Way {
-            to: To::Devices,
+        Some(LinkPath {
+            to: Destination::Devices,
             links: [],
             ..
         })
@@ -209,15 +218,19 @@ pub(super) async fn by_removal(
     }
 }
 
-async fn tell(writer: &mut Writer<'_>, way: &Way, mut ids: Vec<i64>) -> Result<(), WriteError> {
+async fn tell(
+    writer: &mut Writer<'_>,
+    way: &LinkPath,
+    mut ids: Vec<i64>,
+) -> Result<(), WriteError> {
     for (table, column) in way.links {
         ids = record::behind(writer.transaction, table, column, &ids).await?;
     }
     match way.to {
-        To::Devices => devices(writer, ids),
-        To::Fleets => fleets(writer, ids),
-        To::Releases => releases(writer, &ids).await?,
-        To::Images => {
+        Destination::Devices => devices(writer, ids),
+        Destination::Fleets => fleets(writer, ids),
+        Destination::Releases => releases(writer, &ids).await?,
+        Destination::Images => {
             let mut all = Vec::new();
             for ids in ids.chunks(record::AT_ONCE) {
                 let select = sql(

@@ -1,6 +1,6 @@
-//! Files beside releases (cloud behaviour 1.9).
+//! Files beside releases (docs/spec/cloud.md#model-release-asset).
 
-use resources::Taken;
+use resources::StoredValue;
 use serde_json::json;
 
 use super::random;
@@ -16,23 +16,23 @@ pub(super) fn before_change(
 ) -> Result<(), WriteError> {
     match (change.inputs.get("asset"), writer.file) {
         (None, _) => Ok(()),
-        (Some(Taken::Null), _) => {
-            change.new.set("file", Taken::Null);
+        (Some(StoredValue::Null), _) => {
+            change.new.set("file", StoredValue::Null);
             Ok(())
         }
         (Some(_), Some(file)) => {
-            let told = json!({
+            let description = json!({
                 "filename": file.filename,
                 "href": file::path(file.id, &random::digits()?),
                 "content_type": file.content_type,
                 "content_disposition": file.content_disposition,
                 "size": file.size,
             });
-            change.new.set_text("file", told.to_string());
+            change.new.set_text("file", description.to_string());
             Ok(())
         }
         (Some(_), None) => Err(WriteError::refused(
-            "`asset` is a file: send the fields as multipart/form-data, or null to take it away",
+            "`asset` is a file: send the fields as multipart/form-data, or null to delete the file",
         )),
     }
 }
@@ -59,21 +59,23 @@ pub(super) async fn after_change(
     if !change.new.has("file") {
         return Ok(());
     }
-    let kept = match change.new.get("file") {
-        Some(Taken::Text(_)) => writer.file,
+    let stored = match change.new.get("file") {
+        Some(StoredValue::Text(_)) => writer.file,
         _ => None,
     };
     let others = sql("DELETE FROM release_asset_file WHERE release_asset = ? AND id <> ?");
-    let others = others.with(change.id).with(kept.map_or(-1, |file| file.id));
+    let others = others
+        .with(change.id)
+        .with(stored.map_or(-1, |file| file.id));
     writer.transaction.execute(&others).await?;
-    let Some(file) = kept else {
+    let Some(file) = stored else {
         return Ok(());
     };
     if let Some(parts) = &file.parts
         && upload::end(writer.transaction, file.id).await? != *parts
     {
         return Err(WriteError::Conflict(
-            "a part was sent anew meanwhile, or the upload was committed or cancelled; look, and commit again"
+            "a part was sent again in the meantime, or the upload was committed or cancelled; check, and commit again"
                 .to_owned(),
         ));
     }
@@ -83,7 +85,7 @@ pub(super) async fn after_change(
     let take = take.with(change.id).with(file.id);
     if writer.transaction.execute(&take).await? != 1 {
         return Err(WriteError::refused(
-            "the upload took so long that its file is gone; send it again",
+            "the upload took so long that its file was deleted; send it again",
         ));
     }
     Ok(())

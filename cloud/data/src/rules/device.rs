@@ -1,8 +1,8 @@
-//! Devices (cloud behaviour 1.5, 5.2, 5.5, 5.11 to 5.14).
+//! Devices (docs/spec/cloud.md#model-device, docs/spec/cloud.md#rules).
 
 use std::collections::HashSet;
 
-use resources::{Method, Taken, Writer as Word, split_os_version};
+use resources::{Method, StoredValue, Writer as Word, split_os_version};
 use semver::Version;
 
 use super::system_release::{self, os_version};
@@ -73,7 +73,7 @@ async fn before_one_change(writer: &mut Writer<'_>, change: &mut Change) -> Resu
     if change.alters("is_of__device_type") && !change.new.has("should_be_operated_by__release") {
         change
             .new
-            .set("should_be_operated_by__release", Taken::Null);
+            .set("should_be_operated_by__release", StoredValue::Null);
     }
     system_release::before_change(writer, change).await
 }
@@ -180,7 +180,7 @@ fn note_events(change: &mut Change, now: i64) {
     }
     if let Some(connected) = change.new.flag("is_connected_to_vpn") {
         change.new.set_number("last_vpn_event", now);
-        change.new.set("is_online", Taken::Boolean(connected));
+        change.new.set("is_online", StoredValue::Boolean(connected));
     }
     if change.new.has("is_online") {
         change.new.set_number("last_connectivity_event", now);
@@ -193,7 +193,7 @@ fn note_events(change: &mut Change, now: i64) {
 /// Whether it may go to the other fleet; its pin was on a release of this one.
 async fn before_move(writer: &mut Writer<'_>, change: &mut Change) -> Result<(), WriteError> {
     if !change.new.has("is_pinned_on__release") {
-        change.new.set("is_pinned_on__release", Taken::Null);
+        change.new.set("is_pinned_on__release", StoredValue::Null);
     }
     let Some(fleet) = change.number("belongs_to__application") else {
         return Ok(());
@@ -210,14 +210,14 @@ async fn before_move(writer: &mut Writer<'_>, change: &mut Change) -> Result<(),
         let (device, fleet) = (row.some_text(0)?, row.some_text(1)?);
         if !runs_on(&device, &fleet) {
             return Err(WriteError::Refused(format!(
-                "a device of the architecture `{device}` does not run what is built for `{fleet}`"
+                "a device with the architecture `{device}` cannot run what is built for `{fleet}`"
             )));
         }
     }
     Ok(())
 }
 
-/// Whether a device of one architecture runs what is built for another (cloud behaviour 1.4).
+/// Whether a device of one architecture runs what is built for another (docs/spec/cloud.md#model-architectures).
 fn runs_on(device: &str, built_for: &str) -> bool {
     device == built_for
         || matches!(
@@ -274,11 +274,12 @@ async fn system_in_range(
     let Some(range) = writer.transaction.texts(&range).await?.pop().flatten() else {
         return Ok(());
     };
-    match in_range(&version, &range) {
-        true => Ok(()),
-        false => Err(WriteError::Forbidden(format!(
+    if in_range(&version, &range) {
+        Ok(())
+    } else {
+        Err(WriteError::Forbidden(format!(
             "the fleet is for operating systems of versions {range}, and this device has {version}"
-        ))),
+        )))
     }
 }
 
@@ -288,9 +289,10 @@ fn in_range(version: &Version, range: &str) -> bool {
     let version = Version::new(version.major, version.minor, version.patch);
     range.split("||").any(|part| {
         let comparators: Vec<&str> = part.split_whitespace().collect();
-        let required = match comparators.is_empty() {
-            true => semver::VersionReq::parse("*"),
-            false => semver::VersionReq::parse(&comparators.join(",")),
+        let required = if comparators.is_empty() {
+            semver::VersionReq::parse("*")
+        } else {
+            semver::VersionReq::parse(&comparators.join(","))
         };
         required.is_ok_and(|required| required.matches(&version))
     })

@@ -1,6 +1,6 @@
-//! Fleets (cloud behaviour 5.1, 5.2, 5.7, 5.15, 5.16).
+//! Fleets (docs/spec/cloud.md#model-fleet, docs/spec/cloud.md#rules).
 
-use resources::Taken;
+use resources::StoredValue;
 
 use super::{installs, system_release, tracking};
 use crate::statement::sql;
@@ -17,7 +17,7 @@ pub(super) async fn before_create(
     }
     change
         .new
-        .set("should_track_latest_release", Taken::Boolean(true));
+        .set("should_track_latest_release", StoredValue::Boolean(true));
     if change.number("application_type").is_none() {
         let default = sql("SELECT id FROM application_type WHERE slug = 'default'");
         let default = writer.transaction.id(&default).await?.ok_or_else(|| {
@@ -86,7 +86,7 @@ pub(super) async fn after_change(
     Ok(())
 }
 
-/// What is run must be a successful release of the fleet, draft or not, tested or not (cloud behaviour 5.2).
+/// What is run must be a successful release of the fleet, draft or not, tested or not (docs/spec/cloud.md#rule-pins).
 pub(super) async fn can_run(
     writer: &mut Writer<'_>,
     release: i64,
@@ -121,7 +121,9 @@ async fn give_slug(writer: &mut Writer<'_>, change: &mut Change) -> Result<(), W
         .with(change.number("organization").unwrap_or_default());
     let row = writer.transaction.row(&handle).await?;
     let handle = row
-        .ok_or_else(|| WriteError::refused("`organization`: there is none of this number"))?
+        .ok_or_else(|| {
+            WriteError::refused("`organization`: there is no organization with this id")
+        })?
         .some_text(0)?;
     let name = change.text("app_name").unwrap_or_default();
     let slug = format!("{handle}/{name}").to_lowercase();
@@ -146,7 +148,7 @@ async fn same_architecture(writer: &mut Writer<'_>, change: &Change) -> Result<(
     }
 }
 
-/// A type of fleet for one service takes no fleet with releases of several (cloud behaviour 5.8).
+/// A type of fleet for one service takes no fleet with releases of several (docs/spec/cloud.md#rule-fleet-type).
 async fn fits_type(writer: &mut Writer<'_>, change: &Change) -> Result<(), WriteError> {
     let several = sql(
         "SELECT r.id FROM release AS r JOIN release_image AS i ON i.is_part_of__release = r.id \

@@ -1,9 +1,9 @@
-//! How devices were, from one change to the next (cloud behaviour 1.14).
+//! How devices were, from one change to the next (docs/spec/cloud.md#model-history).
 
 use sea_query::{Alias, Expr, ExprTrait, Query, Value};
 
 use crate::record::AT_ONCE;
-use crate::statement::{Internal, sql};
+use crate::statement::{InternalStatement, sql};
 use crate::write::{Change, WriteError, Writer};
 
 /// Fields of a device whose changes are kept.
@@ -56,7 +56,10 @@ pub(super) async fn keep(writer: &mut Writer<'_>, changes: &[Change]) -> Result<
         insert
             .select_from(select)
             .map_err(|error| WriteError::Broken(error.to_string()))?;
-        writer.transaction.execute(&Internal(&insert)).await?;
+        writer
+            .transaction
+            .execute(&InternalStatement(&insert))
+            .await?;
     }
     Ok(())
 }

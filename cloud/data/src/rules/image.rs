@@ -1,4 +1,4 @@
-//! Images, and releases that use them (cloud behaviour 1.9 and 5.8).
+//! Images, and releases that use them (docs/spec/cloud.md#model-image, docs/spec/cloud.md#rule-releases).
 
 use std::collections::BTreeSet;
 
@@ -17,9 +17,9 @@ pub(super) async fn before_create(
     check(change)?;
     for _ in 0..ATTEMPTS {
         let location = format!("{}/v2/{}", writer.environment.registry, random::digits()?);
-        let taken = sql("SELECT id FROM image WHERE is_stored_at__image_location = ?")
+        let existing = sql("SELECT id FROM image WHERE is_stored_at__image_location = ?")
             .with(location.as_str());
-        if writer.transaction.id(&taken).await?.is_none() {
+        if writer.transaction.id(&existing).await?.is_none() {
             change
                 .new
                 .set_text("is_stored_at__image_location", location);

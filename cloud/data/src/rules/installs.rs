@@ -1,4 +1,5 @@
-//! Which services devices have: what variables of a service on a device hang on (cloud behaviour 5.14).
+//! Which services devices have: what variables of a service on a device hang on
+//! (docs/spec/cloud.md#rule-service-installs).
 
 use crate::record::AT_ONCE;
 use crate::statement::{Sql, sql};

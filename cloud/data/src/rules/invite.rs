@@ -1,6 +1,6 @@
-//! Invites to organizations and fleets (hosted extras of cloud behaviour 1.2).
+//! Invites to organizations and fleets (docs/spec/cloud.md#model-invites).
 
-use resources::{Resource, Taken};
+use resources::{Resource, StoredValue};
 use serde_json::{Map, Value};
 
 use super::{people, random};
@@ -33,7 +33,7 @@ pub(crate) async fn invitee(
     let field = invitee
         .find_field("email")
         .ok_or_else(|| WriteError::Broken("an invitee has no address".to_owned()))?;
-    let Taken::Text(email) = field.take(given, &writer.environment.branding)? else {
+    let StoredValue::Text(email) = field.take(given, &writer.environment.branding)? else {
         return Err(WriteError::refused("`invitee` must be an address"));
     };
     let there = sql("SELECT id FROM invitee WHERE email = ?").with(email.as_str());

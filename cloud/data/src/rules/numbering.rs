@@ -1,15 +1,15 @@
-//! Revisions of final releases (cloud behaviour 5.3).
+//! Revisions of final releases (docs/spec/cloud.md#rule-finalize).
 
 use std::collections::HashMap;
 
-use resources::{ReleaseVersion, Taken};
+use resources::{ReleaseVersion, StoredValue};
 
 use crate::statement::sql;
 use crate::write::{Change, WriteError, Writer};
 
 /// Among which releases one is numbered.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Line {
+struct ReleaseLine {
     fleet: i64,
     core: [i64; 3],
     prerelease: String,
@@ -40,7 +40,7 @@ pub(super) async fn give_revisions(
         let finalized = change.old.number("is_finalized_at__date");
         (finalized.unwrap_or(i64::MAX), change.id)
     });
-    let mut next: HashMap<Line, i64> = HashMap::new();
+    let mut next: HashMap<ReleaseLine, i64> = HashMap::new();
     for at in order {
         let change = &mut changes[at];
         let was_final = change.old.number("revision").is_some();
@@ -70,10 +70,10 @@ pub(super) async fn give_revisions(
     Ok(())
 }
 
-fn line(change: &Change) -> Line {
+fn line(change: &Change) -> ReleaseLine {
     let number = |field: &str| change.number(field).unwrap_or_default();
     let text = |field: &str| change.text(field).unwrap_or_default().to_owned();
-    Line {
+    ReleaseLine {
         fleet: number("belongs_to__application"),
         core: [
             number("semver_major"),
@@ -85,7 +85,7 @@ fn line(change: &Change) -> Line {
     }
 }
 
-async fn first_free(writer: &mut Writer<'_>, line: &Line) -> Result<i64, WriteError> {
+async fn first_free(writer: &mut Writer<'_>, line: &ReleaseLine) -> Result<i64, WriteError> {
     let [major, minor, patch] = line.core;
     let greatest = sql(
         "SELECT max(revision) FROM release WHERE belongs_to__application = ? \
@@ -106,14 +106,14 @@ async fn first_free(writer: &mut Writer<'_>, line: &Line) -> Result<i64, WriteEr
 fn as_asked(change: &Change, revision: i64) -> Result<(), WriteError> {
     let version = ReleaseVersion {
         build: match change.will_be("semver_build") {
-            Taken::Text(build) => build.clone(),
+            StoredValue::Text(build) => build.clone(),
             _ => String::new(),
         },
         ..ReleaseVersion::default()
     };
     match version.asked_revision() {
         Some(asked) if asked != revision => Err(WriteError::Refused(format!(
-            "`semver`: it asks for revision {asked}, and it would be revision {revision}"
+            "`semver`: it requests revision {asked}, but the next revision is {revision}"
         ))),
         _ => Ok(()),
     }

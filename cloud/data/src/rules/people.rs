@@ -1,15 +1,15 @@
-//! Organizations and their members (cloud behaviour 1.12, 5.16).
+//! Organizations and their members (docs/spec/cloud.md#model-organizations, docs/spec/cloud.md#rule-handles).
 
-use resources::{Method, Resource, Taken};
+use resources::{Method, Resource, StoredValue};
 use sea_query::{Alias, Expr, ExprTrait, Query};
 use serde_json::{Map, Value};
 
 use super::affected;
-use crate::database::Dialect;
+use crate::dialect::Dialect;
 use crate::query;
 use crate::quota;
 use crate::record::{self, Record};
-use crate::statement::{Internal, sql};
+use crate::statement::{InternalStatement, sql};
 use crate::write::{Change, WriteError, Writer, known};
 
 /// Who becomes a member, where a body has the name of the user and not the number.
@@ -38,7 +38,7 @@ pub(crate) async fn member(
     };
     let field = known("user")?.find_field("username");
     let field = field.ok_or_else(|| WriteError::Broken("a user has no name".to_owned()))?;
-    let Taken::Text(name) = field.take(given, &writer.environment.branding)? else {
+    let StoredValue::Text(name) = field.take(given, &writer.environment.branding)? else {
         return Err(nobody());
     };
     let there = sql("SELECT id FROM \"user\" WHERE username = ?").with(name.as_str());
@@ -78,7 +78,8 @@ pub(super) async fn before_sharing(
 /// The longest handle that is made from a name; a number may follow.
 const MADE_HANDLE: usize = 80;
 
-/// An organization without a handle gets one made from its name, with a number where that is taken (cloud behaviour 0).
+/// An organization without a handle gets one made from its name, with a number where that is taken
+/// (docs/spec/cloud.md#model-organizations).
 pub(super) async fn before_organization(
     writer: &mut Writer<'_>,
     change: &mut Change,
@@ -226,11 +227,12 @@ pub(super) fn before_organization_change(
     changes: &[Change],
 ) -> Result<(), WriteError> {
     let renamed = |change: &Change| change.flag("is_system") && change.alters("handle");
-    match !writer.is_platform() && changes.iter().any(renamed) {
-        true => Err(WriteError::refused(
+    if !writer.is_platform() && changes.iter().any(renamed) {
+        Err(WriteError::refused(
             "`handle`: that of the organization of the system is the cloud's to choose",
-        )),
-        false => Ok(()),
+        ))
+    } else {
+        Ok(())
     }
 }
 
@@ -287,7 +289,7 @@ async fn role_in(
         .take();
     writer
         .transaction
-        .id(&Internal(&role))
+        .id(&InternalStatement(&role))
         .await?
         .ok_or_else(|| WriteError::Broken(format!("there is no `{table}` `{name}`")))
 }

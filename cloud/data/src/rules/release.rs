@@ -1,6 +1,6 @@
-//! Releases (cloud behaviour 1.16, 5.3, 5.8).
+//! Releases (docs/spec/cloud.md#rule-finalize, docs/spec/cloud.md#rule-releases).
 
-use resources::{ReleaseVersion, Taken};
+use resources::{ReleaseVersion, StoredValue};
 
 use super::{fleet, numbering};
 use crate::statement::sql;
@@ -21,7 +21,7 @@ pub(super) async fn before_change(
     changes: &mut [Change],
 ) -> Result<(), WriteError> {
     for change in changes.iter_mut() {
-        let was_final = matches!(change.old.get("revision"), Some(Taken::Integer(_)));
+        let was_final = matches!(change.old.get("revision"), Some(StoredValue::Integer(_)));
         if was_final && change.inputs.flag("is_final") == Some(false) {
             return Err(WriteError::refused(
                 "`is_final`: a final release stays final",
@@ -42,13 +42,16 @@ async fn before_writing(writer: &mut Writer<'_>, changes: &mut [Change]) -> Resu
     for change in changes.iter_mut() {
         take_version(change)?;
         if !change.flag("is_invalidated") {
-            if matches!(change.new.get("invalidation_reason"), Some(Taken::Text(_))) {
+            if matches!(
+                change.new.get("invalidation_reason"),
+                Some(StoredValue::Text(_))
+            ) {
                 return Err(WriteError::refused(
                     "`invalidation_reason` is for releases that are invalidated",
                 ));
             }
             if change.text("invalidation_reason").is_some() {
-                change.new.set("invalidation_reason", Taken::Null);
+                change.new.set("invalidation_reason", StoredValue::Null);
             }
         }
     }

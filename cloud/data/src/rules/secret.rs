@@ -45,7 +45,7 @@ pub(super) fn before_change(
         let value = value.name;
         if !change.flag(flag) {
             return Err(WriteError::Refused(format!(
-                "`{flag}` becomes false only together with a new `{value}`, since nobody reads the one that was secret"
+                "`{flag}` becomes false only together with a new `{value}`, because nobody can read the secret one"
             )));
         }
         if let Some(owner) = owners.iter().find(|owner| change.alters(owner)) {
@@ -63,12 +63,13 @@ fn may_be_secret(writer: &Writer<'_>, change: &Change) -> Result<(), WriteError>
     writer.warn_of_plain_text();
     let name = change.text("name").unwrap_or_default();
     let branding = &writer.environment.branding;
-    let mut shown = branding.variables("SUPERVISOR_VPN_CONTROL");
-    match shown.any(|shown| shown == name) {
-        true => Err(WriteError::Refused(format!(
-            "`{name}` cannot be secret: the status of devices tells what it says"
-        ))),
-        false => Ok(()),
+    let mut visible_names = branding.variables("SUPERVISOR_VPN_CONTROL");
+    if visible_names.any(|visible_names| visible_names == name) {
+        Err(WriteError::Refused(format!(
+            "`{name}` cannot be secret: the status of devices shows its value"
+        )))
+    } else {
+        Ok(())
     }
 }
 

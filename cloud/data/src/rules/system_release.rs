@@ -1,7 +1,7 @@
-//! Which releases of the supervisor and of the operating system devices are to have (cloud behaviour 5.12 and
-//! 5.13).
+//! Which releases of the supervisor and of the operating system devices are to have
+//! (docs/spec/cloud.md#rule-supervisor-release, docs/spec/cloud.md#rule-os-release).
 
-use resources::Taken;
+use resources::StoredValue;
 use semver::Version;
 use serde_json::{Map, Value};
 
@@ -214,7 +214,7 @@ async fn check_supervisor(writer: &mut Writer<'_>, change: &Change) -> Result<()
         return refused("is not there");
     };
     if !wanted.is_supervisor(architecture) {
-        return refused("is no release of the supervisor for this device");
+        return refused("is not a release of the supervisor for this device");
     }
     if wanted.is_invalidated {
         return refused("is invalidated");
@@ -242,7 +242,7 @@ async fn check_system(writer: &mut Writer<'_>, change: &Change) -> Result<(), Wr
         return refused("is not there");
     };
     if !wanted.is_system(change.number("is_of__device_type")) {
-        return refused("is no operating system for this kind of device");
+        return refused("is not an operating system for this device type");
     }
     if wanted.is_invalidated && !writer.is_platform() {
         return refused("is invalidated");
@@ -292,7 +292,7 @@ async fn move_up(writer: &mut Writer<'_>, change: &mut Change) -> Result<(), Wri
     };
     match of(Maker::System).or_else(|| of(Maker::Own)) {
         Some(one) => change.new.set_number(SYSTEM, one.id),
-        None if change.number(SYSTEM).is_some() => change.new.set(SYSTEM, Taken::Null),
+        None if change.number(SYSTEM).is_some() => change.new.set(SYSTEM, StoredValue::Null),
         None => {}
     }
     Ok(())
@@ -306,7 +306,7 @@ async fn leave_behind(writer: &mut Writer<'_>, change: &mut Change) -> Result<()
             && let Some(found) = candidate(writer, change, release).await?
             && found.maker == Maker::Stranger
         {
-            change.new.set(field, Taken::Null);
+            change.new.set(field, StoredValue::Null);
         }
     }
     Ok(())

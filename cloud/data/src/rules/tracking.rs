@@ -1,4 +1,4 @@
-//! Fleets that track their latest release (cloud behaviour 5.1).
+//! Fleets that track their latest release (docs/spec/cloud.md#rule-tracking).
 
 use super::{affected, fleet, installs};
 use crate::statement::sql;

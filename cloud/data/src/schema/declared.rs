@@ -1,12 +1,9 @@
 //! The tables that the resources need.
 
 use resources::{Column as Place, Default, Field, Model, OnDelete, Resource, Source, Type};
-use sha2::{Digest, Sha256};
 
-use crate::database::Dialect;
-
-/// PostgreSQL cuts longer names.
-const LONGEST_NAME: usize = 63;
+use crate::dialect::Dialect;
+use crate::names::{index_name, unique_name};
 
 pub(super) struct Table {
     pub(super) name: String,
@@ -16,7 +13,7 @@ pub(super) struct Table {
 
 pub(super) struct Column {
     pub(super) name: String,
-    pub(super) kind: Kind,
+    pub(super) kind: ColumnKind,
     pub(super) nullable: bool,
     pub(super) default: Option<Literal>,
     pub(super) link: Option<Link>,
@@ -24,7 +21,7 @@ pub(super) struct Column {
 
 /// What a column holds. Times are numbers (milliseconds since 1970), JSON is text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ColumnKind {
     Number,
     Flag,
     Text,
@@ -69,26 +66,6 @@ pub(super) fn views(model: &Model) -> impl Iterator<Item = (&'static str, &'stat
     })
 }
 
-/// The name of the index by which these fields are unique; errors are told apart by it.
-pub(crate) fn unique_name(table: &str, fields: &[&str]) -> String {
-    name("unique", table, fields)
-}
-
-/// The name of the foreign key of a link; errors are told apart by it.
-pub(crate) fn foreign_key_name(table: &str, field: &str) -> String {
-    name("link", table, &[field])
-}
-
-fn name(kind: &str, table: &str, fields: &[&str]) -> String {
-    let name = format!("{kind}:{table}:{}", fields.join(","));
-    if name.len() <= LONGEST_NAME {
-        return name;
-    }
-    let digest = hex::encode(Sha256::digest(&name));
-    let kept: String = name.chars().take(LONGEST_NAME - 9).collect();
-    format!("{kept}:{}", digest.get(..8).unwrap_or_default())
-}
-
 fn of(resource: &Resource) -> Table {
     let mut indexes: Vec<Index> = resource
         .unique
@@ -125,7 +102,7 @@ pub(super) fn index(table: &str, fields: &[&str], unique: bool) -> Index {
         name: if unique {
             unique_name(table, fields)
         } else {
-            name("index", table, fields)
+            index_name(table, fields)
         },
         unique,
         columns: fields.iter().map(|&field| field.to_owned()).collect(),
@@ -137,9 +114,11 @@ fn column(field: &Field) -> Option<Column> {
         return None;
     };
     let kind = match field.kind {
-        Type::Integer | Type::BigInteger | Type::Timestamp | Type::Link { .. } => Kind::Number,
-        Type::Boolean => Kind::Flag,
-        _ => Kind::Text,
+        Type::Integer | Type::BigInteger | Type::Timestamp | Type::Link { .. } => {
+            ColumnKind::Number
+        }
+        Type::Boolean => ColumnKind::Flag,
+        _ => ColumnKind::Text,
     };
     let link = match field.kind {
         Type::Link {
@@ -164,23 +143,23 @@ fn column(field: &Field) -> Option<Column> {
     })
 }
 
-impl Kind {
+impl ColumnKind {
     /// As the database calls it when asked what it has.
     pub(super) fn name(self, dialect: Dialect) -> &'static str {
         match (dialect, self) {
-            (Dialect::Sqlite, Kind::Number | Kind::Flag) => "INTEGER",
-            (Dialect::Postgres, Kind::Number) => "BIGINT",
-            (Dialect::Postgres, Kind::Flag) => "BOOLEAN",
-            (_, Kind::Text) => "TEXT",
-            (Dialect::Sqlite, Kind::Bytes) => "BLOB",
-            (Dialect::Postgres, Kind::Bytes) => "BYTEA",
+            (Dialect::Sqlite, ColumnKind::Number | ColumnKind::Flag) => "INTEGER",
+            (Dialect::Postgres, ColumnKind::Number) => "BIGINT",
+            (Dialect::Postgres, ColumnKind::Flag) => "BOOLEAN",
+            (_, ColumnKind::Text) => "TEXT",
+            (Dialect::Sqlite, ColumnKind::Bytes) => "BLOB",
+            (Dialect::Postgres, ColumnKind::Bytes) => "BYTEA",
         }
     }
 
     /// As a column of it is made. Text is compared by its bytes in both.
     pub(super) fn definition(self, dialect: Dialect) -> &'static str {
         match (dialect, self) {
-            (Dialect::Postgres, Kind::Text) => "TEXT COLLATE \"C\"",
+            (Dialect::Postgres, ColumnKind::Text) => "TEXT COLLATE \"C\"",
             _ => self.name(dialect),
         }
     }

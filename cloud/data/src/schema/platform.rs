@@ -2,8 +2,8 @@
 
 use resources::OnDelete;
 
-use super::declared::{Column, Kind, Link, Table, index};
-use crate::{file, generation, image_garbage, quota, upload};
+use super::declared::{Column, ColumnKind, Link, Table, index};
+use crate::names;
 
 /// All of them.
 pub(super) fn tables() -> [Table; 11] {
@@ -34,7 +34,7 @@ fn settings() -> Table {
 
 /// See [`crate::quota`].
 fn quotas() -> Table {
-    let table = quota::TABLE;
+    let table = names::QUOTAS;
     Table {
         name: table.to_owned(),
         columns: vec![
@@ -49,7 +49,7 @@ fn quotas() -> Table {
 
 /// See [`crate::generation`].
 fn generations() -> Table {
-    let table = generation::TABLE;
+    let table = names::GENERATIONS;
     Table {
         name: table.to_owned(),
         columns: vec![id(), text("kind"), number("row_id"), number("generation")],
@@ -80,7 +80,7 @@ fn heartbeats() -> Table {
 fn log_lines() -> Table {
     let table = "device_log";
     let flag = |name| Column {
-        kind: Kind::Flag,
+        kind: ColumnKind::Flag,
         ..text(name)
     };
     let service = Column {
@@ -108,7 +108,7 @@ fn log_lines() -> Table {
 
 /// See [`crate::file`]. A file that is being uploaded is of no asset yet.
 fn files() -> Table {
-    let table = file::TABLE;
+    let table = names::FILES;
     let asset = Column {
         nullable: true,
         ..going_with("release_asset", "release_asset")
@@ -121,16 +121,16 @@ fn files() -> Table {
 }
 
 fn pieces() -> Table {
-    let table = file::PIECES;
+    let table = names::FILE_PIECES;
     let bytes = Column {
-        kind: Kind::Bytes,
+        kind: ColumnKind::Bytes,
         ..text("bytes")
     };
     Table {
         name: table.to_owned(),
         columns: vec![
             id(),
-            going_with("file", file::TABLE),
+            going_with("file", names::FILES),
             number("number"),
             bytes,
         ],
@@ -140,13 +140,13 @@ fn pieces() -> Table {
 
 /// See [`crate::upload`].
 fn uploads() -> Table {
-    let table = upload::TABLE;
+    let table = names::UPLOADS;
     Table {
         name: table.to_owned(),
         columns: vec![
             id(),
             text("uuid"),
-            going_with("file", file::TABLE),
+            going_with("file", names::FILES),
             going_with("release_asset", "release_asset"),
             text("filename"),
             text("content_type"),
@@ -162,7 +162,7 @@ fn uploads() -> Table {
 }
 
 fn parts() -> Table {
-    let table = upload::PARTS;
+    let table = names::UPLOAD_PARTS;
     let etag = Column {
         nullable: true,
         ..text("etag")
@@ -171,7 +171,7 @@ fn parts() -> Table {
         name: table.to_owned(),
         columns: vec![
             id(),
-            going_with("upload", upload::TABLE),
+            going_with("upload", names::UPLOADS),
             number("number"),
             number("attempt"),
             etag,
@@ -192,7 +192,7 @@ fn sign_in_failures() -> Table {
 
 /// See [`crate::image_garbage`]. Times are in milliseconds.
 fn image_garbage() -> Table {
-    let table = image_garbage::TABLE;
+    let table = names::IMAGE_GARBAGE;
     let content_hash = Column {
         nullable: true,
         ..text("content_hash")
@@ -218,7 +218,7 @@ fn image_garbage() -> Table {
 fn text(name: &str) -> Column {
     Column {
         name: name.to_owned(),
-        kind: Kind::Text,
+        kind: ColumnKind::Text,
         nullable: false,
         default: None,
         link: None,
@@ -227,7 +227,7 @@ fn text(name: &str) -> Column {
 
 fn number(name: &str) -> Column {
     Column {
-        kind: Kind::Number,
+        kind: ColumnKind::Number,
         ..text(name)
     }
 }

@@ -1,6 +1,6 @@
 //! What a request says of fields.
 
-use resources::{Column, Default, Field, Resource, Role, Step, Taken, Writer as Word};
+use resources::{Column, Default, Field, Resource, Role, Step, StoredValue, Writer as Word};
 use serde_json::{Map, Value};
 
 use super::{WriteError, Writer};
@@ -8,14 +8,14 @@ use crate::record::{Record, stored};
 
 /// What a row is written for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum For {
+pub(super) enum WriteKind {
     Create,
     Change,
 }
 
 /// What a body says.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Said {
+pub(super) struct ParsedBody {
     /// Of fields that are stored.
     pub(super) values: Record,
     /// Of fields that rules make others of.
@@ -26,19 +26,19 @@ pub(super) struct Said {
 
 impl Writer<'_> {
     /// The values of a body. What the caller has no say in is passed over, as unknown names are.
-    pub(super) fn said(
+    pub(super) fn parsed_body(
         &self,
         resource: &'static Resource,
         body: &Map<String, Value>,
-        what: For,
-    ) -> Result<Said, WriteError> {
+        what: WriteKind,
+    ) -> Result<ParsedBody, WriteError> {
         let branding = &self.environment.branding;
-        let mut said = Said::default();
+        let mut parsed = ParsedBody::default();
         for (name, given) in body {
             let Some(field) = named(resource, name) else {
                 continue;
             };
-            said.any = true;
+            parsed.any = true;
             let is_input = field.writer == Word::Input;
             if !is_input
                 && (!matches!(field.column, Column::Stored(_)) || !self.has_say(field, what))
@@ -46,32 +46,35 @@ impl Writer<'_> {
                 continue;
             }
             // Null says nothing of what cannot be null and need not be said.
-            let left_out = what == For::Create && !field.nullable && !field.required;
+            let left_out = what == WriteKind::Create && !field.nullable && !field.required;
             if given.is_null() && (left_out || (is_input && !field.nullable)) {
                 continue;
             }
             let value = match (generated_where_empty(resource, field, given), what) {
-                (true, For::Create) => continue,
-                (true, For::Change) => Taken::Text(crate::rules::random::device_name()?),
+                (true, WriteKind::Create) => continue,
+                (true, WriteKind::Change) => {
+                    StoredValue::Text(crate::rules::random::device_name()?)
+                }
                 (false, _) => field.take(given, branding)?,
             };
-            match is_input {
-                true => said.inputs.set(field.name, value),
-                false => said.values.set(field.name, value),
+            if is_input {
+                parsed.inputs.set(field.name, value)
+            } else {
+                parsed.values.set(field.name, value)
             }
         }
-        Ok(said)
+        Ok(parsed)
     }
 
     /// Whether a field takes the caller's word.
-    fn has_say(&self, field: &Field, what: For) -> bool {
+    fn has_say(&self, field: &Field, what: WriteKind) -> bool {
         let Some(role) = self.setting.caller.role() else {
             return field.name != "id";
         };
         match field.writer {
             Word::Client | Word::Input | Word::Provisioning => true,
             Word::People => role != Role::DeviceKey,
-            Word::Creator => what == For::Create,
+            Word::Creator => what == WriteKind::Create,
             Word::Device => self.reports || role == Role::DeviceKey,
             Word::Platform => false,
         }
@@ -88,14 +91,14 @@ impl Writer<'_> {
                 continue;
             }
             let value = match field.default {
-                Default::None if field.nullable => Taken::Null,
+                Default::None if field.nullable => StoredValue::Null,
                 // The rules see to it.
                 Default::None => continue,
-                Default::Text(text) => Taken::Text(text.to_owned()),
-                Default::Integer(number) => Taken::Integer(number),
-                Default::Boolean(flag) => Taken::Boolean(flag),
-                Default::Now => Taken::Integer(self.now()),
-                Default::Uuid => Taken::Text(crate::rules::random::uuid()?),
+                Default::Text(text) => StoredValue::Text(text.to_owned()),
+                Default::Integer(number) => StoredValue::Integer(number),
+                Default::Boolean(flag) => StoredValue::Boolean(flag),
+                Default::Now => StoredValue::Integer(self.now()),
+                Default::Uuid => StoredValue::Text(crate::rules::random::uuid()?),
             };
             values.set(field.name, value);
         }
@@ -112,7 +115,7 @@ impl Writer<'_> {
         let mut fresh = values.clone();
         self.by_default(resource, &mut fresh)?;
         for (_, field) in stored(resource) {
-            let stays = values.has(field.name) || !self.has_say(field, For::Change);
+            let stays = values.has(field.name) || !self.has_say(field, WriteKind::Change);
             let is_theirs = matches!(
                 field.writer,
                 Word::Client | Word::People | Word::Provisioning
@@ -136,7 +139,7 @@ impl Writer<'_> {
 /// What a new row must say.
 pub(super) fn require(resource: &'static Resource, values: &Record) -> Result<(), WriteError> {
     for (_, field) in stored(resource) {
-        if field.required && matches!(values.get(field.name), None | Some(Taken::Null)) {
+        if field.required && matches!(values.get(field.name), None | Some(StoredValue::Null)) {
             return Err(missing(field));
         }
     }
@@ -157,7 +160,7 @@ fn named(resource: &'static Resource, name: &str) -> Option<&'static Field> {
         })
 }
 
-/// An empty name of a device means one that is made up (cloud behaviour 1.5).
+/// An empty name of a device means one that is made up (docs/spec/cloud.md#model-device).
 fn generated_where_empty(resource: &Resource, field: &Field, given: &Value) -> bool {
     (resource.name, field.name) == ("device", "device_name") && given.as_str() == Some("")
 }

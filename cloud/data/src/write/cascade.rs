@@ -1,4 +1,4 @@
-//! Rows that are deleted, and what goes with them (cloud behaviour 1.16).
+//! Rows that are deleted, and what goes with them (docs/spec/cloud.md#model-deletion).
 //!
 //! The database deletes what depends on a row. What of that somebody waits for, or stands in the way, is
 //! looked up before: so both databases say which resource it is, and devices and files are told of.
@@ -9,13 +9,13 @@ use std::sync::LazyLock;
 use resources::{Column, Field, Method, OnDelete, Resource, Source, Type};
 
 use super::{WriteError, Writer, model};
-use crate::database::Dialect;
+use crate::dialect::Dialect;
 use crate::error::DataError;
 use crate::record::{self, Record};
 use crate::rules;
 
 /// Rows that go, by resource.
-pub(crate) type Going = BTreeMap<&'static str, BTreeSet<i64>>;
+pub(crate) type RowsToDelete = BTreeMap<&'static str, BTreeSet<i64>>;
 
 impl Writer<'_> {
     /// Deletes the rows of these ids and what goes with them; how many of the rows themselves.
@@ -68,12 +68,12 @@ impl Writer<'_> {
         &mut self,
         resource: &'static Resource,
         ids: &[i64],
-    ) -> Result<Going, WriteError> {
-        let mut going = Going::new();
+    ) -> Result<RowsToDelete, WriteError> {
+        let mut going = RowsToDelete::new();
         let mut next: Vec<(&'static Resource, Vec<i64>)> = vec![(resource, ids.to_vec())];
         while let Some((resource, mut ids)) = next.pop() {
-            let known = going.entry(resource.name).or_default();
-            ids.retain(|id| known.insert(*id));
+            let visited = going.entry(resource.name).or_default();
+            ids.retain(|id| visited.insert(*id));
             if ids.is_empty() {
                 continue;
             }
@@ -98,7 +98,7 @@ impl Writer<'_> {
     }
 
     /// Nothing that stays holds a row that goes.
-    async fn check_holders(&mut self, going: &Going) -> Result<(), WriteError> {
+    async fn check_holders(&mut self, going: &RowsToDelete) -> Result<(), WriteError> {
         let none = BTreeSet::new();
         for (name, ids) in going {
             let ids: Vec<i64> = ids.iter().copied().collect();
@@ -182,7 +182,7 @@ fn owned(resource: &Resource) -> impl Iterator<Item = (&'static str, &'static st
 }
 
 /// Those of the rows that are owned by others which go.
-fn owned_of(going: &Going) -> impl Iterator<Item = (&'static str, &BTreeSet<i64>)> {
+fn owned_of(going: &RowsToDelete) -> impl Iterator<Item = (&'static str, &BTreeSet<i64>)> {
     let is_owned = |name: &str| {
         let mut all = model().resources().iter();
         all.any(|resource| owned(resource).any(|(_, to)| to == name))

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use odata::{Address, Expression, Literal, Name, Operand, Options, PathSegment, PropertyPath};
 use odata::{Request, ResourcePath, Tail};
-use resources::{Method, Resource, Taken};
+use resources::{Method, Resource, StoredValue};
 use serde_json::{Map, Value};
 
-use super::body::{For, Said};
+use super::body::{ParsedBody, WriteKind};
 use super::{WriteError, Writer};
 use crate::record::{self, Record};
 use crate::{query, rules};
@@ -27,33 +27,33 @@ pub(crate) struct Change {
 
 impl Change {
     /// What a field will be.
-    pub(crate) fn will_be(&self, field: &str) -> &Taken {
+    pub(crate) fn will_be(&self, field: &str) -> &StoredValue {
         let value = self.new.get(field).or_else(|| self.old.get(field));
-        value.unwrap_or(&Taken::Null)
+        value.unwrap_or(&StoredValue::Null)
     }
 
     pub(crate) fn number(&self, field: &str) -> Option<i64> {
         match self.will_be(field) {
-            Taken::Integer(number) => Some(*number),
+            StoredValue::Integer(number) => Some(*number),
             _ => None,
         }
     }
 
     pub(crate) fn text(&self, field: &str) -> Option<&str> {
         match self.will_be(field) {
-            Taken::Text(text) => Some(text),
+            StoredValue::Text(text) => Some(text),
             _ => None,
         }
     }
 
     pub(crate) fn flag(&self, field: &str) -> bool {
-        matches!(self.will_be(field), Taken::Boolean(true))
+        matches!(self.will_be(field), StoredValue::Boolean(true))
     }
 
     /// Whether a field becomes another than it was.
     pub(crate) fn alters(&self, field: &str) -> bool {
         let written = self.new.get(field);
-        written.is_some_and(|new| new != self.old.get(field).unwrap_or(&Taken::Null))
+        written.is_some_and(|new| new != self.old.get(field).unwrap_or(&StoredValue::Null))
     }
 
     pub(crate) fn alters_any(&self, fields: &[&str]) -> bool {
@@ -73,26 +73,27 @@ impl Writer<'_> {
         body: &Map<String, Value>,
     ) -> Result<u64, WriteError> {
         let resource = self.table(resource, Method::Update)?;
-        let said = self.said(resource, body, For::Change)?;
-        if !said.any {
-            return Err(WriteError::refused(match body.is_empty() {
-                true => "the body names no field to be changed".to_owned(),
-                false => format!(
+        let parsed = self.parsed_body(resource, body, WriteKind::Change)?;
+        if !parsed.any {
+            return Err(WriteError::refused(if body.is_empty() {
+                "the body names no field to be changed".to_owned()
+            } else {
+                format!(
                     "`{}` has none of the fields that the body names",
                     resource.name
-                ),
+                )
             }));
         }
-        self.change_to(resource, ids, said).await
+        self.change_to(resource, ids, parsed).await
     }
 
     pub(super) async fn change_to(
         &mut self,
         resource: &'static Resource,
         ids: &[i64],
-        said: Said,
+        parsed: ParsedBody,
     ) -> Result<u64, WriteError> {
-        let Said { values, inputs, .. } = said;
+        let ParsedBody { values, inputs, .. } = parsed;
         let rows = record::load(self.transaction, resource, ids).await?;
         if rows.is_empty() || (values.is_empty() && inputs.is_empty()) {
             return Ok(u64::try_from(rows.len()).unwrap_or(u64::MAX));
@@ -171,7 +172,7 @@ impl Writer<'_> {
 pub(super) fn never_null(resource: &Resource, values: &Record) -> Result<(), WriteError> {
     for (name, value) in values.iter() {
         let field = resource.find_field(name);
-        if *value == Taken::Null && field.is_some_and(|field| !field.nullable) {
+        if *value == StoredValue::Null && field.is_some_and(|field| !field.nullable) {
             return Err(WriteError::Refused(format!("`{name}` cannot be null")));
         }
     }

@@ -1,9 +1,9 @@
 //! Rows that are made.
 
-use resources::{Method, Resource, Taken};
+use resources::{Method, Resource, StoredValue};
 use serde_json::{Map, Value};
 
-use super::body::{self, For, Said};
+use super::body::{self, ParsedBody, WriteKind};
 use super::change::{Change, never_null};
 use super::{WriteError, Writer, known};
 use crate::record::{self, Record, stored};
@@ -20,19 +20,19 @@ impl Writer<'_> {
         body: &Map<String, Value>,
     ) -> Result<i64, WriteError> {
         let resource = self.table(resource, Method::Create)?;
-        let mut said = self.said(resource, body, For::Create)?;
-        rules::invitee(self, resource, body, &mut said.values).await?;
-        rules::member(self, resource, body, &mut said.values).await?;
-        self.create_from(resource, said).await
+        let mut parsed = self.parsed_body(resource, body, WriteKind::Create)?;
+        rules::invitee(self, resource, body, &mut parsed.values).await?;
+        rules::member(self, resource, body, &mut parsed.values).await?;
+        self.create_from(resource, parsed).await
     }
 
     pub(super) async fn create_from(
         &mut self,
         resource: &'static Resource,
-        said: Said,
+        parsed: ParsedBody,
     ) -> Result<i64, WriteError> {
-        let Said { values, inputs, .. } = said;
-        let told = values.clone();
+        let ParsedBody { values, inputs, .. } = parsed;
+        let inserted = values.clone();
         body::require(resource, &values)?;
         self.check_links(resource, &values, Method::Create).await?;
         let mut change = Change {
@@ -54,7 +54,8 @@ impl Writer<'_> {
             .await?;
         rules::after_create(self, resource, &change).await?;
         quota::check(self, resource.name, change.id).await?;
-        self.audit("create", resource, &[change.id], &told).await?;
+        self.audit("create", resource, &[change.id], &inserted)
+            .await?;
         Ok(change.id)
     }
 
@@ -66,8 +67,8 @@ impl Writer<'_> {
             ));
         };
         let mut values = Record::default();
-        values.set("created_at", Taken::Integer(self.now()));
-        values.set("modified_at", Taken::Integer(self.now()));
+        values.set("created_at", StoredValue::Integer(self.now()));
+        values.set("modified_at", StoredValue::Integer(self.now()));
         Ok(record::insert(self.transaction, known(to)?, &values).await?)
     }
 }

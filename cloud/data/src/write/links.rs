@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use resources::{Method, OnDelete, Resource, Role, Rows, Taken, Type};
+use resources::{Method, OnDelete, Resource, Role, Rows, StoredValue, Type};
 
 use sea_query::{Alias, Expr, ExprTrait, Query};
 
@@ -10,7 +10,7 @@ use super::{Change, WriteError, Writer, known};
 use crate::purpose::SystemPurpose;
 use crate::query::{self, Caller};
 use crate::record::Record;
-use crate::statement::Internal;
+use crate::statement::InternalStatement;
 
 impl Writer<'_> {
     /// Each link leads to a row that the caller may read, or is.
@@ -21,7 +21,7 @@ impl Writer<'_> {
         method: Method,
     ) -> Result<(), WriteError> {
         for (name, value) in values.iter() {
-            let (Some(field), Taken::Integer(id)) = (resource.find_field(name), value) else {
+            let (Some(field), StoredValue::Integer(id)) = (resource.find_field(name), value) else {
                 continue;
             };
             let Type::Link { to, on_delete } = field.kind else {
@@ -32,7 +32,7 @@ impl Writer<'_> {
             }
             let setting = match to {
                 // An address that is invited was given as such, and has a row only because of that.
-                "invitee" => query::Setting {
+                "invitee" => query::QueryContext {
                     caller: &Caller::Platform(SystemPurpose::Rules),
                     ..self.setting
                 },
@@ -95,7 +95,11 @@ impl Writer<'_> {
             .and_where(Expr::col(Alias::new("id")).eq(id))
             .and_where(Expr::col(Alias::new("actor")).eq(actor))
             .take();
-        Ok(self.transaction.id(&Internal(&select)).await?.is_some())
+        Ok(self
+            .transaction
+            .id(&InternalStatement(&select))
+            .await?
+            .is_some())
     }
 
     /// The row that a link is to lead to is not there for the caller.

@@ -1,4 +1,4 @@
-//! What a request of an older version writes, in the names of the current one (cloud behaviour 6).
+//! What a request of an older version writes, in the names of the current one (docs/spec/cloud.md#older-versions).
 //!
 //! The versions say what a body means ([`resources::Version::written`]); what only rows can tell is looked up
 //! here, in the transaction of the change.
@@ -9,13 +9,13 @@ use odata::Address;
 use resources::{Lookup, Method, Resource};
 use serde_json::{Map, Value};
 
-use super::body::For;
-use super::{Write, WriteError, Writer, Written};
-use crate::query::{self, Setting};
+use super::body::WriteKind;
+use super::{Write, WriteError, WriteOutcome, Writer};
+use crate::query::{self, QueryContext};
 use crate::statement::sql;
 
 /// A body in the names of the current version.
-pub(super) struct Said<'a> {
+pub(super) struct CurrentBody<'a> {
     pub(super) fields: Cow<'a, Map<String, Value>>,
     /// This link leads to the successful release with this commit of the row that is changed.
     commit: Option<(&'static str, String)>,
@@ -62,8 +62,8 @@ impl<'a> Write<'a> {
     }
 
     /// How rows are chosen: by the names of the request's version.
-    pub(super) fn setting<'b>(&self, current: Setting<'b>) -> Setting<'b> {
-        Setting {
+    pub(super) fn setting<'b>(&self, current: QueryContext<'b>) -> QueryContext<'b> {
+        QueryContext {
             model: self.version.model(),
             ..current
         }
@@ -78,9 +78,9 @@ impl Writer<'_> {
         resource: &Resource,
         method: Method,
         body: Cow<'a, Map<String, Value>>,
-    ) -> Result<Said<'a>, WriteError> {
+    ) -> Result<CurrentBody<'a>, WriteError> {
         if write.version == resources::Version::V7 {
-            return Ok(Said {
+            return Ok(CurrentBody {
                 fields: body,
                 commit: None,
                 is_void: false,
@@ -121,7 +121,7 @@ impl Writer<'_> {
             }
         }
         let is_void = is_known && fields.is_empty() && commit.is_none();
-        Ok(Said {
+        Ok(CurrentBody {
             fields: Cow::Owned(fields),
             commit,
             is_void,
@@ -149,7 +149,9 @@ impl Writer<'_> {
         )
         .with(self.user().unwrap_or(-1));
         let found = self.transaction.id(&first).await?;
-        found.ok_or_else(|| WriteError::refused("`organization` is required: you belong to none"))
+        found.ok_or_else(|| {
+            WriteError::refused("`organization` is required: you do not belong to an organization")
+        })
     }
 
     /// Makes a row as a body of its version says.
@@ -157,21 +159,21 @@ impl Writer<'_> {
         &mut self,
         write: Write<'_>,
         resource: &'static Resource,
-        said: &Said<'_>,
+        parsed: &CurrentBody<'_>,
     ) -> Result<i64, WriteError> {
-        if said.commit.is_some() {
+        if parsed.commit.is_some() {
             return Err(WriteError::refused(
                 "`commit`: a new fleet has no releases yet, so none with this commit",
             ));
         }
-        let id = self.create(resource.table, &said.fields).await?;
+        let id = self.create(resource.table, &parsed.fields).await?;
         // Of a resource that is some rows of another, what is made must be one of them.
         if resource.only.is_some() {
             let setting = write.setting(self.setting);
             let one = query::permitted(&setting, resource.name, id, Method::Create)?;
             if self.transaction.id(&one).await?.is_none() {
                 return Err(WriteError::Refused(format!(
-                    "what the body says is no `{}`",
+                    "the body does not contain a valid `{}`",
                     resource.name
                 )));
             }
@@ -184,17 +186,18 @@ impl Writer<'_> {
         &mut self,
         resource: &'static str,
         ids: &[i64],
-        said: &Said<'_>,
+        parsed: &CurrentBody<'_>,
     ) -> Result<u64, WriteError> {
-        let Some((link, commit)) = &said.commit else {
-            return match said.is_void {
-                true => Ok(u64::try_from(ids.len()).unwrap_or(u64::MAX)),
-                false => self.change(resource, ids, &said.fields).await,
+        let Some((link, commit)) = &parsed.commit else {
+            return if parsed.is_void {
+                Ok(u64::try_from(ids.len()).unwrap_or(u64::MAX))
+            } else {
+                self.change(resource, ids, &parsed.fields).await
             };
         };
         let mut changed = 0;
         for id in ids {
-            let mut fields = said.fields.clone().into_owned();
+            let mut fields = parsed.fields.clone().into_owned();
             let release = self.release(*id, commit).await?;
             fields.insert((*link).to_owned(), release.into());
             changed += self.change(resource, &[*id], &fields).await?;
@@ -207,16 +210,18 @@ impl Writer<'_> {
         &mut self,
         table: &'static Resource,
         ids: &[i64],
-        said: &Said<'_>,
-    ) -> Result<Written, WriteError> {
-        let mut fields = said.fields.clone().into_owned();
-        if let (Some((link, commit)), [id]) = (&said.commit, ids) {
+        parsed: &CurrentBody<'_>,
+    ) -> Result<WriteOutcome, WriteError> {
+        let mut fields = parsed.fields.clone().into_owned();
+        if let (Some((link, commit)), [id]) = (&parsed.commit, ids) {
             let release = self.release(*id, commit).await?;
             fields.insert((*link).to_owned(), release.into());
         }
-        let mut said = self.said(table, &fields, For::Change)?;
-        self.reset(table, &mut said.values)?;
-        Ok(Written::Changed(self.change_to(table, ids, said).await?))
+        let mut parsed = self.parsed_body(table, &fields, WriteKind::Change)?;
+        self.reset(table, &mut parsed.values)?;
+        Ok(WriteOutcome::Changed(
+            self.change_to(table, ids, parsed).await?,
+        ))
     }
 
     /// The successful release of a fleet with this commit.

@@ -9,10 +9,11 @@ use resources::{Method, Resource, Source, Version};
 use serde_json::{Map, Value};
 
 use super::{Environment, WriteError, Writer};
-use crate::database::{Database, Dialect};
+use crate::database::Database;
+use crate::dialect::Dialect;
 use crate::error::DataError;
 use crate::file::File;
-use crate::query::{self, Setting};
+use crate::query::{self, QueryContext};
 use crate::record;
 use crate::transaction::Retries;
 
@@ -50,7 +51,7 @@ pub struct Write<'a> {
 
 /// What was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Written {
+pub enum WriteOutcome {
     /// A row was made.
     Created {
         /// Its resource, by its own name.
@@ -69,15 +70,15 @@ pub enum Written {
 pub async fn write(
     database: &Database,
     environment: &Environment,
-    setting: Setting<'_>,
+    setting: QueryContext<'_>,
     write: Write<'_>,
-) -> Result<Written, WriteError> {
+) -> Result<WriteOutcome, WriteError> {
     let mut retries = Retries::default();
     let chosen = chosen(database, setting, write)
         .await
         .map_err(|error| write.in_its_names(error))?;
     if let (Some([]), Verb::Delete) = (chosen.as_deref(), write.verb) {
-        return Ok(Written::Changed(0));
+        return Ok(WriteOutcome::Changed(0));
     }
     loop {
         match once(database, environment, setting, write, chosen.as_deref()).await {
@@ -102,7 +103,7 @@ const LISTED: usize = 1000;
 /// looks at them once more, at those alone where they are few.
 async fn chosen(
     database: &Database,
-    setting: Setting<'_>,
+    setting: QueryContext<'_>,
     write: Write<'_>,
 ) -> Result<Option<Vec<i64>>, WriteError> {
     let method = match write.verb {
@@ -144,10 +145,10 @@ impl<T: Into<WriteError>> From<T> for Failure {
 async fn once(
     database: &Database,
     environment: &Environment,
-    setting: Setting<'_>,
+    setting: QueryContext<'_>,
     write: Write<'_>,
     chosen: Option<&[i64]>,
-) -> Result<Written, Failure> {
+) -> Result<WriteOutcome, Failure> {
     let mut transaction = database.begin().await?;
     let mut writer = Writer::new(&mut transaction, setting, environment);
     writer.file = write.file;
@@ -166,27 +167,27 @@ async fn once(
 }
 
 impl Writer<'_> {
-    async fn post(&mut self, write: Write<'_>) -> Result<Written, WriteError> {
+    async fn post(&mut self, write: Write<'_>) -> Result<WriteOutcome, WriteError> {
         let path = path(write)?;
         if path.key.is_some() || !path.links.is_empty() || path.tail != odata::Tail::Records {
             return Err(WriteError::refused(
-                "a record is made by a POST to its resource alone, without a key",
+                "to create a record, POST to its resource without a key",
             ));
         }
         let resource = write.resource(&path.resource.text)?;
         let table = self.table(resource.table, Method::Create)?;
         let body = Cow::Borrowed(write.body);
-        let said = self
+        let translated = self
             .in_current_names(write, resource, Method::Create, body)
             .await?;
-        let id = self.create_as_said(write, resource, &said).await?;
-        Ok(Written::Created {
+        let id = self.create_as_said(write, resource, &translated).await?;
+        Ok(WriteOutcome::Created {
             resource: table.name,
             id,
         })
     }
 
-    async fn patch(&mut self, write: Write<'_>) -> Result<Written, WriteError> {
+    async fn patch(&mut self, write: Write<'_>) -> Result<WriteOutcome, WriteError> {
         let path = addressed(write)?;
         if write.body.is_empty() {
             return Err(WriteError::refused("the body names no field to be changed"));
@@ -194,15 +195,15 @@ impl Writer<'_> {
         let resource = write.resource(&path.resource.text)?;
         let (table, ids) = self.rows(write, Method::Update).await?;
         let body = Cow::Borrowed(write.body);
-        let said = self
+        let translated = self
             .in_current_names(write, resource, Method::Update, body)
             .await?;
-        Ok(Written::Changed(
-            self.change_as_said(table, &ids, &said).await?,
+        Ok(WriteOutcome::Changed(
+            self.change_as_said(table, &ids, &translated).await?,
         ))
     }
 
-    async fn put(&mut self, write: Write<'_>) -> Result<Written, WriteError> {
+    async fn put(&mut self, write: Write<'_>) -> Result<WriteOutcome, WriteError> {
         let path = path(write)?;
         let Some(key) = &path.key else {
             return Err(WriteError::refused(
@@ -219,11 +220,12 @@ impl Writer<'_> {
             }
         }
         let (_, ids) = self.rows(write, Method::Update).await?;
-        let method = match ids.is_empty() {
-            true => Method::Create,
-            false => Method::Update,
+        let method = if ids.is_empty() {
+            Method::Create
+        } else {
+            Method::Update
         };
-        let said = self
+        let translated = self
             .in_current_names(write, resource, method, Cow::Owned(body))
             .await?;
         if ids.is_empty() {
@@ -234,13 +236,13 @@ impl Writer<'_> {
                     resource.name
                 )));
             }
-            self.create_as_said(write, resource, &said).await?;
-            return Ok(Written::Changed(1));
+            self.create_as_said(write, resource, &translated).await?;
+            return Ok(WriteOutcome::Changed(1));
         }
-        self.replace_as_said(table, &ids, &said).await
+        self.replace_as_said(table, &ids, &translated).await
     }
 
-    async fn delete(&mut self, write: Write<'_>) -> Result<Written, WriteError> {
+    async fn delete(&mut self, write: Write<'_>) -> Result<WriteOutcome, WriteError> {
         let path = addressed(write)?;
         let (resource, ids) = self.rows(write, Method::Delete).await?;
         if ids.is_empty() && resource == "application" && path.key.is_some() {
@@ -249,7 +251,7 @@ impl Writer<'_> {
         if ids.is_empty() && resource == "user" {
             return Err(WriteError::refused("users delete themselves alone"));
         }
-        Ok(Written::Changed(self.remove(resource, &ids).await?))
+        Ok(WriteOutcome::Changed(self.remove(resource, &ids).await?))
     }
 
     /// The rows that a request means, of those that the caller may do this with. Nobody else changes them

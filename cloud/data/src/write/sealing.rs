@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use resources::{Resource, Taken};
+use resources::{Resource, StoredValue};
 
 use super::change::Change;
 use super::{WriteError, Writer};
@@ -61,7 +61,7 @@ impl Writer<'_> {
         if self.environment.keyring.is_empty() && !WARNED.swap(true, Ordering::Relaxed) {
             tracing::warn!(
                 "a secret variable is kept in the database AS IT IS, since `secrets_key_file` names no keys; \
-                 `fleet-cloud secrets-key generate` makes one"
+                 `fleet-cloud secrets-key generate` creates one"
             );
         }
     }
@@ -80,7 +80,7 @@ fn secrets(resource: &'static Resource, change: &Change) -> Vec<(&'static str, S
             None if becomes_secret => change.old.get(sealed.column),
             written => written,
         };
-        if let Some(Taken::Text(value)) = value {
+        if let Some(StoredValue::Text(value)) = value {
             secrets.push((sealed.column, value.clone()));
         }
     }

@@ -11,12 +11,12 @@ use super::*;
 
 const LONG: Duration = Duration::from_secs(30);
 
-async fn writer(folder: &TempDir, timeout: Duration) -> Writer {
+async fn writer(folder: &TempDir, timeout: Duration) -> SqliteWriter {
     let options = SqliteConnectOptions::new()
         .filename(folder.path().join("test.sqlite"))
         .create_if_missing(true)
         .journal_mode(sqlx::sqlite::SqliteJournalMode::Wal);
-    let writer = Writer::open(options, LONG, timeout).await.unwrap();
+    let writer = SqliteWriter::open(options, LONG, timeout).await.unwrap();
     let mut turn = writer.turn().await.unwrap();
     run(&mut turn, "CREATE TABLE row (id INTEGER PRIMARY KEY)")
         .await
@@ -25,14 +25,14 @@ async fn writer(folder: &TempDir, timeout: Duration) -> Writer {
     writer
 }
 
-async fn run(turn: &mut Turn, statement: &str) -> Result<(), DataError> {
+async fn run(turn: &mut WriterTurn, statement: &str) -> Result<(), DataError> {
     let connection = turn.connection()?;
     let statement = sqlx::query(AssertSqlSafe(statement.to_owned()));
     statement.execute(connection).await?;
     Ok(())
 }
 
-async fn insert(turn: &mut Turn, id: i64) -> Result<(), DataError> {
+async fn insert(turn: &mut WriterTurn, id: i64) -> Result<(), DataError> {
     run(turn, &format!("INSERT INTO row (id) VALUES ({id})")).await
 }
 
@@ -53,9 +53,9 @@ async fn ended<T>(tasks: Vec<JoinHandle<T>>) -> Vec<Result<T, JoinError>> {
 
 /// Has this many tasks wait for their turns, in this order, while `turn` has its own.
 async fn in_line<T>(
-    writer: &Writer,
+    writer: &SqliteWriter,
     count: usize,
-    task: impl Fn(Writer, usize) -> T,
+    task: impl Fn(SqliteWriter, usize) -> T,
 ) -> Vec<JoinHandle<T::Output>>
 where
     T: Future<Output: Send> + Send + 'static,
@@ -139,14 +139,14 @@ async fn a_statement_that_takes_too_long_takes_its_group_along_which_may_try_aga
         turn.commit().await
     })
     .await;
-    let told = first.commit().await;
+    let result = first.commit().await;
     let results: Vec<_> = ended(tasks).await;
     assert!(
         matches!(results[0], Ok(Err(DataError::TooSlow(_)))),
         "{results:?}"
     );
     assert!(matches!(results[1], Ok(Ok(()))), "{results:?}");
-    match told {
+    match result {
         Err(error) => assert!(error.may_be_tried_again(), "{error:?}"),
         Ok(()) => panic!("it was undone"),
     }
@@ -243,14 +243,17 @@ async fn whatever_is_dropped_at_any_moment_what_was_acknowledged_is_there_and_no
 }
 
 /// A file of which most is free again, and how large it is now.
-async fn mostly_free(folder: &TempDir, vacuum: SqliteAutoVacuum) -> (Writer, impl Fn() -> u64) {
+async fn mostly_free(
+    folder: &TempDir,
+    vacuum: SqliteAutoVacuum,
+) -> (SqliteWriter, impl Fn() -> u64) {
     let path = folder.path().join("test.sqlite");
     let options = SqliteConnectOptions::new()
         .filename(&path)
         .create_if_missing(true)
         .auto_vacuum(vacuum)
         .journal_mode(sqlx::sqlite::SqliteJournalMode::Wal);
-    let writer = Writer::open(options, LONG, LONG).await.unwrap();
+    let writer = SqliteWriter::open(options, LONG, LONG).await.unwrap();
     for statement in [
         "CREATE TABLE row (id INTEGER PRIMARY KEY, bytes BLOB)",
         "INSERT INTO row (id, bytes) VALUES (1, zeroblob(16000000))",
@@ -265,7 +268,7 @@ async fn mostly_free(folder: &TempDir, vacuum: SqliteAutoVacuum) -> (Writer, imp
 }
 
 /// Has all free pages given back that do not stay in the file.
-async fn shrunk(writer: &Writer) -> usize {
+async fn shrunk(writer: &SqliteWriter) -> usize {
     let mut steps = 0;
     while writer.shrink().await.unwrap() {
         steps += 1;

@@ -4,7 +4,7 @@ mod grammar;
 
 use std::cell::Cell;
 
-use data::query::{Read, Setting, read};
+use data::query::{QueryContext, ReadStatement, read};
 use data::testing::FreshDatabases;
 use data::{DataError, Database, Options};
 use fuzz::{corpus, mutated};
@@ -130,7 +130,7 @@ async fn answer(
         Err(error) => return Ok(Err(error.message)),
     };
     let caller = ann();
-    let setting = Setting {
+    let setting = QueryContext {
         model: version.model(),
         ..setting(&caller, database.dialect())
     };
@@ -144,7 +144,7 @@ async fn answer(
         failed => Err(format!("{:?} failed: {failed:?}", database.dialect())),
     };
     Ok(Ok(match statement {
-        Read::Records(select) => match database.texts(&select).await {
+        ReadStatement::Records(select) => match database.texts(&select).await {
             Ok(rows) => {
                 let rows = rows.into_iter().flatten();
                 let rows = rows.map(|row| {
@@ -154,11 +154,11 @@ async fn answer(
             }
             Err(error) => return refused(error),
         },
-        Read::Count(select) => match database.row(&select).await {
+        ReadStatement::Count(select) => match database.row(&select).await {
             Ok(row) => Value::from(row.and_then(|row| row.id(0).ok())),
             Err(error) => return refused(error),
         },
-        Read::Metadata => Value::Null,
+        ReadStatement::Metadata => Value::Null,
     }))
 }
 

@@ -8,7 +8,7 @@ mod large;
 mod letter_case;
 mod variants;
 
-use data::query::{Caller, QueryError, Read, Setting, read};
+use data::query::{Caller, QueryContext, QueryError, ReadStatement, read};
 use data::{Database, Dialect};
 use resources::{Model, Role, v7};
 use serde_json::Value;
@@ -36,8 +36,8 @@ fn user(id: i64) -> Caller {
     }
 }
 
-pub(crate) fn setting(caller: &Caller, dialect: Dialect) -> Setting<'_> {
-    Setting {
+pub(crate) fn setting(caller: &Caller, dialect: Dialect) -> QueryContext<'_> {
+    QueryContext {
         model: v7(),
         dialect,
         caller,
@@ -82,14 +82,14 @@ pub(crate) async fn get_as(
 ) -> Result<Value, QueryError> {
     let (path, query) = split(url);
     let request = odata::parse(path, query).map_err(QueryError::Refused)?;
-    let setting = Setting {
+    let setting = QueryContext {
         model,
         ..setting(caller, database.dialect())
     };
     let statement = read(&setting, &request, path, query)?;
     let failed = |error: data::DataError| panic!("{url}: {error:?}");
     Ok(match statement {
-        Read::Records(select) => {
+        ReadStatement::Records(select) => {
             let rows = database.texts(&select).await.unwrap_or_else(failed);
             let rows = rows.into_iter().map(|row| {
                 let row = row.expect("a row's text");
@@ -97,13 +97,13 @@ pub(crate) async fn get_as(
             });
             Value::Array(rows.collect())
         }
-        Read::Count(select) => {
+        ReadStatement::Count(select) => {
             let row = database
                 .row(&select)
                 .await
                 .unwrap_or_else(|error| panic!("{url}: {error:?}"));
             Value::from(row.expect("a row").id(0).expect("a number"))
         }
-        Read::Metadata => Value::Null,
+        ReadStatement::Metadata => Value::Null,
     })
 }

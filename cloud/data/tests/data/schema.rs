@@ -168,11 +168,11 @@ async fn an_address_that_is_none_says_so_without_its_password() {
     for (url, expected) in [
         (
             "mysql://me:secret@host/db",
-            "`mysql://me@host/db` is no address of a database",
+            "`mysql://me@host/db` is not an address of a database",
         ),
         (
             "sqlite::memory:",
-            "`sqlite::memory:` is no address of a database",
+            "`sqlite::memory:` is not an address of a database",
         ),
     ] {
         let Err(error) = Database::open(url, &Options::default()).await else {

@@ -8,42 +8,42 @@ use super::OneRelease;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AssetCommand {
-    /// List the files beside a release
+    /// List the files attached to a release
     List(OneRelease),
-    /// Put a file beside a release
+    /// Attach a file to a release
     Upload {
         #[command(flatten)]
         release: OneRelease,
         /// The file
         file: PathBuf,
-        /// What it is found by; its name unless given
+        /// Its key; by default the file's name
         #[arg(long)]
         key: Option<String>,
-        /// Take the place of the file that the key has now
+        /// Replace the file that has this key now
         #[arg(long)]
         overwrite: bool,
     },
-    /// Get a file that is beside a release
+    /// Download a file that is attached to a release
     Download {
         #[command(flatten)]
         release: OneRelease,
         /// The key of the file
         key: String,
-        /// Where to write it, `-` to standard output; a file of its own name unless given
+        /// The file to write, `-` for standard output; by default a file with its own name
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
-        /// Take the place of a file that is there
+        /// Overwrite an existing file
         #[arg(long)]
         overwrite: bool,
     },
-    /// Delete a file that is beside a release
+    /// Delete a file that is attached to a release
     #[command(visible_alias = "rm")]
     Delete {
         #[command(flatten)]
         release: OneRelease,
         /// The key of the file
         key: String,
-        /// Do not ask
+        /// Do not ask for confirmation
         #[arg(long, short)]
         yes: bool,
     },

@@ -9,7 +9,7 @@ pub(crate) struct OneDevice {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Forced {
+pub(crate) struct ForcibleAction {
     /// The device
     pub(crate) device: String,
     /// Override update locks
@@ -19,15 +19,15 @@ pub(crate) struct Forced {
 
 #[derive(Debug, Args)]
 pub(crate) struct RegisterDevice {
-    /// The fleet that it is to be in
+    /// Its fleet
     pub(crate) fleet: String,
-    /// Its uuid: 32 or 62 lower-case hexadecimal digits; random unless given
+    /// Its uuid: 32 or 62 lower-case hexadecimal digits; random by default
     #[arg(long)]
     pub(crate) uuid: Option<String>,
-    /// Its name; two words unless given
+    /// Its name; by default two random words
     #[arg(long)]
     pub(crate) name: Option<String>,
-    /// The kind of its board, where it is another than the fleet's
+    /// Its device type, if it differs from the fleet's
     #[arg(long = "type", value_name = "SLUG")]
     pub(crate) device_type: Option<String>,
 }
@@ -43,98 +43,98 @@ pub(crate) enum Switch {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DeviceCommand {
-    /// Make a device before its board is there; `fleet config --device` then makes the board's config.json
+    /// Create a device before its board exists; `fleet config --device` then writes the board's config.json
     Register(RegisterDevice),
     /// Show a device and its services
     Show(OneDevice),
-    /// Switch local mode on or off, in which it takes its services from its own network; without a word, show it
+    /// Turn local mode, in which a device takes its services from its local network, on or off; without a value, show it
     LocalMode {
         /// The device
         device: String,
         /// On or off
         switch: Option<Switch>,
     },
-    /// Give it another name
+    /// Rename a device
     Rename {
         /// The device
         device: String,
         /// Its new name
         name: String,
     },
-    /// Write a note on it; without text, show the one that it has
+    /// Write a note on a device; without text, show the note
     Note {
         /// The device
         device: String,
-        /// The note; an empty one (`''`) removes it
+        /// The note; an empty text (`''`) removes it
         text: Option<String>,
     },
-    /// Say that it is in use
+    /// Mark a device as in use
     Activate(OneDevice),
-    /// Say that it is not in use
+    /// Mark a device as not in use
     Deactivate(OneDevice),
-    /// Move it to another fleet
+    /// Move a device to another fleet
     Move {
         /// The device
         device: String,
-        /// The fleet that it is to be in
+        /// Its fleet
         fleet: String,
     },
-    /// Delete it
+    /// Delete a device
     #[command(visible_alias = "rm")]
     Delete {
         /// The device
         device: String,
-        /// Do not ask
+        /// Do not ask for confirmation
         #[arg(long, short)]
         yes: bool,
     },
-    /// Restart its services, or one of them
+    /// Restart the services of a device, or one of them
     Restart {
         #[command(flatten)]
-        device: Forced,
-        /// This service alone
+        device: ForcibleAction,
+        /// Only this service
         #[arg(long, short)]
         service: Option<String>,
     },
     /// Stop a service
     Stop {
         #[command(flatten)]
-        device: Forced,
+        device: ForcibleAction,
         /// The service
         #[arg(long, short)]
         service: String,
     },
-    /// Start a service that was stopped
+    /// Start a stopped service
     Start {
         #[command(flatten)]
-        device: Forced,
+        device: ForcibleAction,
         /// The service
         #[arg(long, short)]
         service: String,
     },
-    /// Reboot it
-    Reboot(Forced),
-    /// Switch it off; nobody can switch it on again from afar
+    /// Reboot a device
+    Reboot(ForcibleAction),
+    /// Shut down a device; nobody can turn it on again remotely
     Shutdown {
         #[command(flatten)]
-        device: Forced,
-        /// Do not ask
+        device: ForcibleAction,
+        /// Do not ask for confirmation
         #[arg(long, short)]
         yes: bool,
     },
-    /// Empty the volumes of its services
+    /// Empty the volumes of a device's services
     Purge {
         #[command(flatten)]
-        device: Forced,
-        /// Do not ask
+        device: ForcibleAction,
+        /// Do not ask for confirmation
         #[arg(long, short)]
         yes: bool,
     },
-    /// Have it show itself, by blinking
+    /// Make a device identify itself by blinking
     #[command(visible_alias = "identify")]
     Blink(OneDevice),
-    /// Ask whether its supervisor answers
+    /// Check whether a device's supervisor answers
     Ping(OneDevice),
-    /// Have it look for its target now
-    Update(Forced),
+    /// Make a device check for its target now
+    Update(ForcibleAction),
 }

@@ -6,28 +6,28 @@ use clap::{Args, Subcommand};
 
 #[derive(Debug, Args)]
 pub(crate) struct Register {
-    /// The cloud's address, such as https://cloud.example.com; the last one unless given
+    /// The cloud's address, such as https://cloud.example.com; by default the last one
     pub(crate) url: Option<String>,
-    /// The user's name; asked for unless given
+    /// The user's name; by default the command asks for it
     #[arg(long)]
     pub(crate) username: Option<String>,
-    /// The user's e-mail address; asked for unless given
+    /// The user's e-mail address; by default the command asks for it
     #[arg(long)]
     pub(crate) email: Option<String>,
-    /// Make the user a member of this organization, rather than one of their own
+    /// Make the user a member of this organization instead of a new one of their own
     #[arg(long, value_name = "HANDLE")]
     pub(crate) organization: Option<String>,
-    /// Read the password from standard input, its first line
+    /// Read the password from the first line of standard input
     #[arg(long)]
     pub(crate) stdin: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Password {
-    /// Read the current password and the new one from standard input, a line each
+    /// Read the current password and the new one from standard input, one per line
     #[arg(long)]
     pub(crate) stdin: bool,
-    /// End your API keys as well
+    /// Also end your API keys
     #[arg(long)]
     pub(crate) end_keys: bool,
 }
@@ -36,7 +36,7 @@ pub(crate) struct Password {
 pub(crate) enum SshKeyCommand {
     /// Add a public key
     Add {
-        /// What it is called
+        /// Its name
         title: String,
         /// The file of the public key, such as ~/.ssh/id_ed25519.pub; `-` is standard input
         file: PathBuf,
@@ -50,11 +50,11 @@ pub(crate) enum SshKeyCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum OrganizationCommand {
-    /// Make an organization; you are its administrator
+    /// Create an organization; you become its administrator
     Create {
         /// Its name
         name: String,
-        /// What the slugs of its fleets begin with: lower-case letters, digits and `_`; made from the name unless given
+        /// The beginning of its fleets' slugs: lower-case letters, digits and `_`; by default made from the name
         #[arg(long)]
         handle: Option<String>,
     },
@@ -63,7 +63,7 @@ pub(crate) enum OrganizationCommand {
         /// Its handle, name or id
         organization: String,
     },
-    /// Give an organization another name
+    /// Rename an organization
     Rename {
         /// Its handle, name or id
         organization: String,
@@ -74,7 +74,7 @@ pub(crate) enum OrganizationCommand {
     Delete {
         /// Its handle, name or id
         organization: String,
-        /// Do not ask
+        /// Do not ask for confirmation
         #[arg(long, short)]
         yes: bool,
     },
@@ -84,32 +84,32 @@ pub(crate) enum OrganizationCommand {
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 pub(crate) struct Group {
-    /// Of this organization; of yours where you are in but one
+    /// Of this organization; by default yours, if you belong to only one
     #[arg(long, short)]
     pub(crate) organization: Option<String>,
-    /// Of those whom this fleet is shared with
+    /// Of the people with whom this fleet is shared
     #[arg(long, short)]
     pub(crate) fleet: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum MemberCommand {
-    /// Give a member another role
+    /// Change a member's role
     Role {
         /// The member's user name
         user: String,
-        /// In an organization `administrator` or `member`; of a fleet `developer`, `operator` or `observer`
+        /// For an organization `administrator` or `member`; for a fleet `developer`, `operator` or `observer`
         role: String,
         #[command(flatten)]
         group: Group,
     },
-    /// Remove a member; yourself, to leave
+    /// Remove a member; to leave, remove yourself
     Rm {
         /// The member's user name
         user: String,
         #[command(flatten)]
         group: Group,
-        /// Do not ask
+        /// Do not ask for confirmation
         #[arg(long, short)]
         yes: bool,
     },
@@ -117,21 +117,21 @@ pub(crate) enum MemberCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum InvitationCommand {
-    /// Invite somebody; the token is printed, which you pass on to them
+    /// Invite somebody; the command prints a token to pass on to them
     #[command(visible_alias = "invite")]
     Create {
         /// The e-mail address of the user who may accept
         email: String,
         #[command(flatten)]
         group: Group,
-        /// In an organization `administrator` or `member`; of a fleet `developer`, `operator` or `observer`
+        /// For an organization `administrator` or `member`; for a fleet `developer`, `operator` or `observer`
         #[arg(long)]
         role: Option<String>,
-        /// A word to whoever is invited
+        /// A message to the invited person
         #[arg(long)]
         message: Option<String>,
     },
-    /// Take an invitation back, by its address or id
+    /// Revoke an invitation, by its address or id
     #[command(visible_alias = "rm")]
     Revoke {
         /// Its e-mail address or id
@@ -139,7 +139,7 @@ pub(crate) enum InvitationCommand {
         #[command(flatten)]
         group: Group,
     },
-    /// Accept an invitation that was made to your e-mail address
+    /// Accept an invitation to your e-mail address
     Accept {
         /// Its token
         token: String,

@@ -8,11 +8,11 @@ use super::OneRelease;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SigningKeyCommand {
-    /// Make a key: FILE, which only you may have, and FILE.pub, which devices' policies name
+    /// Create a key: FILE, which you must keep secret, and FILE.pub, which devices' policies name
     Make {
-        /// Where to write it
+        /// The file to write
         file: PathBuf,
-        /// Protect it by no password, for machines that sign by themselves
+        /// Do not protect the key with a password, for machines that sign by themselves
         #[arg(long)]
         no_password: bool,
     },
@@ -22,32 +22,32 @@ pub(crate) enum SigningKeyCommand {
 pub(crate) struct Sign {
     #[command(flatten)]
     pub(crate) release: OneRelease,
-    /// The key: a file of minisign's, or of `fleet signing-key make`
+    /// The key: a file from minisign or from `fleet signing-key make`
     #[arg(long, short, value_name = "FILE")]
     pub(crate) key: PathBuf,
-    /// The key's password; asked for unless given
+    /// The key's password; by default the command asks for it
     #[arg(long, env = "FLEET_SIGNING_PASSWORD", hide_env_values = true)]
     pub(crate) password: Option<String>,
-    /// The compose file that the release was made from; refuses where the cloud has anything else
+    /// The compose file from which the release was created; refuse to sign if the cloud has anything else
     #[arg(long, value_name = "FILE")]
     pub(crate) compose: Option<PathBuf>,
     /// Until when devices may accept it: a time (2030-01-01T00:00:00Z), or from now (90d, 12h)
     #[arg(long, value_name = "TIME")]
     pub(crate) expires: Option<String>,
-    /// Its version; devices take none that is lower than the last. The time in milliseconds unless given
+    /// The statement's version; devices accept none lower than the last. By default the time in milliseconds
     #[arg(long, value_name = "NUMBER")]
     pub(crate) version: Option<u64>,
     /// A variable that the cloud may set to any value, of one service or of all
     #[arg(long = "variable", value_name = "[SERVICE/]NAME")]
     pub(crate) variables: Vec<String>,
-    /// A setting of devices that the cloud may set to any value, without PLATFORM_ before it; the fleet's others are
+    /// A setting of devices that the cloud may set to any value, without the prefix PLATFORM_; the fleet's others are
     /// signed with their values
     #[arg(long = "setting", value_name = "NAME")]
     pub(crate) settings: Vec<String>,
-    /// Write the signed statement into a file, and not to the cloud
+    /// Write the signed statement into a file instead of to the cloud
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long, short)]
     pub(crate) yes: bool,
 }

@@ -43,9 +43,10 @@ pub(crate) async fn register(register: Register, output: &Output) -> Result<()> 
         Some(email) => email,
         None => ask::line("E-mail address", "`--email`")?,
     };
-    let password = match register.stdin {
-        true => lines::<1>(["the password"])?.concat(),
-        false => twice("Password")?,
+    let password = if register.stdin {
+        lines::<1>(["the password"])?.concat()
+    } else {
+        twice("Password")?
     };
     let mut body = json!({ "username": username, "email": email, "password": password });
     if let Some(organization) = organization {
@@ -54,19 +55,19 @@ pub(crate) async fn register(register: Register, output: &Output) -> Result<()> 
     let made: Result<User> = cloud.post("/user/register", &body).await;
     let user = made.map_err(|failure| {
         match (failure.kind, failure.to_string().contains("must be unique")) {
-            (Kind::NotAllowed, _) => Failure::not_allowed(format!(
-                "{url} has accounts made by its administrators alone"
-            ))
-            .hint("ask one of them, or sign in as one: `fleet login`"),
-            (_, true) => Failure::failed("that name or e-mail address is somebody's already")
-                .hint("take another one; `fleet login` signs in with an account that there is"),
+            (Kind::NotAllowed, _) => {
+                Failure::not_allowed(format!("only administrators of {url} can create accounts"))
+                    .hint("ask one of them, or sign in as one: `fleet login`")
+            }
+            (_, true) => Failure::failed("that name or e-mail address is already taken")
+                .hint("choose another one; `fleet login` signs in with an existing account"),
             _ => failure,
         }
     })?;
     let mut told = serde_json::to_value(&user).unwrap_or_default();
     if cloud.is_signed_in() {
         told["signed_in"] = json!(false);
-        output.done(format!("made the account {}", user.username), &told);
+        output.done(format!("created the account {}", user.username), &told);
         output.note(format!("`fleet login {url}` signs in with it"));
         return Ok(());
     }
@@ -76,7 +77,7 @@ pub(crate) async fn register(register: Register, output: &Output) -> Result<()> 
     told["signed_in"] = json!(true);
     output.done(
         format!(
-            "made the account {}, and signed in at {url}; kept in {}",
+            "created the account {}, and signed in at {url}; saved in {}",
             user.username,
             file.display()
         ),
@@ -87,21 +88,24 @@ pub(crate) async fn register(register: Register, output: &Output) -> Result<()> 
 
 pub(crate) async fn password(cloud: &Cloud, output: &Output, password: Password) -> Result<()> {
     if !cloud.has_session() {
-        return Err(
-            Failure::not_allowed("the credential is a key, and keys change no passwords").hint(
-                format!("sign in with the password: `fleet login {}`", cloud.url),
-            ),
-        );
+        return Err(Failure::not_allowed(
+            "the credential is a key, and keys cannot change passwords",
+        )
+        .hint(format!(
+            "sign in with the password: `fleet login {}`",
+            cloud.url
+        )));
     }
-    let [current, new] = match password.stdin {
-        true => lines(["the current password", "the new one"])?,
-        false => [
+    let [current, new] = if password.stdin {
+        lines(["the current password", "the new one"])?
+    } else {
+        [
             ask::secret(
                 "Current password",
                 "a line on standard input, with `--stdin`",
             )?,
             twice("New password")?,
-        ],
+        ]
     };
     let body = json!({
         "currentPassword": current, "newPassword": new, "endKeys": password.end_keys,
@@ -110,9 +114,9 @@ pub(crate) async fn password(cloud: &Cloud, output: &Output, password: Password)
     let answered = cloud.answer(Method::POST, path, Some(&body)).await;
     let token = answered.map_err(|failure| match failure.kind {
         Kind::NotAllowed => Failure::not_allowed(
-            "the current password is another one, or the session is over; nothing was changed",
+            "the current password is incorrect, or the session has ended; nothing was changed",
         )
-        .hint(format!("`fleet login {}` signs in anew", cloud.url)),
+        .hint(format!("`fleet login {}` signs in again", cloud.url)),
         _ => failure,
     })?;
     let token = String::from_utf8(token).unwrap_or_default();
@@ -120,16 +124,17 @@ pub(crate) async fn password(cloud: &Cloud, output: &Output, password: Password)
     if is_kept {
         session::keep(&cloud.url, &token)?;
     }
-    let keys = match password.end_keys {
-        true => " and your keys",
-        false => "",
+    let keys = if password.end_keys {
+        " and your keys"
+    } else {
+        ""
     };
     output.done(
-        format!("changed the password; your other sessions{keys} are ended"),
+        format!("changed the password; your other sessions{keys} have ended"),
         &json!({ "changed": true, "ended": { "sessions": true, "keys": password.end_keys } }),
     );
     if !is_kept {
-        output.note("the session in FLEET_TOKEN is ended as well; `fleet login` begins another");
+        output.note("the session in FLEET_TOKEN has ended too; `fleet login` starts another");
     }
     Ok(())
 }
@@ -141,9 +146,12 @@ fn twice(what: &str) -> Result<String> {
         &format!("{what} again"),
         "a line on standard input, with `--stdin`",
     )?;
-    match first == again {
-        true => Ok(first),
-        false => Err(Failure::usage("the two differ; nothing was changed")),
+    if first == again {
+        Ok(first)
+    } else {
+        Err(Failure::usage(
+            "the two passwords differ; nothing was changed",
+        ))
     }
 }
 
@@ -166,12 +174,12 @@ fn in_lines<const N: usize>(text: &str, names: [&str; N]) -> Result<[String; N]>
     if let Some((_, name)) = missing {
         return Err(
             Failure::usage(format!("{name} is missing on standard input"))
-                .hint(format!("it takes {}, a line each", names.join(" and "))),
+                .hint(format!("give {}, one per line", names.join(" and "))),
         );
     }
     lines.try_into().map_err(|_| {
         Failure::usage("there are more lines on standard input than passwords")
-            .hint(format!("it takes {}, a line each", names.join(" and ")))
+            .hint(format!("give {}, one per line", names.join(" and ")))
     })
 }
 

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::device_actions::{Action, Do};
+use super::device_actions::{Action, ActionKind};
 use super::devices::{Device, EXPAND, Row, SELECT};
 use super::{joining, local_mode};
 use crate::arguments::device::DeviceCommand;
@@ -24,7 +24,7 @@ pub(crate) async fn changed(
     output: &Output,
     command: DeviceCommand,
 ) -> Result<Option<Action>> {
-    let action = |device: String, force: bool, act: Do| Action { device, force, act };
+    let action = |device: String, force: bool, act: ActionKind| Action { device, force, act };
     Ok(Some(match command {
         DeviceCommand::Show(one) => {
             show(cloud, output, &one.device).await?;
@@ -44,7 +44,7 @@ pub(crate) async fn changed(
                 return Err(Failure::usage("the name is empty"));
             }
             let body = json!({ "device_name": name });
-            let said = format!("is called {name} now");
+            let said = format!("is now called {name}");
             let told = json!({ "name": name });
             change(cloud, output, &device, &body, &said, told).await?;
             return Ok(None);
@@ -57,9 +57,10 @@ pub(crate) async fn changed(
             device,
             text: Some(text),
         } => {
-            let (text, said) = match text.is_empty() {
-                true => (None, "has no note any more"),
-                false => (Some(text), "has a note now"),
+            let (text, said) = if text.is_empty() {
+                (None, "no longer has a note")
+            } else {
+                (Some(text), "now has a note")
             };
             let body = json!({ "note": text });
             change(cloud, output, &device, &body, said, body.clone()).await?;
@@ -68,19 +69,19 @@ pub(crate) async fn changed(
         DeviceCommand::Activate(of) => {
             let body = json!({ "is_active": true });
             let told = json!({ "active": true });
-            change(cloud, output, &of.device, &body, "is in use now", told).await?;
+            change(cloud, output, &of.device, &body, "is now in use", told).await?;
             return Ok(None);
         }
         DeviceCommand::Deactivate(of) => {
             let body = json!({ "is_active": false });
-            let (said, told) = ("is not in use any more", json!({ "active": false }));
+            let (said, told) = ("is no longer in use", json!({ "active": false }));
             change(cloud, output, &of.device, &body, said, told).await?;
             return Ok(None);
         }
         DeviceCommand::Move { device, fleet } => {
             let fleet = find::fleet(cloud, &fleet).await?;
             let body = json!({ "belongs_to__application": fleet.id });
-            let said = format!("is in {} now", fleet.slug);
+            let said = format!("is now in {}", fleet.slug);
             let told = json!({ "fleet": fleet.slug });
             change(cloud, output, &device, &body, &said, told).await?;
             return Ok(None);
@@ -92,34 +93,42 @@ pub(crate) async fn changed(
         DeviceCommand::Restart {
             device,
             service: None,
-        } => action(device.device, device.force, Do::Restart),
+        } => action(device.device, device.force, ActionKind::Restart),
         DeviceCommand::Restart {
             device,
             service: Some(service),
-        } => action(device.device, device.force, Do::RestartService(service)),
-        DeviceCommand::Stop { device, service } => {
-            action(device.device, device.force, Do::StopService(service))
-        }
-        DeviceCommand::Start { device, service } => {
-            action(device.device, device.force, Do::StartService(service))
-        }
-        DeviceCommand::Reboot(of) => action(of.device, of.force, Do::Reboot),
+        } => action(
+            device.device,
+            device.force,
+            ActionKind::RestartService(service),
+        ),
+        DeviceCommand::Stop { device, service } => action(
+            device.device,
+            device.force,
+            ActionKind::StopService(service),
+        ),
+        DeviceCommand::Start { device, service } => action(
+            device.device,
+            device.force,
+            ActionKind::StartService(service),
+        ),
+        DeviceCommand::Reboot(of) => action(of.device, of.force, ActionKind::Reboot),
         DeviceCommand::Shutdown { device, yes } => {
             let what = format!(
-                "switch off {}, which nobody can switch on again from afar",
+                "shut down {}, which nobody can turn on again remotely",
                 device.device
             );
             ask::confirmed(&what, yes)?;
-            action(device.device, device.force, Do::Shutdown)
+            action(device.device, device.force, ActionKind::Shutdown)
         }
         DeviceCommand::Purge { device, yes } => {
             let what = format!("empty the volumes of the services of {}", device.device);
             ask::confirmed(&what, yes)?;
-            action(device.device, device.force, Do::Purge)
+            action(device.device, device.force, ActionKind::Purge)
         }
-        DeviceCommand::Blink(of) => action(of.device, false, Do::Blink),
-        DeviceCommand::Ping(of) => action(of.device, false, Do::Ping),
-        DeviceCommand::Update(of) => action(of.device, of.force, Do::Update),
+        DeviceCommand::Blink(of) => action(of.device, false, ActionKind::Blink),
+        DeviceCommand::Ping(of) => action(of.device, false, ActionKind::Ping),
+        DeviceCommand::Update(of) => action(of.device, of.force, ActionKind::Update),
     }))
 }
 
@@ -145,11 +154,11 @@ async fn change(
 /// The note that a device has.
 async fn note(cloud: &Cloud, output: &Output, device: &str) -> Result<()> {
     #[derive(Deserialize)]
-    struct Noted {
+    struct NoteRow {
         note: Option<String>,
     }
     let device = find::device(cloud, device).await?;
-    let row: Option<Noted> = cloud
+    let row: Option<NoteRow> = cloud
         .row(&format!("device({})", device.id), &[("$select", "note")])
         .await?;
     let note = row.and_then(|row| row.note);
@@ -179,7 +188,7 @@ async fn delete(cloud: &Cloud, output: &Output, device: &str, yes: bool) -> Resu
 
 /// What more is told of one.
 #[derive(Deserialize)]
-struct More {
+struct DeviceDetails {
     note: Option<String>,
     ip_address: Option<String>,
     mac_address: Option<String>,
@@ -257,10 +266,14 @@ async fn show(cloud: &Cloud, output: &Output, text: &str) -> Result<()> {
         .row(&format!("device({})", found.id), &options)
         .await?;
     let row = row.ok_or_else(|| Failure::not_found(format!("there is no device `{text}`")))?;
-    let parsed = serde_json::from_value::<Row>(row.clone())
-        .and_then(|first| Ok((Device::from(first), serde_json::from_value::<More>(row)?)));
+    let parsed = serde_json::from_value::<Row>(row.clone()).and_then(|first| {
+        Ok((
+            Device::from(first),
+            serde_json::from_value::<DeviceDetails>(row)?,
+        ))
+    });
     let (device, more) = parsed.map_err(|error| {
-        Failure::failed("the cloud's answer has not the fields of a device").because(error)
+        Failure::failed("the cloud's answer lacks fields of a device").because(error)
     })?;
     let mut services: Vec<Service> = more.installs.into_iter().map(Service::from).collect();
     services.sort_by(|one, other| one.service.cmp(&other.service));

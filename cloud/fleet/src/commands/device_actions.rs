@@ -18,10 +18,10 @@ pub(crate) struct Action {
     pub(crate) device: String,
     /// Update locks are overridden.
     pub(crate) force: bool,
-    pub(crate) act: Do,
+    pub(crate) act: ActionKind,
 }
 
-pub(crate) enum Do {
+pub(crate) enum ActionKind {
     Restart,
     RestartService(String),
     StopService(String),
@@ -67,7 +67,12 @@ pub(super) struct Answer {
 ///
 /// # Errors
 /// Where it cannot be reached, or refuses.
-pub(super) async fn ask(cloud: &Cloud, device: &Device, act: &Do, force: bool) -> Result<Answer> {
+pub(super) async fn ask(
+    cloud: &Cloud,
+    device: &Device,
+    act: &ActionKind,
+    force: bool,
+) -> Result<Answer> {
     let request = request(device, act, force)?;
     let body = json!({
         "uuid": device.uuid,
@@ -82,7 +87,9 @@ pub(super) async fn ask(cloud: &Cloud, device: &Device, act: &Do, force: bool) -
     let bytes = cloud.read(answer).await?;
     if !status.is_success() {
         // Where it is for want of such a service: it says which there are.
-        if let Do::RestartService(name) | Do::StopService(name) | Do::StartService(name) = act
+        if let ActionKind::RestartService(name)
+        | ActionKind::StopService(name)
+        | ActionKind::StartService(name) = act
             && status == StatusCode::NOT_FOUND
             && !is_not_connected(&bytes)
         {
@@ -107,7 +114,7 @@ struct DeviceRequest {
     done: String,
 }
 
-fn request(device: &Device, act: &Do, force: bool) -> Result<DeviceRequest> {
+fn request(device: &Device, act: &ActionKind, force: bool) -> Result<DeviceRequest> {
     let simple = |path: &str, data: Value, done: &str| DeviceRequest {
         method: "POST",
         path: path.to_owned(),
@@ -122,36 +129,32 @@ fn request(device: &Device, act: &Do, force: bool) -> Result<DeviceRequest> {
         ))
     };
     Ok(match act {
-        Do::Restart => simple(
+        ActionKind::Restart => simple(
             "/v1/restart",
             json!({ "appId": device.fleet()?, "force": force }),
             "restarted its services",
         ),
-        Do::RestartService(name) => service("restart", name, "restarted")?,
-        Do::StopService(name) => service("stop", name, "stopped")?,
-        Do::StartService(name) => service("start", name, "started")?,
-        Do::Reboot => simple("/v1/reboot", json!({ "force": force }), "reboots"),
-        Do::Shutdown => simple(
-            "/v1/shutdown",
-            json!({ "force": force }),
-            "switches itself off",
-        ),
-        Do::Purge => simple(
+        ActionKind::RestartService(name) => service("restart", name, "restarted")?,
+        ActionKind::StopService(name) => service("stop", name, "stopped")?,
+        ActionKind::StartService(name) => service("start", name, "started")?,
+        ActionKind::Reboot => simple("/v1/reboot", json!({ "force": force }), "reboots"),
+        ActionKind::Shutdown => simple("/v1/shutdown", json!({ "force": force }), "shuts down"),
+        ActionKind::Purge => simple(
             "/v1/purge",
             json!({ "appId": device.fleet()?, "force": force }),
             "emptied the volumes of its services",
         ),
-        Do::Blink => simple("/v1/blink", json!({}), "blinks"),
-        Do::Ping => DeviceRequest {
+        ActionKind::Blink => simple("/v1/blink", json!({}), "blinks"),
+        ActionKind::Ping => DeviceRequest {
             method: "GET",
             path: "/ping".to_owned(),
             data: json!({}),
             done: "answers".to_owned(),
         },
-        Do::Update => simple(
+        ActionKind::Update => simple(
             "/v1/update",
             json!({ "force": force }),
-            "looks for its target",
+            "checks for its target",
         ),
     })
 }
@@ -161,7 +164,13 @@ fn is_not_connected(body: &[u8]) -> bool {
     said(body).is_some_and(|words| words.contains("online"))
 }
 
-fn refusal(cloud: &Cloud, device: &Device, act: &Do, status: StatusCode, body: &[u8]) -> Failure {
+fn refusal(
+    cloud: &Cloud,
+    device: &Device,
+    act: &ActionKind,
+    status: StatusCode,
+    body: &[u8],
+) -> Failure {
     let name = format!("{} ({})", device.device_name, short(&device.uuid));
     let words = said(body);
     let told = |sentence: String| match &words {
@@ -172,12 +181,12 @@ fn refusal(cloud: &Cloud, device: &Device, act: &Do, status: StatusCode, body: &
         // Of the cloud: the device was found, so what is not is its tunnel.
         StatusCode::NOT_FOUND if is_not_connected(body) => {
             Failure::failed(format!("the device {name} is not connected"))
-                .hint("`fleet device show` tells since when")
+                .hint("`fleet device show` shows since when")
         }
         StatusCode::LOCKED => {
             let failure = Failure::failed(told(format!("an update lock holds the device {name}")));
             match act {
-                Do::Blink | Do::Ping => failure,
+                ActionKind::Blink | ActionKind::Ping => failure,
                 _ => failure.hint("`--force` overrides update locks"),
             }
         }

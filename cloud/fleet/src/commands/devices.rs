@@ -107,9 +107,10 @@ impl Device {
             short(self.running_commit.as_deref()?),
             self.running_version.as_deref()?
         );
-        Some(match self.pinned_commit.is_some() {
-            true => format!("{release} (pinned)"),
-            false => release,
+        Some(if self.pinned_commit.is_some() {
+            format!("{release} (pinned)")
+        } else {
+            release
         })
     }
 
@@ -150,10 +151,7 @@ pub(crate) async fn list(cloud: &Cloud, output: &Output, fleet: Option<&str>) ->
                 (device.fleet.clone().unwrap_or_default(), Mood::Plain)
             }),
             ("STATUS", Device::status),
-            ("CONNECTED", |device| match device.connected {
-                true => ("yes".to_owned(), Mood::Good),
-                false => ("no".to_owned(), Mood::Quiet),
-            }),
+            ("CONNECTED", |device| if device.connected { ("yes".to_owned(), Mood::Good) } else { ("no".to_owned(), Mood::Quiet) }),
             ("RELEASE", |device| {
                 (device.running().unwrap_or_default(), Mood::Plain)
             }),
@@ -161,7 +159,7 @@ pub(crate) async fn list(cloud: &Cloud, output: &Output, fleet: Option<&str>) ->
                 (device.device_type.clone().unwrap_or_default(), Mood::Quiet)
             }),
         ],
-        "there are no devices yet; `fleet keys provisioning FLEET` makes a key with which they join",
+        "there are no devices yet; `fleet keys provisioning FLEET` creates a key with which they join",
     );
     Ok(())
 }

@@ -79,9 +79,10 @@ impl Fleet {
             (Some(commit), Some(version)) => format!("{} {version}", short(commit)),
             _ => return "none yet".to_owned(),
         };
-        match self.tracks_latest {
-            true => release,
-            false => format!("{release} (pinned)"),
+        if self.tracks_latest {
+            release
+        } else {
+            format!("{release} (pinned)")
         }
     }
 }
@@ -108,15 +109,16 @@ pub(crate) async fn list(cloud: &Cloud, output: &Output) -> Result<()> {
             }),
             ("DEVICES", |fleet| (fleet.devices.to_string(), Mood::Plain)),
             ("RELEASE", |fleet| {
-                let mood = match fleet.commit.is_some() {
-                    true => Mood::Plain,
-                    false => Mood::Quiet,
+                let mood = if fleet.commit.is_some() {
+                    Mood::Plain
+                } else {
+                    Mood::Quiet
                 };
                 (fleet.target(), mood)
             }),
             ("ID", |fleet| (fleet.id.to_string(), Mood::Quiet)),
         ],
-        "there are no fleets yet; `fleet create NAME --type SLUG` makes one",
+        "there are no fleets yet; `fleet create NAME --type SLUG` creates one",
     );
     Ok(())
 }
@@ -132,13 +134,14 @@ pub(crate) async fn create(cloud: &Cloud, output: &Output, create: Create) -> Re
     let id = cloud
         .create("application", &body)
         .await
-        .map_err(
-            |failure| match failure.to_string().contains("must be unique") {
-                true => Failure::failed(format!("there is a fleet `{}` already", create.name))
-                    .hint("`fleet fleets` lists those that you see; take another name"),
-                false => failure,
-            },
-        )?;
+        .map_err(|failure| {
+            if failure.to_string().contains("must be unique") {
+                Failure::failed(format!("a fleet `{}` already exists", create.name))
+                    .hint("`fleet fleets` lists the fleets that you can see; choose another name")
+            } else {
+                failure
+            }
+        })?;
     let fleet: Option<Row> = cloud
         .row(
             &format!("application({id})"),
@@ -147,7 +150,7 @@ pub(crate) async fn create(cloud: &Cloud, output: &Output, create: Create) -> Re
         .await?;
     match fleet.map(Fleet::from) {
         Some(fleet) => output.done(
-            format!("made the fleet {} (id {})", fleet.slug, fleet.id),
+            format!("created the fleet {} (id {})", fleet.slug, fleet.id),
             &serde_json::to_value(&fleet).unwrap_or_default(),
         ),
         None => output.done(format!("made the fleet {id}"), &json!({ "id": id })),
@@ -183,18 +186,19 @@ async fn no_such_type(cloud: &Cloud, asked: &str) -> Result<Failure> {
         .filter(|slug| slug.contains(&wanted) || wanted.contains(slug))
         .take(8)
         .collect();
-    let hint = match near.is_empty() {
-        true => format!(
+    let hint = if near.is_empty() {
+        format!(
             "`fleet device-types` lists the {} that there are",
             kinds.len()
-        ),
-        false => format!(
+        )
+    } else {
+        format!(
             "there is {}; `fleet device-types` lists all {}",
             near.join(", "),
             kinds.len()
-        ),
+        )
     };
-    Ok(Failure::not_found(format!("there is no kind of board `{asked}`")).hint(hint))
+    Ok(Failure::not_found(format!("there is no device type `{asked}`")).hint(hint))
 }
 
 pub(crate) async fn show(cloud: &Cloud, output: &Output, text: &str) -> Result<()> {
@@ -234,9 +238,10 @@ pub(crate) async fn show(cloud: &Cloud, output: &Output, text: &str) -> Result<(
             ("release", Some(fleet.target())),
             (
                 "follows",
-                Some(match fleet.tracks_latest {
-                    true => "its latest release".to_owned(),
-                    false => "no new releases".to_owned(),
+                Some(if fleet.tracks_latest {
+                    "its latest release".to_owned()
+                } else {
+                    "no new releases".to_owned()
                 }),
             ),
             ("public", fleet.public.then(|| "yes".to_owned())),
@@ -253,7 +258,7 @@ pub(crate) async fn rename(cloud: &Cloud, output: &Output, fleet: &str, name: &s
         .change(&format!("application({})", fleet.id), &body)
         .await?;
     output.done(
-        format!("the fleet {} is called {name} now", fleet.slug),
+        format!("the fleet {} is now called {name}", fleet.slug),
         &json!({ "id": fleet.id, "name": name }),
     );
     Ok(())
@@ -270,7 +275,7 @@ pub(crate) async fn restart(cloud: &Cloud, output: &Output, fleet: &str) -> Resu
                 "no device of the fleet {} is connected",
                 fleet.slug
             ))
-            .hint("`fleet devices` tells which are"),
+            .hint("`fleet devices` shows which are"),
             _ => failure,
         })?;
     output.done(

@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::members::Of;
+use super::members::MemberOwner;
 use crate::arguments::people::{Group, InvitationCommand};
 use crate::cloud::Cloud;
 use crate::failure::{Failure, Kind, Result};
@@ -63,7 +63,7 @@ impl From<Row> for Invitation {
     }
 }
 
-async fn invitations(cloud: &Cloud, of: &Of) -> Result<Vec<Invitation>> {
+async fn invitations(cloud: &Cloud, of: &MemberOwner) -> Result<Vec<Invitation>> {
     let filter = format!("{} eq {}", of.invited_to, of.id);
     let expand = format!("invitee($select=email),{}($select=name)", of.roles);
     let options = [
@@ -80,7 +80,7 @@ async fn invitations(cloud: &Cloud, of: &Of) -> Result<Vec<Invitation>> {
 }
 
 pub(crate) async fn list(cloud: &Cloud, output: &Output, group: &Group) -> Result<()> {
-    let of = Of::group(cloud, group).await?;
+    let of = MemberOwner::group(cloud, group).await?;
     let all = invitations(cloud, &of).await?;
     output.rows(
         &all,
@@ -106,7 +106,7 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: InvitationComma
             role,
             message,
         } => {
-            let of = Of::group(cloud, &group).await?;
+            let of = MemberOwner::group(cloud, &group).await?;
             let mut body = json!({ "invitee": email, of.invited_to: of.id, "message": message });
             if let Some(role) = &role {
                 body[of.roles] = json!(of.role(cloud, role).await?);
@@ -118,8 +118,8 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: InvitationComma
                     failure.kind,
                 ) {
                     (true, _) => {
-                        Failure::failed(format!("{email} is invited to {} already", of.name)).hint(
-                            "`fleet invitation revoke` takes that back; `fleet invitations --json` has its token",
+                        Failure::failed(format!("{email} is already invited to {}", of.name)).hint(
+                            "`fleet invitation revoke` revokes that; `fleet invitations --json` has its token",
                         )
                     }
                     (false, Kind::NotAllowed) => {
@@ -131,21 +131,22 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: InvitationComma
             })?;
             let all = invitations(cloud, &of).await?;
             let made = all.into_iter().find(|one| one.id == id);
-            let made = made.ok_or_else(|| Failure::failed("the invitation is gone already"))?;
+            let made = made.ok_or_else(|| Failure::failed("the invitation no longer exists"))?;
             output.note(format!(
                 "{} is invited to {}, until {}; the cloud sends no mail: pass this token on",
                 made.email,
                 of.name,
                 when(&made.expires)
             ));
-            match output.json {
-                true => output.value(&made),
-                false => output.text(&made.token),
+            if output.json {
+                output.value(&made)
+            } else {
+                output.text(&made.token)
             }
             output.note("`fleet invitation accept TOKEN` accepts it");
         }
         InvitationCommand::Revoke { invitation, group } => {
-            let of = Of::group(cloud, &group).await?;
+            let of = MemberOwner::group(cloud, &group).await?;
             let all = invitations(cloud, &of).await?;
             let asked = invitation.to_lowercase();
             let found = all
@@ -159,7 +160,7 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: InvitationComma
                 .delete(&format!("{}({})", of.invitations, found.id))
                 .await?;
             output.done(
-                format!("{} is not invited to {} any more", found.email, of.name),
+                format!("{} is no longer invited to {}", found.email, of.name),
                 &json!({ "revoked": { "id": found.id, "email": found.email } }),
             );
         }
@@ -170,13 +171,13 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: InvitationComma
                 .await
                 .map_err(|failure| match failure.kind {
                     Kind::NotFound => {
-                        Failure::not_found("there is no such invitation, or it is over")
-                            .hint("ask whoever invited you for another one")
+                        Failure::not_found("there is no such invitation, or it has expired")
+                            .hint("ask the person who invited you for another one")
                     }
                     Kind::NotAllowed if failure.to_string().contains("another address") => failure
                         .hint("sign in as the user of the address that was invited"),
                     Kind::NotAllowed => failure.hint(
-                        "invitations are accepted by people who signed in with a password, and by no key: `fleet login`",
+                        "only people who signed in with a password can accept invitations, keys cannot: `fleet login`",
                     ),
                     _ => failure,
                 })?;
@@ -201,7 +202,7 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: InvitationComma
 /// What the one is called that somebody is a member of now; that it has a name is not needed any more.
 async fn named(cloud: &Cloud, kind: &str, id: Option<i64>) -> String {
     #[derive(Deserialize)]
-    struct Named {
+    struct NamedRow {
         #[serde(alias = "handle")]
         slug: String,
     }
@@ -212,7 +213,7 @@ async fn named(cloud: &Cloud, kind: &str, id: Option<i64>) -> String {
         "fleet" => (format!("application({id})"), "slug"),
         _ => (format!("organization({id})"), "handle"),
     };
-    let row: Result<Option<Named>> = cloud.row(&address, &[("$select", field)]).await;
+    let row: Result<Option<NamedRow>> = cloud.row(&address, &[("$select", field)]).await;
     match row {
         Ok(Some(named)) => named.slug,
         _ => id.to_string(),

@@ -53,7 +53,7 @@ pub(crate) async fn device_types(cloud: &Cloud, output: &Output) -> Result<()> {
                 (board.architecture.clone().unwrap_or_default(), Mood::Quiet)
             }),
         ],
-        "the cloud knows no kind of board",
+        "the cloud has no device types",
     );
     Ok(())
 }
@@ -65,7 +65,7 @@ pub(crate) async fn config(cloud: &Cloud, output: &Output, config: ConfigFile) -
             of_fleet(cloud, fleet, config.device_type.as_deref()).await?,
             "with which devices join the fleet",
         ),
-        (None, None) => return Err(Failure::usage("say of what: a fleet, or `--device`")),
+        (None, None) => return Err(Failure::usage("give a fleet or `--device`")),
     };
     let Some(file) = config.output else {
         // The file alone on standard output, as it is to be on the device.
@@ -180,10 +180,11 @@ pub(crate) async fn register(
         }
     }
     let id = cloud.create("device", &body).await.map_err(|failure| {
-        match failure.to_string().contains("must be unique") {
-            true => Failure::failed("there is a device of that uuid already")
-                .hint("leave `--uuid` out for a random one"),
-            false => failure,
+        if failure.to_string().contains("must be unique") {
+            Failure::failed("a device with that uuid already exists")
+                .hint("leave `--uuid` out for a random one")
+        } else {
+            failure
         }
     })?;
     let device = find::device_of(cloud, id).await?;

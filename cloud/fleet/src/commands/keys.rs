@@ -79,9 +79,10 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: KeysCommand) ->
 /// The key alone on standard output, so that `KEY=$(fleet keys create ci)` works.
 fn shown(output: &Output, key: &str) {
     output.note("this key is shown once; keep it:");
-    match output.json {
-        true => output.value(&json!({ "key": key })),
-        false => output.text(key),
+    if output.json {
+        output.value(&json!({ "key": key }))
+    } else {
+        output.text(key)
     }
 }
 
@@ -104,18 +105,18 @@ fn time(text: &str) -> Result<String> {
     }
     match text.parse::<jiff::civil::Date>() {
         Ok(day) => Ok(format!("{day}T00:00:00.000Z")),
-        Err(error) => Err(Failure::usage(format!("`{text}` is no date"))
+        Err(error) => Err(Failure::usage(format!("`{text}` is not a date"))
             .because(error)
-            .hint("it is written 2027-01-31, or 2027-01-31T12:00:00Z")),
+            .hint("write 2027-01-31, or 2027-01-31T12:00:00Z")),
     }
 }
 
 async fn myself(cloud: &Cloud) -> Result<i64> {
     #[derive(Deserialize)]
-    struct Who {
+    struct Whoami {
         id: i64,
     }
-    Ok(cloud.get::<Who>("/actor/v1/whoami").await?.id)
+    Ok(cloud.get::<Whoami>("/actor/v1/whoami").await?.id)
 }
 
 async fn list(cloud: &Cloud, output: &Output, actor: i64) -> Result<()> {
@@ -181,10 +182,10 @@ async fn remove(cloud: &Cloud, output: &Output, text: &str) -> Result<()> {
         several => {
             let ids: Vec<String> = several.iter().map(|key| key.id.to_string()).collect();
             return Err(Failure::usage(format!(
-                "`{text}` may be several keys, by their ids {}",
+                "`{text}` matches several keys, with the ids {}",
                 ids.join(", ")
             ))
-            .hint("say which by its id"));
+            .hint("choose one by its id"));
         }
     };
     cloud.delete(&format!("api_key({})", key.id)).await?;

@@ -39,13 +39,12 @@ pub(crate) async fn run(
         cloud
             .put(&own, &json!({ "value": is_on.to_string() }))
             .await?;
-        let sentence = match is_on {
-            true => {
-                format!(
-                    "{called} enters local mode: it follows the cloud no more until that is off"
-                )
-            }
-            false => format!("{called} leaves local mode: it follows the cloud again"),
+        let sentence = if is_on {
+            format!(
+                "{called} enters local mode: it does not follow the cloud until you turn local mode off"
+            )
+        } else {
+            format!("{called} leaves local mode: it follows the cloud again")
         };
         output.done(
             sentence,

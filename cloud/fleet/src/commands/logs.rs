@@ -130,13 +130,15 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, logs: Logs) -> Result<()
         again: HashSet::new(),
     };
     // Where one service's lines are asked for, those of others do not count.
-    let count = match printer.wanted.is_empty() {
-        true => logs.tail.min(MOST),
-        false => MOST,
+    let count = if printer.wanted.is_empty() {
+        logs.tail.min(MOST)
+    } else {
+        MOST
     };
-    match logs.follow {
-        false => history(cloud, &device, &mut printer, count, logs.tail).await,
-        true => follow(cloud, &device, &mut printer, count).await,
+    if logs.follow {
+        follow(cloud, &device, &mut printer, count).await
+    } else {
+        history(cloud, &device, &mut printer, count, logs.tail).await
     }
 }
 
@@ -161,7 +163,7 @@ async fn history(
         printer.print(entry);
     }
     if entries.is_empty() {
-        printer.output.note("there are no lines");
+        printer.output.note("there are no log lines");
     }
     Ok(())
 }
@@ -199,15 +201,16 @@ async fn follow(
             Ok(answer) => {
                 let status = answer.status();
                 let refusal = cloud.refusal(status, &cloud.read(answer).await?);
-                match status.is_server_error() && connected {
-                    true => refusal,
-                    false => return Err(refusal),
+                if status.is_server_error() && connected {
+                    refusal
+                } else {
+                    return Err(refusal);
                 }
             }
             Err(failure) if connected && failure.kind == Kind::Failed => failure,
             Err(failure) => return Err(failure),
         };
-        printer.output.note(format!("({lost}; connecting again)"));
+        printer.output.note(format!("({lost}; reconnecting)"));
         tokio::time::sleep(AGAIN).await;
     }
 }
@@ -220,7 +223,7 @@ async fn lines(mut answer: Response, printer: &mut Printer<'_>) -> Failure {
             Ok(Ok(Some(piece))) => piece,
             Ok(Ok(None)) => return Failure::failed("the cloud ended the stream"),
             Ok(Err(error)) => return Failure::failed(format!("the stream broke: {error}")),
-            Err(_) => return Failure::failed("the cloud says nothing any more"),
+            Err(_) => return Failure::failed("the cloud no longer responds"),
         };
         text.extend_from_slice(&piece);
         while let Some(end) = text.iter().position(|byte| *byte == b'\n') {
@@ -232,7 +235,7 @@ async fn lines(mut answer: Response, printer: &mut Printer<'_>) -> Failure {
             text = rest;
         }
         if text.len() > LONGEST {
-            return Failure::failed("the stream is none of a log");
+            return Failure::failed("the stream is not a log");
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::output::{Mood, Output};
 use crate::rows::Id;
 
 /// What people are members of, and how the API keeps that.
-pub(super) struct Of {
+pub(super) struct MemberOwner {
     /// As it is told.
     pub(super) name: String,
     pub(super) id: i64,
@@ -31,11 +31,11 @@ pub(super) struct Of {
     pub(super) argument: String,
 }
 
-impl Of {
+impl MemberOwner {
     pub(super) async fn group(cloud: &Cloud, group: &Group) -> Result<Self> {
         if let Some(fleet) = &group.fleet {
             let fleet = find::fleet(cloud, fleet).await?;
-            return Ok(Of {
+            return Ok(MemberOwner {
                 name: format!("the fleet {}", fleet.slug),
                 id: fleet.id,
                 memberships: "user_application_membership",
@@ -47,7 +47,7 @@ impl Of {
             });
         }
         let organization = organizations::meant(cloud, group.organization.as_deref()).await?;
-        Ok(Of {
+        Ok(MemberOwner {
             name: format!("the organization {}", organization.handle),
             id: organization.id,
             memberships: "organization_membership",
@@ -118,7 +118,7 @@ struct Member {
     role: Option<String>,
 }
 
-async fn members(cloud: &Cloud, of: &Of, user: Option<&str>) -> Result<Vec<Member>> {
+async fn members(cloud: &Cloud, of: &MemberOwner, user: Option<&str>) -> Result<Vec<Member>> {
     let mut filter = format!("{} eq {}", of.link, of.id);
     if let Some(user) = user {
         let user = literal(user);
@@ -150,7 +150,7 @@ async fn members(cloud: &Cloud, of: &Of, user: Option<&str>) -> Result<Vec<Membe
 }
 
 pub(crate) async fn list(cloud: &Cloud, output: &Output, group: &Group) -> Result<()> {
-    let of = Of::group(cloud, group).await?;
+    let of = MemberOwner::group(cloud, group).await?;
     let mut all = members(cloud, &of, None).await?;
     all.sort_by(|one, other| one.username.cmp(&other.username));
     output.rows(
@@ -174,7 +174,7 @@ pub(crate) async fn list(cloud: &Cloud, output: &Output, group: &Group) -> Resul
 }
 
 /// The member of that user name, or e-mail address.
-async fn member(cloud: &Cloud, of: &Of, user: &str) -> Result<Member> {
+async fn member(cloud: &Cloud, of: &MemberOwner, user: &str) -> Result<Member> {
     let found = members(cloud, of, Some(user)).await?;
     found.into_iter().next().ok_or_else(|| {
         Failure::not_found(format!("{} has no member `{user}`", of.name))
@@ -185,7 +185,7 @@ async fn member(cloud: &Cloud, of: &Of, user: &str) -> Result<Member> {
 pub(crate) async fn run(cloud: &Cloud, output: &Output, command: MemberCommand) -> Result<()> {
     match command {
         MemberCommand::Role { user, role, group } => {
-            let of = Of::group(cloud, &group).await?;
+            let of = MemberOwner::group(cloud, &group).await?;
             let member = member(cloud, &of, &user).await?;
             let body = json!({ of.roles: of.role(cloud, &role).await? });
             let address = format!("{}({})", of.memberships, member.membership);
@@ -204,7 +204,7 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: MemberCommand) 
             );
         }
         MemberCommand::Rm { user, group, yes } => {
-            let of = Of::group(cloud, &group).await?;
+            let of = MemberOwner::group(cloud, &group).await?;
             let member = member(cloud, &of, &user).await?;
             let what = format!("remove {} from {}", member.username, of.name);
             ask::confirmed(&what, yes)?;
@@ -215,7 +215,7 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: MemberCommand) 
                 return Err(administrators_alone(&of));
             }
             output.done(
-                format!("{} is no member of {} any more", member.username, of.name),
+                format!("{} is no longer a member of {}", member.username, of.name),
                 &json!({ "removed": { "username": member.username, "id": member.id } }),
             );
         }
@@ -223,7 +223,7 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: MemberCommand) 
     Ok(())
 }
 
-fn administrators_alone(of: &Of) -> Failure {
+fn administrators_alone(of: &MemberOwner) -> Failure {
     Failure::not_allowed(format!("you may not change the members of {}", of.name))
         .hint("administrators of the organization may")
 }

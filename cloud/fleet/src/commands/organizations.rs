@@ -75,7 +75,7 @@ const EXPAND: &str = "application/$count,organization_membership($select=id;\
 
 /// One that is meant.
 #[derive(Deserialize)]
-pub(super) struct Meant {
+pub(super) struct OrganizationRef {
     pub(super) id: i64,
     pub(super) handle: String,
     name: String,
@@ -85,42 +85,44 @@ pub(super) struct Meant {
 ///
 /// # Errors
 /// Where there is none, or there are several.
-pub(super) async fn meant(cloud: &Cloud, text: Option<&str>) -> Result<Meant> {
+pub(super) async fn meant(cloud: &Cloud, text: Option<&str>) -> Result<OrganizationRef> {
     let options = [("$select", "id,handle,name"), ("$orderby", "handle asc")];
-    let all: Vec<Meant> = cloud.rows("organization", &options).await?;
-    let handles = |some: &[Meant]| {
+    let all: Vec<OrganizationRef> = cloud.rows("organization", &options).await?;
+    let handles = |some: &[OrganizationRef]| {
         let handles: Vec<&str> = some.iter().map(|one| one.handle.as_str()).collect();
         handles.join(", ")
     };
     let Some(text) = text else {
-        let hint = format!("say which by `--organization`: {}", handles(&all));
+        let hint = format!("choose one with `--organization`: {}", handles(&all));
         let several = all.len() > 1;
         return match all.into_iter().next() {
             Some(only) if !several => Ok(only),
-            Some(_) => Err(Failure::usage("you are in several organizations").hint(hint)),
-            None => Err(Failure::not_allowed("you are in no organization")
-                .hint("`fleet organization create` makes one")),
+            Some(_) => Err(Failure::usage("you belong to several organizations").hint(hint)),
+            None => Err(Failure::not_allowed("you do not belong to an organization")
+                .hint("`fleet organization create` creates one")),
         };
     };
     let known = handles(&all);
-    let by_handle = |one: &Meant| one.handle == text;
-    let alike = |one: &Meant| one.name == text || one.id.to_string() == text;
-    let found: Vec<Meant> = match all.iter().any(by_handle) {
-        true => all.into_iter().filter(by_handle).collect(),
-        false => all.into_iter().filter(alike).collect(),
+    let by_handle = |one: &OrganizationRef| one.handle == text;
+    let alike = |one: &OrganizationRef| one.name == text || one.id.to_string() == text;
+    let found: Vec<OrganizationRef> = if all.iter().any(by_handle) {
+        all.into_iter().filter(by_handle).collect()
+    } else {
+        all.into_iter().filter(alike).collect()
     };
     let several = (found.len() > 1).then(|| handles(&found));
     match (found.into_iter().next(), several) {
         (Some(one), None) => Ok(one),
-        (_, Some(several)) => Err(
-            Failure::usage(format!("`{text}` may be several organizations"))
-                .hint(format!("say which by its handle: {several}")),
-        ),
+        (_, Some(several)) => Err(Failure::usage(format!(
+            "`{text}` matches several organizations"
+        ))
+        .hint(format!("choose one by its handle: {several}"))),
         (None, _) => Err(
             Failure::not_found(format!("there is no organization `{text}`")).hint(
-                match known.is_empty() {
-                    true => "you are in none".to_owned(),
-                    false => format!("you are in {known}"),
+                if known.is_empty() {
+                    "you belong to none".to_owned()
+                } else {
+                    format!("you belong to {known}")
                 },
             ),
         ),
@@ -131,11 +133,11 @@ pub(super) async fn meant(cloud: &Cloud, text: Option<&str>) -> Result<Meant> {
 pub(super) async fn myself(cloud: &Cloud) -> Result<Option<i64>> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Who {
+    struct Whoami {
         actor_type: String,
         actor_type_id: i64,
     }
-    let who: Who = cloud.get("/actor/v1/whoami").await?;
+    let who: Whoami = cloud.get("/actor/v1/whoami").await?;
     Ok((who.actor_type == "user").then_some(who.actor_type_id))
 }
 
@@ -163,7 +165,7 @@ pub(crate) async fn list(cloud: &Cloud, output: &Output) -> Result<()> {
             ("FLEETS", |one| (one.fleets.to_string(), Mood::Plain)),
             ("ID", |one| (one.id.to_string(), Mood::Quiet)),
         ],
-        "you are in no organization; `fleet organization create NAME` makes one",
+        "you do not belong to an organization; `fleet organization create NAME` creates one",
     );
     Ok(())
 }
@@ -183,15 +185,15 @@ pub(crate) async fn run(
             let id = made.map_err(|failure| {
                 match (failure.to_string().contains("must be unique"), &handle) {
                     (true, Some(handle)) => Failure::failed(format!(
-                        "there is an organization with the handle `{handle}` already"
+                        "an organization with the handle `{handle}` already exists"
                     ))
-                    .hint("take another one, or leave `--handle` out"),
+                    .hint("choose another one, or leave `--handle` out"),
                     _ => failure,
                 }
             })?;
             let made = read(cloud, id).await?;
             output.done(
-                format!("made the organization {} (id {id})", made.handle),
+                format!("created the organization {} (id {id})", made.handle),
                 &serde_json::to_value(&made).unwrap_or_default(),
             );
         }
@@ -218,7 +220,7 @@ pub(crate) async fn run(
                 .change(&format!("organization({})", found.id), &body)
                 .await?;
             output.done(
-                format!("the organization {} is called {name} now", found.handle),
+                format!("the organization {} is now called {name}", found.handle),
                 &json!({ "id": found.id, "handle": found.handle, "name": name }),
             );
         }
@@ -242,7 +244,7 @@ pub(crate) async fn run(
 async fn read(cloud: &Cloud, id: i64) -> Result<Organization> {
     let options = [("$select", SELECT), ("$expand", EXPAND)];
     let row: Option<Row> = cloud.row(&format!("organization({id})"), &options).await?;
-    let gone = || Failure::not_found("the organization is gone");
+    let gone = || Failure::not_found("the organization no longer exists");
     Ok(Organization::of(
         row.ok_or_else(gone)?,
         myself(cloud).await?,

@@ -41,7 +41,7 @@ pub(crate) async fn login(login: Login, output: &Output) -> Result<()> {
     let file = session::keep(&url, &token)?;
     output.done(
         format!(
-            "signed in at {url} as {}; kept in {}",
+            "signed in at {url} as {}; saved in {}",
             name(&who),
             file.display()
         ),
@@ -66,7 +66,7 @@ pub(super) fn address(given: Option<String>, command: &str) -> Result<String> {
 pub(super) fn warn_of_readers(url: &str, output: &Output) {
     if is_readable_on_the_way(url) {
         output.note(format!(
-            "warning: {url} is not encrypted; whoever is on the way can read the credential"
+            "warning: {url} is not encrypted; anybody on the network can read the credential"
         ));
     }
 }
@@ -78,19 +78,18 @@ pub(super) async fn session_token(url: &str, username: &str, password: &str) -> 
         .answer(Method::POST, "/login_", Some(&body))
         .await;
     let token = answered.map_err(|failure| match failure.kind {
-        Kind::NotAllowed => {
-            Failure::not_allowed("that is not the password, or there is nobody of that name")
+        Kind::NotAllowed => Failure::not_allowed("wrong password, or no such user"),
+        Kind::NotFound => {
+            Failure::failed(format!("{url} is not a fleet cloud")).hint("check the address")
         }
-        Kind::NotFound => Failure::failed(format!("{url} is no fleet cloud"))
-            .hint("look whether the address is right"),
         _ => failure,
     })?;
     let token = String::from_utf8(token).unwrap_or_default();
     // What is kept goes into headers as it is.
-    match token.len() > 20 && token.bytes().all(|byte| byte.is_ascii_graphic()) {
-        true => Ok(token),
-        false => Err(Failure::failed(format!("{url} is no fleet cloud"))
-            .hint("look whether the address is right")),
+    if token.len() > 20 && token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        Ok(token)
+    } else {
+        Err(Failure::failed(format!("{url} is not a fleet cloud")).hint("check the address"))
     }
 }
 
@@ -103,14 +102,15 @@ pub(crate) async fn logout(output: &Output) -> Result<()> {
             && !matches!(failure.kind, Kind::NotAllowed | Kind::NotFound)
         {
             output.note(format!(
-                "warning: the session is forgotten here, but {url} was not told: {failure}"
+                "warning: the session was deleted here, but not at {url}: {failure}"
             ));
         }
     }
     let was = session::forget()?;
-    let sentence = match was {
-        true => "signed out",
-        false => "nobody was signed in",
+    let sentence = if was {
+        "signed out"
+    } else {
+        "you were not signed in"
     };
     output.done(sentence, &json!({ "signed_out": was }));
     Ok(())

@@ -5,7 +5,7 @@ use futures::StreamExt as _;
 use serde::Serialize;
 use serde_json::json;
 
-use super::device_actions::{self, Do};
+use super::device_actions::{self, ActionKind};
 use crate::arguments::PurgeFleet;
 use crate::ask;
 use crate::cloud::Cloud;
@@ -18,7 +18,7 @@ const AT_A_TIME: usize = 16;
 
 /// How a device did.
 #[derive(Serialize)]
-struct Purged {
+struct PurgeResult {
     device: String,
     name: String,
     purged: bool,
@@ -44,7 +44,7 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, purge: PurgeFleet) -> Re
             "no device of the fleet {} is connected",
             fleet.slug
         ))
-        .hint("`fleet devices` tells which are"));
+        .hint("`fleet devices` shows which are"));
     }
     let what = format!(
         "empty the volumes of the services of {} (connected devices of {})",
@@ -53,11 +53,11 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, purge: PurgeFleet) -> Re
     );
     ask::confirmed(&what, purge.yes)?;
     let waiting = output.waiting(&format!("asking {} devices", devices.len()));
-    let purged: Vec<Purged> = futures::stream::iter(&devices)
+    let purged: Vec<PurgeResult> = futures::stream::iter(&devices)
         .map(async |device| {
-            let asked = device_actions::ask(cloud, device, &Do::Purge, purge.force).await;
+            let asked = device_actions::ask(cloud, device, &ActionKind::Purge, purge.force).await;
             let failure = asked.err();
-            Purged {
+            PurgeResult {
                 device: device.uuid.clone(),
                 name: device.device_name.clone(),
                 purged: failure.is_none(),
@@ -71,10 +71,11 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, purge: PurgeFleet) -> Re
         .collect()
         .await;
     drop(waiting);
-    let failed: Vec<&Purged> = purged.iter().filter(|it| !it.purged).collect();
-    match output.json {
-        true => output.value(&json!({ "fleet": fleet.slug, "devices": purged })),
-        false => output.rows(
+    let failed: Vec<&PurgeResult> = purged.iter().filter(|it| !it.purged).collect();
+    if output.json {
+        output.value(&json!({ "fleet": fleet.slug, "devices": purged }))
+    } else {
+        output.rows(
             &purged,
             &[
                 ("UUID", |it| (short(&it.device), Mood::Plain)),
@@ -85,7 +86,7 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, purge: PurgeFleet) -> Re
                 }),
             ],
             "",
-        ),
+        )
     }
     let sentence = format!(
         "{} of {} devices did not empty the volumes",

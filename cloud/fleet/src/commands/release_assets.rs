@@ -25,12 +25,12 @@ const FILES: &str = "/release-asset/v1/";
 struct Row {
     id: i64,
     asset_key: String,
-    asset: Option<Stored>,
+    asset: Option<StoredFile>,
     created_at: String,
 }
 
 #[derive(Deserialize)]
-struct Stored {
+struct StoredFile {
     filename: String,
     href: String,
     content_type: String,
@@ -134,7 +134,7 @@ async fn list(cloud: &Cloud, output: &Output, release: &Release) -> Result<()> {
             }),
             ("MADE", |asset| (when(&asset.created_at), Mood::Quiet)),
         ],
-        &format!("there are no files beside the release {}", release.name()),
+        &format!("no files are attached to the release {}", release.name()),
     );
     Ok(())
 }

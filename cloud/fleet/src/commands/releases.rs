@@ -98,9 +98,12 @@ pub(crate) async fn list(cloud: &Cloud, output: &Output, fleet: &str) -> Result<
             ("COMMIT", |release| (short(&release.commit), Mood::Plain)),
             ("VERSION", |release| (release.version.clone(), Mood::Plain)),
             ("STATUS", Release::status),
-            ("TARGET", |release| match release.target {
-                true => ("yes".to_owned(), Mood::Good),
-                false => (String::new(), Mood::Quiet),
+            ("TARGET", |release| {
+                if release.target {
+                    ("yes".to_owned(), Mood::Good)
+                } else {
+                    (String::new(), Mood::Quiet)
+                }
             }),
             ("DEVICES", |release| {
                 (release.devices.to_string(), Mood::Plain)
@@ -114,7 +117,7 @@ pub(crate) async fn list(cloud: &Cloud, output: &Output, fleet: &str) -> Result<
                 )
             }),
         ],
-        "the fleet has no releases yet; `fleet deploy compose.yml --fleet F` makes one",
+        "the fleet has no releases yet; `fleet deploy compose.yml --fleet F` creates one",
     );
     Ok(())
 }
@@ -125,7 +128,7 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: ReleaseCommand)
         ReleaseCommand::Finalize(one) => {
             let body = json!({ "is_final": true });
             let told = json!({ "final": true });
-            change(cloud, output, &one, &body, "is final now", told).await
+            change(cloud, output, &one, &body, "is now final", told).await
         }
         ReleaseCommand::Invalidate { release, reason } => {
             let body = json!({ "is_invalidated": true, "invalidation_reason": reason });
@@ -145,9 +148,10 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: ReleaseCommand)
             release,
             text: Some(text),
         } => {
-            let (text, said) = match text.is_empty() {
-                true => (None, "has no note any more"),
-                false => (Some(text), "has a note now"),
+            let (text, said) = if text.is_empty() {
+                (None, "no longer has a note")
+            } else {
+                (Some(text), "now has a note")
             };
             let body = json!({ "note": text });
             change(cloud, output, &release, &body, said, body.clone()).await
@@ -188,11 +192,11 @@ async fn change(
 /// The note that a release has.
 async fn note(cloud: &Cloud, output: &Output, one: &OneRelease) -> Result<()> {
     #[derive(Deserialize)]
-    struct Noted {
+    struct NoteRow {
         note: Option<String>,
     }
     let release = found(cloud, one).await?;
-    let row: Option<Noted> = cloud
+    let row: Option<NoteRow> = cloud
         .row(&format!("release({})", release.id), &[("$select", "note")])
         .await?;
     let note = row.and_then(|row| row.note);
@@ -257,7 +261,7 @@ async fn show(cloud: &Cloud, output: &Output, one: &OneRelease) -> Result<()> {
     let parsed = serde_json::from_value::<Row>(row.clone())
         .and_then(|first| Ok((Release::from(first), serde_json::from_value::<Images>(row)?)));
     let (release, more) = parsed.map_err(|error| {
-        Failure::failed("the cloud's answer has not the fields of a release").because(error)
+        Failure::failed("the cloud's answer lacks fields of a release").because(error)
     })?;
     let mut services: Vec<Service> = more
         .images

@@ -55,7 +55,7 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, sign: Sign) -> Result<()
         .apps
         .values()
         .find(|app| app.uuid.as_str() == fleet.uuid);
-    let app = app.ok_or_else(|| Failure::failed("the cloud's answer has not the fleet's app"))?;
+    let app = app.ok_or_else(|| Failure::failed("the cloud's answer lacks the fleet's app"))?;
     if let Some(composition) = &compose {
         hold_to(app, composition)?;
     }
@@ -98,7 +98,7 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, sign: Sign) -> Result<()
 
 /// What the cloud says that devices of the fleet are to run.
 fn target(state: &Value, fleet: &str, branding: &Branding) -> Result<TargetState> {
-    let failed = || Failure::failed("the cloud's answer is no target that devices would take");
+    let failed = || Failure::failed("the cloud's answer is not a target that devices would accept");
     // The state of any device of a fleet is found by the fleet's uuid.
     let uuid = fleet.parse().map_err(|error| failed().because(error))?;
     TargetState::from_cloud_json(state, &uuid, branding).map_err(|error| failed().because(error))
@@ -129,7 +129,7 @@ fn allowances(sign: &Sign, now: Timestamp) -> Result<Allowances> {
 /// A time, or so long from now.
 fn expiry(text: &str, now: Timestamp) -> Result<Timestamp> {
     let wrong = || {
-        Failure::usage(format!("`{text}` is no time to come"))
+        Failure::usage(format!("`{text}` is not a time in the future"))
             .hint("give one such as 2030-01-01T00:00:00Z, or how long from now: 90d, 12h")
     };
     let time = match text.parse::<Timestamp>() {
@@ -144,10 +144,7 @@ fn expiry(text: &str, now: Timestamp) -> Result<Timestamp> {
                 .map_err(|error| wrong().because(error))?
         }
     };
-    match time > now {
-        true => Ok(time),
-        false => Err(wrong()),
-    }
+    if time > now { Ok(time) } else { Err(wrong()) }
 }
 
 fn milliseconds(time: Timestamp) -> u64 {
@@ -160,7 +157,7 @@ fn unsignable(reasons: Vec<Unsignable>) -> Failure {
             "`--variable {service}/{variable}` lets the cloud set it to any value; a value that is to be signed stands in \
              the compose file's `environment`"
         )),
-        Unsignable::NoDigest { .. } => Some("`fleet deploy` has the cloud name images by digest".to_owned()),
+        Unsignable::NoDigest { .. } => Some("`fleet deploy` makes the cloud name images by digest".to_owned()),
         Unsignable::NoRelease => None,
     });
     let reasons: Vec<String> = reasons.iter().map(ToString::to_string).collect();
@@ -185,7 +182,7 @@ fn hold_to(app: &TargetApp, composition: &Composition) -> Result<()> {
     let services = part("services");
     for (name, service) in &release.services {
         match services.get(name.as_str()).and_then(Value::as_object) {
-            None => differences.push(format!("a service `{name}` that the file has not")),
+            None => differences.push(format!("a service `{name}` that the file does not have")),
             Some(fields) => {
                 let own = ["image", "build"];
                 let said = fields
@@ -224,7 +221,7 @@ fn hold_to(app: &TargetApp, composition: &Composition) -> Result<()> {
         return Ok(());
     }
     Err(Failure::failed(format!(
-        "nothing was signed: the cloud has, other than the compose file, {}",
+        "nothing was signed: unlike the compose file, the cloud has {}",
         differences.join("; ")
     )))
 }
@@ -245,12 +242,13 @@ fn signed(statement: &str, key: &SecretKey) -> Result<String> {
         statement,
     }
     .join();
-    match text.len() > MOST_BYTES {
-        true => Err(Failure::failed(format!(
-            "the release is too large to be signed: {} bytes, and devices take {MOST_BYTES}",
+    if text.len() > MOST_BYTES {
+        Err(Failure::failed(format!(
+            "the release is too large to be signed: {} bytes, and devices accept {MOST_BYTES}",
             text.len()
-        ))),
-        false => Ok(text),
+        )))
+    } else {
+        Ok(text)
     }
 }
 

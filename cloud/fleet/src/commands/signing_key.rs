@@ -22,10 +22,10 @@ pub(crate) fn run(output: &Output, command: SigningKeyCommand) -> Result<()> {
         KeyPair::generate_unencrypted_keypair()
     } else {
         let password = new_password()?;
-        let _waiting = output.waiting("protecting the key by the password");
+        let _waiting = output.waiting("protecting the key with the password");
         KeyPair::generate_encrypted_keypair(Some(password))
     };
-    let failed = |error| Failure::failed("no key can be made").because(error);
+    let failed = |error| Failure::failed("failed to create a key").because(error);
     let pair = pair.map_err(failed)?;
     let secret = pair.sk.to_box(Some("signs releases of a fleet"));
     let secret = secret.map_err(failed)?.into_string();
@@ -54,11 +54,11 @@ pub(super) fn read(path: &Path, password: Option<String>) -> Result<SecretKey> {
         let failure = Failure::failed(format!("the key {} cannot be read", path.display()));
         failure
             .because(error)
-            .hint("`fleet signing-key make FILE` makes one")
+            .hint("`fleet signing-key make FILE` creates one")
     };
     let length = std::fs::metadata(path).map_err(unreadable)?.len();
     if length > MOST {
-        let message = format!("{} is too large for a key of minisign's", path.display());
+        let message = format!("{} is too large for a minisign key", path.display());
         return Err(Failure::usage(message));
     }
     let text = std::fs::read_to_string(path).map_err(unreadable)?;
@@ -79,7 +79,7 @@ pub(super) fn read(path: &Path, password: Option<String>) -> Result<SecretKey> {
 
 fn wrong(path: &Path, error: minisign::PError) -> Failure {
     let failure = Failure::failed(format!(
-        "{} is no key, or its password is another",
+        "{} is not a key, or the password is wrong",
         path.display()
     ));
     failure
@@ -88,14 +88,15 @@ fn wrong(path: &Path, error: minisign::PError) -> Failure {
 }
 
 fn new_password() -> Result<String> {
-    const INSTEAD: &str = "--no-password, for a key that is protected by none";
+    const INSTEAD: &str = "--no-password, for a key without a password";
     let password = ask::secret("Password of the new key", INSTEAD)?;
     if password.is_empty() {
         return Err(Failure::usage("the password is empty").hint(format!("use {INSTEAD}")));
     }
-    match ask::secret("The same again", INSTEAD)? == password {
-        true => Ok(password),
-        false => Err(Failure::usage("the two passwords differ")),
+    if ask::secret("Repeat the password", INSTEAD)? == password {
+        Ok(password)
+    } else {
+        Err(Failure::usage("the two passwords differ"))
     }
 }
 

@@ -114,10 +114,10 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: SshKeyCommand) 
                 }
                 _ => {
                     return Err(Failure::usage(format!(
-                        "`{text}` may be several keys, by their ids {}",
+                        "`{text}` matches several keys, with the ids {}",
                         ids.join(", ")
                     ))
-                    .hint("say which by its id"));
+                    .hint("choose one by its id"));
                 }
             };
             cloud
@@ -134,10 +134,10 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: SshKeyCommand) 
 
 fn read(file: &Path) -> Result<String> {
     let mut text = String::new();
-    let read = match file.as_os_str() == "-" {
-        true => std::io::stdin().take(MOST_BYTES).read_to_string(&mut text),
-        false => std::fs::File::open(file)
-            .and_then(|file| file.take(MOST_BYTES).read_to_string(&mut text)),
+    let read = if file.as_os_str() == "-" {
+        std::io::stdin().take(MOST_BYTES).read_to_string(&mut text)
+    } else {
+        std::fs::File::open(file).and_then(|file| file.take(MOST_BYTES).read_to_string(&mut text))
     };
     read.map_err(|error| {
         Failure::failed(format!("{} cannot be read", file.display())).because(error)
@@ -160,7 +160,7 @@ fn checked(text: &str, file: &Path) -> Result<String> {
     match (lines.next(), lines.next()) {
         (Some(line), None) if fingerprint(line).is_some() => Ok(line.to_owned()),
         _ => wrong(
-            "is no public key of SSH",
+            "is not an SSH public key",
             "it is one line such as `ssh-ed25519 AAAA… name`, as `ssh-keygen` writes into files that end with `.pub`",
         ),
     }

@@ -50,9 +50,7 @@ impl Owner {
                     name: format!("the release {}", release.name()),
                 })
             }
-            (None, None, None) => Err(Failure::usage(
-                "say of what: `--device`, `--fleet` or `--release`",
-            )),
+            (None, None, None) => Err(Failure::usage("give `--device`, `--fleet` or `--release`")),
         }
     }
 

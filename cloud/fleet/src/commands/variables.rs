@@ -6,7 +6,7 @@ use std::io::{IsTerminal as _, Read as _};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::arguments::{Of, VariableCommand};
+use crate::arguments::{VariableCommand, VariableScope};
 use crate::ask;
 use crate::cloud::Cloud;
 use crate::failure::{Failure, Result};
@@ -26,7 +26,7 @@ enum Owner {
 }
 
 impl Owner {
-    async fn of(cloud: &Cloud, of: &Of) -> Result<Self> {
+    async fn of(cloud: &Cloud, of: &VariableScope) -> Result<Self> {
         match (&of.owner.device, &of.owner.fleet) {
             (Some(device), _) => Ok(Owner::Device(find::device(cloud, device).await?)),
             (None, Some(fleet)) => Ok(Owner::Fleet(find::fleet(cloud, fleet).await?)),
@@ -94,7 +94,7 @@ impl Variable {
     }
 }
 
-pub(crate) async fn list(cloud: &Cloud, output: &Output, of: &Of) -> Result<()> {
+pub(crate) async fn list(cloud: &Cloud, output: &Output, of: &VariableScope) -> Result<()> {
     let owner = Owner::of(cloud, of).await?;
     let fleet = match &owner {
         Owner::Fleet(fleet) => Some(fleet.id),
@@ -167,9 +167,12 @@ pub(crate) async fn list(cloud: &Cloud, output: &Output, of: &Of) -> Result<()> 
                 None => ("hidden".to_owned(), Mood::Quiet),
             }),
             ("KIND", |one| (one.kind.to_owned(), Mood::Quiet)),
-            ("OF", |one| match one.overridden {
-                true => (format!("{}, overridden", one.of), Mood::Quiet),
-                false => (one.of.to_owned(), Mood::Quiet),
+            ("OF", |one| {
+                if one.overridden {
+                    (format!("{}, overridden", one.of), Mood::Quiet)
+                } else {
+                    (one.of.to_owned(), Mood::Quiet)
+                }
             }),
             ("SERVICE", |one| {
                 (
@@ -228,9 +231,10 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: VariableCommand
             readable,
             stdin,
         } => {
-            let (name, value) = match stdin {
-                true => (bare(name)?, from_stdin()?),
-                false => pair(name, value)?,
+            let (name, value) = if stdin {
+                (bare(name)?, from_stdin()?)
+            } else {
+                pair(name, value)?
             };
             let place = place(cloud, &of, &name, config).await?;
             let mut body = json!({ "value": value });
@@ -239,19 +243,15 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: VariableCommand
             }
             cloud.put(&place.address, &body).await?;
             // One that was secret before stays so, and is not for logs of scripts either.
-            let is_secret = match secret || readable {
-                true => secret,
-                false => {
-                    let now: Vec<Row> = cloud
-                        .rows(&place.address, &[("$select", "name,value,is_secret")])
-                        .await?;
-                    now.iter().any(|row| row.is_secret)
-                }
+            let is_secret = if secret || readable {
+                secret
+            } else {
+                let now: Vec<Row> = cloud
+                    .rows(&place.address, &[("$select", "name,value,is_secret")])
+                    .await?;
+                now.iter().any(|row| row.is_secret)
             };
-            let shown = match is_secret {
-                true => SECRET,
-                false => &value,
-            };
+            let shown = if is_secret { SECRET } else { &value };
             let value = (!is_secret).then_some(&value);
             output.done(
                 format!("{} has {name}={shown}", place.name),
@@ -319,13 +319,13 @@ pub(super) async fn prefixes(cloud: &Cloud) -> Result<Vec<String>> {
     Ok(rules.reserved_namespaces)
 }
 
-async fn place(cloud: &Cloud, of: &Of, name: &str, config: bool) -> Result<Place> {
+async fn place(cloud: &Cloud, of: &VariableScope, name: &str, config: bool) -> Result<Place> {
     let owner = Owner::of(cloud, of).await?;
     let prefixes = prefixes(cloud).await?;
     let is_config = prefixes.iter().any(|prefix| name.starts_with(prefix));
     if config && !is_config {
         return Err(
-            Failure::usage(format!("`{name}` is no name of configuration"))
+            Failure::usage(format!("`{name}` is not a name of configuration"))
                 .hint(format!("such names begin with {}", prefixes.join(" or "))),
         );
     }
@@ -338,9 +338,10 @@ async fn place(cloud: &Cloud, of: &Of, name: &str, config: bool) -> Result<Place
     let quoted = literal(name);
     let (address, what) = match (&owner, &of.service) {
         (Owner::Fleet(fleet), None) => {
-            let resource = match is_config {
-                true => "application_config_variable",
-                false => "application_environment_variable",
+            let resource = if is_config {
+                "application_config_variable"
+            } else {
+                "application_environment_variable"
             };
             (
                 format!("{resource}(application={},name={quoted})", fleet.id),
@@ -348,9 +349,10 @@ async fn place(cloud: &Cloud, of: &Of, name: &str, config: bool) -> Result<Place
             )
         }
         (Owner::Device(device), None) => {
-            let resource = match is_config {
-                true => "device_config_variable",
-                false => "device_environment_variable",
+            let resource = if is_config {
+                "device_config_variable"
+            } else {
+                "device_environment_variable"
             };
             (
                 format!("{resource}(device={},name={quoted})", device.id),
@@ -375,10 +377,7 @@ async fn place(cloud: &Cloud, of: &Of, name: &str, config: bool) -> Result<Place
     Ok(Place {
         address,
         name: what,
-        kind: match is_config {
-            true => "config",
-            false => "environment",
-        },
+        kind: if is_config { "config" } else { "environment" },
     })
 }
 
@@ -404,11 +403,12 @@ async fn install(cloud: &Cloud, device: &Device, service: &str) -> Result<i64> {
 
 /// A name without a value.
 fn bare(name: String) -> Result<String> {
-    match name.contains('=') {
-        true => Err(Failure::usage(
+    if name.contains('=') {
+        Err(Failure::usage(
             "the value is given twice: after `=`, and on standard input",
-        )),
-        false => Ok(name),
+        ))
+    } else {
+        Ok(name)
     }
 }
 

@@ -32,7 +32,7 @@ impl Component {
         let unreadable = |error: std::io::Error| match error.kind() {
             std::io::ErrorKind::NotFound => {
                 Failure::not_found(format!("there is no file {}", path.display()))
-                    .hint("paths are from the compose file's folder")
+                    .hint("paths are relative to the compose file's folder")
             }
             _ => Failure::failed(format!("{} cannot be read", path.display())).because(error),
         };
@@ -47,7 +47,7 @@ impl Component {
         }
         let layer = std::fs::read(path).map_err(unreadable)?;
         let interface = Interface::of(&layer).ok_or_else(|| {
-            Failure::usage(format!("{} is no WebAssembly component", path.display()))
+            Failure::usage(format!("{} is not a WebAssembly component", path.display()))
                 .hint("build it for WASI 0.2: `cargo build --release --target wasm32-wasip2`")
         })?;
         interface.check(path)?;
@@ -130,7 +130,7 @@ impl Interface {
             .any(|name| of(name, "cli") && name.starts_with("wasi:cli/run@"))
         {
             return Err(Failure::usage(format!(
-                "{} is no service: it exports no `wasi:cli/run@0.2`",
+                "{} is not a service: it does not export `wasi:cli/run@0.2`",
                 path.display()
             ))
             .hint("build a program with a `main`; plugins and libraries are components of other kinds"));
@@ -139,7 +139,7 @@ impl Interface {
         if let Some(name) = self.imports.iter().find(|name| !given(name)) {
             let name: String = name.chars().take(100).collect();
             return Err(Failure::usage(format!(
-                "{} is no service: it imports `{name}`, which devices give to no service",
+                "{} is not a service: it imports `{name}`, which devices do not offer to services",
                 path.display()
             ))
             .hint("services have the packages cli, clocks, filesystem, io, random and sockets of WASI 0.2"));
@@ -181,7 +181,7 @@ mod tests {
         ] {
             let why = read(&with(&format!("(import \"{import}\" (instance))"))).expect_err(import);
             assert!(
-                why.contains("is no service") && why.contains(named),
+                why.contains("is not a service") && why.contains(named),
                 "{why}"
             );
         }
@@ -189,7 +189,11 @@ mod tests {
         assert!(why.expect_err("a library").contains("wasi:cli/run@0.2"));
         std::fs::write(&path, [MAGIC, b"damaged"].concat()).expect("a file");
         let failure = Component::read(&path).err().expect("damaged");
-        assert!(failure.to_string().contains("is no WebAssembly component"));
+        assert!(
+            failure
+                .to_string()
+                .contains("is not a WebAssembly component")
+        );
     }
 
     #[test]
@@ -204,7 +208,11 @@ mod tests {
         let path = folder.path().join("m.wasm");
         std::fs::write(&path, b"\0asm\x01\0\0\0").expect("a file");
         let failure = Component::read(&path).err().expect("a module");
-        assert!(failure.to_string().contains("is no WebAssembly component"));
+        assert!(
+            failure
+                .to_string()
+                .contains("is not a WebAssembly component")
+        );
         assert!(Component::read(&folder.path().join("none.wasm")).is_err());
     }
 }

@@ -60,31 +60,31 @@ impl Composition {
         let text = std::fs::read_to_string(path).map_err(unreadable)?;
         let folder = path.parent().unwrap_or(Path::new(""));
         Self::parse(&text, folder)
-            .map_err(|failure| failure.within(format!("{} is not right", path.display())))
+            .map_err(|failure| failure.within(format!("{} is not valid", path.display())))
     }
 
     fn parse(text: &str, folder: &Path) -> Result<Self> {
         // `no`, `on` and `n` are text here, as in the tools that compose files come from.
         let options = serde_saphyr::options! { strict_booleans: true };
         let value: Value = serde_saphyr::from_str_with_options(text, options)
-            .map_err(|error| Failure::usage("it is no YAML that is understood").because(error))?;
+            .map_err(|error| Failure::usage("it is not valid YAML").because(error))?;
         let Some(top) = value.as_object() else {
-            return Err(Failure::usage("it is no mapping with `services`"));
+            return Err(Failure::usage("it is not a mapping with `services`"));
         };
         for (name, instead) in [
-            ("include", "write what is included into the file"),
+            ("include", "copy what it includes into the file"),
             ("secrets", "set a variable with `fleet variable set`"),
             ("configs", "set a variable with `fleet variable set`"),
         ] {
             if top.contains_key(name) {
-                let message = format!("`{name}` is of no use to devices, which have no such files");
+                let message = format!("`{name}` is not supported: devices do not have such files");
                 return Err(Failure::usage(message).hint(instead));
             }
         }
         let services = top.get("services").and_then(Value::as_object);
         let services = services
             .filter(|services| !services.is_empty())
-            .ok_or_else(|| Failure::usage("there are no `services` in it"))?;
+            .ok_or_else(|| Failure::usage("it has no `services`"))?;
         let mut found = Vec::new();
         for (name, service) in services {
             let image = checked(name, service, top, services)
@@ -115,16 +115,18 @@ fn checked<'a>(
             .chars()
             .all(|c| c.is_ascii_alphanumeric() || "_.-".contains(c));
     if !fits {
-        return Err(Failure::usage("that is no name of a service").hint(
-            "it has letters, digits, `_`, `.` and `-`, begins with a letter or digit, and is no longer than 63",
-        ));
+        return Err(
+            Failure::usage("that is not a valid name of a service").hint(
+                "use at most 63 letters, digits, `_`, `.` and `-`, with a letter or digit first",
+            ),
+        );
     }
     let Some(service) = service.as_object() else {
-        return Err(Failure::usage("it is no mapping with an `image`"));
+        return Err(Failure::usage("it is not a mapping with an `image`"));
     };
     for (key, instead) in [
-        ("extends", "write what it extends into the file"),
-        ("env_file", "write its lines under `environment`"),
+        ("extends", "copy what it extends into the file"),
+        ("env_file", "put its lines under `environment`"),
     ] {
         if service.contains_key(key) {
             return Err(
@@ -161,10 +163,10 @@ fn checked<'a>(
     }
     match (service.get("image"), service.contains_key("build")) {
         (Some(Value::String(image)), _) if !image.is_empty() => Ok(image),
-        (Some(_), _) => Err(Failure::usage("its `image` is no text")),
+        (Some(_), _) => Err(Failure::usage("its `image` is not text")),
         (None, true) => Err(
-            Failure::usage("it has no `image`, and nothing is built here")
-                .hint("build and push it elsewhere, and name it as `image`"),
+            Failure::usage("it has no `image`, and `fleet` does not build images")
+                .hint("build and push the image with another tool, and name it as `image`"),
         ),
         (None, false) => Err(Failure::usage("it has no `image`")),
     }
@@ -263,13 +265,19 @@ networks: { back: }
     #[test]
     fn what_no_release_can_be_made_of_is_told_with_what_to_do() {
         for (text, expected) in [
-            ("services: {", "no YAML"),
-            ("- a", "no mapping with `services`"),
+            ("services: {", "not valid YAML"),
+            ("- a", "not a mapping with `services`"),
             ("services: {}", "no `services`"),
-            ("services: { a: { build: . } }", "nothing is built here"),
+            (
+                "services: { a: { build: . } }",
+                "`fleet` does not build images",
+            ),
             ("services: { a: {} }", "no `image`"),
-            ("services: { a: { image: 7 } }", "no text"),
-            ("services: { 'a b': { image: x } }", "no name of a service"),
+            ("services: { a: { image: 7 } }", "not text"),
+            (
+                "services: { 'a b': { image: x } }",
+                "not a valid name of a service",
+            ),
             (
                 "services: { a: { image: x, depends_on: [b] } }",
                 "depends on `b`",
@@ -288,7 +296,7 @@ networks: { back: }
             ),
             (
                 "services: { a: { image: x } }\ninclude: [b.yml]",
-                "`include` is of no use",
+                "`include` is not supported",
             ),
             ("services: { a: { image: main.wasm } }", "in a registry"),
         ] {

@@ -122,7 +122,7 @@ impl Pushing<'_> {
                 Body::from(bytes)
             }
             (None, Source::Remote { name, .. }) => {
-                return Err(Failure::failed(format!("`{name}` is in no registry")));
+                return Err(Failure::failed(format!("`{name}` is not in a registry")));
             }
         };
         self.to.put(blob, body).await?;
@@ -169,9 +169,10 @@ fn checked(
             Some(Err(error)) => Err(io::Error::other(error)),
             None => {
                 let found = format!("sha256:{}", hex::encode(state.hash.clone().finalize()));
-                match state.left == 0 && found == state.digest {
-                    true => return None,
-                    false => Err(wrong("a part of the image is not the one of its digest")),
+                if state.left == 0 && found == state.digest {
+                    return None;
+                } else {
+                    Err(wrong("a part of the image does not match its digest"))
                 }
             }
         };

@@ -25,7 +25,7 @@ pub(super) struct Blob {
 
 /// An image of an index.
 #[derive(Debug, Clone, Deserialize)]
-pub(super) struct Listed {
+pub(super) struct IndexEntry {
     #[serde(flatten)]
     pub(super) blob: Blob,
     pub(super) platform: Option<ListedPlatform>,
@@ -53,7 +53,7 @@ impl fmt::Display for ListedPlatform {
 /// Images for several platforms.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Index {
-    pub(super) manifests: Vec<Listed>,
+    pub(super) manifests: Vec<IndexEntry>,
 }
 
 /// One image.
@@ -102,14 +102,12 @@ impl Manifest {
             manifests: Option<serde::de::IgnoredAny>,
         }
         let wrong = |error: serde_json::Error| {
-            Failure::failed("what its registry has is no manifest of an image").because(error)
+            Failure::failed("the registry's answer is not a manifest of an image").because(error)
         };
         let kind: Kind = serde_json::from_slice(&bytes).map_err(wrong)?;
         if kind.schema != Some(2) {
-            return Err(
-                Failure::failed("its manifest is of a kind that is no longer used")
-                    .hint("push it anew with a tool of today"),
-            );
+            return Err(Failure::failed("its manifest has an obsolete format")
+                .hint("push the image again with a current tool"));
         }
         let content = match kind.manifests {
             Some(_) => Content::Index(serde_json::from_slice(&bytes).map_err(wrong)?),
@@ -124,7 +122,7 @@ impl Manifest {
         };
         if digests.len() > MOST || !digests.into_iter().all(is_digest) {
             return Err(Failure::failed(
-                "its manifest names what cannot be in a registry",
+                "its manifest names something that cannot be in a registry",
             ));
         }
         Ok(Manifest {

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::manifest::{Index, Listed};
+use super::manifest::{Index, IndexEntry};
 use crate::cloud::Cloud;
 use crate::failure::{Failure, Result};
 use crate::rows::Slug;
@@ -50,7 +50,7 @@ pub(super) async fn of_fleet(cloud: &Cloud, fleet: i64) -> Result<Platform> {
         Failure::failed(format!(
             "no images are known for the architecture `{slug}` of the fleet"
         ))
-        .hint("`--all-platforms` copies images for all")
+        .hint("`--all-platforms` copies the images for all platforms")
     })
 }
 
@@ -75,8 +75,8 @@ impl Platform {
     ///
     /// # Errors
     /// Where there is none.
-    pub(super) fn choose<'a>(&self, index: &'a Index) -> Result<&'a Listed> {
-        let rank = |listed: &Listed| {
+    pub(super) fn choose<'a>(&self, index: &'a Index) -> Result<&'a IndexEntry> {
+        let rank = |listed: &IndexEntry| {
             let platform = listed.platform.as_ref()?;
             if platform.architecture == "wasm" {
                 return Some(usize::MAX);
@@ -111,10 +111,10 @@ impl Platform {
             .map(ToString::to_string)
             .collect();
         Err(Failure::failed(format!(
-            "there is no image for the fleet's processors ({}) behind that name",
+            "that name has no image for the fleet's processors ({})",
             self.slug
         ))
-        .hint(format!("it is there for {}", others.join(", "))))
+        .hint(format!("it has images for {}", others.join(", "))))
     }
 }
 

@@ -12,7 +12,7 @@ use crate::odata::literal;
 use crate::rows::Id;
 
 /// What release is to be made.
-pub(super) struct Wanted<'a> {
+pub(super) struct NewRelease<'a> {
     pub(super) fleet: i64,
     pub(super) composition: &'a Composition,
     pub(super) version: Option<String>,
@@ -48,7 +48,7 @@ impl<'a> Records<'a> {
     ///
     /// # Errors
     /// Where the cloud does not.
-    pub(super) async fn begin(cloud: &'a Cloud, wanted: Wanted<'_>) -> Result<Self> {
+    pub(super) async fn begin(cloud: &'a Cloud, wanted: NewRelease<'_>) -> Result<Self> {
         let mut random = [0; 16];
         getrandom::fill(&mut random)
             .map_err(|error| Failure::failed("the system has no random numbers").because(error))?;
@@ -115,12 +115,12 @@ impl<'a> Records<'a> {
         self.cloud.create("release_image", &body).await?;
         let place = Place::of_location(&location).ok_or_else(|| {
             Failure::failed(format!(
-                "the cloud gave `{location}` for the image, which is no place in a registry"
+                "the cloud assigned `{location}` to the image, which is not a place in a registry"
             ))
         })?;
         if place.host == "registry.invalid" {
             return Err(Failure::failed("the cloud has no registry")
-                .hint("whoever runs it names one: `fleet-cloud serve --registry HOST`"));
+                .hint("its operator can set one: `fleet-cloud serve --registry HOST`"));
         }
         Ok(Destination {
             place,
@@ -197,9 +197,10 @@ impl<'a> Records<'a> {
     /// # Errors
     /// Where the cloud cannot be told.
     pub(super) async fn failed(&self, failure: &Failure) -> Result<()> {
-        let status = match failure.interrupted {
-            true => "interrupted",
-            false => "failed",
+        let status = if failure.interrupted {
+            "interrupted"
+        } else {
+            "failed"
         };
         let told = [vec![failure.to_string()], failure.causes()]
             .concat()

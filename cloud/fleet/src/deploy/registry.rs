@@ -100,9 +100,10 @@ impl<'a> Registries<'a> {
     }
 
     fn repository(&self, place: &Place, access: Access<'a>) -> Repository<'a> {
-        let client = match place.is_loopback() {
-            true => &self.plain,
-            false => &self.tls,
+        let client = if place.is_loopback() {
+            &self.plain
+        } else {
+            &self.tls
         };
         Repository {
             place: place.clone(),
@@ -131,13 +132,15 @@ impl Repository<'_> {
         let answer = self.good(answer, "the image").await?;
         let told = header(&answer, "docker-content-digest");
         let manifest = Manifest::parse(self.bounded(answer, MAX_MANIFEST).await?, &kind)?;
-        let wrong = match is_digest(reference) {
-            true => manifest.digest != reference,
-            false => told.is_some_and(|told| is_digest(&told) && told != manifest.digest),
+        let wrong = if is_digest(reference) {
+            manifest.digest != reference
+        } else {
+            told.is_some_and(|told| is_digest(&told) && told != manifest.digest)
         };
-        match wrong {
-            true => Err(self.failed("gave other bytes than those of the digest")),
-            false => Ok(manifest),
+        if wrong {
+            Err(self.failed("sent bytes that do not match the digest"))
+        } else {
+            Ok(manifest)
         }
     }
 
@@ -245,7 +248,7 @@ impl Repository<'_> {
         let answer = self.good(answer, "the manifest").await?;
         match header(&answer, "docker-content-digest") {
             Some(digest) if digest != manifest.digest => {
-                Err(self.failed("has the manifest under another digest than its own"))
+                Err(self.failed("stored the manifest under another digest"))
             }
             _ => Ok(()),
         }
@@ -384,7 +387,7 @@ impl Repository<'_> {
                 ));
                 match self.access {
                     Access::Kept(..) => failure.hint(format!(
-                        "look whether the name is right; `docker login {host}` keeps a credential for it"
+                        "check the name; `docker login {host}` stores a credential for it"
                     )),
                     Access::Session(..) => failure,
                 }
@@ -401,7 +404,7 @@ impl Repository<'_> {
             .map_err(|error| self.unreachable(error))?
         {
             if bytes.len() + piece.len() > most {
-                return Err(self.failed("answers more than is read"));
+                return Err(self.failed("sent an answer that is too large"));
             }
             bytes.extend_from_slice(&piece);
         }
@@ -450,14 +453,14 @@ fn is_token_service(realm: &str, cloud: &str) -> bool {
 /// What a registry says of a refusal.
 fn told(body: &[u8]) -> Option<String> {
     #[derive(Deserialize)]
-    struct Told {
-        errors: Vec<One>,
+    struct ErrorBody {
+        errors: Vec<ErrorEntry>,
     }
     #[derive(Deserialize)]
-    struct One {
+    struct ErrorEntry {
         message: Option<String>,
     }
-    match serde_json::from_slice::<Told>(body) {
+    match serde_json::from_slice::<ErrorBody>(body) {
         Ok(told) => told.errors.into_iter().find_map(|one| one.message),
         Err(_) => said(body),
     }

@@ -29,9 +29,8 @@ fn named(text: &str) -> Result<ImageName> {
     let name = text.parse::<ImageName>().ok();
     let name = name.filter(|name| !name.reference.contains(':') || is_digest(&name.reference));
     name.ok_or_else(|| {
-        Failure::usage(format!("`{text}` is no name of an image")).hint(
-            "it is written `registry.example.com/name:tag`; variables of the shell are not replaced",
-        )
+        Failure::usage(format!("`{text}` is not a name of an image"))
+            .hint("write `registry.example.com/name:tag`; shell variables are not replaced")
     })
 }
 

@@ -11,7 +11,7 @@ pub(crate) fn checked(text: &str) -> Result<String> {
     match semver::Version::parse(plain) {
         Ok(_) => Ok(plain.to_owned()),
         Err(error) => Err(
-            Failure::usage(format!("`{text}` is no version of a release"))
+            Failure::usage(format!("`{text}` is not a version of a release"))
                 .because(error)
                 .hint("it is a semantic version such as 1.2.3 or 1.2.3-beta"),
         ),

@@ -163,7 +163,7 @@ fn a_file_that_is_refused_leaves_no_row_and_its_name_leads_nowhere_else() {
     ann.done(&["release-asset", "upload", "1.0.0", "./-rf", "--key", "odd"]);
     let told = ann.refused(2, &["release-asset", "download", "1.0.0", "odd"]);
     assert!(
-        told.contains("is no name for a file here") && told.contains("--output"),
+        told.contains("is not a valid file name here") && told.contains("--output"),
         "{told}"
     );
 }

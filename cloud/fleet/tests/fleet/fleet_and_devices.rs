@@ -13,14 +13,14 @@ fn fleets_are_made_listed_shown_and_deleted() {
     let ann = Person::signed_in(&cloud);
     let told = ann.refused(4, &["create", "pump", "--type", "raspberry"]);
     assert!(
-        told.contains("there is no kind of board `raspberry`"),
+        told.contains("there is no device type `raspberry`"),
         "{told}"
     );
     assert!(told.contains("raspberrypi4-64"), "{told}");
     let made = ann.done(&["create", "pump", "--type", "raspberrypi4-64"]);
-    assert!(made.starts_with("made the fleet admin/pump"), "{made}");
+    assert!(made.starts_with("created the fleet admin/pump"), "{made}");
     let told = ann.refused(1, &["create", "pump", "--type", "raspberrypi4-64"]);
-    assert!(told.contains("there is a fleet `pump` already"), "{told}");
+    assert!(told.contains("a fleet `pump` already exists"), "{told}");
     let told = ann.refused(1, &["create", "p p", "--type", "raspberrypi4-64"]);
     assert!(told.contains("the cloud refused it"), "{told}");
 

@@ -19,11 +19,14 @@ fn a_device_is_registered_and_its_configuration_makes_a_board_be_it() {
         (&json!(DEVICE), &json!("west"))
     );
     let told = ann.refused(1, &["device", "register", "pump", "--uuid", DEVICE]);
-    assert!(told.contains("a device of that uuid already"), "{told}");
+    assert!(
+        told.contains("a device with that uuid already exists"),
+        "{told}"
+    );
     let told = ann.refused(1, &["device", "register", "pump", "--uuid", "nope"]);
     assert!(told.contains("`uuid` must be"), "{told}");
     let told = ann.refused(4, &["device", "register", "pump", "--type", "nope"]);
-    assert!(told.contains("there is no kind of board `nope`"), "{told}");
+    assert!(told.contains("there is no device type `nope`"), "{told}");
     ann.refused(4, &["device", "register", "valve"]);
     let random = ann.done(&["device", "register", "pump", "--type", "raspberrypi3"]);
     assert!(random.starts_with("registered the device "), "{random}");

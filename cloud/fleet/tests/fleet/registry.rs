@@ -88,9 +88,10 @@ impl Registry {
         kind: &str,
         body: Vec<u8>,
     ) -> (StatusCode, String, Vec<u8>) {
-        let url = match path.starts_with("http") {
-            true => path.to_owned(),
-            false => format!("http://{}/v2/{path}", self.host),
+        let url = if path.starts_with("http") {
+            path.to_owned()
+        } else {
+            format!("http://{}/v2/{path}", self.host)
         };
         self.runtime.block_on(async {
             let answer = self

@@ -115,9 +115,10 @@ fn variables_are_of_fleets_devices_and_services_and_configuration_by_its_name() 
         .expect("variables")
         .iter()
         .map(|one| {
-            let overridden = match one["overridden"].as_bool().expect("whether") {
-                true => " (overridden)",
-                false => "",
+            let overridden = if one["overridden"].as_bool().expect("whether") {
+                " (overridden)"
+            } else {
+                ""
             };
             format!(
                 "{} {} {} {} {}{overridden}",

@@ -81,7 +81,7 @@ fn a_cloud_that_is_busy_is_asked_again_when_it_says() {
 #[test]
 fn what_is_no_fleet_cloud_is_told_so() {
     for (status, body, expected) in [
-        ("200 OK", "<html>hello</html>", "is not what was asked for"),
+        ("200 OK", "<html>hello</html>", "is not the expected one"),
         (
             "500 Internal Server Error",
             "\"Server error\"",
@@ -144,8 +144,8 @@ fn shells_complete_commands() {
                _describe() { print -l ${(P)4} }; _fleet_commands; _fleet__subcmd__keys_commands";
     if let Some(shown) = completed("zsh", &["-f", "-c", zsh]) {
         assert!(shown.starts_with("_fleet\n"), "{shown}");
-        assert!(shown.contains("\ndeploy:Make a release"), "{shown}");
-        assert!(shown.contains("\nprovisioning:Make a key"), "{shown}");
+        assert!(shown.contains("\ndeploy:Create a release"), "{shown}");
+        assert!(shown.contains("\nprovisioning:Create a key"), "{shown}");
     }
     let fish = "source -; complete -C 'fleet depl'; complete -C 'fleet keys prov'";
     if let Some(shown) = completed("fish", &["-N", "-c", fish]) {
@@ -422,7 +422,7 @@ fn a_file_that_breaks_off_leaves_what_was_there() {
     ]);
     let told = at(&url).refused(2, &["asset", "download", "1.0.0", "f"]);
     assert!(
-        told.contains("`../../f` is no name for a file here"),
+        told.contains("`../../f` is not a valid file name here"),
         "{told}"
     );
 }

@@ -9,7 +9,7 @@ pub(super) fn all() -> Vec<Resource> {
 }
 
 fn audit_event() -> Resource {
-    Resource::new("audit_event", "what somebody did, from where and when; nobody writes them")
+    Resource::new("audit_event", "what somebody did, from where and when; nobody can write these rows")
         .field(
             text("verb", 30)
                 .never_null()
@@ -20,16 +20,16 @@ fn audit_event() -> Resource {
             text("resource", 60)
                 .never_null()
                 .by(Writer::Platform)
-                .doc("the resource of the row that it was done to"),
+                .doc("the resource of the row concerned"),
         )
-        .field(int("row_id").by(Writer::Platform).doc("that row, which may be gone"))
+        .field(int("row_id").by(Writer::Platform).doc("the id of that row, which may be deleted by now"))
         .field(
             json("fields", 10_000)
                 .by(Writer::Platform)
-                .doc("what was said of it; `…` in place of secrets, values of variables and what is long"),
+                .doc("details; `…` replaces secrets, values of variables and long texts"),
         )
         .field(int("times").never_null().by(Writer::Platform).doc(
-            "how often; sign-ins that fail are one event an hour",
+            "how often; failed sign-ins are one event per hour",
         ))
         .field(int("actor").by(Writer::Platform).doc("the actor who did it"))
         .field(
@@ -37,7 +37,7 @@ fn audit_event() -> Resource {
                 .by(Writer::Platform)
                 .doc("the user who did it"),
         )
-        .field(short("user_name").by(Writer::Platform).doc("what that user was called"))
+        .field(short("user_name").by(Writer::Platform).doc("the name of that user at the time"))
         .field(
             text("credential", 20)
                 .by(Writer::Platform)
@@ -52,7 +52,7 @@ fn audit_event() -> Resource {
         .field(
             link("belongs_to__organization", "organization", OnDelete::Ignore)
                 .by(Writer::Platform)
-                .doc("whose administrators see it; null where it concerns its user alone"),
+                .doc("the organization whose administrators see it; null if it concerns only its user"),
         )
         .people(
             Methods::READ,

@@ -1,4 +1,4 @@
-//! Kinds of boards, processors and fleets, which come with the platform (cloud behaviour 1.3 and 1.4).
+//! Kinds of boards, processors and fleets, which come with the platform (docs/spec/cloud.md#model-catalogue).
 
 use crate::access::{Methods, Role, Rows};
 use crate::field::{OnDelete, flag, int, json, link, short, text, word, words};
@@ -36,7 +36,7 @@ fn application_type() -> Resource {
 }
 
 fn cpu_architecture() -> Resource {
-    Resource::new("cpu_architecture", "a kind of processor")
+    Resource::new("cpu_architecture", "a processor architecture")
         .field(
             word(
                 "slug",
@@ -68,7 +68,7 @@ fn device_manufacturer() -> Resource {
 }
 
 fn device_family() -> Resource {
-    Resource::new("device_family", "boards of one make")
+    Resource::new("device_family", "a family of boards")
         .field(words("slug", 1, 50).required())
         .field(words("name", 1, 50).required())
         .field(link(
@@ -82,7 +82,7 @@ fn device_family() -> Resource {
 }
 
 fn device_type() -> Resource {
-    Resource::new("device_type", "a kind of board")
+    Resource::new("device_type", "a type of board")
         .field(short("slug").required())
         .field(short("name").required())
         .field(
@@ -126,7 +126,7 @@ fn device_type() -> Resource {
 fn device_type_alias() -> Resource {
     Resource::new(
         "device_type_alias",
-        "a name of a kind of board, its slug among them",
+        "a name of a device type; its slug is one of them",
     )
     .also("device_type__is_referenced_by__alias")
     .field(link("device_type", "device_type", OnDelete::Cascade).required())

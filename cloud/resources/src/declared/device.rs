@@ -1,4 +1,4 @@
-//! Devices (cloud behaviour 1.5).
+//! Devices (docs/spec/cloud.md#model-device).
 
 use crate::access::{Action, Methods, Role, Rows};
 use crate::check::Check;
@@ -33,14 +33,14 @@ fn device() -> Resource {
         .field(
             short("local_id")
                 .by(Writer::People)
-                .doc("for whoever made it to find it by"),
+                .doc("for whoever created it, to find it"),
         )
         .field(
             short("device_name")
                 .never_null()
                 .check(Check::OneLine)
                 .by(Writer::Provisioning)
-                .doc("two words joined by `-` unless another is given"),
+                .doc("two random words joined by `-` by default"),
         )
         .field(text("note", 1_000_000).by(Writer::People).doc("for people"))
         .field(
@@ -120,7 +120,7 @@ fn how_it_is_reached(device: Resource) -> Resource {
         .field(
             time("changed_api_heartbeat_state_on__date")
                 .by(Writer::Platform)
-                .doc("when that last became another"),
+                .doc("when that last changed"),
         )
         .field(
             flag("is_connected_to_vpn")
@@ -142,7 +142,7 @@ fn how_it_is_reached(device: Resource) -> Resource {
         .field(
             text("public_address", 50)
                 .by(Writer::Platform)
-                .doc("where its last report came from"),
+                .doc("the address from which its last report came"),
         )
         .field(
             text("ip_address", 2000)
@@ -161,9 +161,13 @@ fn how_it_is_reached(device: Resource) -> Resource {
                 OnDelete::SetNull,
             )
             .by(Writer::Platform)
-            .doc("what holds its tunnel"),
+            .doc("the server that holds its tunnel"),
         )
-        .field(int("api_port").by(Writer::Device).doc("of its own API"))
+        .field(
+            int("api_port")
+                .by(Writer::Device)
+                .doc("port of its own API"),
+        )
         .field(
             text("api_secret", 64)
                 .by(Writer::Device)
@@ -182,7 +186,7 @@ fn what_it_says(device: Resource) -> Resource {
         .field(
             short("storage_block_device")
                 .by(Writer::Device)
-                .doc("what that is on"),
+                .doc("the block device of that storage"),
         )
         .field(int("cpu_usage").by(Writer::Device).doc("percent"))
         .field(int("cpu_temp").by(Writer::Device).doc("°C"))
@@ -191,13 +195,13 @@ fn what_it_says(device: Resource) -> Resource {
         .field(
             link("is_running__release", "release", OnDelete::Ignore)
                 .by(Writer::Device)
-                .doc("keeps nobody from deleting that release, and leads nowhere then"),
+                .doc("the release can be deleted all the same, and the link then leads nowhere"),
         )
         .field(int("download_progress").by(Writer::Device).doc("percent"))
         .field(
             text("status", 50)
                 .by(Writer::Device)
-                .doc("what it says it does, in a word"),
+                .doc("what it reports that it does, in a word"),
         )
         .field(text("os_version", 70).by(Writer::Device))
         .field(word("os_variant", &["prod", "dev"]).by(Writer::Device))
@@ -242,7 +246,7 @@ fn what_it_says(device: Resource) -> Resource {
             )
             .never_null()
             .computed()
-            .doc("how it fares, in a word"),
+            .doc("its overall state, in a word"),
         )
         .field(int("overall_progress").computed().doc("percent"))
 }
@@ -253,12 +257,12 @@ fn what_it_should_be(device: Resource) -> Resource {
         .field(
             link("is_pinned_on__release", "release", OnDelete::Refuse)
                 .by(Writer::Provisioning)
-                .doc("runs this one, whatever its fleet runs"),
+                .doc("the release that it should run, whatever its fleet runs"),
         )
         .field(
             link("should_be_running__release", "release", OnDelete::Ignore)
                 .computed()
-                .doc("the release of its pin, or else of its fleet"),
+                .doc("the release to which it is pinned, otherwise that of its fleet"),
         )
         .field(
             link(
@@ -267,12 +271,12 @@ fn what_it_should_be(device: Resource) -> Resource {
                 OnDelete::Refuse,
             )
             .by(Writer::People)
-            .doc("its operating system"),
+            .doc("the operating system that it should have"),
         )
         .field(
             link("should_be_managed_by__release", "release", OnDelete::Refuse)
                 .by(Writer::People)
-                .doc("its supervisor"),
+                .doc("the supervisor that it should have"),
         )
 }
 
@@ -289,7 +293,7 @@ fn what_it_may_do(device: Resource) -> Resource {
         .field(
             flag("is_web_accessible")
                 .by(Writer::People)
-                .doc("where the type of its fleet has that"),
+                .doc("if the type of its fleet allows that"),
         )
         .field(time("is_accessible_by_support_until__date").by(Writer::People))
         .field(link("belongs_to__user", "user", OnDelete::SetNull).by(Writer::Platform))
@@ -298,7 +302,7 @@ fn what_it_may_do(device: Resource) -> Resource {
         .field(
             short("custom_latitude")
                 .by(Writer::People)
-                .doc("where people say it is"),
+                .doc("its location according to people"),
         )
         .field(short("custom_longitude").by(Writer::People))
         .field(short("location").by(Writer::Platform))

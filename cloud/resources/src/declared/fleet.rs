@@ -1,4 +1,4 @@
-//! Fleets (cloud behaviour 1.2).
+//! Fleets (docs/spec/cloud.md#model-fleet).
 
 use crate::access::{Action, Methods, Role, Rows};
 use crate::check::Check;
@@ -61,7 +61,7 @@ fn application() -> Resource {
         .field(
             link("application_type", "application_type", OnDelete::Refuse)
                 .never_null()
-                .doc("the one with the slug `default` unless another is given"),
+                .doc("by default the one with the slug `default`"),
         )
         .field(
             link("should_be_running__release", "release", OnDelete::Refuse)
@@ -78,9 +78,7 @@ fn application() -> Resource {
         .field(flag("is_archived").doc("for people"))
         .field(flag("is_discoverable").doc("for people"))
         .field(short("is_stored_at__repository_url").doc("where its source is"))
-        .field(
-            time("is_accessible_by_support_until__date").doc("until when support may look at it"),
-        )
+        .field(time("is_accessible_by_support_until__date").doc("until when support may see it"))
         .unique(["uuid"])
         .unique(["slug"])
         .unique(["actor"])
@@ -159,7 +157,7 @@ fn application() -> Resource {
 fn hosted_on() -> Resource {
     Resource::new(
         "application__can_use__application_as_host",
-        "that devices of a fleet may have an operating system of that other fleet",
+        "says that devices of a fleet may have an operating system of that other fleet",
     )
     .field(
         link("application", "application", OnDelete::Cascade)

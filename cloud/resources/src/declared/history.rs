@@ -1,4 +1,4 @@
-//! What was, and what serves it: the history of devices, and tunnel servers (cloud behaviour 1.14).
+//! What was, and what serves it: the history of devices, and tunnel servers (docs/spec/cloud.md#model-history).
 
 use crate::access::{Methods, Role, Rows};
 use crate::field::{Field, OnDelete, Writer, flag, link, short, text, time, word, words};
@@ -36,7 +36,7 @@ fn device_history() -> Resource {
     .field(
         time("end_timestamp")
             .by(Writer::Platform)
-            .doc("when that ended; null while it lasts"),
+            .doc("when that ended; null if it has not"),
     )
     .field(was("tracks__device", "device"))
     .field(was("tracks__actor", "actor"))

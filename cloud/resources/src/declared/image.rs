@@ -1,4 +1,4 @@
-//! Images and what they are part of (cloud behaviour 1.9).
+//! Images and what they are part of (docs/spec/cloud.md#model-image).
 
 use super::release::BUILD_STATUS;
 use crate::access::{Methods, Role, Rows};
@@ -32,7 +32,7 @@ fn image() -> Resource {
         .field(time("push_timestamp").doc("a successful one has it"))
         .field(word("status", BUILD_STATUS).required())
         .field(
-            text("content_hash", 71).doc("of what the registry keeps; devices pull exactly that"),
+            text("content_hash", 71).doc("the digest in the registry; devices pull exactly that"),
         )
         .field(json("contract", 1_000_000))
         .unique(["is_stored_at__image_location"])
@@ -53,7 +53,7 @@ fn image() -> Resource {
 }
 
 fn release_image() -> Resource {
-    Resource::new("release_image", "that an image is part of a release")
+    Resource::new("release_image", "says that an image is part of a release")
         .also("image__is_part_of__release")
         .field(link("image", "image", OnDelete::Cascade).required())
         .field(

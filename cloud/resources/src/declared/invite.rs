@@ -1,5 +1,5 @@
-//! Invites to organizations and to single fleets (hosted extras of cloud behaviour 1.2). The cloud sends no mail:
-//! whoever invites passes the token on, and whoever has it and the address accepts.
+//! Invites to organizations and to single fleets (docs/spec/cloud.md#model-invites). The cloud sends no mail: whoever
+//! invites passes the token on, and whoever has it and the address accepts.
 
 use crate::access::{Methods, Rows};
 use crate::check::Check;
@@ -43,18 +43,18 @@ fn invite(resource: Resource) -> Resource {
         .doc("written as the address");
     resource
         .field(invited)
-        .field(text("message", 1000).doc("for whoever is invited"))
+        .field(text("message", 1000).doc("a message to the invited person"))
         .field(
             text("invitation_token", 64)
                 .never_null()
                 .by(Writer::Platform)
-                .doc("what it is accepted by: `POST /user/v1/invitation/<token>`"),
+                .doc("used to accept it: `POST /user/v1/invitation/<token>`"),
         )
         .field(
             time("expiry_date")
                 .never_null()
                 .by(Writer::Platform)
-                .doc("seven days after it was made; it cannot be accepted any more then"),
+                .doc("seven days after it was created; it cannot be accepted after that"),
         )
         .field(link("is_created_by__user", "user", OnDelete::SetNull).by(Writer::Platform))
         .unique(["invitation_token"])
@@ -80,7 +80,7 @@ fn organization_invite() -> Resource {
                 "organization_membership_role",
                 OnDelete::Refuse,
             )
-            .doc("`member` unless another is given"),
+            .doc("`member` by default"),
         )
         .link_also(
             "organization",
@@ -94,7 +94,7 @@ fn organization_invite() -> Resource {
 fn application_invite() -> Resource {
     let resource = Resource::new(
         "application_invite",
-        "that a fleet is to be shared with somebody",
+        "an invitation to share a fleet with somebody",
     );
     invite(resource.also("invitee__is_invited_to__application"))
         .field(

@@ -1,4 +1,5 @@
-//! Organizations, their members, and with whom single fleets are shared (cloud behaviour 1.12 and 1.13).
+//! Organizations, their members, and with whom single fleets are shared (docs/spec/cloud.md#model-organizations,
+//! docs/spec/cloud.md#model-direct-access).
 
 use crate::access::{Methods, Role, Rows};
 use crate::check::Check;
@@ -16,18 +17,18 @@ pub(super) fn all() -> Vec<Resource> {
 }
 
 fn organization() -> Resource {
-    Resource::new("organization", "whom fleets belong to")
+    Resource::new("organization", "the owner of fleets")
         .field(words("name", 1, 100).required())
         .field(
             words("handle", 1, 100)
                 .never_null()
                 .check(Check::Handle)
-                .doc("unique; made from the name unless another is given"),
+                .doc("unique; made from the name by default"),
         )
         .field(
             flag("is_system")
                 .by(Writer::Platform)
-                .doc("the cloud's own: supervisors and operating systems for the devices of all come from its fleets"),
+                .doc("whether it is the cloud's own, whose fleets contain supervisors and operating systems for all devices"),
         )
         .unique(["handle"])
         .many("application", "application", "organization")
@@ -80,7 +81,7 @@ fn organization_membership_role() -> Resource {
 fn organization_membership() -> Resource {
     Resource::new(
         "organization_membership",
-        "that a user belongs to an organization",
+        "says that a user belongs to an organization",
     )
     .also("user__is_member_of__organization")
     .field(
@@ -104,7 +105,7 @@ fn organization_membership() -> Resource {
             OnDelete::Refuse,
         )
         .never_null()
-        .doc("`member` unless another is given"),
+        .doc("`member` by default"),
     )
     .link_also("organization", "organization", "is_member_of__organization")
     .link_also("includes__user", "user", "user")
@@ -124,7 +125,7 @@ fn organization_membership() -> Resource {
 fn user_application_membership() -> Resource {
     Resource::new(
         "user_application_membership",
-        "that a fleet is shared with a user of another organization",
+        "says that a fleet is shared with a user of another organization",
     )
     .also("user__is_member_of__application")
     .field(

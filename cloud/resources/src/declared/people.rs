@@ -1,4 +1,4 @@
-//! Who there is, and what stands for them: actors, users and keys (cloud behaviour 1.11).
+//! Who there is, and what stands for them: actors, users and keys (docs/spec/cloud.md#model-people).
 
 use crate::access::{Action, Methods, Role, Rows};
 use crate::check::Check;
@@ -19,7 +19,7 @@ pub(super) fn all() -> Vec<Resource> {
 fn actor() -> Resource {
     Resource::new(
         "actor",
-        "whoever a credential stands for: a user, a fleet or a device",
+        "the identity behind a credential: a user, a fleet or a device",
     )
     .many("is_of__user", "user", "actor")
     .many("is_of__application", "application", "actor")
@@ -36,7 +36,7 @@ fn user() -> Resource {
             words("username", 1, 73)
                 .required()
                 .check(Check::Username)
-                .doc("unique; what is no word character becomes `_`, and letters lower case"),
+                .doc("unique; characters other than letters, digits and `_` become `_`, and letters lower case"),
         )
         .field(
             words("email", 5, 254)
@@ -146,7 +146,7 @@ fn api_key() -> Resource {
         )
         .field(text("name", 50))
         .field(text("description", 150))
-        .field(time("expiry_date").doc("from then on it is no key any more"))
+        .field(time("expiry_date").doc("the key is not valid after this time"))
         .field(
             text("key_hash", 64)
                 .never_null()
@@ -161,7 +161,7 @@ fn api_key() -> Resource {
                 .secret(),
         )
         .field(word("scope", KeyScope::WORDS).by(Writer::Platform).doc(
-            "what it is for; null is whatever its user may, but for people, organizations and keys",
+            "its rights; null means all rights of its user, except with people, organizations and keys",
         ))
         .field(
             link(
@@ -170,12 +170,12 @@ fn api_key() -> Resource {
                 OnDelete::Cascade,
             )
             .by(Writer::Platform)
-            .doc("the only fleet that it reaches"),
+            .doc("the only fleet to which it has access"),
         )
         .field(
             time("last_used_at")
                 .by(Writer::Platform)
-                .doc("when it was last used, to an hour; not of devices' keys"),
+                .doc("when it was last used, to the hour; not recorded for devices' keys"),
         )
         .unique(["key_hash"])
         .grant(

@@ -1,4 +1,4 @@
-//! Releases and their assets (cloud behaviour 1.8 and 1.9).
+//! Releases and their assets (docs/spec/cloud.md#model-release, docs/spec/cloud.md#model-release-asset).
 
 use crate::access::{Methods, Role, Rows};
 use crate::check::Check;
@@ -61,12 +61,12 @@ fn release() -> Resource {
                 .default(Default::Now)
                 .by(Writer::Platform),
         )
-        .field(flag("is_invalidated").doc("it becomes no target any more"))
+        .field(flag("is_invalidated").doc("it cannot become a target"))
         .field(text("invalidation_reason", 255).doc("only while it is invalidated"))
         .field(
             flag("is_passing_tests")
                 .default(Default::Boolean(true))
-                .doc("else no fleet that tracks takes it"),
+                .doc("otherwise no fleet that tracks the latest release runs it"),
         )
         .field(
             time("is_finalized_at__date")
@@ -109,20 +109,20 @@ fn release() -> Resource {
         .field(
             int("revision")
                 .by(Writer::Platform)
-                .doc("which of the final ones of its version it is, from 0; null of a draft"),
+                .doc("its number among the final releases of its version, from 0; null for a draft"),
         )
         .field(text("known_issue_list", 1000).doc("for people"))
         .field(text("note", 1_000_000).doc("for people"))
         .field(
             text("signed_statement", SIGNED_STATEMENT)
-                .doc("what the fleet's owner has signed of it, as `fleet sign` writes it; for devices, and nothing to the cloud"),
+                .doc("the statement that the fleet's owner has signed, as `fleet sign` writes it; for devices, without effect in the cloud"),
         )
         .field(link("is_created_by__user", "user", OnDelete::SetNull).by(Writer::Platform))
         .field(
             flag("is_final")
                 .computed()
                 .by(Writer::Input)
-                .doc("no draft; may be written to make it final"),
+                .doc("not a draft; write true to finalize it"),
         )
         .field(
             text("semver", 255)
@@ -136,7 +136,7 @@ fn release() -> Resource {
             text("raw_version", 255)
                 .never_null()
                 .computed()
-                .doc("the version with what sets it apart from others of the same"),
+                .doc("the version with a suffix that makes it unique"),
         )
         .field(
             json("version", 2000)
@@ -200,7 +200,7 @@ fn release() -> Resource {
 const FILE: usize = 4096;
 
 fn release_asset() -> Resource {
-    Resource::new("release_asset", "a file beside a release")
+    Resource::new("release_asset", "a file attached to a release")
         .also("release__has__asset_key")
         .field(link("release", "release", OnDelete::Cascade).required().belongs())
         .field(words("asset_key", 1, 255).required())

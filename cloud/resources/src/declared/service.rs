@@ -1,4 +1,4 @@
-//! Services, and what of them is on devices (cloud behaviour 1.10).
+//! Services, and what of them is on devices (docs/spec/cloud.md#model-service).
 
 use crate::access::{Methods, Role, Rows};
 use crate::check::Check;
@@ -57,7 +57,7 @@ fn service_label() -> Resource {
 }
 
 fn service_install() -> Resource {
-    Resource::new("service_install", "that a device is to run a service")
+    Resource::new("service_install", "says that a device should run a service")
         .also("device__installs__service")
         .also("device__installs__application__has__service_name")
         .field(link("device", "device", OnDelete::Cascade).required().belongs())

@@ -1,4 +1,4 @@
-//! Labels of fleets, releases and devices (cloud behaviour 1.6).
+//! Labels of fleets, releases and devices (docs/spec/cloud.md#model-tags).
 
 use crate::access::{Methods, Role, Rows};
 use crate::check::Check;

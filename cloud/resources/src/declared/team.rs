@@ -1,4 +1,4 @@
-//! Teams, and the roles that people have in fleets that are shared with them (hosted extras of cloud behaviour 1.2).
+//! Teams, and the roles that people have in fleets that are shared with them (docs/spec/cloud.md#model-invites).
 //!
 //! Who belongs to a fleet's organization needs no team. A team is for others: its members reach the fleets that it
 //! was given, in the role that it was given there.

@@ -1,4 +1,4 @@
-//! Variables of fleets, devices, services and images (cloud behaviour 1.7).
+//! Variables of fleets, devices, services and images (docs/spec/cloud.md#model-variables).
 
 use crate::access::{Methods, Role, Rows};
 use crate::check::Check;
@@ -18,7 +18,7 @@ pub(super) fn all() -> Vec<Resource> {
         .grant(Role::DeviceKey, read, Rows::Through("application")),
         variable(
             "device_config_variable",
-            "a setting of a device, before that of its fleet",
+            "a setting of a device, which takes precedence over its fleet's",
             "device",
             Some(Check::ConfigName),
         )
@@ -87,16 +87,16 @@ fn variable(
 ) -> Resource {
     let value = value()
         .secret_where(IS_SECRET)
-        .doc("null to people who may not change it, and to everybody where `is_secret` is true");
+        .doc("null for people who may not change it, and for everybody if `is_secret` is true");
     of_kind(name, doc, of, check, value).field(
         flag(IS_SECRET)
-            .doc("only the devices that get the value are shown it; cleared together with a new `value` alone"),
+            .doc("only the devices that get the value can read it; can be cleared only together with a new `value`"),
     )
 }
 
 /// None of them is secret: no device gets it, and builds read it as people do.
 fn build_variable() -> Resource {
-    let value = value().doc("null to people who may not change it");
+    let value = value().doc("null for people who may not change it");
     of_kind(
         "build_environment_variable",
         "a variable of the builds of a fleet",

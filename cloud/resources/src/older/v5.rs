@@ -1,4 +1,4 @@
-//! Version 5, which versions 1 to 4 answer as (cloud behaviour 6).
+//! Version 5, which versions 1 to 4 answer as (docs/spec/cloud.md#older-versions).
 
 use crate::change::Change::{self, Add, Hide, MadeBy, Many};
 use crate::field::{Input, OnDelete, link, short, text};

@@ -1,4 +1,4 @@
-//! Version 6 (cloud behaviour 6).
+//! Version 6 (docs/spec/cloud.md#older-versions).
 
 use crate::change::Change::{
     self, Add, Also, Hide, HideResource, Many, Only, Recompute, Rename, Retype,
@@ -152,7 +152,7 @@ pub(crate) const V6: &[Change] = &[
         of: "supervisor_release",
         field: link("is_for__device_type", "device_type", OnDelete::Ignore)
             .computed()
-            .doc("that of its fleet"),
+            .doc("the value of its fleet"),
     },
     Add {
         of: "supervisor_release",
@@ -172,7 +172,7 @@ pub(crate) const V6: &[Change] = &[
         name: "my_application",
         of: "application",
         filter: "is_directly_accessible_by__user/any(u:u/id eq @user)",
-        doc: "the fleets that the user reaches by more than that they are public",
+        doc: "the fleets to which the user has access, without those that are only public",
     },
     Also {
         of: "application_config_variable",

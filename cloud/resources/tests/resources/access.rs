@@ -1,4 +1,4 @@
-//! Who may do what with which rows (cloud behaviour 3.2).
+//! Who may do what with which rows (docs/spec/cloud.md#rights).
 
 use odata::{Address, Expression, Operand, PropertyPath, Tail};
 use resources::{Action, Method, Model, Resource, Role, Rows, Step, Version, of_version, v7};

@@ -92,7 +92,7 @@ fn shown(resource: &Resource) -> impl Iterator<Item = &Field> {
 fn about(resource: &Resource) -> String {
     let mut text = format!("{}.", sentence(resource.doc));
     if !resource.synonyms.is_empty() {
-        let _ = write!(text, " Also {}.", codes(&resource.synonyms));
+        let _ = write!(text, " Also called {}.", codes(&resource.synonyms));
     }
     let keys = resource.unique.iter();
     let keys = keys.filter(|set| {
@@ -101,7 +101,7 @@ fn about(resource: &Resource) -> String {
     });
     let keys: Vec<String> = keys.map(|set| format!("`({})`", set.join(","))).collect();
     if !keys.is_empty() {
-        let _ = write!(text, " Addressed by {} as well.", keys.join(", "));
+        let _ = write!(text, " Also addressed by {}.", keys.join(", "));
     }
     text
 }
@@ -147,10 +147,10 @@ fn holds(field: &Field) -> String {
         Type::JsonText { max } => format!("text of an object or array, at most {max} bytes"),
         Type::Link { to, on_delete } => {
             let then = match on_delete {
-                OnDelete::Cascade => ", and goes with it",
-                OnDelete::SetNull => ", null once that is gone",
+                OnDelete::Cascade => ", deleted with it",
+                OnDelete::SetNull => ", null when that is deleted",
                 OnDelete::Refuse if field.owns => "",
-                OnDelete::Refuse => ", which cannot be deleted then",
+                OnDelete::Refuse => ", which then cannot be deleted",
                 OnDelete::Ignore => "",
             };
             format!("link to `{to}`{then}")
@@ -162,16 +162,16 @@ fn holds(field: &Field) -> String {
     match field.default {
         Default::None => {}
         Default::Text(word) => {
-            let _ = write!(text, "; `\"{word}\"` unless given");
+            let _ = write!(text, "; `\"{word}\"` by default");
         }
         Default::Integer(number) => {
-            let _ = write!(text, "; {number} unless given");
+            let _ = write!(text, "; {number} by default");
         }
         Default::Boolean(is) => {
-            let _ = write!(text, "; {is} unless given");
+            let _ = write!(text, "; {is} by default");
         }
-        Default::Now => text.push_str("; the time of the request unless given"),
-        Default::Uuid => text.push_str("; random unless given"),
+        Default::Now => text.push_str("; the time of the request by default"),
+        Default::Uuid => text.push_str("; random by default"),
     }
     text
 }
@@ -179,10 +179,10 @@ fn holds(field: &Field) -> String {
 fn writer(field: &Field) -> &'static str {
     match (field.column, field.writer) {
         (_, Writer::Input) => "clients",
-        (Column::Computed(_), _) => "nobody: worked out",
+        (Column::Computed(_), _) => "nobody: computed",
         (Column::Constant(_), _) => "nobody",
-        (_, Writer::Client) if field.required => "clients; needed",
-        (_, Writer::People) if field.required => "people; needed",
+        (_, Writer::Client) if field.required => "clients; required",
+        (_, Writer::People) if field.required => "people; required",
         (_, Writer::People) => "people",
         (_, Writer::Provisioning) => "people; a device until its first poll",
         (_, Writer::Client) => "clients",
@@ -271,14 +271,15 @@ fn differences(older: &Model, newer: &Model) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for resource in newer.resources() {
         let Some(then) = older.resource(resource.name) else {
-            found.push((resource.name.to_owned(), "not there".to_owned()));
+            found.push((resource.name.to_owned(), "does not exist".to_owned()));
             continue;
         };
         for field in resource.fields.iter().filter(|it| !it.secret) {
             if then.find_field(field.name).is_none() {
                 let named = then.fields.iter().find(|it| it.column == field.column);
-                let how =
-                    named.map_or("not there".to_owned(), |it| format!("called `{}`", it.name));
+                let how = named.map_or("does not exist".to_owned(), |it| {
+                    format!("called `{}`", it.name)
+                });
                 found.push((format!("{}.{}", resource.name, field.name), how));
             }
         }
@@ -339,7 +340,7 @@ fn otherwise(field: &Field, newer: Option<&Field>, resource: &Resource) -> Optio
         }
         _ if newer.is_some_and(|newer| newer.kind != field.kind) => holds(field),
         _ if newer.is_some_and(|newer| newer.column != field.column) => {
-            "worked out otherwise".to_owned()
+            "computed differently".to_owned()
         }
         _ => field.doc.to_owned(),
     })

@@ -103,7 +103,7 @@ fn names_and_sets(version: Version) {
     }
 }
 
-/// Cloud behaviour 1: what the API shows, and by what a row can be addressed beside its number.
+/// The model (docs/spec/cloud.md#model): what the API shows, and by what a row can be addressed beside its number.
 const PROMISED: &[(&str, &[&str])] = &[
     ("actor", &[]),
     ("api_key", &[]),
@@ -202,7 +202,7 @@ fn each_resource_of_the_description_is_there_with_its_natural_keys_and_no_other(
     assert_eq!(v7().resource("api_key").expect("it").unique, [["key_hash"]]);
 }
 
-/// Cloud behaviour 1.15.
+/// The names of docs/spec/cloud.md#model-synonyms.
 const SYNONYMS: &[(&str, &str)] = &[
     ("application__has__service_name", "service"),
     ("application__has__tag_key", "application_tag"),

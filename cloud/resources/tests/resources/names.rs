@@ -1,4 +1,5 @@
-//! Names, keys and addresses follow the rules that stand beside their fields (cloud behaviour 5.9 to 5.11, 5.16).
+//! Names, keys and addresses follow the rules that stand beside their fields (docs/spec/cloud.md#rule-tag-keys,
+//! docs/spec/cloud.md#rule-variable-names).
 
 use regex::Regex;
 use resources::{Branding, Check};

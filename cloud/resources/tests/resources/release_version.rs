@@ -1,4 +1,4 @@
-//! Versions of releases (cloud behaviour 5.3 and 5.4).
+//! Versions of releases (docs/spec/cloud.md#rule-finalize, docs/spec/cloud.md#rule-raw-version).
 
 use proptest::prelude::*;
 use resources::{Finality, ReleaseVersion, split_os_version};

@@ -1,7 +1,7 @@
-//! What is taken of a value that is written (cloud behaviour 1.1, 4.3, 5.9 to 5.11).
+//! What is taken of a value that is written (docs/spec/cloud.md#model-conventions, docs/spec/cloud.md#device-report).
 
 use proptest::prelude::*;
-use resources::{Branding, Field, MAX_JSON_DEPTH, Taken, Type, v7};
+use resources::{Branding, Field, MAX_JSON_DEPTH, StoredValue, Type, v7};
 use serde_json::{Value, json};
 
 pub(super) fn field(resource: &str, name: &str) -> &'static Field {
@@ -17,12 +17,12 @@ pub(super) fn taken(resource: &str, name: &str, given: &Value) -> String {
     }
 }
 
-fn shown(taken: &Taken) -> String {
+fn shown(taken: &StoredValue) -> String {
     match taken {
-        Taken::Null => "null".into(),
-        Taken::Integer(number) => number.to_string(),
-        Taken::Boolean(is) => is.to_string(),
-        Taken::Text(text) => format!("{text:?}"),
+        StoredValue::Null => "null".into(),
+        StoredValue::Integer(number) => number.to_string(),
+        StoredValue::Boolean(is) => is.to_string(),
+        StoredValue::Text(text) => format!("{text:?}"),
     }
 }
 
@@ -305,13 +305,13 @@ proptest! {
                 prop_assert!(error.given.chars().count() < 700, "{error}");
                 return Ok(());
             }
-            Ok(Taken::Null) => {
+            Ok(StoredValue::Null) => {
                 prop_assert!(field.nullable);
                 return Ok(());
             }
-            Ok(Taken::Integer(number)) => json!(number),
-            Ok(Taken::Boolean(is)) => json!(is),
-            Ok(Taken::Text(text)) => match field.kind {
+            Ok(StoredValue::Integer(number)) => json!(number),
+            Ok(StoredValue::Boolean(is)) => json!(is),
+            Ok(StoredValue::Text(text)) => match field.kind {
                 Type::Text { min, max } => {
                     prop_assert!((min..=max).contains(&text.chars().count()));
                     json!(text)

@@ -1,4 +1,4 @@
-//! What the older versions have otherwise (cloud behaviour 6).
+//! What the older versions have otherwise (docs/spec/cloud.md#older-versions).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 use expect_test::{expect, expect_file};
 use proptest::prelude::*;
 use resources::{
-    Branding, Column, Field, Lookup, Method, Model, Resource, Step, Version, Written, of_version,
+    Branding, Column, Field, Lookup, Method, Model, Resource, Step, TranslatedWrite, Version,
+    of_version,
 };
 use serde_json::{Value, json};
 
@@ -123,7 +124,12 @@ fn resource(version: Version, name: &str) -> &'static Resource {
 }
 
 /// A body of an older version, and what it says in the names of version 7: an error where it is refused.
-fn written(version: Version, method: Method, name: &str, body: Value) -> Result<Written, String> {
+fn written(
+    version: Version,
+    method: Method,
+    name: &str,
+    body: Value,
+) -> Result<TranslatedWrite, String> {
     let Value::Object(body) = body else {
         return Err("no body".into());
     };

@@ -11,19 +11,20 @@ use serde_json::{Map, Value, json};
 
 use crate::answer::{Refusal, json as json_answer};
 use crate::body;
-use crate::cloud::{Cloud, Shared, now};
+use crate::clock::now;
+use crate::cloud::{Cloud, SharedCloud};
 use crate::credential::{Credential, Identity, STALE};
 use crate::device::parameter;
-use crate::session::random_text;
+use crate::random::random_text;
 
 /// `POST /cloud/v1/system-organization`: makes the one who asks an administrator of the organization of the system, to
 /// keep supervisors and operating systems in its fleets. Answers its `id` and `handle`.
 pub(crate) async fn join_system_organization(
-    State(cloud): State<Shared>,
+    State(cloud): State<SharedCloud>,
     request: Request,
 ) -> Result<Response, Refusal> {
     let (parts, _) = request.into_parts();
-    let identity = cloud.admit(&parts).await?;
+    let identity = cloud.auth.admit(&parts).await?;
     let user = administrator(&cloud, &identity).await?;
     let mut transaction = cloud.database.begin().await?;
     let found = SystemPurpose::Administration
@@ -72,11 +73,11 @@ const PAGE: i64 = 1000;
 
 /// `GET /cloud/v1/users?after=<id>`: users, by their numbers, a thousand at once.
 pub(crate) async fn users(
-    State(cloud): State<Shared>,
+    State(cloud): State<SharedCloud>,
     request: Request,
 ) -> Result<Response, Refusal> {
     let (parts, _) = request.into_parts();
-    let identity = cloud.admit(&parts).await?;
+    let identity = cloud.auth.admit(&parts).await?;
     if !is_one(&cloud, &identity).await? {
         return Err(Refusal::Unauthorized);
     }
@@ -115,17 +116,19 @@ struct Marks {
 /// `PATCH /cloud/v1/users/:id`: makes a user an administrator of the cloud, or keeps them from it. Who is disabled loses
 /// all sessions and keys, and signs in no more.
 pub(crate) async fn mark(
-    State(cloud): State<Shared>,
+    State(cloud): State<SharedCloud>,
     Path(id): Path<i64>,
     request: Request,
 ) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
-    let identity = cloud.admit(&parts).await?;
+    let identity = cloud.auth.admit(&parts).await?;
     let own = administrator(&cloud, &identity).await?;
-    let marks: Marks = body::typed(&parts.headers, body, cloud.longest_body(&identity)).await?;
+    let marks: Marks =
+        body::typed(&parts.headers, body, cloud.auth.longest_body(&identity)).await?;
     if own == id {
         return Err(Refusal::Wrong(
-            "nobody says this of themself: another administrator of the cloud does".to_owned(),
+            "you cannot change this for yourself: another administrator of the cloud can"
+                .to_owned(),
         ));
     }
     let mut transaction = cloud.database.begin().await?;
@@ -160,7 +163,7 @@ pub(crate) async fn mark(
     }
     if found == 0 {
         return Err(Refusal::Missing(format!(
-            "there is no user {id}, or nothing is said of them"
+            "there is no user {id}, or the body changes nothing"
         )));
     }
     transaction.commit().await?;
@@ -211,10 +214,13 @@ pub(crate) async fn is_one(cloud: &Cloud, identity: &Identity) -> Result<bool, R
 /// 401 where it is somebody else, another credential, or the sign-in is a while ago.
 pub(super) async fn administrator(cloud: &Cloud, identity: &Identity) -> Result<i64, Refusal> {
     match &identity.credential {
-        Credential::Session(claims) if is_one(cloud, identity).await? => match claims.fresh() {
-            true => Ok(claims.id),
-            false => Err(Refusal::UnauthorizedSaying(STALE)),
-        },
+        Credential::Session(claims) if is_one(cloud, identity).await? => {
+            if claims.fresh() {
+                Ok(claims.id)
+            } else {
+                Err(Refusal::UnauthorizedSaying(STALE))
+            }
+        }
         _ => Err(Refusal::Unauthorized),
     }
 }

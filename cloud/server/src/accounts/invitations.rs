@@ -8,7 +8,8 @@ use http::StatusCode;
 use serde_json::{Map, Value, json};
 
 use crate::answer::{Refusal, json as json_answer};
-use crate::cloud::{Shared, now};
+use crate::clock::now;
+use crate::cloud::SharedCloud;
 use crate::credential::Credential;
 
 /// An invite, and what it makes.
@@ -30,17 +31,17 @@ struct Invite {
 
 /// Makes a member of the user who is signed in, where the invite is to their address.
 pub(crate) async fn accept(
-    State(cloud): State<Shared>,
+    State(cloud): State<SharedCloud>,
     Path(token): Path<String>,
     request: Request,
 ) -> Result<Response, Refusal> {
     let (parts, _) = request.into_parts();
-    let identity = cloud.admit(&parts).await?;
+    let identity = cloud.auth.admit(&parts).await?;
     let (Credential::Session(_), Some(user)) = (&identity.credential, identity.user()) else {
         return Err(Refusal::Unauthorized);
     };
     let mut transaction = cloud.database.begin().await?;
-    let missing = || Refusal::Missing("there is no such invite, or it is over".to_owned());
+    let missing = || Refusal::Missing("there is no such invite, or it has expired".to_owned());
     let invite = found(&mut transaction, &token).await?.ok_or_else(missing)?;
     if invite.expires <= now() {
         return Err(missing());

@@ -14,9 +14,10 @@ use serde_json::{Map, Value, json};
 
 use crate::answer::{Refusal, json as json_answer};
 use crate::body;
-use crate::cloud::{Cloud, Shared, now};
+use crate::clock::now;
+use crate::cloud::{Cloud, SharedCloud};
 use crate::credential::{Credential, Identity, STALE, key_hash};
-use crate::session::random_text;
+use crate::random::random_text;
 
 /// Different characters of a key that somebody chose: what is made up has more.
 const DIFFERENT: usize = 8;
@@ -24,7 +25,7 @@ const DIFFERENT: usize = 8;
 /// What is asked for.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Given {
+struct KeyRequest {
     name: Option<String>,
     description: Option<String>,
     /// Null, where that was given.
@@ -42,7 +43,7 @@ struct Given {
 
 /// `POST /api-key/user/full`: a named key of the user who just signed in.
 pub(crate) async fn user(
-    State(cloud): State<Shared>,
+    State(cloud): State<SharedCloud>,
     request: Request,
 ) -> Result<Response, Refusal> {
     let (identity, given) = read(&cloud, request).await?;
@@ -69,7 +70,7 @@ pub(crate) fn of_user(identity: &Identity) -> Result<i64, Refusal> {
 
 /// `POST /api-key/application/:id/provisioning`: a key that makes devices of a fleet.
 pub(crate) async fn provisioning(
-    State(cloud): State<Shared>,
+    State(cloud): State<SharedCloud>,
     Path(id): Path<String>,
     request: Request,
 ) -> Result<Response, Refusal> {
@@ -80,7 +81,7 @@ pub(crate) async fn provisioning(
 
 /// `POST /api-key/device/:id/device-key`: a key of a device.
 pub(crate) async fn device(
-    State(cloud): State<Shared>,
+    State(cloud): State<SharedCloud>,
     Path(id): Path<String>,
     request: Request,
 ) -> Result<Response, Refusal> {
@@ -91,13 +92,13 @@ pub(crate) async fn device(
 
 /// `POST /api-key/v2`: any of these, which says until when it is good, if only `null`.
 pub(crate) async fn dated(
-    State(cloud): State<Shared>,
+    State(cloud): State<SharedCloud>,
     request: Request,
 ) -> Result<Response, Refusal> {
     let (identity, given) = read(&cloud, request).await?;
     if given.expiry_date.is_none() {
         return Err(Refusal::Wrong(
-            "`expiryDate` must say until when the key is good; `null` is without end".to_owned(),
+            "`expiryDate` must say until when the key is valid; `null` means for ever".to_owned(),
         ));
     }
     any(&cloud, &identity, given).await
@@ -105,14 +106,14 @@ pub(crate) async fn dated(
 
 /// `POST /api-key/v1`: any of these.
 pub(crate) async fn undated(
-    State(cloud): State<Shared>,
+    State(cloud): State<SharedCloud>,
     request: Request,
 ) -> Result<Response, Refusal> {
     let (identity, given) = read(&cloud, request).await?;
     any(&cloud, &identity, given).await
 }
 
-async fn any(cloud: &Cloud, identity: &Identity, given: Given) -> Result<Response, Refusal> {
+async fn any(cloud: &Cloud, identity: &Identity, given: KeyRequest) -> Result<Response, Refusal> {
     let role = match given.roles.as_deref() {
         Some([role]) => role.clone(),
         _ => {
@@ -162,17 +163,18 @@ fn even_null<'a, D: Deserializer<'a>>(value: D) -> Result<Option<Value>, D::Erro
     Value::deserialize(value).map(Some)
 }
 
-async fn read(cloud: &Cloud, request: Request) -> Result<(Identity, Given), Refusal> {
+async fn read(cloud: &Cloud, request: Request) -> Result<(Identity, KeyRequest), Refusal> {
     let (parts, body) = request.into_parts();
-    let identity = cloud.admit(&parts).await?;
+    let identity = cloud.auth.admit(&parts).await?;
     if identity.actor().is_none() {
         return Err(Refusal::Unauthorized);
     }
     let bytes = body::bytes(body, cloud.configuration.limits.body).await?;
-    let given = match bytes.is_empty() {
-        true => Given::default(),
-        false => serde_json::from_slice(&bytes)
-            .map_err(|error| Refusal::Wrong(format!("the body is not right: {error}")))?,
+    let given = if bytes.is_empty() {
+        KeyRequest::default()
+    } else {
+        serde_json::from_slice(&bytes)
+            .map_err(|error| Refusal::Wrong(format!("the body is not right: {error}")))?
     };
     Ok((identity, given))
 }
@@ -180,7 +182,7 @@ async fn read(cloud: &Cloud, request: Request) -> Result<(Identity, Given), Refu
 fn number(id: &str) -> Result<i64, Refusal> {
     id.parse().map_err(|_| {
         Refusal::Wrong(format!(
-            "`{}` is no number of a record",
+            "`{}` is not the id of a record",
             id.chars().take(40).collect::<String>()
         ))
     })
@@ -218,14 +220,14 @@ async fn made(
     identity: &Identity,
     actor: i64,
     role: Role,
-    given: Given,
+    given: KeyRequest,
 ) -> Result<Response, Refusal> {
     let limits = limits(cloud, identity, role, &given).await?;
     let key = match given.api_key {
         Some(key) => chosen(key)?,
         None => random_text(16).map_err(Refusal::Fault)?,
     };
-    let more = Described {
+    let more = KeyDescription {
         name: given.name,
         description: given.description,
         expiry_date: given.expiry_date,
@@ -243,14 +245,14 @@ async fn limits(
     cloud: &Cloud,
     identity: &Identity,
     role: Role,
-    given: &Given,
+    given: &KeyRequest,
 ) -> Result<KeyLimits, Refusal> {
     let scope = match given.scope.as_deref() {
         None => None,
         Some(word) => Some(KeyScope::named(word).ok_or_else(|| {
             let words: Vec<&str> = KeyScope::ALL.iter().map(|scope| scope.word()).collect();
             Refusal::Wrong(format!(
-                "`{}` is no scope of a key; there are {}",
+                "`{}` is not a scope; the scopes are {}",
                 word.chars().take(40).collect::<String>(),
                 words.join(", ")
             ))
@@ -283,7 +285,7 @@ pub(crate) async fn kept(
     actor: i64,
     role: Role,
     key: &str,
-    mut more: Described,
+    mut more: KeyDescription,
 ) -> Result<(), Refusal> {
     let undated = more.expiry_date.as_ref().is_none_or(Value::is_null);
     if let (Some(days), Role::UserKey, true) =
@@ -302,7 +304,7 @@ pub(crate) async fn kept(
 
 /// What people say of a key.
 #[derive(Debug, Default)]
-pub(crate) struct Described {
+pub(crate) struct KeyDescription {
     pub(crate) name: Option<String>,
     pub(crate) description: Option<String>,
     pub(crate) expiry_date: Option<Value>,
@@ -319,7 +321,7 @@ pub(crate) async fn create(
     actor: i64,
     role: Role,
     key: &str,
-    more: Described,
+    more: KeyDescription,
 ) -> Result<i64, Refusal> {
     let mut row = Map::new();
     let mut say = |name: &str, value: Option<Value>| {
@@ -350,10 +352,11 @@ pub(crate) fn chosen(key: String) -> Result<String, Refusal> {
         ));
     }
     let different: BTreeSet<u8> = key.bytes().collect();
-    match different.len() >= DIFFERENT {
-        true => Ok(key),
-        false => Err(Refusal::Wrong(format!(
-            "a key has {DIFFERENT} different characters at least; leave it out, and one is made up"
-        ))),
+    if different.len() >= DIFFERENT {
+        Ok(key)
+    } else {
+        Err(Refusal::Wrong(format!(
+            "a key has at least {DIFFERENT} different characters; leave it out, and the cloud creates one"
+        )))
     }
 }

@@ -20,17 +20,18 @@ use serde_json::{Map, Value, json};
 use super::cloud_administrators::administrator;
 use crate::answer::{Refusal, json as json_answer};
 use crate::body;
-use crate::cloud::{Cloud, Shared, now};
+use crate::clock::now;
+use crate::cloud::{Cloud, SharedCloud};
 use crate::credential::Identity;
 
 /// `GET /cloud/v1/organization/:id/quotas`
 pub(crate) async fn read(
-    State(cloud): State<Shared>,
+    State(cloud): State<SharedCloud>,
     Path(organization): Path<i64>,
     request: Request,
 ) -> Result<Response, Refusal> {
     let (parts, _) = request.into_parts();
-    let identity = cloud.admit(&parts).await?;
+    let identity = cloud.auth.admit(&parts).await?;
     if !may_read(&cloud, &identity, organization).await? {
         administrator(&cloud, &identity).await?;
     }
@@ -39,14 +40,14 @@ pub(crate) async fn read(
 
 /// `PATCH /cloud/v1/organization/:id/quotas`
 pub(crate) async fn change(
-    State(cloud): State<Shared>,
+    State(cloud): State<SharedCloud>,
     Path(organization): Path<i64>,
     request: Request,
 ) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
-    let identity = cloud.admit(&parts).await?;
+    let identity = cloud.auth.admit(&parts).await?;
     administrator(&cloud, &identity).await?;
-    let most = cloud.longest_body(&identity);
+    let most = cloud.auth.longest_body(&identity);
     let given = body::object(&parts.headers, body, most).await?;
     let changes = changes(&given)?;
     give(&cloud, &identity, organization, &changes).await?;
@@ -62,7 +63,7 @@ fn changes(given: &Map<String, Value>) -> Result<Changes, Refusal> {
         let Some(quota) = Quota::named(name) else {
             let all: Vec<&str> = Quota::ALL.into_iter().map(Quota::name).collect();
             return Err(Refusal::Wrong(format!(
-                "there is no quota of this name; there are {}",
+                "there is no quota with this name; the quotas are {}",
                 all.join(", ")
             )));
         };
@@ -100,15 +101,15 @@ pub(crate) async fn give(
     for (quota, limit) in changes {
         quota::give(&mut transaction, organization, *quota, *limit).await?;
     }
-    let said = changes.iter();
-    let said: Map<String, Value> = said
+    let limits = changes.iter();
+    let limits: Map<String, Value> = limits
         .map(|(quota, limit)| (quota.name().to_owned(), json!(limit)))
         .collect();
     let event = Event {
         verb: "give-quotas",
         resource: "organization",
         ids: &[organization],
-        fields: Some(&json!(said).to_string()),
+        fields: Some(&json!(limits).to_string()),
     };
     audit::note(&mut transaction, None, event, now()).await?;
     Ok(transaction.commit().await?)

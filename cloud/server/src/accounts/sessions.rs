@@ -20,13 +20,14 @@ use serde_json::{Map, json};
 use tokio::time::interval;
 use tokio_util::sync::CancellationToken;
 
-use super::verification::{Claim, Verified, verified};
+use super::verification::{Claim, VerifiedUser, verified};
 use crate::answer::Refusal;
 use crate::body;
-use crate::cloud::{Cloud, Shared, now};
+use crate::clock::now;
+use crate::cloud::{Cloud, SharedCloud};
 use crate::configuration::AuditSettings;
 use crate::credential::{Credential, Identity};
-use crate::session::Claims;
+use crate::session::SessionClaims;
 
 /// Sessions of one user. Beyond it, those that were used least lately end.
 const MOST: i64 = 100;
@@ -43,7 +44,7 @@ struct Login {
 
 /// By which door somebody signs in. A session of one is none at the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Door {
+pub(crate) enum SignInKind {
     /// The token goes into headers.
     Api,
     /// The token is a cookie of the dashboard.
@@ -52,18 +53,18 @@ pub(crate) enum Door {
 
 /// Where and how a session begins.
 #[derive(Debug, Clone)]
-pub(crate) struct Beginning {
+pub(crate) struct SessionOrigin {
     address: String,
     user_agent: Option<String>,
-    door: Door,
+    door: SignInKind,
 }
 
-impl Beginning {
-    pub(crate) fn of(headers: &HeaderMap, from: SocketAddr, door: Door) -> Self {
+impl SessionOrigin {
+    pub(crate) fn of(headers: &HeaderMap, from: SocketAddr, door: SignInKind) -> Self {
         let agent = headers
             .get(header::USER_AGENT)
             .map(|agent| String::from_utf8_lossy(agent.as_bytes()));
-        Beginning {
+        SessionOrigin {
             address: from.ip().to_canonical().to_string(),
             user_agent: agent.map(|agent| agent.chars().take(USER_AGENT).collect()),
             door,
@@ -73,15 +74,15 @@ impl Beginning {
 
 /// `POST /login_`: a token for a name (or e-mail address) and a password.
 pub(crate) async fn login(
-    State(cloud): State<Shared>,
+    State(cloud): State<SharedCloud>,
     ConnectInfo(from): ConnectInfo<SocketAddr>,
     request: Request,
 ) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
     let guest = Identity::guest();
-    cloud.charge(&guest, &parts)?;
-    let given: Login = body::typed(&parts.headers, body, cloud.longest_body(&guest)).await?;
-    let beginning = Beginning::of(&parts.headers, from, Door::Api);
+    cloud.auth.charge(&guest, &parts)?;
+    let given: Login = body::typed(&parts.headers, body, cloud.auth.longest_body(&guest)).await?;
+    let beginning = SessionOrigin::of(&parts.headers, from, SignInKind::Api);
     let token = signed_in(&cloud, &given.username, given.password, from, beginning).await?;
     Ok(text(token))
 }
@@ -95,7 +96,7 @@ pub(crate) async fn signed_in(
     username: &str,
     password: String,
     from: SocketAddr,
-    beginning: Beginning,
+    beginning: SessionOrigin,
 ) -> Result<String, Refusal> {
     let user = verified(cloud, Claim::Name(username), password, from.ip()).await?;
     let mut transaction = cloud.database.begin().await?;
@@ -111,8 +112,8 @@ pub(crate) async fn signed_in(
 pub(crate) async fn begin(
     cloud: &Cloud,
     transaction: &mut Transaction,
-    user: &Verified,
-    beginning: Beginning,
+    user: &VerifiedUser,
+    beginning: SessionOrigin,
 ) -> Result<String, Refusal> {
     let now = now();
     let life =
@@ -125,7 +126,10 @@ pub(crate) async fn begin(
         ("expires_at", json!(end)),
         ("address", json!(beginning.address)),
         ("user_agent", json!(beginning.user_agent)),
-        ("is_of_dashboard", json!(beginning.door == Door::Dashboard)),
+        (
+            "is_of_dashboard",
+            json!(beginning.door == SignInKind::Dashboard),
+        ),
     ] {
         row.insert(name.to_owned(), value);
     }
@@ -156,49 +160,50 @@ pub(crate) async fn begin(
         fields: None,
     };
     audit::note(transaction, Some(&author), event, now).await?;
-    let claims = Claims {
+    let claims = SessionClaims {
         id: user.user,
         session,
         secret: user.secret.clone(),
         auth_time: now,
         end: end / 1000,
-        dashboard: beginning.door == Door::Dashboard,
+        dashboard: beginning.door == SignInKind::Dashboard,
         iat: 0,
         exp: 0,
     };
-    cloud.sessions.token(claims).map_err(Refusal::Fault)
+    cloud.auth.sessions.token(claims).map_err(Refusal::Fault)
 }
 
 /// `/user/v1/refresh-token`: a token that is good from now on; with the password, one as after signing in. The
 /// session ends when it would have.
 pub(crate) async fn refresh(
-    State(cloud): State<Shared>,
+    State(cloud): State<SharedCloud>,
     ConnectInfo(from): ConnectInfo<SocketAddr>,
     request: Request,
 ) -> Result<Response, Refusal> {
     #[derive(Default, Deserialize)]
-    struct Given {
+    struct RefreshRequest {
         password: Option<String>,
     }
     let (parts, body) = request.into_parts();
     let mut claims = of_session(&cloud, &parts).await?;
     let bytes = body::bytes(body, cloud.configuration.limits.body).await?;
-    let given: Given = match bytes.is_empty() {
-        true => Given::default(),
-        false => serde_json::from_slice(&bytes)
-            .map_err(|error| Refusal::Wrong(format!("the body is not right: {error}")))?,
+    let given: RefreshRequest = if bytes.is_empty() {
+        RefreshRequest::default()
+    } else {
+        serde_json::from_slice(&bytes)
+            .map_err(|error| Refusal::Wrong(format!("the body is not right: {error}")))?
     };
     if let Some(password) = given.password {
         verified(&cloud, Claim::User(claims.id), password, from.ip()).await?;
         claims.auth_time = now();
     }
-    let token = cloud.sessions.token(claims).map_err(Refusal::Fault)?;
+    let token = cloud.auth.sessions.token(claims).map_err(Refusal::Fault)?;
     Ok(text(token))
 }
 
 /// `POST /user/v1/sign-out`: ends the session that the request is made by.
 pub(crate) async fn sign_out(
-    State(cloud): State<Shared>,
+    State(cloud): State<SharedCloud>,
     request: Request,
 ) -> Result<Response, Refusal> {
     let (parts, _) = request.into_parts();
@@ -211,7 +216,7 @@ pub(crate) async fn sign_out(
 ///
 /// # Errors
 /// Where the database fails.
-pub(crate) async fn end(cloud: &Cloud, claims: &Claims) -> Result<(), Refusal> {
+pub(crate) async fn end(cloud: &Cloud, claims: &SessionClaims) -> Result<(), Refusal> {
     let mut transaction = cloud.database.begin().await?;
     let mut writer = Writer::platform(
         SystemPurpose::Accounts,
@@ -227,8 +232,8 @@ pub(crate) async fn end(cloud: &Cloud, claims: &Claims) -> Result<(), Refusal> {
 ///
 /// # Errors
 /// 401 where it is made by anything else; 429.
-async fn of_session(cloud: &Cloud, parts: &Parts) -> Result<Claims, Refusal> {
-    match cloud.admit(parts).await?.credential {
+async fn of_session(cloud: &Cloud, parts: &Parts) -> Result<SessionClaims, Refusal> {
+    match cloud.auth.admit(parts).await?.credential {
         Credential::Session(claims) => Ok(claims),
         Credential::Nothing | Credential::Key(_) | Credential::TunnelServer => {
             Err(Refusal::Unauthorized)

@@ -12,15 +12,16 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::cloud_administrators;
-use super::sessions::{Beginning, Door};
-use super::verification::{Claim, Verified, verified};
+use super::sessions::{SessionOrigin, SignInKind};
+use super::verification::{Claim, VerifiedUser, verified};
 use super::{sessions, verification};
 use crate::answer::{Refusal, json as json_answer};
-use crate::cloud::{Cloud, Shared, now};
+use crate::clock::now;
+use crate::cloud::{Cloud, SharedCloud};
 use crate::configuration::Registration;
 use crate::credential::{Credential, Identity, select};
 use crate::limits::{Account, Network};
-use crate::session::random_text;
+use crate::random::random_text;
 use crate::{body, charge, password};
 
 #[derive(Deserialize)]
@@ -35,11 +36,11 @@ struct NewUser {
 
 /// `POST /user/register`: a new user, made by an administrator of the cloud, or by anybody where registration is open.
 pub(crate) async fn register(
-    State(cloud): State<Shared>,
+    State(cloud): State<SharedCloud>,
     request: Request,
 ) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
-    let identity = cloud.admit(&parts).await?;
+    let identity = cloud.auth.admit(&parts).await?;
     let is_administrator = cloud_administrators::is_one(&cloud, &identity).await?;
     if !is_administrator && cloud.configuration.registration == Registration::Closed {
         return Err(Refusal::Unauthorized);
@@ -49,17 +50,19 @@ pub(crate) async fn register(
     if !is_administrator && administers.is_empty() {
         // Hashing a password is work: who tries for themself does so as often as they may fail to sign in.
         cloud
+            .auth
             .limits
             .attempts
             .begin(&Account::Registration, Network::of(from), false)
             .map_err(Refusal::TooMany)?;
     }
-    let given: NewUser = body::typed(&parts.headers, body, cloud.longest_body(&identity)).await?;
+    let given: NewUser =
+        body::typed(&parts.headers, body, cloud.auth.longest_body(&identity)).await?;
     if let Some(organization) = given.organization
         && !administers.contains(&organization)
     {
         return Err(Refusal::Wrong(format!(
-            "you are no administrator of an organization {organization}"
+            "you are not an administrator of an organization {organization}"
         )));
     }
     let hash = hashed(&cloud, given.password, from).await?;
@@ -144,18 +147,18 @@ struct NewPassword {
 
 /// `POST /user/v1/change-password`: ends every session of the user, and answers the token of a new one.
 pub(crate) async fn change_password(
-    State(cloud): State<Shared>,
+    State(cloud): State<SharedCloud>,
     ConnectInfo(from): ConnectInfo<SocketAddr>,
     request: Request,
 ) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
-    let identity = cloud.admit(&parts).await?;
+    let identity = cloud.auth.admit(&parts).await?;
     let Credential::Session(claims) = identity.credential else {
         return Err(Refusal::Unauthorized);
     };
     let given: NewPassword =
         body::typed(&parts.headers, body, cloud.configuration.limits.body).await?;
-    let beginning = Beginning::of(&parts.headers, from, Door::Api);
+    let beginning = SessionOrigin::of(&parts.headers, from, SignInKind::Api);
     let change = PasswordChange {
         current: given.current_password,
         new: given.new_password,
@@ -182,7 +185,7 @@ pub(crate) async fn password_changed(
     user: i64,
     change: PasswordChange,
     from: SocketAddr,
-    beginning: Beginning,
+    beginning: SessionOrigin,
 ) -> Result<String, Refusal> {
     verified(cloud, Claim::User(user), change.current, from.ip()).await?;
     let hash = hashed(cloud, change.new, from.ip()).await?;
@@ -209,9 +212,10 @@ pub(crate) async fn password_changed(
     let keys = SystemPurpose::Accounts.sql(
         "SELECT k.id FROM api_key AS k JOIN \"user\" AS u ON u.actor = k.is_of__actor WHERE u.id = ?",
     );
-    let keys = match change.end_keys {
-        true => transaction.ids(&keys.with(user)).await?,
-        false => Vec::new(),
+    let keys = if change.end_keys {
+        transaction.ids(&keys.with(user)).await?
+    } else {
+        Vec::new()
     };
     let mut writer = Writer::platform(
         SystemPurpose::Accounts,
@@ -221,7 +225,7 @@ pub(crate) async fn password_changed(
     );
     writer.remove("user_session", &sessions).await?;
     writer.remove("api_key", &keys).await?;
-    let user = Verified { user, secret };
+    let user = VerifiedUser { user, secret };
     let token = sessions::begin(cloud, &mut transaction, &user, beginning).await?;
     transaction.commit().await?;
     Ok(token)

@@ -7,7 +7,8 @@ use data::{Sql, SystemPurpose, audit};
 use resources::Check;
 
 use crate::answer::Refusal;
-use crate::cloud::{Cloud, now};
+use crate::clock::now;
+use crate::cloud::Cloud;
 use crate::limits::{Account, Network, Quota};
 
 /// Characters of a name or password; more is nobody's.
@@ -23,16 +24,16 @@ pub(crate) enum Claim<'a> {
 }
 
 /// A user who gave the right password.
-pub(crate) struct Verified {
+pub(crate) struct VerifiedUser {
     pub(crate) user: i64,
     /// What their session tokens are to name.
     pub(crate) secret: String,
 }
 
 /// What is known of an account whose password is tried.
-struct Candidate {
+struct SignInAttempt {
     account: Account,
-    user: Option<Verified>,
+    user: Option<VerifiedUser>,
     hash: Option<String>,
     /// When the tries that failed are forgotten, in milliseconds; none where none failed lately.
     forgotten: Option<i64>,
@@ -51,11 +52,11 @@ pub(crate) async fn verified(
     claim: Claim<'_>,
     password: String,
     from: IpAddr,
-) -> Result<Verified, Refusal> {
+) -> Result<VerifiedUser, Refusal> {
     let network = Network::of(from);
     let place = cloud.passwords.enter(network).map_err(Refusal::TooMany)?;
     let candidate = candidate(cloud, claim, from).await?;
-    let attempts = &cloud.limits.attempts;
+    let attempts = &cloud.auth.limits.attempts;
     if !candidate.was_here
         && let Some(seconds) = refused_for(&candidate, attempts.account)
     {
@@ -64,12 +65,13 @@ pub(crate) async fn verified(
     attempts
         .begin(&candidate.account, network, candidate.was_here)
         .map_err(Refusal::TooMany)?;
-    let right = match password.len() > MOST {
-        true => false,
-        false => place
+    let right = if password.len() > MOST {
+        false
+    } else {
+        place
             .is(password, candidate.hash)
             .await
-            .map_err(Refusal::Fault)?,
+            .map_err(Refusal::Fault)?
     };
     drop(place);
     match candidate.user {
@@ -120,7 +122,11 @@ pub(crate) async fn hashed(
     place.hash(password).await.map_err(Refusal::Fault)
 }
 
-async fn candidate(cloud: &Cloud, claim: Claim<'_>, from: IpAddr) -> Result<Candidate, Refusal> {
+async fn candidate(
+    cloud: &Cloud,
+    claim: Claim<'_>,
+    from: IpAddr,
+) -> Result<SignInAttempt, Refusal> {
     let from = from.to_canonical().to_string();
     let here = |find: Sql| find.with(from.as_str()).with(now());
     let (find, name) = match claim {
@@ -133,37 +139,38 @@ async fn candidate(cloud: &Cloud, claim: Claim<'_>, from: IpAddr) -> Result<Cand
             (here(find).with(user), String::new())
         }
         Claim::Name(username) => {
-            // Names and addresses are kept in one form (1.11); what has none is nobody's.
-            let (find, form) = match username.contains('@') {
-                true => (
+            // Names and addresses are kept in one form (docs/spec/cloud.md#model-people); what has none is nobody's.
+            let (find, form) = if username.contains('@') {
+                (
                     SystemPurpose::Credentials.sql(
                         "SELECT u.id, u.password, u.jwt_secret, f.forgotten_at, (SELECT COUNT(*) \
                  FROM user_session AS s WHERE s.\"user\" = u.id AND s.address = ? AND s.expires_at > ?) FROM \"user\" AS u \
                          LEFT JOIN sign_in_failure AS f ON f.\"user\" = u.id WHERE u.email = ?",
                     ),
                     Check::Email,
-                ),
-                false => (
+                )
+            } else {
+                (
                     SystemPurpose::Credentials.sql(
                         "SELECT u.id, u.password, u.jwt_secret, f.forgotten_at, (SELECT COUNT(*) \
                  FROM user_session AS s WHERE s.\"user\" = u.id AND s.address = ? AND s.expires_at > ?) FROM \"user\" AS u \
                          LEFT JOIN sign_in_failure AS f ON f.\"user\" = u.id WHERE u.username = ?",
                     ),
                     Check::Username,
-                ),
+                )
             };
-            let name = match username.len() > MOST {
-                true => String::new(),
-                false => form
-                    .of(username, &cloud.configuration.branding)
+            let name = if username.len() > MOST {
+                String::new()
+            } else {
+                form.of(username, &cloud.configuration.branding)
                     .unwrap_or_default()
-                    .into_owned(),
+                    .into_owned()
             };
             (here(find).with(name.as_str()), name)
         }
     };
     let Some(row) = cloud.database.row(&find).await? else {
-        return Ok(Candidate {
+        return Ok(SignInAttempt {
             account: Account::named(&name),
             user: None,
             hash: None,
@@ -172,9 +179,9 @@ async fn candidate(cloud: &Cloud, claim: Claim<'_>, from: IpAddr) -> Result<Cand
         });
     };
     let user = row.id(0)?;
-    Ok(Candidate {
+    Ok(SignInAttempt {
         account: Account::User(user),
-        user: Some(Verified {
+        user: Some(VerifiedUser {
             user,
             secret: row.text(2)?.unwrap_or_default(),
         }),
@@ -185,7 +192,7 @@ async fn candidate(cloud: &Cloud, claim: Claim<'_>, from: IpAddr) -> Result<Cand
 }
 
 /// In how many seconds the account may be tried again, from wherever, where it may not be now.
-fn refused_for(candidate: &Candidate, quota: Quota) -> Option<u64> {
+fn refused_for(candidate: &SignInAttempt, quota: Quota) -> Option<u64> {
     let ahead = milliseconds(quota.ahead()) - milliseconds(quota.period);
     let wait = candidate.forgotten? - now() - ahead;
     let wait = u64::try_from(wait).ok().filter(|wait| *wait > 0)?;
@@ -194,7 +201,7 @@ fn refused_for(candidate: &Candidate, quota: Quota) -> Option<u64> {
 
 /// Counts a wrong password for its account, for all replicas.
 async fn count_failure(cloud: &Cloud, user: i64) -> Result<(), Refusal> {
-    let period = milliseconds(cloud.limits.attempts.account.period);
+    let period = milliseconds(cloud.auth.limits.attempts.account.period);
     let now = now();
     let count = SystemPurpose::Credentials.sql(
         "INSERT INTO sign_in_failure (\"user\", forgotten_at) SELECT id, ? FROM \"user\" WHERE id = ? \

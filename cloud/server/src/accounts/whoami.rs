@@ -7,12 +7,12 @@ use http::StatusCode;
 use serde_json::{Value, json};
 
 use crate::answer::{Refusal, json as json_answer};
-use crate::cloud::{Cloud, Shared};
+use crate::cloud::{Cloud, SharedCloud};
 use crate::credential::{Identity, select};
 
 /// Of any credential.
 pub(crate) async fn actor(
-    State(cloud): State<Shared>,
+    State(cloud): State<SharedCloud>,
     request: Request,
 ) -> Result<Response, Refusal> {
     let identity = identified(&cloud, request).await?;
@@ -23,7 +23,7 @@ pub(crate) async fn actor(
 
 /// Of a user's alone.
 pub(crate) async fn user(
-    State(cloud): State<Shared>,
+    State(cloud): State<SharedCloud>,
     request: Request,
 ) -> Result<Response, Refusal> {
     let identity = identified(&cloud, request).await?;
@@ -37,7 +37,7 @@ pub(crate) async fn user(
 
 async fn identified(cloud: &Cloud, request: Request) -> Result<Identity, Refusal> {
     let (parts, _) = request.into_parts();
-    let identity = cloud.admit(&parts).await?;
+    let identity = cloud.auth.admit(&parts).await?;
     Ok(identity)
 }
 

@@ -27,11 +27,11 @@ use tokio_util::sync::CancellationToken;
 use tunnel::Pings;
 
 use super::nats::Nats;
-use super::pipe::{self, Numbered};
+use super::pipe::{self, PipeReader};
 use super::subjects::is_inbox;
 
 /// Sends requests to one device.
-pub(crate) type Ask = tunnel::Ask<Full<Bytes>>;
+pub(crate) type DeviceClient = tunnel::RequestSender<Full<Bytes>>;
 
 /// How long the replica that holds a device may take to take a call, and the caller to begin it.
 const OPEN: Duration = Duration::from_secs(5);
@@ -51,7 +51,7 @@ pub(crate) const NO_ANSWER: HeaderName = HeaderName::from_static("fleet-no-answe
 
 /// Why a device is not reached.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum NotReached {
+pub(crate) enum CallError {
     /// No replica holds a tunnel of it.
     #[error("the device is not connected")]
     Away,
@@ -64,15 +64,15 @@ pub(crate) enum NotReached {
 }
 
 /// Opens a call of a device, to the replica that holds its tunnel.
-pub(super) async fn open(nats: &Nats, device: i64) -> Result<Ask, NotReached> {
+pub(super) async fn open(nats: &Nats, device: i64) -> Result<DeviceClient, CallError> {
     if !nats.is_connected() {
-        return Err(NotReached::Bus);
+        return Err(CallError::Bus);
     }
     let client = nats.client();
     let inbox = client.new_inbox();
     let broken = |error: &dyn std::fmt::Display| {
-        tracing::warn!(device, "another replica cannot be asked: {error}");
-        NotReached::Bus
+        tracing::warn!(device, "cannot send a request to another replica: {error}");
+        CallError::Bus
     };
     let answers = client.subscribe(inbox.clone()).await;
     let answers = answers.map_err(|error| broken(&error))?;
@@ -81,18 +81,18 @@ pub(super) async fn open(nats: &Nats, device: i64) -> Result<Ask, NotReached> {
     let reply = match client.send_request(subject, request).await {
         Ok(reply) => reply.payload,
         Err(error) if error.kind() == RequestErrorKind::NoResponders => {
-            return Err(NotReached::Away);
+            return Err(CallError::Away);
         }
         Err(error) => return Err(broken(&error)),
     };
     if reply == BUSY {
-        return Err(NotReached::Busy);
+        return Err(CallError::Busy);
     }
     let to = match std::str::from_utf8(&reply) {
         Ok(to) if is_inbox(to) => to.to_owned(),
-        _ => return Err(broken(&"its reply is none")),
+        _ => return Err(broken(&"its reply is invalid")),
     };
-    let pipe = pipe::over(client.clone(), Numbered::new(answers), to);
+    let pipe = pipe::over(client.clone(), PipeReader::new(answers), to);
     let (ask, mut connection) = tunnel::connect(pipe, PINGS)
         .await
         .map_err(|error| broken(&error))?;
@@ -106,7 +106,7 @@ pub(super) async fn open(nats: &Nats, device: i64) -> Result<Ask, NotReached> {
 
 /// Takes the calls of a device that is connected here, until `ending`, and then until those are done that are
 /// under way; until it is dropped, which ends them.
-pub(super) async fn take(nats: &Nats, device: i64, ask: Ask, ending: &CancellationToken) {
+pub(super) async fn take(nats: &Nats, device: i64, ask: DeviceClient, ending: &CancellationToken) {
     let mut calls = match nats.client().subscribe(nats.subjects().calls(device)).await {
         Ok(calls) => calls,
         Err(error) => {
@@ -138,7 +138,7 @@ pub(super) async fn take(nats: &Nats, device: i64, ask: Ask, ending: &Cancellati
 }
 
 /// One call: what is asked is asked of the device.
-async fn answer(client: Client, call: Message, ask: Ask) {
+async fn answer(client: Client, call: Message, ask: DeviceClient) {
     let (Some(reply), Ok(to)) = (call.reply, std::str::from_utf8(&call.payload)) else {
         return;
     };
@@ -152,7 +152,7 @@ async fn answer(client: Client, call: Message, ask: Ask) {
     if client.publish(reply, inbox.into()).await.is_err() {
         return;
     }
-    let mut asked = Numbered::new(asked);
+    let mut asked = PipeReader::new(asked);
     // Where two replicas hold a tunnel, of which one is broken, the other one is called.
     if !timeout(OPEN, asked.begun()).await.unwrap_or_default() {
         return;
@@ -171,7 +171,10 @@ async fn answer(client: Client, call: Message, ask: Ask) {
     }
 }
 
-async fn passed_on(mut ask: Ask, request: http::Request<Incoming>) -> Result<Response<Body>, ()> {
+async fn passed_on(
+    mut ask: DeviceClient,
+    request: http::Request<Incoming>,
+) -> Result<Response<Body>, ()> {
     let (head, body) = request.into_parts();
     let body = Limited::new(body, BODY)
         .collect()

@@ -17,11 +17,10 @@ use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::News;
-use super::said::{Said, What};
+use super::dispatcher::{Dispatcher, Notification};
+use super::envelope::{Envelope, Payload};
 use super::subjects::Subjects;
-use crate::cloud::Shared;
-use crate::session::random_text;
+use crate::random::random_text;
 
 /// Messages that wait for the connection; when there are more, others are told that some were lost.
 const WAITING: usize = 4096;
@@ -42,12 +41,12 @@ pub(crate) struct Nats {
     subjects: Subjects,
     /// This replica, as what it tells names it.
     name: String,
-    to_tell: mpsc::Sender<What>,
-    waiting: Mutex<Option<mpsc::Receiver<What>>>,
+    queue: mpsc::Sender<Payload>,
+    waiting: Mutex<Option<mpsc::Receiver<Payload>>>,
     /// There was no room for something.
     overflowed: AtomicBool,
-    /// For the how-manyth connection this replica has heard its own voice.
-    heard_itself: AtomicU64,
+    /// Number of the connection on which we last received our own probe message.
+    probed_connection: AtomicU64,
     /// Something came faster than it was read, and was dropped.
     dropped: Arc<AtomicBool>,
 }
@@ -67,7 +66,7 @@ impl Nats {
             .ping_interval(PING)
             .subscription_capacity(UNREAD)
             .event_callback(move |event| {
-                noted(&event, &drops);
+                on_event(&event, &drops);
                 std::future::ready(())
             });
         let named = servers.iter().find_map(|server| {
@@ -82,15 +81,15 @@ impl Nats {
             .connect(servers)
             .await
             .context("the bus cannot be used")?;
-        let (to_tell, waiting) = mpsc::channel(WAITING);
+        let (queue, waiting) = mpsc::channel(WAITING);
         Ok(Nats {
             client,
             subjects: Subjects::under(prefix),
             name: random_text(8)?,
-            to_tell,
+            queue,
             waiting: Mutex::new(Some(waiting)),
             overflowed: AtomicBool::default(),
-            heard_itself: AtomicU64::default(),
+            probed_connection: AtomicU64::default(),
             dropped,
         })
     }
@@ -115,23 +114,23 @@ impl Nats {
     }
 
     /// Whether whatever others tell is heard.
-    pub(super) fn hears_all(&self) -> bool {
-        self.is_connected() && self.heard_itself.load(Ordering::SeqCst) == self.connection()
+    pub(super) fn receives_all(&self) -> bool {
+        self.is_connected() && self.probed_connection.load(Ordering::SeqCst) == self.connection()
     }
 
     /// Tells the others, as soon as there is a connection.
-    pub(super) fn tell(&self, what: What) {
-        if self.to_tell.try_send(what).is_err() {
+    pub(super) fn publish(&self, payload: Payload) {
+        if self.queue.try_send(payload).is_err() {
             self.overflowed.store(true, Ordering::SeqCst);
         }
     }
 
-    async fn say(&self, what: What) {
-        let said = Said {
+    async fn send(&self, payload: Payload) {
+        let envelope = Envelope {
             from: self.name.clone(),
-            what,
+            what: payload,
         };
-        let sent = match serde_json::to_vec(&said) {
+        let sent = match serde_json::to_vec(&envelope) {
             Ok(text) => self
                 .client
                 .publish(self.subjects.news(), text.into())
@@ -140,28 +139,28 @@ impl Nats {
             Err(error) => Err(error.to_string()),
         };
         if let Err(error) = sent {
-            tracing::warn!("other replicas cannot be told of a change: {error}");
+            tracing::warn!("cannot notify other replicas of a change: {error}");
         }
     }
 
     /// Says what waits, until `stop` and then what is left.
-    async fn saying(&self, stop: &CancellationToken) {
+    async fn send_queued(&self, stop: &CancellationToken) {
         let waiting = self
             .waiting
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take();
         let Some(mut waiting) = waiting else { return };
-        while let Some(Some(what)) = stop.run_until_cancelled(waiting.recv()).await {
-            self.say(what).await;
+        while let Some(Some(payload)) = stop.run_until_cancelled(waiting.recv()).await {
+            self.send(payload).await;
             if self.overflowed.swap(false, Ordering::SeqCst) {
                 let number = self.connection();
-                self.say(What::Connected { number, lost: true }).await;
+                self.send(Payload::Connected { number, lost: true }).await;
             }
         }
         let left = async {
-            while let Ok(what) = waiting.try_recv() {
-                self.say(what).await;
+            while let Ok(payload) = waiting.try_recv() {
+                self.send(payload).await;
             }
             let _ = self.client.flush().await;
         };
@@ -169,7 +168,7 @@ impl Nats {
     }
 
     /// Watches the connection: each new one is announced, and heard of by this replica itself.
-    async fn watching(&self, cloud: &Shared) {
+    async fn watch_connection(&self, dispatcher: &Dispatcher) {
         let mut looks = interval(LOOK);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut announced = (0, Instant::now());
@@ -178,14 +177,14 @@ impl Nats {
         loop {
             looks.tick().await;
             if self.dropped.swap(false, Ordering::SeqCst) {
-                cloud.bus.heard(&News::Missed);
+                dispatcher.dispatch(&Notification::Lagged);
             }
             if !self.is_connected() {
                 if !warned && connected.elapsed() > AWAY {
                     warned = true;
                     tracing::warn!(
                         "the bus is away: devices that are connected to other replicas are not reached, and log \
-                         lines are not taken until it is back"
+                         lines are not accepted until it is back"
                     );
                 }
                 continue;
@@ -197,70 +196,78 @@ impl Nats {
             }
             let number = self.connection();
             // Said once more where it was lost with the connection.
-            let unheard = !self.hears_all() && announced.1.elapsed() > AWAY;
+            let unheard = !self.receives_all() && announced.1.elapsed() > AWAY;
             if number != announced.0 || unheard {
                 announced = (number, Instant::now());
                 let lost = number > 1;
-                self.say(What::Connected { number, lost }).await;
+                self.send(Payload::Connected { number, lost }).await;
             }
         }
     }
 
     /// Hears what replicas tell.
-    async fn hearing(&self, cloud: &Shared, mut messages: Subscriber) {
+    async fn receive(&self, dispatcher: &Dispatcher, mut messages: Subscriber) {
         while let Some(message) = messages.next().await {
-            let Some(Said { from, what }) = Said::read(&message) else {
-                tracing::warn!(
-                    "something on the bus is no message of a replica, and is passed over"
-                );
+            let Some(Envelope {
+                from,
+                what: payload,
+            }) = Envelope::read(&message)
+            else {
+                tracing::warn!("ignoring something on the bus that is not a message of a replica");
                 continue;
             };
             let own = from == self.name;
-            match what {
-                What::Connected { number, lost } => {
+            match payload {
+                Payload::Connected { number, lost } => {
                     if own && number == self.connection() {
-                        let before = self.heard_itself.load(Ordering::SeqCst);
+                        let before = self.probed_connection.load(Ordering::SeqCst);
                         if before != number && number > 1 {
                             // Between the two, others may have told something.
-                            cloud.bus.heard(&News::Missed);
+                            dispatcher.dispatch(&Notification::Lagged);
                         }
-                        self.heard_itself.store(number, Ordering::SeqCst);
+                        self.probed_connection.store(number, Ordering::SeqCst);
                     } else if !own && lost {
-                        cloud.bus.heard(&News::Missed);
+                        dispatcher.dispatch(&Notification::Lagged);
                     }
                 }
                 // It has heard of it before it told the others.
                 _ if own => {}
-                What::Effects(effects) => cloud.bus.heard(&News::Effects(effects.into())),
-                What::Arrived { device, at } => cloud.reach.arrived_elsewhere(device, at),
+                Payload::Effects(effects) => {
+                    dispatcher.dispatch(&Notification::Effects(effects.into()))
+                }
+                Payload::Arrived { device, at } => {
+                    dispatcher.dispatch(&Notification::Arrived { device, at });
+                }
             }
         }
     }
 
     /// Tells and hears until `stop`.
-    pub(super) async fn run(&self, cloud: &Shared, stop: &CancellationToken) {
+    pub(super) async fn run(&self, dispatcher: &Dispatcher, stop: &CancellationToken) {
         let messages = match self.client.subscribe(self.subjects.news()).await {
             Ok(messages) => messages,
             Err(error) => {
-                tracing::error!("nothing of other replicas will be heard: {error}");
+                tracing::error!("cannot receive messages of other replicas: {error}");
                 return;
             }
         };
         tokio::select! {
-            () = self.saying(stop) => {}
+            () = self.send_queued(stop) => {}
             // It may wait for a connection that does not come.
             () = async { stop.cancelled().await; sleep(2 * LAST_WORDS).await } => {}
-            () = self.watching(cloud) => {}
-            () = self.hearing(cloud, messages) => {}
+            () = self.watch_connection(dispatcher) => {}
+            () = self.receive(dispatcher, messages) => {}
         }
     }
 }
 
 /// What the connection tells of itself.
-fn noted(event: &Event, dropped: &AtomicBool) {
+fn on_event(event: &Event, dropped: &AtomicBool) {
     match event {
         Event::SlowConsumer(_) => {
-            tracing::warn!("the bus tells more than is read; what was missed is looked up");
+            tracing::warn!(
+                "the bus sends more than this replica reads; it will look up what it missed"
+            );
             dropped.store(true, Ordering::SeqCst);
         }
         Event::ServerError(error) => tracing::warn!("the bus refuses something: {error}"),
@@ -281,8 +288,8 @@ fn servers(url: &str) -> Result<Vec<ServerAddr>> {
             None => format!("{scheme}://{server}"),
         };
         let address: ServerAddr = server.parse().ok()?;
-        let known = matches!(address.scheme(), "nats" | "tls") && !address.host().is_empty();
-        known.then_some(address)
+        let valid = matches!(address.scheme(), "nats" | "tls") && !address.host().is_empty();
+        valid.then_some(address)
     });
     let servers: Option<Vec<ServerAddr>> = each.collect();
     // The address may have a password in it, and is not shown.

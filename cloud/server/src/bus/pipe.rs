@@ -24,19 +24,19 @@ const WAITING: usize = 4;
 /// Bytes of a number.
 const NUMBER: usize = 8;
 
-type Writes =
+type PipeWriter =
     SinkMapErr<PollSender<Bytes>, fn(tokio_util::sync::PollSendError<Bytes>) -> io::Error>;
 
 /// Both directions of a pipe.
-pub(super) type Pipe = SinkWriter<StreamReader<CopyToBytes<Ends>, Bytes>>;
+pub(super) type Pipe = SinkWriter<StreamReader<CopyToBytes<Duplex>, Bytes>>;
 
 /// Reads from what is subscribed to, and writes to a subject. The other end reads an end when it is dropped.
-pub(super) fn over(client: Client, read: Numbered, write: String) -> Pipe {
+pub(super) fn over(client: Client, read: PipeReader, write: String) -> Pipe {
     let (sender, receiver) = mpsc::channel(WAITING);
     tokio::spawn(publish(client, write, receiver));
     let closed: fn(_) -> io::Error = |_| io::ErrorKind::BrokenPipe.into();
     let writes = PollSender::new(sender).sink_map_err(closed);
-    SinkWriter::new(StreamReader::new(CopyToBytes::new(Ends { read, writes })))
+    SinkWriter::new(StreamReader::new(CopyToBytes::new(Duplex { read, writes })))
 }
 
 /// Sends what is written, and an empty message for the end.
@@ -64,16 +64,16 @@ async fn publish(client: Client, subject: String, mut writes: mpsc::Receiver<Byt
 }
 
 /// What is read of a pipe.
-pub(super) struct Numbered {
+pub(super) struct PipeReader {
     messages: Subscriber,
     next: u64,
     first: Option<Bytes>,
     ended: bool,
 }
 
-impl Numbered {
+impl PipeReader {
     pub(super) fn new(messages: Subscriber) -> Self {
-        Numbered {
+        PipeReader {
             messages,
             next: 0,
             first: None,
@@ -107,7 +107,7 @@ impl Numbered {
     }
 }
 
-impl Stream for Numbered {
+impl Stream for PipeReader {
     type Item = io::Result<Bytes>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -126,12 +126,12 @@ impl Stream for Numbered {
 }
 
 /// Reading and writing as one.
-pub(super) struct Ends {
-    read: Numbered,
-    writes: Writes,
+pub(super) struct Duplex {
+    read: PipeReader,
+    writes: PipeWriter,
 }
 
-impl Stream for Ends {
+impl Stream for Duplex {
     type Item = io::Result<Bytes>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -139,7 +139,7 @@ impl Stream for Ends {
     }
 }
 
-impl futures::Sink<Bytes> for Ends {
+impl futures::Sink<Bytes> for Duplex {
     type Error = io::Error;
 
     fn poll_ready(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

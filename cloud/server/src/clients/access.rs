@@ -7,16 +7,16 @@ use http::{StatusCode, header};
 use resources::{Action, Role};
 
 use crate::answer::Refusal;
-use crate::cloud::Shared;
+use crate::cloud::SharedCloud;
 
 /// `GET /auth/v1/public-keys/:username`: SSH keys of somebody who may get to the device that asks, one a line.
 pub(crate) async fn public_keys(
-    State(cloud): State<Shared>,
+    State(cloud): State<SharedCloud>,
     Path(username): Path<String>,
     request: Request,
 ) -> Result<Response, Refusal> {
     let (parts, _) = request.into_parts();
-    let identity = cloud.admit_key(&parts).await?;
+    let identity = cloud.auth.admit_key(&parts).await?;
     let (Role::DeviceKey, Some(actor)) = (identity.role(), identity.actor()) else {
         return Err(Refusal::Unauthorized);
     };
@@ -41,12 +41,12 @@ pub(crate) async fn public_keys(
 
 /// `GET /access/v1/hostos/:uuid`: whether the holder of a credential may get a shell there.
 pub(crate) async fn host(
-    State(cloud): State<Shared>,
+    State(cloud): State<SharedCloud>,
     Path(uuid): Path<String>,
     request: Request,
 ) -> Result<Response, Refusal> {
     let (parts, _) = request.into_parts();
-    let identity = cloud.admit(&parts).await?;
+    let identity = cloud.auth.admit(&parts).await?;
     let device = cloud.device(&uuid).await?.ok_or(Refusal::Unauthorized)?;
     let right = cloud.right_on_device(&identity, device, Action::SshHost);
     match right.await? {
@@ -57,15 +57,16 @@ pub(crate) async fn host(
 
 /// `GET /services/vpn/auth/:uuid`: whether a key is one of that device, as a tunnel server asks.
 pub(crate) async fn tunnel(
-    State(cloud): State<Shared>,
+    State(cloud): State<SharedCloud>,
     Path(uuid): Path<String>,
     request: Request,
 ) -> Result<Response, Refusal> {
     let (parts, _) = request.into_parts();
-    let identity = cloud.admit_key(&parts).await?;
+    let identity = cloud.auth.admit_key(&parts).await?;
     let device = cloud.device(&uuid).await?.ok_or(Refusal::Unauthorized)?;
-    match device.is_own_key(&identity) {
-        true => Ok(StatusCode::OK.into_response()),
-        false => Err(Refusal::Unauthorized),
+    if device.is_own_key(&identity) {
+        Ok(StatusCode::OK.into_response())
+    } else {
+        Err(Refusal::Unauthorized)
     }
 }

@@ -3,38 +3,38 @@
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use data::SystemPurpose;
-use data::query::{self, Caller, Read};
+use data::query::{self, Caller, ReadStatement};
 use http::StatusCode;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
 use crate::answer::{Refusal, json as json_answer};
-use crate::cloud::{Cloud, Shared};
+use crate::cloud::{Cloud, SharedCloud};
 use crate::credential::Identity;
 
 /// `GET /device-types/v1`
 pub(crate) async fn all(
-    State(cloud): State<Shared>,
+    State(cloud): State<SharedCloud>,
     request: Request,
 ) -> Result<Response, Refusal> {
     let (parts, _) = request.into_parts();
-    cloud.charge(&Identity::guest(), &parts)?;
-    let told: Vec<Value> = catalogue(&cloud)
+    cloud.auth.charge(&Identity::guest(), &parts)?;
+    let rows: Vec<Value> = catalogue(&cloud)
         .await?
         .into_iter()
         .map(|one| one.told)
         .collect();
-    Ok(json_answer(StatusCode::OK, Value::Array(told).to_string()))
+    Ok(json_answer(StatusCode::OK, Value::Array(rows).to_string()))
 }
 
 /// `GET /device-types/v1/:slug`, by any of its names.
 pub(crate) async fn one(
-    State(cloud): State<Shared>,
+    State(cloud): State<SharedCloud>,
     Path(slug): Path<String>,
     request: Request,
 ) -> Result<Response, Refusal> {
     let (parts, _) = request.into_parts();
-    cloud.charge(&Identity::guest(), &parts)?;
+    cloud.auth.charge(&Identity::guest(), &parts)?;
     let told = found(&cloud, &slug).await?.told;
     Ok(json_answer(StatusCode::OK, told.to_string()))
 }
@@ -42,12 +42,12 @@ pub(crate) async fn one(
 /// `GET /device-types/v1/:slug/images/:version/download-size`: how much the images of an operating system are, of
 /// its public fleet for these boards. `latest` is its latest final version.
 pub(crate) async fn download_size(
-    State(cloud): State<Shared>,
+    State(cloud): State<SharedCloud>,
     Path((slug, version)): Path<(String, String)>,
     request: Request,
 ) -> Result<Response, Refusal> {
     let (parts, _) = request.into_parts();
-    cloud.charge(&Identity::guest(), &parts)?;
+    cloud.auth.charge(&Identity::guest(), &parts)?;
     let one = found(&cloud, &slug).await?;
     let version: String = version.chars().take(LONGEST_VERSION).collect();
     let missing = || {
@@ -95,7 +95,8 @@ async fn sizes_of(
     let request = odata::parse(path, Some(&query))?;
     let guest = Caller::guest();
     let setting = cloud.setting(&guest);
-    let Read::Records(select) = query::read(&setting, &request, path, Some(&query))? else {
+    let ReadStatement::Records(select) = query::read(&setting, &request, path, Some(&query))?
+    else {
         return Ok(None);
     };
     let row = cloud

@@ -9,25 +9,28 @@ use resources::{Action, Role};
 use serde_json::{Map, Value, json};
 
 use super::address;
-use crate::accounts::keys::{self, Described};
+use crate::accounts::keys::{self, KeyDescription};
 use crate::answer::{Refusal, json as json_answer};
 use crate::body;
-use crate::cloud::{Cloud, Shared, now};
+use crate::clock::now;
+use crate::cloud::{Cloud, SharedCloud};
 use crate::credential::Identity;
-use crate::session::random_text;
+use crate::random::random_text;
 
 /// What network the device is on, where a wireless one is given.
 const NETWORK: [&str; 2] = ["wifiSsid", "wifiKey"];
 
 /// With a key of its own, which makes devices of that fleet.
 pub(crate) async fn make(
-    State(cloud): State<Shared>,
+    State(cloud): State<SharedCloud>,
     request: Request,
 ) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
-    let identity = cloud.admit(&parts).await?;
+    let identity = cloud.auth.admit(&parts).await?;
     let given = match parts.method {
-        Method::POST => body::object(&parts.headers, body, cloud.longest_body(&identity)).await?,
+        Method::POST => {
+            body::object(&parts.headers, body, cloud.auth.longest_body(&identity)).await?
+        }
         _ => form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes())
             .map(|(name, value)| (name.into_owned(), Value::String(value.into_owned())))
             .collect(),
@@ -56,14 +59,14 @@ pub(crate) async fn made(
     let action = Action::CreateProvisioningKey;
     let right = cloud.right(&identity.caller, "application", fleet, action);
     let right = right.await?.ok_or(Refusal::Unauthorized)?;
-    let wanted = text(given, "deviceType")?;
+    let device_type = text(given, "deviceType")?;
     let about = right.sql(
         "SELECT a.actor, a.app_name, t.slug FROM application AS a \
          JOIN device_type AS t ON t.id = a.is_for__device_type WHERE a.id = ?",
     );
     let row = cloud.database.row(&about).await?;
     let row = row.ok_or(Refusal::Unauthorized)?;
-    let device_type = match wanted {
+    let device_type = match device_type {
         None => row.some_text(2)?,
         Some(slug) => {
             let known = SystemPurpose::Catalogue.sql(
@@ -89,11 +92,11 @@ pub(crate) async fn made(
         &cloud.environment,
         now(),
     );
-    let described = Described {
+    let described = KeyDescription {
         name: text(given, "provisioningKeyName")?.map(str::to_owned),
         description: Some("made with a config.json".to_owned()),
         expiry_date: given.get("provisioningKeyExpiryDate").cloned(),
-        ..Described::default()
+        ..KeyDescription::default()
     };
     keys::create(
         &mut writer,

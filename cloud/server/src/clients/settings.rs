@@ -8,18 +8,18 @@ use serde_json::{Value, json};
 
 use super::address;
 use crate::answer::{Refusal, json as json_answer};
-use crate::cloud::Shared;
+use crate::cloud::SharedCloud;
 use crate::credential::Identity;
 
 /// `GET /config`
 pub(crate) async fn config(
-    State(cloud): State<Shared>,
+    State(cloud): State<SharedCloud>,
     request: Request,
 ) -> Result<Response, Refusal> {
     let (parts, _) = request.into_parts();
-    cloud.charge(&Identity::guest(), &parts)?;
+    cloud.auth.charge(&Identity::guest(), &parts)?;
     let url = address(&cloud, &parts.headers);
-    let told = json!({
+    let answer = json!({
         "deployment": null,
         "deploymentType": "self-hosted",
         "apiUrl": url,
@@ -35,19 +35,19 @@ pub(crate) async fn config(
         "signupCodeRequired": false,
         "supportedSocialProviders": [],
     });
-    Ok(json_answer(StatusCode::OK, told.to_string()))
+    Ok(json_answer(StatusCode::OK, answer.to_string()))
 }
 
 /// `GET /config/vars?deviceType=`: what variables may be called. The lists are for people's interfaces;
 /// the data API goes by its own rules.
 pub(crate) async fn variables(
-    State(cloud): State<Shared>,
+    State(cloud): State<SharedCloud>,
     request: Request,
 ) -> Result<Response, Refusal> {
     let (parts, _) = request.into_parts();
-    cloud.charge(&Identity::guest(), &parts)?;
-    let told = rules(&cloud.configuration.branding);
-    Ok(json_answer(StatusCode::OK, told.to_string()))
+    cloud.auth.charge(&Identity::guest(), &parts)?;
+    let answer = rules(&cloud.configuration.branding);
+    Ok(json_answer(StatusCode::OK, answer.to_string()))
 }
 
 /// Settings of the supervisor that people change, with what they are for.
@@ -112,10 +112,10 @@ fn rules(branding: &Branding) -> Value {
                 "boolean" => json!({ "enum": ["true", "false"], "type": "string" }),
                 _ => json!({ "pattern": "^[0-9]+$", "type": "string" }),
             };
-            let mut told = words;
-            told["default"] = json!(default);
-            told["description"] = json!(description);
-            (name(bare), told)
+            let mut answer = words;
+            answer["default"] = json!(default);
+            answer["description"] = json!(description);
+            (name(bare), answer)
         })
         .collect();
     json!({
@@ -141,17 +141,17 @@ fn pattern(check: Check) -> Option<String> {
 
 /// `GET /os/v1/config/`: what the host's own programs are configured with.
 pub(crate) async fn of_hosts(
-    State(cloud): State<Shared>,
+    State(cloud): State<SharedCloud>,
     request: Request,
 ) -> Result<Response, Refusal> {
     let (parts, _) = request.into_parts();
-    cloud.charge(&Identity::guest(), &parts)?;
+    cloud.auth.charge(&Identity::guest(), &parts)?;
     // Devices hold their tunnel themselves, and people's SSH keys are asked for one by one.
-    let told = json!({
+    let answer = json!({
         "services": { "openvpn": { "config": "" }, "ssh": { "authorized_keys": "" } },
         "schema_version": "1.0.0",
     });
-    Ok(json_answer(StatusCode::OK, told.to_string()))
+    Ok(json_answer(StatusCode::OK, answer.to_string()))
 }
 
 #[cfg(test)]

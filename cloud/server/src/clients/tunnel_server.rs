@@ -1,5 +1,5 @@
 //! `POST /services/vpn/client-connect` and `client-disconnect`: a tunnel server beside this cloud tells which devices
-//! it holds (cloud behaviour 4.7). The tunnels of this cloud's own need none of it.
+//! it holds (docs/spec/cloud.md#tunnel-servers). The tunnels of this cloud's own need none of it.
 
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
@@ -11,7 +11,8 @@ use serde::Deserialize;
 
 use crate::answer::Refusal;
 use crate::body;
-use crate::cloud::{Shared, now};
+use crate::clock::now;
+use crate::cloud::SharedCloud;
 use crate::device::is_uuid;
 
 /// Devices of one request.
@@ -21,7 +22,7 @@ const AT_ONCE: usize = 1000;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Told {
+struct ConnectionChange {
     /// Those that came or went.
     uuids: Vec<String>,
     /// The number of the tunnel server's row of `service_instance`.
@@ -30,7 +31,7 @@ struct Told {
 
 /// Which devices came.
 pub(crate) async fn connected(
-    State(cloud): State<Shared>,
+    State(cloud): State<SharedCloud>,
     request: Request,
 ) -> Result<Response, Refusal> {
     // Whatever held it before, the last one to say so does.
@@ -49,7 +50,7 @@ pub(crate) async fn connected(
 
 /// Which devices went, of those that are (still) this server's.
 pub(crate) async fn disconnected(
-    State(cloud): State<Shared>,
+    State(cloud): State<SharedCloud>,
     request: Request,
 ) -> Result<Response, Refusal> {
     let went = |now: i64, instance: i64| {
@@ -67,17 +68,18 @@ pub(crate) async fn disconnected(
 }
 
 async fn write(
-    cloud: &Shared,
+    cloud: &SharedCloud,
     request: Request,
-    change: impl Fn(i64, i64) -> Sql,
+    update: impl Fn(i64, i64) -> Sql,
 ) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
-    let identity = cloud.admit(&parts).await?;
+    let identity = cloud.auth.admit(&parts).await?;
     if identity.role() != Role::TunnelServer {
         return Err(Refusal::Unauthorized);
     }
-    let told: Told = body::typed(&parts.headers, body, cloud.configuration.limits.body).await?;
-    if told.uuids.len() > MOST {
+    let change: ConnectionChange =
+        body::typed(&parts.headers, body, cloud.configuration.limits.body).await?;
+    if change.uuids.len() > MOST {
         return Err(Refusal::Wrong(format!("more than {MOST} devices at once")));
     }
     let now = now();
@@ -86,15 +88,15 @@ async fn write(
     let server = SystemPurpose::Presence.sql(
         "UPDATE service_instance SET last_heartbeat = now_ms() WHERE id = ? AND service_type = 'vpn'",
     );
-    let server = server.with(told.service_id);
+    let server = server.with(change.service_id);
     if transaction.execute(&server).await? == 0 {
         return Err(Refusal::Wrong(format!(
             "`serviceId`: there is no tunnel server {}; make a `service_instance` first",
-            told.service_id
+            change.service_id
         )));
     }
     // One of no device is passed over: it may just have been deleted.
-    let uuids: Vec<&str> = told.uuids.iter().map(String::as_str).collect();
+    let uuids: Vec<&str> = change.uuids.iter().map(String::as_str).collect();
     let uuids: Vec<&str> = uuids.into_iter().filter(|uuid| is_uuid(uuid)).collect();
     for some in uuids.chunks(AT_ONCE) {
         let mut select = Query::select();
@@ -106,8 +108,8 @@ async fn write(
         let devices = transaction
             .ids(&SystemPurpose::Presence.statement(select))
             .await?;
-        let change = change(now, told.service_id).with_all(&devices);
-        transaction.execute(&change).await?;
+        let update = update(now, change.service_id).with_all(&devices);
+        transaction.execute(&update).await?;
     }
     transaction.commit().await?;
     Ok(StatusCode::OK.into_response())

@@ -59,7 +59,7 @@ impl BodyState {
 /// after an answer that does not say so: the client would send its next request into a closed socket, and lose this
 /// answer as well where the system resets the connection. So what is left of a body is read and thrown away, within
 /// bounds.
-pub(super) struct Received {
+pub(super) struct RequestBody {
     /// Until it is at its end.
     body: Option<Incoming>,
     within: Duration,
@@ -72,7 +72,7 @@ pub(super) struct Received {
     came: u64,
 }
 
-impl Received {
+impl RequestBody {
     pub(super) fn new(
         body: Incoming,
         within: Duration,
@@ -80,7 +80,7 @@ impl Received {
         state: Arc<BodyState>,
         activity: Arc<Activity>,
     ) -> Self {
-        Received {
+        RequestBody {
             body: Some(body),
             within,
             state,
@@ -93,14 +93,15 @@ impl Received {
 
     /// How much has to come, in which time.
     fn pace(&self) -> (u64, Duration) {
-        match self.state.long.load(Ordering::Relaxed) {
-            true => (1, LOG_SILENCE),
-            false => (BODY_PROGRESS, self.within),
+        if self.state.long.load(Ordering::Relaxed) {
+            (1, LOG_SILENCE)
+        } else {
+            (BODY_PROGRESS, self.within)
         }
     }
 }
 
-impl Body for Received {
+impl Body for RequestBody {
     type Data = Bytes;
     type Error = BodyError;
 
@@ -159,7 +160,7 @@ impl Body for Received {
     }
 }
 
-impl Drop for Received {
+impl Drop for RequestBody {
     fn drop(&mut self) {
         let left = self.body.take().filter(|body| !body.is_end_stream());
         let Some(body) = left else {

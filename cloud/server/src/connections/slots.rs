@@ -64,9 +64,10 @@ impl Slots {
 
     /// A place for a connection from this address, if there is one or one can be made.
     pub(super) fn take(&self, from: IpAddr) -> Option<Slot> {
-        let group = match is_trusted(&self.proxies, from) {
-            true => Group::Proxies,
-            false => Group::Network(Network::of(from)),
+        let group = if is_trusted(&self.proxies, from) {
+            Group::Proxies
+        } else {
+            Group::Network(Network::of(from))
         };
         let mut table = locked(&self.table);
         let of_it = table.count(group);

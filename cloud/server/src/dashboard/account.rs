@@ -13,26 +13,27 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::form::{Form, Number};
-use super::live::{Part, follow};
+use super::live::{LiveFragment, stream_fragments};
 use super::page::{self, Page, Section};
-use super::problem::Problem;
+use super::problem::PageError;
 use super::show::{self, once};
-use super::visitor::{self, Visitor, leave_for};
+use super::visitor::{self, SessionUser, leave_for};
 use crate::accounts::cloud_administrators::is_one;
-use crate::accounts::keys::{self, Described};
-use crate::accounts::sessions::{Beginning, Door};
+use crate::accounts::keys::{self, KeyDescription};
+use crate::accounts::sessions::{SessionOrigin, SignInKind};
 use crate::accounts::users::{self, PasswordChange};
 use crate::accounts::verification::{Claim, verified};
 use crate::answer::Refusal;
-use crate::cloud::{Cloud, Shared, now};
+use crate::clock::now;
+use crate::cloud::{Cloud, SharedCloud};
 use crate::credential::{Credential, Identity};
-use crate::session::random_text;
+use crate::random::random_text;
 
 /// Keys on the page.
 const MOST: usize = 200;
 const PLACE: &str = "/dashboard/account";
 
-pub(super) fn routes() -> Router<Shared> {
+pub(super) fn routes() -> Router<SharedCloud> {
     Router::new()
         .route("/account", get(page))
         .route("/account/live", get(live))
@@ -64,7 +65,10 @@ struct Session {
     is_of_dashboard: bool,
 }
 
-async fn page(State(cloud): State<Shared>, visitor: Visitor) -> Result<Response, Problem> {
+async fn page(
+    State(cloud): State<SharedCloud>,
+    visitor: SessionUser,
+) -> Result<Response, PageError> {
     let keys = part(&cloud, &visitor).await?;
     let sessions = sessions_part(&cloud, &visitor).await?;
     let administers_cloud = is_one(&cloud, &visitor.identity).await?;
@@ -76,13 +80,13 @@ async fn page(State(cloud): State<Shared>, visitor: Visitor) -> Result<Response,
         }
         section.stack aria-labelledby="keys" {
             h2 id="keys" { "API keys" }
-            p.faint { "For programs: a key may do what you may, or less, until you delete it. It never changes people, organizations or keys." }
+            p.faint { "For programs: a key may do what you may do, or less, until you delete it. It can never change people, organizations or keys." }
             (keys.placed())
             (new(&visitor))
         }
         section.stack aria-labelledby="sessions-title" {
             h2 id="sessions-title" { "Sessions" }
-            p.faint { "Where you are signed in. End what you do not know, and then change your password." }
+            p.faint { "Where you are signed in. End any session that you do not recognize, and then change your password." }
             (sessions.placed())
             div.answer id="sessions-said" role="status" {}
         }
@@ -99,8 +103,11 @@ async fn page(State(cloud): State<Shared>, visitor: Visitor) -> Result<Response,
     .into_response())
 }
 
-async fn live(State(cloud): State<Shared>, visitor: Visitor) -> Result<Response, Problem> {
-    follow(cloud, visitor, |cloud, visitor| async move {
+async fn live(
+    State(cloud): State<SharedCloud>,
+    visitor: SessionUser,
+) -> Result<Response, PageError> {
+    stream_fragments(cloud, visitor, |cloud, visitor| async move {
         Ok(vec![
             part(&cloud, &visitor).await?,
             sessions_part(&cloud, &visitor).await?,
@@ -109,14 +116,14 @@ async fn live(State(cloud): State<Shared>, visitor: Visitor) -> Result<Response,
     .await
 }
 
-async fn part(cloud: &Cloud, visitor: &Visitor) -> Result<Part, Problem> {
+async fn part(cloud: &Cloud, visitor: &SessionUser) -> Result<LiveFragment, PageError> {
     let actor = visitor.identity.actor().unwrap_or_default();
     let query = format!(
         "$select=id,name,description,created_at,expiry_date,scope,last_used_at&$filter=is_of__actor eq {actor}\
          &$orderby=created_at desc&$top={MOST}"
     );
     let keys: Vec<Key> = visitor.rows(cloud, "/api_key", &query).await?;
-    Ok(Part::new(
+    Ok(LiveFragment::new(
         "keys",
         html! {
             @if keys.is_empty() {
@@ -125,8 +132,8 @@ async fn part(cloud: &Cloud, visitor: &Visitor) -> Result<Part, Problem> {
                 table.rows {
                     caption.hidden { "Your API keys" }
                     thead { tr {
-                        th scope="col" { "Name" } th scope="col" { "May" } th scope="col" { "Made" }
-                        th scope="col" { "Last used" } th scope="col" { "Good until" }
+                        th scope="col" { "Name" } th scope="col" { "Scope" } th scope="col" { "Created" }
+                        th scope="col" { "Last used" } th scope="col" { "Valid until" }
                         th scope="col" { span.hidden { "Change" } }
                     } }
                     tbody { @for key in &keys { (row(key)) } }
@@ -138,25 +145,25 @@ async fn part(cloud: &Cloud, visitor: &Visitor) -> Result<Part, Problem> {
 
 fn row(key: &Key) -> Markup {
     let place = format!("{PLACE}/keys/{}/delete", key.id);
-    let name = key.name.as_deref().unwrap_or("Without a name");
+    let name = key.name.as_deref().unwrap_or("Unnamed");
     html! {
         tr id={ "key-" (key.id) } {
             th scope="row" {
                 (name)
                 @if let Some(about) = &key.description { span.under { (about) } }
             }
-            td data-label="May" { (may(key.scope.as_deref())) }
-            td data-label="Made" { (show::time(Some(&key.created_at))) }
+            td data-label="Scope" { (may(key.scope.as_deref())) }
+            td data-label="Created" { (show::time(Some(&key.created_at))) }
             td data-label="Last used" {
                 @match key.last_used_at.as_deref() {
                     Some(at) => (show::time(Some(at))),
                     None => "Never",
                 }
             }
-            td data-label="Good until" {
+            td data-label="Valid until" {
                 @match key.expiry_date.as_deref() {
                     Some(at) => (show::time(Some(at))),
-                    None => "Without end",
+                    None => "No expiry",
                 }
             }
             td.act {
@@ -168,20 +175,20 @@ fn row(key: &Key) -> Markup {
     }
 }
 
-async fn sessions_part(cloud: &Cloud, visitor: &Visitor) -> Result<Part, Problem> {
+async fn sessions_part(cloud: &Cloud, visitor: &SessionUser) -> Result<LiveFragment, PageError> {
     let query = format!(
         "$select=id,created_at,last_used_at,expires_at,address,user_agent,is_of_dashboard\
          &$orderby=last_used_at desc&$top={MOST}"
     );
     let sessions: Vec<Session> = visitor.rows(cloud, "/user_session", &query).await?;
-    Ok(Part::new(
+    Ok(LiveFragment::new(
         "sessions",
         html! {
             table.rows {
                 caption.hidden { "Your sessions" }
                 thead { tr {
                     th scope="col" { "From" } th scope="col" { "Signed in" } th scope="col" { "Last used" }
-                    th scope="col" { "Good until" } th scope="col" { span.hidden { "Change" } }
+                    th scope="col" { "Valid until" } th scope="col" { span.hidden { "Change" } }
                 } }
                 tbody { @for session in &sessions { (session_row(session, visitor.claims.session)) } }
             }
@@ -191,9 +198,10 @@ async fn sessions_part(cloud: &Cloud, visitor: &Visitor) -> Result<Part, Problem
 
 fn session_row(session: &Session, current: i64) -> Markup {
     let place = format!("{PLACE}/sessions/{}/end", session.id);
-    let door = match session.is_of_dashboard {
-        true => "Dashboard",
-        false => "API",
+    let door = if session.is_of_dashboard {
+        "Dashboard"
+    } else {
+        "API"
     };
     html! {
         tr id={ "session-" (session.id) } {
@@ -203,7 +211,7 @@ fn session_row(session: &Session, current: i64) -> Markup {
             }
             td data-label="Signed in" { (show::time(Some(&session.created_at))) }
             td data-label="Last used" { (show::time(Some(&session.last_used_at))) }
-            td data-label="Good until" { (show::time(Some(&session.expires_at))) }
+            td data-label="Valid until" { (show::time(Some(&session.expires_at))) }
             td.act {
                 @if session.id == current {
                     "This session"
@@ -220,16 +228,16 @@ fn session_row(session: &Session, current: i64) -> Markup {
 /// What keys of a scope may do, for people.
 fn may(scope: Option<&str>) -> &str {
     match scope {
-        None => "What you may",
+        None => "Everything you may do",
         Some("read") => "Look",
-        Some("deploy") => "Look and deploy",
-        Some("device") => "Look and change devices",
-        Some("fleet") => "Look, deploy, and change fleets and devices",
+        Some("deploy") => "Read and deploy",
+        Some("device") => "Read and change devices",
+        Some("fleet") => "Read, deploy, and change fleets and devices",
         Some(other) => other,
     }
 }
 
-fn new(visitor: &Visitor) -> Markup {
+fn new(visitor: &SessionUser) -> Markup {
     let place = format!("{PLACE}/keys");
     html! {
         form.card.stack method="post" action=(place) hx-post=(place) hx-target="find .answer" hx-sync="this:drop"
@@ -245,7 +253,7 @@ fn new(visitor: &Visitor) -> Markup {
                         }
                     }
                 }
-                label { "Good until (may be left out)" input type="date" name="expires"; }
+                label { "Valid until (optional)" input type="date" name="expires"; }
             }
             @if !visitor.claims.fresh() {
                 div {
@@ -253,22 +261,22 @@ fn new(visitor: &Visitor) -> Markup {
                         input type="password" name="password" required maxlength="1000" autocomplete="current-password"
                             aria-describedby="password-hint";
                     }
-                    small id="password-hint" { "It was given a while ago: a new key takes it once more." }
+                    small id="password-hint" { "You entered it some time ago. Creating a key requires it again." }
                 }
             }
             div.answer id="key-said" role="status" {}
-            div.buttons { button type="submit" { "Make a key" } }
+            div.buttons { button type="submit" { "Create key" } }
         }
     }
 }
 
-fn new_password(visitor: &Visitor) -> Markup {
+fn new_password(visitor: &SessionUser) -> Markup {
     let place = format!("{PLACE}/password");
     html! {
         form.card.stack method="post" action=(place) hx-post=(place) hx-target="find .answer" hx-sync="this:drop"
             aria-labelledby="password" {
             h2 id="password" { "Password" }
-            p.faint { "A new one ends your sessions everywhere else." }
+            p.faint { "A new password ends all your other sessions." }
             input type="hidden" name="username" value=(visitor.name) autocomplete="username";
             label { "Current password"
                 input type="password" name="current" required maxlength="1000" autocomplete="current-password";
@@ -289,16 +297,16 @@ fn new_password(visitor: &Visitor) -> Markup {
 /// 403 where the password is not right.
 pub(super) async fn with_password(
     cloud: &Cloud,
-    visitor: &Visitor,
+    visitor: &SessionUser,
     form: &Form,
     from: SocketAddr,
-) -> Result<Identity, Problem> {
+) -> Result<Identity, PageError> {
     let mut identity = visitor.identity.clone();
     if !form.exact("password").is_empty() {
         let password = form.exact("password").to_owned();
         let given = verified(cloud, Claim::User(visitor.user), password, from.ip()).await;
         given.map_err(|error| match error {
-            Refusal::Unauthorized => Refusal::Forbidden("The password is not right.".to_owned()),
+            Refusal::Unauthorized => Refusal::Forbidden("The password is incorrect.".to_owned()),
             error => error,
         })?;
         let mut claims = visitor.claims.clone();
@@ -310,69 +318,72 @@ pub(super) async fn with_password(
 
 /// `POST /dashboard/account/keys`: a key, shown this once.
 async fn make(
-    State(cloud): State<Shared>,
+    State(cloud): State<SharedCloud>,
     ConnectInfo(from): ConnectInfo<SocketAddr>,
-    visitor: Visitor,
+    visitor: SessionUser,
     form: Form,
-) -> Result<Response, Problem> {
+) -> Result<Response, PageError> {
     let name = form.text("name");
     if name.is_empty() {
-        return Err(Problem::wrong("Say what the key is for."));
+        return Err(PageError::wrong("Enter what the key is for."));
     }
     let identity = with_password(&cloud, &visitor, &form, from).await?;
-    let actor = keys::of_user(&identity).map_err(|error| match error {
+    let actor = keys::of_user(&identity).map_err(|error| {
+        match error {
         Refusal::UnauthorizedSaying(_) => Refusal::Forbidden(
-            "You signed in a while ago. Load this page again and give your password with the key."
+            "You signed in some time ago. Reload this page and enter your password for the new key."
                 .to_owned(),
         ),
         error => error,
+    }
     })?;
     let expires = form.text("expires");
-    let described = Described {
+    let described = KeyDescription {
         name: Some(name.to_owned()),
         description: None,
-        expiry_date: match expires.is_empty() {
-            true => None,
-            false => Some(json!(format!("{expires}T23:59:59Z"))),
+        expiry_date: if expires.is_empty() {
+            None
+        } else {
+            Some(json!(format!("{expires}T23:59:59Z")))
         },
         limits: KeyLimits {
             scope: match form.text("scope") {
                 "" => None,
-                word => Some(
-                    KeyScope::named(word)
-                        .ok_or_else(|| Problem::wrong("There is no such scope."))?,
-                ),
+                word => {
+                    Some(KeyScope::named(word).ok_or_else(|| PageError::wrong("Unknown scope."))?)
+                }
             },
             fleet: None,
         },
     };
     let key = random_text(16).map_err(Refusal::Fault)?;
     keys::kept(&cloud, actor, Role::UserKey, &key, described).await?;
-    let shown = once("The key", &key);
-    Ok(match visitor.in_place {
-        true => shown.into_response(),
-        false => page::bare(
+    let message = once("The key", &key);
+    Ok(if visitor.in_place {
+        message.into_response()
+    } else {
+        page::bare(
             "The key",
-            html! { (shown) p { a.button href=(PLACE) { "To your account" } } },
+            html! { (message) p { a.button href=(PLACE) { "Back to your account" } } },
         )
-        .into_response(),
+        .into_response()
     })
 }
 
 async fn delete(
-    State(cloud): State<Shared>,
-    visitor: Visitor,
+    State(cloud): State<SharedCloud>,
+    visitor: SessionUser,
     Number(id): Number,
-) -> Result<Response, Problem> {
+) -> Result<Response, PageError> {
     visitor.delete(&cloud, &format!("/api_key({id})")).await?;
-    Ok(visitor.done("The key is deleted.", PLACE))
+    Ok(visitor.done("The key was deleted.", PLACE))
 }
 
 async fn end_session(
-    State(cloud): State<Shared>,
-    visitor: Visitor,
+    State(cloud): State<SharedCloud>,
+    visitor: SessionUser,
     Number(id): Number,
-) -> Result<Response, Problem> {
+) -> Result<Response, PageError> {
     visitor
         .delete(&cloud, &format!("/user_session({id})"))
         .await?;
@@ -380,26 +391,29 @@ async fn end_session(
 }
 
 async fn password(
-    State(cloud): State<Shared>,
+    State(cloud): State<SharedCloud>,
     ConnectInfo(from): ConnectInfo<SocketAddr>,
     headers: HeaderMap,
-    visitor: Visitor,
+    visitor: SessionUser,
     form: Form,
-) -> Result<Response, Problem> {
+) -> Result<Response, PageError> {
     let change = PasswordChange {
         current: form.exact("current").to_owned(),
         new: form.exact("new").to_owned(),
         end_keys: form.text("end_keys") == "true",
     };
-    let beginning = Beginning::of(&headers, from, Door::Dashboard);
+    let beginning = SessionOrigin::of(&headers, from, SignInKind::Dashboard);
     let changed = users::password_changed(&cloud, visitor.user, change, from, beginning).await;
     let token = changed.map_err(|error| match error {
-        Refusal::Unauthorized => Refusal::Forbidden("The current password is another.".to_owned()),
+        Refusal::Unauthorized => {
+            Refusal::Forbidden("The current password is incorrect.".to_owned())
+        }
         error => error,
     })?;
     let cookie = [(header::SET_COOKIE, visitor::kept(&cloud, &token)?)];
-    Ok(match visitor.in_place {
-        true => (cookie, leave_for(PLACE)).into_response(),
-        false => (cookie, Redirect::to(PLACE)).into_response(),
+    Ok(if visitor.in_place {
+        (cookie, leave_for(PLACE)).into_response()
+    } else {
+        (cookie, Redirect::to(PLACE)).into_response()
     })
 }

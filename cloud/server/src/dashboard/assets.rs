@@ -10,8 +10,8 @@ use axum::routing::get;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use sha2::{Digest, Sha256};
 
-use super::problem::Problem;
-use crate::cloud::Shared;
+use super::problem::PageError;
+use crate::cloud::SharedCloud;
 
 /// A file of the dashboard.
 pub(crate) struct Asset {
@@ -99,26 +99,27 @@ impl Assets {
     }
 }
 
-pub(super) fn routes() -> Router<Shared> {
+pub(super) fn routes() -> Router<SharedCloud> {
     Router::new().route("/assets/{hash}/{name}", get(serve))
 }
 
 async fn serve(
     Path((hash, name)): Path<(String, String)>,
     headers: HeaderMap,
-) -> Result<Response, Problem> {
+) -> Result<Response, PageError> {
     let asset = ASSETS
         .all()
         .into_iter()
         .find(|asset| asset.name == name && asset.hash == hash)
-        .ok_or_else(Problem::nothing_here)?;
+        .ok_or_else(PageError::nothing_here)?;
     let tag = format!("\"{}\"", asset.hash);
-    let known = headers
+    let is_current = headers
         .get(header::IF_NONE_MATCH)
-        .is_some_and(|known| known.as_bytes() == tag.as_bytes());
-    let mut response = match known {
-        true => StatusCode::NOT_MODIFIED.into_response(),
-        false => ([(header::CONTENT_TYPE, asset.kind)], asset.bytes).into_response(),
+        .is_some_and(|is_current| is_current.as_bytes() == tag.as_bytes());
+    let mut response = if is_current {
+        StatusCode::NOT_MODIFIED.into_response()
+    } else {
+        ([(header::CONTENT_TYPE, asset.kind)], asset.bytes).into_response()
     };
     let headers = response.headers_mut();
     headers.insert(

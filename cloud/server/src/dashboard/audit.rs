@@ -10,16 +10,16 @@ use serde_json::Value;
 
 use super::form::Search;
 use super::page::{Page, Section};
-use super::problem::Problem;
+use super::problem::PageError;
 use super::show;
-use super::visitor::Visitor;
-use crate::cloud::Shared;
+use super::visitor::SessionUser;
+use crate::cloud::SharedCloud;
 
 /// Events on the page.
 const MOST: usize = 100;
 const PLACE: &str = "/dashboard/audit";
 
-pub(super) fn routes() -> Router<Shared> {
+pub(super) fn routes() -> Router<SharedCloud> {
     Router::new().route("/audit", get(page))
 }
 
@@ -40,10 +40,10 @@ struct Event {
 
 /// `GET /dashboard/audit?before=<id>`: the newest events that the visitor may see, or those before one.
 async fn page(
-    State(cloud): State<Shared>,
-    visitor: Visitor,
+    State(cloud): State<SharedCloud>,
+    visitor: SessionUser,
     Search(search): Search,
-) -> Result<Response, Problem> {
+) -> Result<Response, PageError> {
     let before = search.text("before").parse::<i64>().unwrap_or(i64::MAX);
     let query = format!(
         "$select=id,created_at,verb,resource,row_id,fields,times,user_name,credential,credential_id,address\
@@ -58,10 +58,10 @@ async fn page(
             p.empty { "Nothing yet." }
         } @else {
             table.rows {
-                caption.hidden { "Events, the newest first" }
+                caption.hidden { "Events, newest first" }
                 thead { tr {
                     th scope="col" { "When" } th scope="col" { "Who" } th scope="col" { "What" }
-                    th scope="col" { "Said" } th scope="col" { "From" }
+                    th scope="col" { "Details" } th scope="col" { "From" }
                 } }
                 tbody { @for event in &events { (row(event)) } }
             }
@@ -82,7 +82,7 @@ async fn page(
 }
 
 fn row(event: &Event) -> Markup {
-    let said = event.fields.as_ref().map(Value::to_string);
+    let details = event.fields.as_ref().map(Value::to_string);
     html! {
         tr id={ "event-" (event.id) } {
             td data-label="When" { (show::time(Some(&event.created_at))) }
@@ -97,7 +97,7 @@ fn row(event: &Event) -> Markup {
                 @if let Some(id) = event.row_id { " " (id) }
                 @if event.times > 1 { span.under { (event.times) " times" } }
             }
-            td data-label="Said" { (said.unwrap_or_default()) }
+            td data-label="Details" { (details.unwrap_or_default()) }
             td data-label="From" { (event.address.as_deref().unwrap_or_default()) }
         }
     }

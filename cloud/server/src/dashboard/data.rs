@@ -2,19 +2,19 @@
 
 use axum::response::Response;
 use data::RowRight;
-use data::query::{self, Read};
-use data::write::{Verb, Write, Written, write};
+use data::query::{self, ReadStatement};
+use data::write::{Verb, Write, WriteOutcome, write};
 use http::Uri;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use resources::{Method, Version};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::problem::Problem;
-use super::visitor::Visitor;
+use super::problem::PageError;
+use super::visitor::SessionUser;
 use crate::answer::Refusal;
-use crate::cloud::{Cloud, Shared};
-use crate::reach::proxy;
+use crate::cloud::{Cloud, SharedCloud};
+use crate::tunnels::proxy;
 
 /// Bytes of rows that a page takes: a page that asks for more is wrong, and says so.
 const MOST: usize = 16 << 20;
@@ -33,7 +33,7 @@ pub(crate) struct Id {
     pub(crate) id: i64,
 }
 
-impl Visitor {
+impl SessionUser {
     /// What devices answer to a request that goes through the proxy as the visitor: `whom` is as in its body
     /// (`uuid`, `deviceId` or `appId`).
     ///
@@ -41,7 +41,7 @@ impl Visitor {
     /// As `POST /supervisor/<path>` answers.
     pub(crate) async fn ask(
         &self,
-        cloud: &Shared,
+        cloud: &SharedCloud,
         path: &str,
         whom: (&str, Value),
         data: Value,
@@ -64,12 +64,12 @@ impl Visitor {
         cloud: &Cloud,
         path: &str,
         query: &str,
-    ) -> Result<Vec<T>, Problem> {
+    ) -> Result<Vec<T>, PageError> {
         let query = query.replace(' ', "%20");
         let query = Some(query.as_str());
         let request = odata::parse(path, query)?;
         let setting = cloud.setting(self.caller());
-        let Read::Records(select) = query::read(&setting, &request, path, query)? else {
+        let ReadStatement::Records(select) = query::read(&setting, &request, path, query)? else {
             return Err(broken(format!("{path} lists no rows")));
         };
         let texts = cloud.database_of(self.caller()).texts(&select).await?;
@@ -92,33 +92,33 @@ impl Visitor {
     /// The one row of `GET /v7<path>?<query>`.
     ///
     /// # Errors
-    /// 404 where there is none that this user sees; as [`Visitor::rows`].
+    /// 404 where there is none that this user sees; as [`SessionUser::rows`].
     pub(crate) async fn row<T: DeserializeOwned>(
         &self,
         cloud: &Cloud,
         path: &str,
         query: &str,
-    ) -> Result<T, Problem> {
+    ) -> Result<T, PageError> {
         let rows = self.rows(cloud, path, query).await?;
-        rows.into_iter().next().ok_or_else(Problem::nothing_here)
+        rows.into_iter().next().ok_or_else(PageError::nothing_here)
     }
 
     /// How many rows `GET /v7<path>/$count?<query>` counts.
     ///
     /// # Errors
-    /// As [`Visitor::rows`].
+    /// As [`SessionUser::rows`].
     pub(crate) async fn count(
         &self,
         cloud: &Cloud,
         path: &str,
         query: &str,
-    ) -> Result<i64, Problem> {
+    ) -> Result<i64, PageError> {
         let path = format!("{path}/$count");
         let query = query.replace(' ', "%20");
         let query = Some(query.as_str()).filter(|query| !query.is_empty());
         let request = odata::parse(&path, query)?;
         let setting = cloud.setting(self.caller());
-        let Read::Count(select) = query::read(&setting, &request, &path, query)? else {
+        let ReadStatement::Count(select) = query::read(&setting, &request, &path, query)? else {
             return Err(broken(format!("{path} counts nothing")));
         };
         match cloud.database_of(self.caller()).row(&select).await? {
@@ -137,7 +137,7 @@ impl Visitor {
         resource: &str,
         id: i64,
         method: Method,
-    ) -> Result<bool, Problem> {
+    ) -> Result<bool, PageError> {
         Ok(self.right(cloud, resource, id, method).await?.is_some())
     }
 
@@ -151,11 +151,11 @@ impl Visitor {
         resource: &str,
         id: i64,
         method: Method,
-    ) -> Result<Option<RowRight>, Problem> {
+    ) -> Result<Option<RowRight>, PageError> {
         let setting = cloud.setting(self.caller());
         let database = cloud.database_of(self.caller());
         let right = database.right(&setting, resource, id, method).await;
-        right.map_err(|error| Problem(error.into()))
+        right.map_err(|error| PageError(error.into()))
     }
 
     /// Changes rows as `POST`, `PATCH`, `PUT` or `DELETE /v7<path>?<query>` with this body would.
@@ -169,7 +169,7 @@ impl Visitor {
         path: &str,
         query: &str,
         body: Value,
-    ) -> Result<Written, Problem> {
+    ) -> Result<WriteOutcome, PageError> {
         let query = query.replace(' ', "%20");
         let query = Some(query.as_str()).filter(|query| !query.is_empty());
         let request = odata::parse(path, query)?;
@@ -177,7 +177,7 @@ impl Visitor {
             Value::Object(body) => body,
             _ => Map::new(),
         };
-        let wanted = Write {
+        let change = Write {
             version: Version::V7,
             verb,
             request: &request,
@@ -188,27 +188,27 @@ impl Visitor {
         };
         let setting = cloud.setting(self.caller());
         let database = cloud.database_of(self.caller());
-        Ok(write(&database, &cloud.environment, setting, wanted).await?)
+        Ok(write(&database, &cloud.environment, setting, change).await?)
     }
 
     /// Changes the one row at `path` (`/device(7)`).
     ///
     /// # Errors
-    /// 404 where this user may not change it, or there is none; as [`Visitor::change`].
+    /// 404 where this user may not change it, or there is none; as [`SessionUser::change`].
     pub(crate) async fn patch(
         &self,
         cloud: &Cloud,
         path: &str,
         body: Value,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), PageError> {
         some(self.change(cloud, Verb::Patch, path, "", body).await?)
     }
 
     /// Deletes the one row at `path`.
     ///
     /// # Errors
-    /// As [`Visitor::patch`].
-    pub(crate) async fn delete(&self, cloud: &Cloud, path: &str) -> Result<(), Problem> {
+    /// As [`SessionUser::patch`].
+    pub(crate) async fn delete(&self, cloud: &Cloud, path: &str) -> Result<(), PageError> {
         some(
             self.change(cloud, Verb::Delete, path, "", Value::Null)
                 .await?,
@@ -218,27 +218,27 @@ impl Visitor {
     /// Makes a row of a resource (`/application`); its id.
     ///
     /// # Errors
-    /// As [`Visitor::change`].
+    /// As [`SessionUser::change`].
     pub(crate) async fn create(
         &self,
         cloud: &Cloud,
         path: &str,
         body: Value,
-    ) -> Result<i64, Problem> {
+    ) -> Result<i64, PageError> {
         match self.change(cloud, Verb::Post, path, "", body).await? {
-            Written::Created { id, .. } => Ok(id),
-            Written::Changed(_) => Err(broken(format!("{path} made no row"))),
+            WriteOutcome::Created { id, .. } => Ok(id),
+            WriteOutcome::Changed(_) => Err(broken(format!("{path} made no row"))),
         }
     }
 }
 
-fn some(written: Written) -> Result<(), Problem> {
+fn some(written: WriteOutcome) -> Result<(), PageError> {
     match written {
-        Written::Changed(0) => Err(Problem::nothing_here()),
-        Written::Changed(_) | Written::Created { .. } => Ok(()),
+        WriteOutcome::Changed(0) => Err(PageError::nothing_here()),
+        WriteOutcome::Changed(_) | WriteOutcome::Created { .. } => Ok(()),
     }
 }
 
-fn broken(why: String) -> Problem {
-    Problem(Refusal::Fault(anyhow::anyhow!(why)))
+fn broken(why: String) -> PageError {
+    PageError(Refusal::Fault(anyhow::anyhow!(why)))
 }

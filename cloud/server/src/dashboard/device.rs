@@ -16,16 +16,14 @@ use maud::{Markup, html};
 use resources::Method;
 use serde::Deserialize;
 
-use super::live::Part;
+use super::live::LiveFragment;
 use super::page::{Page, Section};
-use super::problem::Problem;
-use super::visitor::Visitor;
-use crate::cloud::{Cloud, Shared};
+use super::problem::PageError;
+use super::visitor::SessionUser;
+use crate::cloud::{Cloud, SharedCloud};
 use crate::device::is_uuid;
 
-pub(crate) use actions::Asking;
-
-pub(super) fn routes() -> Router<Shared> {
+pub(super) fn routes() -> Router<SharedCloud> {
     Router::new()
         .merge(overview::routes())
         .merge(actions::routes())
@@ -38,14 +36,14 @@ pub(super) fn routes() -> Router<Shared> {
 #[derive(Debug, Clone)]
 struct Uuid(String);
 
-impl FromRequestParts<Shared> for Uuid {
-    type Rejection = Problem;
+impl FromRequestParts<SharedCloud> for Uuid {
+    type Rejection = PageError;
 
-    async fn from_request_parts(parts: &mut Parts, cloud: &Shared) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, cloud: &SharedCloud) -> Result<Self, PageError> {
         let uuid = Path::<String>::from_request_parts(parts, cloud).await;
         match uuid {
             Ok(Path(uuid)) if is_uuid(&uuid) => Ok(Uuid(uuid)),
-            _ => Err(Problem::nothing_here()),
+            _ => Err(PageError::nothing_here()),
         }
     }
 }
@@ -88,7 +86,7 @@ impl Device {
     ///
     /// # Errors
     /// 404 where the visitor does not see it.
-    async fn find(cloud: &Cloud, visitor: &Visitor, uuid: &Uuid) -> Result<Self, Problem> {
+    async fn find(cloud: &Cloud, visitor: &SessionUser, uuid: &Uuid) -> Result<Self, PageError> {
         let query =
             "$select=id,uuid,device_name&$expand=belongs_to__application($select=id,app_name)";
         let path = format!("/device(uuid='{}')", uuid.0);
@@ -99,9 +97,13 @@ impl Device {
     ///
     /// # Errors
     /// 404 where the visitor does not see it (any more).
-    async fn right_to_read(&self, cloud: &Cloud, visitor: &Visitor) -> Result<RowRight, Problem> {
+    async fn right_to_read(
+        &self,
+        cloud: &Cloud,
+        visitor: &SessionUser,
+    ) -> Result<RowRight, PageError> {
         let right = visitor.right(cloud, "device", self.id, Method::Read);
-        right.await?.ok_or_else(Problem::nothing_here)
+        right.await?.ok_or_else(PageError::nothing_here)
     }
 
     /// Where its pages are.
@@ -122,15 +124,15 @@ impl Device {
     /// One of its pages. `head` is beside its name: what it says follows what happens.
     fn page<'a>(
         &'a self,
-        visitor: &'a Visitor,
+        visitor: &'a SessionUser,
         tab: Tab,
         live: Option<String>,
-        head: &Part,
+        head: &LiveFragment,
         main: &Markup,
     ) -> Page<'a> {
         let main = html! {
             (head.placed())
-            nav.tabs aria-label="Of this device" {
+            nav.tabs aria-label="Pages of this device" {
                 @for (one, name, below) in Tab::ALL {
                     a href={ (self.place()) (below) } aria-current=[(one == tab).then_some("page")] { (name) }
                 }

@@ -13,13 +13,13 @@ use resources::Method;
 use serde::Deserialize;
 
 use super::page::{Page, Section};
-use super::problem::Problem;
+use super::problem::PageError;
 use super::show::badge;
-use super::visitor::Visitor;
-use crate::cloud::{Cloud, Shared};
+use super::visitor::SessionUser;
+use crate::cloud::{Cloud, SharedCloud};
 pub(crate) use releases::build;
 
-pub(super) fn routes() -> Router<Shared> {
+pub(super) fn routes() -> Router<SharedCloud> {
     Router::new()
         .merge(devices::routes())
         .merge(add_device::routes())
@@ -40,12 +40,12 @@ pub(crate) struct Fleet {
     #[serde(default)]
     pub(crate) may_change: bool,
     #[serde(rename = "is_for__device_type")]
-    pub(crate) device_type: Vec<Kind>,
+    pub(crate) device_type: Vec<DeviceType>,
 }
 
 /// A device type.
 #[derive(Debug, Clone, Deserialize)]
-pub(crate) struct Kind {
+pub(crate) struct DeviceType {
     pub(crate) slug: String,
     pub(crate) name: String,
 }
@@ -83,9 +83,9 @@ impl Destination {
     /// Those that the visitor sees, by name; all but this one.
     pub(crate) async fn all(
         cloud: &Cloud,
-        visitor: &Visitor,
+        visitor: &SessionUser,
         but: Option<i64>,
-    ) -> Result<Vec<Self>, Problem> {
+    ) -> Result<Vec<Self>, PageError> {
         let but = but.map(|fleet| format!(" and not(id eq {fleet})"));
         let query = format!(
             "$select=id,app_name,slug&$filter=is_of__class eq 'fleet' and is_host eq false{}\
@@ -101,7 +101,11 @@ impl Fleet {
     ///
     /// # Errors
     /// 404 where the visitor does not see it.
-    pub(crate) async fn find(cloud: &Cloud, visitor: &Visitor, id: i64) -> Result<Self, Problem> {
+    pub(crate) async fn find(
+        cloud: &Cloud,
+        visitor: &SessionUser,
+        id: i64,
+    ) -> Result<Self, PageError> {
         let query =
             "$select=id,app_name,slug,is_public&$expand=is_for__device_type($select=slug,name)";
         let path = format!("/application({id})");
@@ -120,7 +124,7 @@ impl Fleet {
     /// One of its pages.
     pub(crate) fn page<'a>(
         &'a self,
-        visitor: &'a Visitor,
+        visitor: &'a SessionUser,
         tab: Tab,
         live: Option<String>,
         main: &Markup,
@@ -138,7 +142,7 @@ impl Fleet {
                     a.button.primary href={ (self.place()) "/add-device" } { "Add a device" }
                 }
             }
-            nav.tabs aria-label="Of this fleet" {
+            nav.tabs aria-label="Pages of this fleet" {
                 @for (one, name, below) in Tab::ALL {
                     a href={ (self.place()) (below) } aria-current=[(one == tab).then_some("page")] { (name) }
                 }

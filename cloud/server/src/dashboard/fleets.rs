@@ -10,17 +10,17 @@ use serde_json::json;
 
 use super::data::literal;
 use super::form::{Form, Search};
-use super::live::{Part, follow};
+use super::live::{LiveFragment, stream_fragments};
 use super::page::{Page, Section};
-use super::problem::Problem;
+use super::problem::PageError;
 use super::show::{self, badge};
-use super::visitor::Visitor;
-use crate::cloud::{Cloud, Shared};
+use super::visitor::SessionUser;
+use crate::cloud::{Cloud, SharedCloud};
 
 /// Fleets on the page; a search finds the others.
 const MOST: usize = 200;
 
-pub(super) fn routes() -> Router<Shared> {
+pub(super) fn routes() -> Router<SharedCloud> {
     Router::new()
         .route("/", get(list))
         .route("/fleets", get(list).post(create))
@@ -36,7 +36,7 @@ struct Fleet {
     is_public: bool,
     should_track_latest_release: bool,
     #[serde(rename = "is_for__device_type")]
-    device_type: Vec<Named>,
+    device_type: Vec<DeviceTypeName>,
     #[serde(rename = "should_be_running__release")]
     release: Vec<Release>,
     #[serde(rename = "owns__device")]
@@ -44,7 +44,7 @@ struct Fleet {
 }
 
 #[derive(Deserialize)]
-struct Named {
+struct DeviceTypeName {
     id: i64,
     name: String,
 }
@@ -57,20 +57,20 @@ struct Release {
 }
 
 #[derive(Deserialize)]
-struct Online {
+struct OnlineCount {
     id: i64,
     #[serde(rename = "owns__device")]
     devices: i64,
 }
 
 async fn list(
-    State(cloud): State<Shared>,
-    visitor: Visitor,
+    State(cloud): State<SharedCloud>,
+    visitor: SessionUser,
     Search(search): Search,
-) -> Result<Response, Problem> {
-    let wanted = search.text("search").to_owned();
-    let part = table(&cloud, &visitor, &wanted).await?;
-    let query: String = form_urlencoded::byte_serialize(wanted.as_bytes()).collect();
+) -> Result<Response, PageError> {
+    let search_text = search.text("search").to_owned();
+    let part = table(&cloud, &visitor, &search_text).await?;
+    let query: String = form_urlencoded::byte_serialize(search_text.as_bytes()).collect();
     let main = html! {
         header.head {
             h1 { "Fleets" }
@@ -78,7 +78,7 @@ async fn list(
         }
         form.filters role="search" action="/dashboard/fleets" {
             label { span.hidden { "Search fleets" }
-                input type="search" name="search" value=(wanted) placeholder="Search fleets ( / )" maxlength="100" data-search;
+                input type="search" name="search" value=(search_text) placeholder="Search fleets ( / )" maxlength="100" data-search;
             }
             button type="submit" { "Search" }
         }
@@ -96,24 +96,28 @@ async fn list(
 }
 
 async fn live(
-    State(cloud): State<Shared>,
-    visitor: Visitor,
+    State(cloud): State<SharedCloud>,
+    visitor: SessionUser,
     Search(search): Search,
-) -> Result<Response, Problem> {
-    let wanted = search.text("search").to_owned();
-    follow(cloud, visitor, move |cloud, visitor| {
-        let wanted = wanted.clone();
-        async move { Ok(vec![table(&cloud, &visitor, &wanted).await?]) }
+) -> Result<Response, PageError> {
+    let search_text = search.text("search").to_owned();
+    stream_fragments(cloud, visitor, move |cloud, visitor| {
+        let search_text = search_text.clone();
+        async move { Ok(vec![table(&cloud, &visitor, &search_text).await?]) }
     })
     .await
 }
 
-async fn table(cloud: &Cloud, visitor: &Visitor, wanted: &str) -> Result<Part, Problem> {
+async fn table(
+    cloud: &Cloud,
+    visitor: &SessionUser,
+    search_text: &str,
+) -> Result<LiveFragment, PageError> {
     let mut filter = "is_of__class eq 'fleet' and is_host eq false".to_owned();
-    if !wanted.is_empty() {
-        let wanted = literal(&wanted.to_lowercase());
+    if !search_text.is_empty() {
+        let search_text = literal(&search_text.to_lowercase());
         filter.push_str(&format!(
-            " and (contains(tolower(app_name),{wanted}) or contains(slug,{wanted}))"
+            " and (contains(tolower(app_name),{search_text}) or contains(slug,{search_text}))"
         ));
     }
     let one_more = MOST + 1;
@@ -129,21 +133,21 @@ async fn table(cloud: &Cloud, visitor: &Visitor, wanted: &str) -> Result<Part, P
         "$select=id&$expand=owns__device/$count($filter={ONLINE})&$filter={filter}\
          &$orderby=app_name asc&$top={MOST}"
     );
-    let online: Vec<Online> = visitor.rows(cloud, "/application", &query).await?;
+    let online: Vec<OnlineCount> = visitor.rows(cloud, "/application", &query).await?;
     let online = |id: i64| {
         let found = online.iter().find(|fleet| fleet.id == id);
         found.map_or(0, |fleet| fleet.devices)
     };
-    Ok(Part::new(
+    Ok(LiveFragment::new(
         "fleets",
         html! {
-            @if fleets.is_empty() && wanted.is_empty() {
+            @if fleets.is_empty() && search_text.is_empty() {
                 div.empty {
-                    p { "No fleet yet. A fleet is a set of devices that run the same services." }
-                    p { a.button href="/dashboard/new-fleet" { "Make the first one" } }
+                    p { "No fleets yet. A fleet is a set of devices that run the same services." }
+                    p { a.button href="/dashboard/new-fleet" { "Create the first one" } }
                 }
             } @else if fleets.is_empty() {
-                p.empty { "No fleet is called like this." }
+                p.empty { "No fleets match your search." }
             } @else {
                 table.rows {
                     caption.hidden { "Fleets" }
@@ -189,11 +193,14 @@ fn row(fleet: &Fleet, online: i64) -> Markup {
     }
 }
 
-async fn new(State(cloud): State<Shared>, visitor: Visitor) -> Result<Response, Problem> {
-    let organizations: Vec<Named> = visitor
+async fn new(
+    State(cloud): State<SharedCloud>,
+    visitor: SessionUser,
+) -> Result<Response, PageError> {
+    let organizations: Vec<DeviceTypeName> = visitor
         .rows(&cloud, "/organization", "$select=id,name&$orderby=name asc")
         .await?;
-    let types: Vec<Named> = visitor
+    let types: Vec<DeviceTypeName> = visitor
         .rows(&cloud, "/device_type", "$select=id,name&$orderby=name asc")
         .await?;
     let main = html! {
@@ -210,7 +217,7 @@ async fn new(State(cloud): State<Shared>, visitor: Visitor) -> Result<Response, 
                         @for kind in &types { option value=(kind.id) { (kind.name) } }
                     }
                 }
-                small id="type-hint" { "What most of its devices are. Others of the same architecture can join as well." }
+                small id="type-hint" { "The type of most of its devices. Others with the same architecture can join as well." }
             }
             @if organizations.len() == 1 {
                 @for one in &organizations { input type="hidden" name="organization" value=(one.id); }
@@ -223,7 +230,7 @@ async fn new(State(cloud): State<Shared>, visitor: Visitor) -> Result<Response, 
             }
             div.answer role="alert" {}
             div.buttons {
-                button.primary type="submit" { "Make the fleet" }
+                button.primary type="submit" { "Create fleet" }
                 a.button href="/dashboard" { "Cancel" }
             }
         }
@@ -240,10 +247,10 @@ async fn new(State(cloud): State<Shared>, visitor: Visitor) -> Result<Response, 
 }
 
 async fn create(
-    State(cloud): State<Shared>,
-    visitor: Visitor,
+    State(cloud): State<SharedCloud>,
+    visitor: SessionUser,
     form: Form,
-) -> Result<Response, Problem> {
+) -> Result<Response, PageError> {
     let body = json!({
         "app_name": form.text("name"),
         "is_for__device_type": form.number("device type")?,

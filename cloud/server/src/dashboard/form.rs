@@ -6,10 +6,10 @@ use axum::response::{IntoResponse, Redirect, Response};
 use http::request::Parts;
 use maud::{Markup, html};
 
-use super::problem::Problem;
-use super::visitor::{Visitor, leave_for};
+use super::problem::PageError;
+use super::visitor::{SessionUser, leave_for};
 use crate::body;
-use crate::cloud::Shared;
+use crate::cloud::SharedCloud;
 
 /// Fields that a form may have.
 const MOST: usize = 2000;
@@ -53,51 +53,53 @@ impl Form {
     ///
     /// # Errors
     /// 400 where it is none.
-    pub(crate) fn number(&self, name: &str) -> Result<i64, Problem> {
+    pub(crate) fn number(&self, name: &str) -> Result<i64, PageError> {
         self.text(name)
             .parse()
-            .map_err(|_| Problem::wrong(format!("Choose a {name}.")))
+            .map_err(|_| PageError::wrong(format!("Choose a {name}.")))
     }
 
-    /// What [`End`] asks for was written.
+    /// What [`DeleteForm`] asks for was written.
     ///
     /// # Errors
     /// 400 where something else was.
-    pub(crate) fn confirms(&self, word: &str) -> Result<(), Problem> {
-        match self.text("confirm") == word {
-            true => Ok(()),
-            false => Err(Problem::wrong(format!(
-                "Nothing was deleted: write `{word}` to confirm."
-            ))),
+    pub(crate) fn confirms(&self, word: &str) -> Result<(), PageError> {
+        if self.text("confirm") == word {
+            Ok(())
+        } else {
+            Err(PageError::wrong(format!(
+                "Nothing was deleted: type `{word}` to confirm."
+            )))
         }
     }
 
-    fn read(text: &[u8]) -> Result<Self, Problem> {
+    fn read(text: &[u8]) -> Result<Self, PageError> {
         let fields: Vec<(String, String)> = form_urlencoded::parse(text)
             .take(MOST + 1)
             .map(|(name, value)| (name.into_owned(), value.replace("\r\n", "\n")))
             .collect();
-        match fields.len() > MOST {
-            true => Err(Problem::wrong(format!(
+        if fields.len() > MOST {
+            Err(PageError::wrong(format!(
                 "The form has more than {MOST} fields."
-            ))),
-            false => Ok(Form(fields)),
+            )))
+        } else {
+            Ok(Form(fields))
         }
     }
 }
 
-impl FromRequest<Shared> for Form {
-    type Rejection = Problem;
+impl FromRequest<SharedCloud> for Form {
+    type Rejection = PageError;
 
-    async fn from_request(request: Request<Body>, cloud: &Shared) -> Result<Self, Problem> {
+    async fn from_request(request: Request<Body>, cloud: &SharedCloud) -> Result<Self, PageError> {
         let most = cloud.configuration.limits.body;
         let bytes = body::bytes(request.into_body(), most).await?;
         Form::read(&bytes)
     }
 }
 
-/// The form that deletes something once its word is written there ([`Form::confirms`]).
-pub(crate) struct End<'a> {
+/// The form that deletes something once its word is written there ([`AssetForm::confirms`]).
+pub(crate) struct DeleteForm<'a> {
     /// What people call it: `fleet`.
     pub(crate) what: &'a str,
     /// The address of its page.
@@ -106,7 +108,7 @@ pub(crate) struct End<'a> {
     pub(crate) with_it: &'a str,
 }
 
-impl End<'_> {
+impl DeleteForm<'_> {
     /// `word` is what to write, and what that is of it.
     pub(crate) fn markup(&self, word: &Markup) -> Markup {
         let place = format!("{}/delete", self.place);
@@ -115,7 +117,7 @@ impl End<'_> {
                 summary { "Delete this " (self.what) }
                 form.stack.form method="post" action=(place) hx-post=(place) hx-target="find .answer" hx-sync="this:drop" {
                     p { (self.with_it) }
-                    label { "Write its " (word) ", to confirm"
+                    label { "Type its " (word) ", to confirm"
                         input name="confirm" required autocomplete="off" autocapitalize="none" spellcheck="false";
                     }
                     div.answer role="alert" {}
@@ -130,10 +132,10 @@ impl End<'_> {
 #[derive(Debug, Default)]
 pub(crate) struct Search(pub(crate) Form);
 
-impl FromRequestParts<Shared> for Search {
-    type Rejection = Problem;
+impl FromRequestParts<SharedCloud> for Search {
+    type Rejection = PageError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, _: &SharedCloud) -> Result<Self, PageError> {
         let query = parts.uri.query().unwrap_or_default();
         Ok(Search(Form::read(query.as_bytes())?))
     }
@@ -143,32 +145,34 @@ impl FromRequestParts<Shared> for Search {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Number(pub(crate) i64);
 
-impl FromRequestParts<Shared> for Number {
-    type Rejection = Problem;
+impl FromRequestParts<SharedCloud> for Number {
+    type Rejection = PageError;
 
-    async fn from_request_parts(parts: &mut Parts, cloud: &Shared) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, cloud: &SharedCloud) -> Result<Self, PageError> {
         let Path(id) = Path::<i64>::from_request_parts(parts, cloud)
             .await
-            .map_err(|_| Problem::nothing_here())?;
+            .map_err(|_| PageError::nothing_here())?;
         Ok(Number(id))
     }
 }
 
-impl Visitor {
+impl SessionUser {
     /// After a change: the page at `place`, by a reload that repeats nothing.
     pub(crate) fn go(&self, place: &str) -> Response {
-        match self.in_place {
-            true => leave_for(place),
-            false => Redirect::to(place).into_response(),
+        if self.in_place {
+            leave_for(place)
+        } else {
+            Redirect::to(place).into_response()
         }
     }
 
     /// After a change that the open page shows by itself: `word` at the form, or without a script the page at
     /// `place`.
     pub(crate) fn done(&self, word: &str, place: &str) -> Response {
-        match self.in_place {
-            true => html! { p.notice.good { (word) } }.into_response(),
-            false => Redirect::to(place).into_response(),
+        if self.in_place {
+            html! { p.notice.good { (word) } }.into_response()
+        } else {
+            Redirect::to(place).into_response()
         }
     }
 }

@@ -9,10 +9,10 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 
-use super::problem::{self, Problem};
+use super::problem::{self, PageError};
 use super::visitor;
 use crate::answer::Refusal;
-use crate::cloud::{Cloud, Shared};
+use crate::cloud::{Cloud, SharedCloud};
 
 /// Everything from this origin, nothing in the page itself: a hostile name that got through the escaping would
 /// still run nothing.
@@ -23,19 +23,24 @@ const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; st
 pub(crate) const IN_PLACE: HeaderName = HeaderName::from_static("hx-request");
 
 /// Looks at a request, and dresses its answer.
-pub(super) async fn guard(State(cloud): State<Shared>, request: Request, next: Next) -> Response {
+pub(super) async fn guard(
+    State(cloud): State<SharedCloud>,
+    request: Request,
+    next: Next,
+) -> Response {
     let in_place = request.headers().contains_key(IN_PLACE);
     let renewed = visitor::renewed(&cloud, request.headers()).await;
     let refused = !request.method().is_safe() && !from_here(&cloud, request.headers());
-    let mut response = match refused {
-        true => Problem(Refusal::Forbidden(
+    let mut response = if refused {
+        PageError(Refusal::Forbidden(
             "This request did not come from a page of the dashboard. Open the dashboard itself and try again."
                 .to_owned(),
         ))
-        .into_response(),
-        false => next.run(request).await,
+        .into_response()
+    } else {
+        next.run(request).await
     };
-    if let Some(said) = response.extensions_mut().remove::<problem::Said>() {
+    if let Some(said) = response.extensions_mut().remove::<problem::RefusalText>() {
         response = problem::shown(response, &said, in_place);
     }
     let headers = response.headers_mut();

@@ -6,109 +6,49 @@
 //! ```
 //!
 //! A page has one connection. It looks again once a second at most, however much is written, and less often where
-//! looking takes long. All pages of the program together look at as much as [`AT_A_TIME`] at a time: where many are
+//! looking takes long. All pages of the program together look at as much as [`AT_A_TIME`](super::live_pages::AT_A_TIME) at a time: where many are
 //! open, each waits for its turn and then rests in proportion, so that pages never take the database from devices.
 
 use std::collections::{HashMap, VecDeque};
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures::{Stream, StreamExt as _, stream};
 use maud::{Markup, html};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::device::Asking;
-use super::problem::Problem;
-use super::visitor::Visitor;
+use super::live_pages::StreamSlot;
+use super::problem::PageError;
+use super::visitor::SessionUser;
 use crate::answer::Refusal;
 use crate::bus::Subscription;
-use crate::cloud::Shared;
+use crate::cloud::SharedCloud;
 
 /// Between two looks at least.
 const REST: Duration = Duration::from_secs(1);
-/// Looks at a time, of all pages.
-const AT_A_TIME: usize = 2;
 /// Between two looks at most: other replicas do not tell of all that they write.
 const LOOK: Duration = Duration::from_secs(5);
 /// So many times as long as a look took is nothing looked at, up to [`LOOK`].
 const SPARED: u32 = 9;
 /// Between signs of life.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// Open pages of one user.
-const MOST: usize = 32;
 
-/// The open pages.
-pub(crate) struct Live {
-    open: Arc<Mutex<HashMap<i64, usize>>>,
-    /// Who looks again takes one.
-    turns: Semaphore,
-    /// What devices are being asked from pages.
-    pub(crate) asking: Asking,
-    /// The program is about to end.
-    pub(crate) stop: CancellationToken,
-}
-
-impl Default for Live {
-    fn default() -> Self {
-        Live {
-            open: Arc::default(),
-            turns: Semaphore::new(AT_A_TIME),
-            asking: Asking::default(),
-            stop: CancellationToken::new(),
-        }
-    }
-}
-
-impl Live {
-    fn enter(&self, user: i64) -> Result<Place, Problem> {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let pages = open.entry(user).or_default();
-        if *pages >= MOST {
-            return Err(Problem(Refusal::TooMany(10)));
-        }
-        *pages += 1;
-        Ok(Place {
-            open: self.open.clone(),
-            user,
-        })
-    }
-}
-
-/// One open page; it is given back with the value.
-struct Place {
-    open: Arc<Mutex<HashMap<i64, usize>>>,
-    user: i64,
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(pages) = open.get_mut(&self.user) {
-            *pages -= 1;
-            if *pages == 0 {
-                open.remove(&self.user);
-            }
-        }
-    }
-}
-
-/// A part of a page that follows what happens. It stands there ([`Part::placed`]), and goes to the open page when
+/// A part of a page that follows what happens. It stands there ([`LiveFragment::placed`]), and goes to the open page when
 /// it has become different. Its name is unique in its page, and neither `left` nor one that browsers use
 /// (`open`, `error`, `message`).
 #[derive(Debug, Clone)]
-pub(crate) struct Part {
+pub(crate) struct LiveFragment {
     name: &'static str,
     markup: Markup,
 }
 
-impl Part {
+impl LiveFragment {
     pub(crate) fn new(name: &'static str, markup: Markup) -> Self {
-        Part { name, markup }
+        LiveFragment { name, markup }
     }
 
     /// The part where it stands in its page.
@@ -118,9 +58,9 @@ impl Part {
 }
 
 /// What an open page is told.
-struct Following<F> {
-    cloud: Shared,
-    visitor: Visitor,
+struct LiveStream<F> {
+    cloud: SharedCloud,
+    visitor: SessionUser,
     look: F,
     /// What this program writes,
     written: watch::Receiver<u64>,
@@ -132,7 +72,7 @@ struct Following<F> {
     /// Until when nothing is looked at.
     rest: Instant,
     over: bool,
-    _place: Place,
+    _place: StreamSlot,
 }
 
 /// The events of a page: `look` makes its parts, as the visitor sees them at that moment.
@@ -142,14 +82,14 @@ struct Following<F> {
 ///
 /// # Errors
 /// Why the first look failed; where the user has too many pages open.
-pub(crate) async fn follow<F, L>(
-    cloud: Shared,
-    visitor: Visitor,
+pub(crate) async fn stream_fragments<F, L>(
+    cloud: SharedCloud,
+    visitor: SessionUser,
     look: F,
-) -> Result<Response, Problem>
+) -> Result<Response, PageError>
 where
-    F: Fn(Shared, Visitor) -> L + Send + 'static,
-    L: Future<Output = Result<Vec<Part>, Problem>> + Send,
+    F: Fn(SharedCloud, SessionUser) -> L + Send + 'static,
+    L: Future<Output = Result<Vec<LiveFragment>, PageError>> + Send,
 {
     follow_with(cloud, visitor, look, stream::empty()).await
 }
@@ -159,23 +99,23 @@ where
 /// # Errors
 /// As [`follow`].
 pub(crate) async fn follow_with<F, L>(
-    cloud: Shared,
-    visitor: Visitor,
+    cloud: SharedCloud,
+    visitor: SessionUser,
     look: F,
     more: impl Stream<Item = Event> + Send + 'static,
-) -> Result<Response, Problem>
+) -> Result<Response, PageError>
 where
-    F: Fn(Shared, Visitor) -> L + Send + 'static,
-    L: Future<Output = Result<Vec<Part>, Problem>> + Send,
+    F: Fn(SharedCloud, SessionUser) -> L + Send + 'static,
+    L: Future<Output = Result<Vec<LiveFragment>, PageError>> + Send,
 {
     let over = CancellationToken::new();
     let more = more.take_until(over.clone().cancelled_owned());
     let over = over.drop_guard();
     let first = look(cloud.clone(), visitor.clone()).await?;
-    let mut following = Following {
+    let mut following = LiveStream {
         written: cloud.database.written(),
         news: cloud.bus.subscribe(),
-        _place: cloud.live.enter(visitor.user)?,
+        _place: cloud.live.enter(visitor.user).map_err(PageError)?,
         cloud,
         visitor,
         look,
@@ -195,10 +135,10 @@ where
     Ok(Sse::new(events).keep_alive(alive).into_response())
 }
 
-impl<F, L> Following<F>
+impl<F, L> LiveStream<F>
 where
-    F: Fn(Shared, Visitor) -> L,
-    L: Future<Output = Result<Vec<Part>, Problem>>,
+    F: Fn(SharedCloud, SessionUser) -> L,
+    L: Future<Output = Result<Vec<LiveFragment>, PageError>>,
 {
     async fn next(&mut self) -> Option<Event> {
         loop {
@@ -219,7 +159,7 @@ where
             let begun = Instant::now();
             let cloud = self.cloud.clone();
             // An error says that there are no more turns, which there are as long as the program runs.
-            let turn = cloud.live.turns.acquire().await;
+            let turn = cloud.live.turn().await;
             self.written.mark_unchanged();
             self.look().await;
             drop(turn);
@@ -232,14 +172,14 @@ where
         match self.parts().await {
             Ok(Some(parts)) => self.tell(parts),
             Ok(None) => self.leave(),
-            Err(Problem(Refusal::Missing(_) | Refusal::Unauthorized)) => self.leave(),
+            Err(PageError(Refusal::Missing(_) | Refusal::Unauthorized)) => self.leave(),
             // It is not the page's fault: the next look may do.
-            Err(Problem(error)) => tracing::warn!("an open page cannot be followed: {error:?}"),
+            Err(PageError(error)) => tracing::warn!("an open page cannot be followed: {error:?}"),
         }
     }
 
     /// Nothing once the session has ended.
-    async fn parts(&mut self) -> Result<Option<Vec<Part>>, Problem> {
+    async fn parts(&mut self) -> Result<Option<Vec<LiveFragment>>, PageError> {
         if !self.visitor.still_there(&self.cloud).await? {
             return Ok(None);
         }
@@ -247,7 +187,7 @@ where
         Ok(Some(parts.await?))
     }
 
-    fn tell(&mut self, parts: Vec<Part>) {
+    fn tell(&mut self, parts: Vec<LiveFragment>) {
         for part in parts {
             // A carriage return would end a line of an event.
             let text = part.markup.into_string().replace('\r', " ");

@@ -4,7 +4,7 @@ use axum::response::{IntoResponse, Response};
 use maud::{DOCTYPE, Markup, html};
 
 use super::assets::ASSETS;
-use super::visitor::Visitor;
+use super::visitor::SessionUser;
 
 /// Nothing that a page says is run as a program, nothing of it is kept after it, and refusals are shown where
 /// they belong.
@@ -19,7 +19,7 @@ pub(crate) enum Section {
 
 /// A page for somebody who is signed in.
 pub(crate) struct Page<'a> {
-    pub(crate) visitor: &'a Visitor,
+    pub(crate) visitor: &'a SessionUser,
     pub(crate) section: Section,
     /// Of the window; hostile, as everything that people named.
     pub(crate) title: &'a str,
@@ -49,7 +49,7 @@ impl IntoResponse for Page<'_> {
         };
         let main = html! {
             @if !self.above.is_empty() {
-                nav.above aria-label="Above this page" {
+                nav.above aria-label="Breadcrumbs" {
                     ol { @for (name, place) in &self.above { li { a href=(place) { (name) } } } }
                 }
             }
@@ -84,7 +84,7 @@ fn whole(title: &str, header: &Markup, main: &Markup, live: Option<&str>) -> Mar
                 script src=(assets.script.address()) defer {}
             }
             body data-live=[live] {
-                a.skip href="#main" { "Skip to the page" }
+                a.skip href="#main" { "Skip to content" }
                 header.top {
                     a.brand href="/dashboard" {
                         img src=(assets.icon.address()) alt="" width="24" height="24";

@@ -9,41 +9,41 @@ use crate::answer::Refusal;
 
 /// Why something is not shown or done.
 #[derive(Debug)]
-pub(crate) struct Problem(pub(crate) Refusal);
+pub(crate) struct PageError(pub(crate) Refusal);
 
-impl Problem {
+impl PageError {
     /// 404: no such page, or none that this user may know of.
     pub(crate) fn nothing_here() -> Self {
-        Problem(Refusal::Missing(
-            "There is nothing at this address, or nothing that you may see.".to_owned(),
+        PageError(Refusal::Missing(
+            "This page does not exist, or you may not see it.".to_owned(),
         ))
     }
 
     /// 400, with what is to be done about it.
     pub(crate) fn wrong(why: impl Into<String>) -> Self {
-        Problem(Refusal::Wrong(why.into()))
+        PageError(Refusal::Wrong(why.into()))
     }
 }
 
-impl<T> From<T> for Problem
+impl<T> From<T> for PageError
 where
     Refusal: From<T>,
 {
     fn from(error: T) -> Self {
-        Problem(error.into())
+        PageError(error.into())
     }
 }
 
 /// What a refusal says, until the guard knows how it is to look.
 #[derive(Debug, Clone)]
-pub(super) struct Said(String);
+pub(super) struct RefusalText(String);
 
-impl IntoResponse for Problem {
+impl IntoResponse for PageError {
     fn into_response(self) -> Response {
         let (status, why, retry_after) = self.0.parts();
         let why = match (why, retry_after) {
             (_, Some(seconds)) if status == StatusCode::TOO_MANY_REQUESTS => {
-                format!("That was too often. Try again in {seconds} s.")
+                format!("Too many requests. Try again in {seconds} s.")
             }
             (None, _) if status == StatusCode::UNAUTHORIZED => {
                 "You may not do this. Ask an administrator of the organization.".to_owned()
@@ -57,7 +57,7 @@ impl IntoResponse for Problem {
                 .headers_mut()
                 .insert(header::RETRY_AFTER, seconds.into());
         }
-        response.extensions_mut().insert(Said(why));
+        response.extensions_mut().insert(RefusalText(why));
         response
     }
 }
@@ -70,28 +70,30 @@ fn sentence(text: &str) -> String {
         .into_iter()
         .flat_map(char::to_uppercase)
         .collect();
-    let end = match text.ends_with(['.', '!', '?']) || text.contains('\n') {
-        true => "",
-        false => ".",
+    let end = if text.ends_with(['.', '!', '?']) || text.contains('\n') {
+        ""
+    } else {
+        "."
     };
     format!("{first}{}{end}", letters.as_str())
 }
 
 /// The refusal at the form, or as a page of its own.
-pub(super) fn shown(response: Response, said: &Said, in_place: bool) -> Response {
+pub(super) fn shown(response: Response, said: &RefusalText, in_place: bool) -> Response {
     let status = response.status();
     let (mut parts, _) = response.into_parts();
     parts.headers.remove(header::CONTENT_LENGTH);
-    let markup = match in_place {
-        true => notice(&said.0),
-        false => page::bare(
+    let markup = if in_place {
+        notice(&said.0)
+    } else {
+        page::bare(
             title(status),
             html! {
                 h1 { (title(status)) }
                 p.notice.bad role="alert" { (said.0) }
-                p { a.button href="/dashboard" { "To the fleets" } }
+                p { a.button href="/dashboard" { "Back to the fleets" } }
             },
-        ),
+        )
     };
     let (new, body) = (status, markup).into_response().into_parts();
     parts.headers.extend(new.headers);
@@ -105,9 +107,9 @@ pub(crate) fn notice(why: &str) -> Markup {
 
 fn title(status: StatusCode) -> &'static str {
     match status {
-        StatusCode::NOT_FOUND => "Nothing here",
+        StatusCode::NOT_FOUND => "Not found",
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => "Not allowed",
-        StatusCode::TOO_MANY_REQUESTS => "Too often",
+        StatusCode::TOO_MANY_REQUESTS => "Too many requests",
         status if status.is_server_error() => "Something failed",
         _ => "That did not work",
     }

@@ -13,18 +13,18 @@ use maud::{Markup, html};
 use super::account::with_password;
 use super::form::{Form, Number, Search};
 use super::page::{Page, Section};
-use super::problem::Problem;
-use super::visitor::Visitor;
+use super::problem::PageError;
+use super::visitor::SessionUser;
 use crate::accounts::cloud_administrators::is_one;
 use crate::accounts::organization_quotas::{Changes, give, may_read};
 use crate::answer::Refusal;
-use crate::cloud::{Cloud, Shared};
+use crate::cloud::{Cloud, SharedCloud};
 
 /// Organizations on a page.
 const MOST: i64 = 200;
 const PLACE: &str = "/dashboard/organizations";
 
-pub(super) fn routes() -> Router<Shared> {
+pub(super) fn routes() -> Router<SharedCloud> {
     Router::new()
         .route("/organizations", get(list))
         .route("/organizations/{id}", get(page))
@@ -33,12 +33,12 @@ pub(super) fn routes() -> Router<Shared> {
 
 /// `GET /dashboard/organizations?after=<id>`: all of them, for administrators of the cloud.
 async fn list(
-    State(cloud): State<Shared>,
-    visitor: Visitor,
+    State(cloud): State<SharedCloud>,
+    visitor: SessionUser,
     Search(search): Search,
-) -> Result<Response, Problem> {
+) -> Result<Response, PageError> {
     if !is_one(&cloud, &visitor.identity).await? {
-        return Err(Problem::nothing_here());
+        return Err(PageError::nothing_here());
     }
     let after = search.text("after").parse::<i64>().unwrap_or(0);
     let select = SystemPurpose::Administration
@@ -54,7 +54,7 @@ async fn list(
     };
     let main = html! {
         h1 { "Organizations" }
-        p.faint { "You administer the cloud, and so change how much each of them may keep." }
+        p.faint { "As an administrator of the cloud, you can change the quotas of each organization." }
         table.rows {
             caption.hidden { "Organizations" }
             thead { tr { th scope="col" { "Name" } th scope="col" { "Handle" } th scope="col" { "Number" } } }
@@ -85,19 +85,19 @@ async fn list(
 
 /// `GET /dashboard/organizations/<id>`
 async fn page(
-    State(cloud): State<Shared>,
-    visitor: Visitor,
+    State(cloud): State<SharedCloud>,
+    visitor: SessionUser,
     Number(id): Number,
-) -> Result<Response, Problem> {
+) -> Result<Response, PageError> {
     let changes = is_one(&cloud, &visitor.identity).await?;
     if !changes && !may_read(&cloud, &visitor.identity, id).await? {
-        return Err(Problem::nothing_here());
+        return Err(PageError::nothing_here());
     }
     let name = SystemPurpose::Administration
         .sql("SELECT name FROM organization WHERE id = ?")
         .with(id);
     let name = cloud.database.row(&name).await?;
-    let name = name.ok_or_else(Problem::nothing_here)?.some_text(0)?;
+    let name = name.ok_or_else(PageError::nothing_here)?.some_text(0)?;
     let found = usage(&cloud, id).await?;
     let main = html! {
         h1 { (name) }
@@ -127,18 +127,18 @@ async fn page(
 }
 
 /// What an organization keeps and may.
-pub(super) async fn usage(cloud: &Cloud, organization: i64) -> Result<Vec<QuotaUsage>, Problem> {
+pub(super) async fn usage(cloud: &Cloud, organization: i64) -> Result<Vec<QuotaUsage>, PageError> {
     let defaults = &cloud.environment.quotas;
     let found = cloud.database.quotas(organization, defaults).await;
-    found.map_err(Refusal::from).map_err(Problem)
+    found.map_err(Refusal::from).map_err(PageError)
 }
 
 /// Where the limits of an organization are changed, for those who may.
 pub(super) async fn place_to_change(
     cloud: &Cloud,
-    visitor: &Visitor,
+    visitor: &SessionUser,
     organization: i64,
-) -> Result<Option<String>, Problem> {
+) -> Result<Option<String>, PageError> {
     let may = is_one(cloud, &visitor.identity).await?;
     Ok(may.then(|| format!("{PLACE}/{organization}")))
 }
@@ -164,13 +164,13 @@ fn used(usage: &QuotaUsage) -> Markup {
     html! { @if let Some(kept) = usage.kept { (kept) } @else { span.faint { "each" } } }
 }
 
-fn form(visitor: &Visitor, organization: i64, found: &[QuotaUsage]) -> Markup {
+fn form(visitor: &SessionUser, organization: i64, found: &[QuotaUsage]) -> Markup {
     let place = format!("{PLACE}/{organization}/quotas");
     html! {
         form.card.stack method="post" action=(place) hx-post=(place) hx-target="find .answer" hx-sync="this:drop"
             aria-labelledby="quotas" {
             h2 id="quotas" { "Quotas" }
-            p.faint { "A limit that is left empty is the cloud's default, which stands there in grey." }
+            p.faint { "An empty limit means the cloud's default, which is shown in grey." }
             table {
                 thead { tr { th scope="col" { "Of" } th scope="col" { "Used" } th scope="col" { "Limit" } } }
                 tbody {
@@ -201,14 +201,14 @@ fn form(visitor: &Visitor, organization: i64, found: &[QuotaUsage]) -> Markup {
 
 /// `POST /dashboard/organizations/<id>/quotas`: all of them, as the form has them.
 async fn change(
-    State(cloud): State<Shared>,
+    State(cloud): State<SharedCloud>,
     ConnectInfo(from): ConnectInfo<SocketAddr>,
-    visitor: Visitor,
+    visitor: SessionUser,
     Number(id): Number,
     form: Form,
-) -> Result<Response, Problem> {
+) -> Result<Response, PageError> {
     if !is_one(&cloud, &visitor.identity).await? {
-        return Err(Problem::nothing_here());
+        return Err(PageError::nothing_here());
     }
     let mut changes = Changes::new();
     for quota in Quota::ALL {
@@ -222,8 +222,8 @@ async fn change(
             ("", _) => (quota, None),
             (_, Some(number)) => (quota, Some(number)),
             _ => {
-                let why = format!("`{}` must be a whole number from 0 on.", quota.title());
-                return Err(Problem::wrong(why));
+                let why = format!("`{}` must be a whole number, 0 or greater.", quota.title());
+                return Err(PageError::wrong(why));
             }
         });
     }
@@ -232,10 +232,10 @@ async fn change(
         .await
         .map_err(|error| match error {
             Refusal::UnauthorizedSaying(_) => Refusal::Forbidden(
-                "You signed in a while ago. Load this page again and give your password with the quotas."
+                "You signed in some time ago. Reload this page and enter your password to save the quotas."
                     .to_owned(),
             ),
             error => error,
         })?;
-    Ok(visitor.done("The quotas are saved.", &format!("{PLACE}/{id}")))
+    Ok(visitor.done("The quotas were saved.", &format!("{PLACE}/{id}")))
 }

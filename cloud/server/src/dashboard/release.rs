@@ -11,19 +11,19 @@ use serde_json::{Value, json};
 use signed_targets::{SignedText, Statement};
 
 use super::fleet::{Fleet, build};
-use super::form::{End, Form, Number};
-use super::live::{Part, follow};
+use super::form::{DeleteForm, Form, Number};
+use super::key_values::{AddForm, KeyValueKind, tags};
+use super::live::{LiveFragment, stream_fragments};
 use super::page::{Page, Section};
-use super::pairs::{Adder, Kind, tags};
-use super::problem::Problem;
+use super::problem::PageError;
 use super::show::{self, badge, short, status};
-use super::visitor::Visitor;
-use crate::cloud::{Cloud, Shared};
+use super::visitor::SessionUser;
+use crate::cloud::{Cloud, SharedCloud};
 
 /// Devices that are listed.
 const MOST: usize = 100;
 
-pub(super) fn routes() -> Router<Shared> {
+pub(super) fn routes() -> Router<SharedCloud> {
     Router::new()
         .route("/releases/{id}", get(page).post(change))
         .route("/releases/{id}/live", get(live))
@@ -52,7 +52,7 @@ struct Release {
     #[serde(rename = "is_created_by__user")]
     author: Vec<Author>,
     #[serde(rename = "release_image")]
-    images: Vec<Contained>,
+    images: Vec<ReleaseImage>,
 }
 
 #[derive(Deserialize)]
@@ -69,7 +69,7 @@ struct Author {
 }
 
 #[derive(Deserialize)]
-struct Contained {
+struct ReleaseImage {
     image: Vec<Image>,
 }
 
@@ -97,7 +97,7 @@ struct Device {
 }
 
 impl Release {
-    async fn find(cloud: &Cloud, visitor: &Visitor, id: i64) -> Result<Self, Problem> {
+    async fn find(cloud: &Cloud, visitor: &SessionUser, id: i64) -> Result<Self, PageError> {
         let query = "$select=id,commit,raw_version,semver,status,source,is_final,is_invalidated,is_passing_tests,\
              invalidation_reason,note,signed_statement,start_timestamp,end_timestamp,composition\
              &$expand=belongs_to__application($select=id,should_be_running__release,should_track_latest_release),\
@@ -131,24 +131,28 @@ impl Release {
 }
 
 /// Its fleet, as far as the visitor sees that.
-async fn fleet(cloud: &Cloud, visitor: &Visitor, release: &Release) -> Result<Fleet, Problem> {
-    let fleet = release.fleet.first().ok_or_else(Problem::nothing_here)?;
+async fn fleet(
+    cloud: &Cloud,
+    visitor: &SessionUser,
+    release: &Release,
+) -> Result<Fleet, PageError> {
+    let fleet = release.fleet.first().ok_or_else(PageError::nothing_here)?;
     Fleet::find(cloud, visitor, fleet.id).await
 }
 
 async fn page(
-    State(cloud): State<Shared>,
-    visitor: Visitor,
+    State(cloud): State<SharedCloud>,
+    visitor: SessionUser,
     Number(id): Number,
-) -> Result<Response, Problem> {
+) -> Result<Response, PageError> {
     let release = Release::find(&cloud, &visitor, id).await?;
     let fleet = fleet(&cloud, &visitor, &release).await?;
     let [head, devices, tags] = parts(&cloud, &visitor, &fleet, &release).await?;
     let name = release.name();
     let place = release.place();
-    let tag = Adder {
+    let tag = AddForm {
         back: &place,
-        choices: vec![(Kind::ReleaseTag, id, String::new())],
+        choices: vec![(KeyValueKind::ReleaseTag, id, String::new())],
     };
     let main = html! {
         (head.placed())
@@ -158,7 +162,7 @@ async fn page(
             (services(&release))
         }
         section.stack aria-labelledby="devices" {
-            h2 id="devices" { "Devices on it" }
+            h2 id="devices" { "Devices that run it" }
             (devices.placed())
         }
         section.stack aria-labelledby="tags" {
@@ -189,11 +193,11 @@ async fn page(
 }
 
 async fn live(
-    State(cloud): State<Shared>,
-    visitor: Visitor,
+    State(cloud): State<SharedCloud>,
+    visitor: SessionUser,
     Number(id): Number,
-) -> Result<Response, Problem> {
-    follow(cloud, visitor, move |cloud, visitor| async move {
+) -> Result<Response, PageError> {
+    stream_fragments(cloud, visitor, move |cloud, visitor| async move {
         let release = Release::find(&cloud, &visitor, id).await?;
         let fleet = fleet(&cloud, &visitor, &release).await?;
         Ok(parts(&cloud, &visitor, &fleet, &release).await?.into())
@@ -203,10 +207,10 @@ async fn live(
 
 async fn parts(
     cloud: &Cloud,
-    visitor: &Visitor,
+    visitor: &SessionUser,
     fleet: &Fleet,
     release: &Release,
-) -> Result<[Part; 3], Problem> {
+) -> Result<[LiveFragment; 3], PageError> {
     let filter = format!("is_running__release eq {}", release.id);
     let count = visitor
         .count(cloud, "/device", &format!("$filter={filter}"))
@@ -217,9 +221,9 @@ async fn parts(
     let devices: Vec<Device> = visitor.rows(cloud, "/device", &query).await?;
     let place = release.place();
     Ok([
-        Part::new("head", head(fleet, release)),
-        Part::new("devices", on_it(&devices, count)),
-        tags(cloud, visitor, Kind::ReleaseTag, release.id, &place).await?,
+        LiveFragment::new("head", head(fleet, release)),
+        LiveFragment::new("devices", on_it(&devices, count)),
+        tags(cloud, visitor, KeyValueKind::ReleaseTag, release.id, &place).await?,
     ])
 }
 
@@ -240,20 +244,20 @@ fn head(fleet: &Fleet, release: &Release) -> Markup {
             @if fleet.may_change && release.status == "success" && !release.is_invalidated && !release.is_pin() {
                 form method="post" action=(place) hx-post=(place) hx-target="#said" hx-sync="this:drop" {
                     input type="hidden" name="release" value=(release.id);
-                    button.primary type="submit" { "Pin the fleet to it" }
+                    button.primary type="submit" { "Pin the fleet to this release" }
                 }
             }
         }
         @if release.is_invalidated {
             p.notice.bad {
-                "It becomes no target any more."
+                "It can no longer become a target."
                 @if let Some(why) = release.invalidation_reason.as_deref().filter(|why| !why.is_empty()) { " " (why) }
             }
         }
         dl.facts.card {
             div { dt { "Commit" } dd { code { (release.commit) } } }
             div { dt { "Version" } dd { (release.semver) } }
-            div { dt { "Made" } dd { (show::time(release.start_timestamp.as_deref())) } }
+            div { dt { "Created" } dd { (show::time(release.start_timestamp.as_deref())) } }
             @if release.end_timestamp.is_some() {
                 div { dt { "Ended" } dd { (show::time(release.end_timestamp.as_deref())) } }
             }
@@ -270,7 +274,7 @@ fn signed(text: &str) -> Markup {
     let key = parts.and_then(|parts| parts.key_id());
     let statement = parts.and_then(|parts| Statement::parse(parts.statement).ok());
     let (Some(key), Some(statement)) = (key, statement) else {
-        return html! { (badge("bad", "Unreadable")) " devices that ask for a signature refuse it" };
+        return html! { (badge("bad", "Unreadable")) " devices that require a signature refuse it" };
     };
     let time = |ms: u64| {
         let time = i64::try_from(ms).ok()?;
@@ -279,7 +283,7 @@ fn signed(text: &str) -> Markup {
     html! {
         "By the key " code { (key) }
         @if let Some(expires) = statement.expires_ms {
-            ", to be accepted until " (show::time(time(expires).as_deref()))
+            ", valid until " (show::time(time(expires).as_deref()))
         }
         span.under { "Devices check it; the cloud does not" }
     }
@@ -288,7 +292,7 @@ fn signed(text: &str) -> Markup {
 fn services(release: &Release) -> Markup {
     html! {
         @if release.images.is_empty() {
-            p.empty { "It has no services." }
+            p.empty { "This release has no services." }
         } @else {
             table.rows {
                 caption.hidden { "Services of this release" }
@@ -334,7 +338,7 @@ fn size(bytes: Option<&Value>) -> Markup {
 fn on_it(devices: &[Device], count: i64) -> Markup {
     html! {
         @if devices.is_empty() {
-            p.empty { "No device runs it." }
+            p.empty { "No device runs this release." }
         } @else {
             table.rows {
                 caption.hidden { "Devices that run this release" }
@@ -349,7 +353,7 @@ fn on_it(devices: &[Device], count: i64) -> Markup {
                 }
             }
             @if usize::try_from(count).is_ok_and(|count| count > devices.len()) {
-                p.faint { (count) " devices run it; the first " (MOST) " are shown." }
+                p.faint { (count) " devices run this release; the first " (MOST) " are shown." }
             }
         }
     }
@@ -366,25 +370,25 @@ fn edit(release: &Release) -> Markup {
                         input name="semver" value=(release.semver) maxlength="255" spellcheck="false" autocomplete="off"
                             aria-describedby="version-hint";
                     }
-                    small id="version-hint" { "As 1.4.2; without one of its own a release is called by its commit." }
+                    small id="version-hint" { "For example 1.4.2. Without a version, the release is shown by its commit." }
                 }
                 label { "Note" textarea name="note" maxlength="100000" { (release.note.as_deref().unwrap_or_default()) } }
                 @if !release.is_final {
-                    label.tick { input type="checkbox" name="final"; "It is no draft any more (this cannot be undone)" }
+                    label.tick { input type="checkbox" name="final"; "Finalize this draft (this cannot be undone)" }
                 }
                 div.answer role="status" {}
                 div.buttons { button type="submit" { "Save" } }
             }
             form.card.stack method="post" action=(place) hx-post=(place) hx-target="find .answer" hx-sync="this:drop" {
                 @if release.is_invalidated {
-                    h2 { "Make it valid" }
-                    p.faint { "It may become the target of its fleet again." }
+                    h2 { "Mark as valid" }
+                    p.faint { "The release can become the target of its fleet again." }
                     input type="hidden" name="validity" value="valid";
                     div.answer role="status" {}
-                    div.buttons { button type="submit" { "Make it valid" } }
+                    div.buttons { button type="submit" { "Mark as valid" } }
                 } @else {
                     h2 { "Invalidate" }
-                    p.faint { "It becomes no target any more. Devices that run it keep it until they have another." }
+                    p.faint { "It can no longer become a target. Devices that run it keep it until they get another." }
                     input type="hidden" name="validity" value="invalid";
                     label { "Why" input name="reason" maxlength="255" autocomplete="off"; }
                     div.answer role="status" {}
@@ -396,21 +400,21 @@ fn edit(release: &Release) -> Markup {
 }
 
 fn delete_form(release: &Release, place: &str) -> Markup {
-    let end = End {
+    let end = DeleteForm {
         what: "release",
         place,
-        with_it: "Its images go with it, unless others use them. That cannot be undone.",
+        with_it: "Its images are deleted too, unless other releases use them. This cannot be undone.",
     };
     end.markup(&html! { "commit, " code { (release.commit) } })
 }
 
 /// `POST /dashboard/releases/<id>`: `validity` with a `reason`; or `semver`, `note` and `final`.
 async fn change(
-    State(cloud): State<Shared>,
-    visitor: Visitor,
+    State(cloud): State<SharedCloud>,
+    visitor: SessionUser,
     Number(id): Number,
     form: Form,
-) -> Result<Response, Problem> {
+) -> Result<Response, PageError> {
     let path = format!("/release({id})");
     let place = format!("/dashboard/releases/{id}");
     if form.has("validity") {
@@ -433,18 +437,19 @@ async fn change(
         body["is_final"] = json!(true);
     }
     visitor.patch(&cloud, &path, body).await?;
-    match form.has("final") {
-        true => Ok(visitor.go(&place)),
-        false => Ok(visitor.done("Saved.", &place)),
+    if form.has("final") {
+        Ok(visitor.go(&place))
+    } else {
+        Ok(visitor.done("Saved.", &place))
     }
 }
 
 async fn delete(
-    State(cloud): State<Shared>,
-    visitor: Visitor,
+    State(cloud): State<SharedCloud>,
+    visitor: SessionUser,
     Number(id): Number,
     form: Form,
-) -> Result<Response, Problem> {
+) -> Result<Response, PageError> {
     let release = Release::find(&cloud, &visitor, id).await?;
     form.confirms(&release.commit)?;
     visitor.delete(&cloud, &format!("/release({id})")).await?;

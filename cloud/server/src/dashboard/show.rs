@@ -76,9 +76,10 @@ pub(crate) fn bytes(bytes: u64) -> String {
         unit += 1;
     }
     let name = UNITS.get(unit).copied().unwrap_or_default();
-    match left < 10 && unit > 0 {
-        true => format!("{left}.{rest} {name}"),
-        false => format!("{left} {name}"),
+    if left < 10 && unit > 0 {
+        format!("{left}.{rest} {name}")
+    } else {
+        format!("{left} {name}")
     }
 }
 
@@ -90,9 +91,10 @@ pub(crate) fn short(hash: &str) -> Markup {
 
 /// How a release is called: its version where it has one of its own, else the beginning of its commit.
 pub(crate) fn release_name(commit: &str, version: &str) -> String {
-    match version.is_empty() || version.starts_with("0.0.0") {
-        true => commit.chars().take(7).collect(),
-        false => version.chars().take(40).collect(),
+    if version.is_empty() || version.starts_with("0.0.0") {
+        commit.chars().take(7).collect()
+    } else {
+        version.chars().take(40).collect()
     }
 }
 

@@ -11,26 +11,26 @@ use maud::{Markup, html};
 
 use super::form::{Form, Search};
 use super::page;
-use super::problem::{Problem, notice};
+use super::problem::{PageError, notice};
 use super::visitor::{self, local};
-use crate::accounts::sessions::{self, Beginning, Door};
+use crate::accounts::sessions::{self, SessionOrigin, SignInKind};
 use crate::answer::Refusal;
-use crate::cloud::Shared;
+use crate::cloud::SharedCloud;
 
 /// Where one comes to without having asked for anything.
 const FIRST: &str = "/dashboard";
 
-pub(super) fn routes() -> Router<Shared> {
+pub(super) fn routes() -> Router<SharedCloud> {
     Router::new()
         .route("/sign-in", get(ask).post(sign_in))
         .route("/sign-out", post(sign_out))
 }
 
 async fn ask(
-    State(cloud): State<Shared>,
+    State(cloud): State<SharedCloud>,
     headers: HeaderMap,
     Search(search): Search,
-) -> Result<Response, Problem> {
+) -> Result<Response, PageError> {
     let next = local(search.text("next")).unwrap_or(FIRST);
     if visitor::of(&cloud, &headers).await?.is_some() {
         return Ok(Redirect::to(next).into_response());
@@ -39,29 +39,31 @@ async fn ask(
 }
 
 async fn sign_in(
-    State(cloud): State<Shared>,
+    State(cloud): State<SharedCloud>,
     ConnectInfo(from): ConnectInfo<SocketAddr>,
     headers: HeaderMap,
     form_data: Form,
-) -> Result<Response, Problem> {
+) -> Result<Response, PageError> {
     let next = local(form_data.text("next")).unwrap_or(FIRST);
     let name = form_data.text("username");
     let password = form_data.exact("password").to_owned();
-    let beginning = Beginning::of(&headers, from, Door::Dashboard);
+    let beginning = SessionOrigin::of(&headers, from, SignInKind::Dashboard);
     match sessions::signed_in(&cloud, name, password, from, beginning).await {
         Ok(token) => {
             let cookie = visitor::kept(&cloud, &token)?;
             Ok(([(header::SET_COOKIE, cookie)], Redirect::to(next)).into_response())
         }
         Err(Refusal::Unauthorized) => {
-            let why = "The name or the password is not right.";
+            let why = "The name or the password is incorrect.";
             Ok((StatusCode::UNAUTHORIZED, form(next, name, Some(why))).into_response())
         }
         Err(Refusal::TooMany(seconds)) => {
             let why = match seconds {
-                0..60 => format!("Too many people sign in at once. Try again in {seconds} s."),
+                0..60 => {
+                    format!("Too many people are signing in at once. Try again in {seconds} s.")
+                }
                 _ => format!(
-                    "Too many sign-ins failed. Try again in {} min.",
+                    "Too many failed sign-ins. Try again in {} min.",
                     seconds.div_ceil(60)
                 ),
             };
@@ -69,7 +71,7 @@ async fn sign_in(
             let after = [(header::RETRY_AFTER, seconds.to_string())];
             Ok((StatusCode::TOO_MANY_REQUESTS, after, page).into_response())
         }
-        Err(error) => Err(Problem(error)),
+        Err(error) => Err(PageError(error)),
     }
 }
 
@@ -96,7 +98,10 @@ fn form(next: &str, name: &str, wrong: Option<&str>) -> Markup {
 }
 
 /// Ends the session, here and for whoever has a copy of its cookie.
-async fn sign_out(State(cloud): State<Shared>, headers: HeaderMap) -> Result<Response, Problem> {
+async fn sign_out(
+    State(cloud): State<SharedCloud>,
+    headers: HeaderMap,
+) -> Result<Response, PageError> {
     if let Some(visitor) = visitor::of(&cloud, &headers).await? {
         sessions::end(&cloud, &visitor.claims).await?;
     }

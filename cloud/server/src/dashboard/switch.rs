@@ -8,12 +8,12 @@ use maud::{Markup, html};
 use resources::Branding;
 
 use super::form::Form;
-use super::pairs::{self, Kind, Pair, back};
-use super::problem::Problem;
-use super::visitor::Visitor;
-use crate::cloud::Shared;
+use super::key_values::{self, KeyValue, KeyValueKind, back};
+use super::problem::PageError;
+use super::visitor::SessionUser;
+use crate::cloud::SharedCloud;
 
-pub(super) fn routes() -> Router<Shared> {
+pub(super) fn routes() -> Router<SharedCloud> {
     Router::new().route("/switch", post(turn))
 }
 
@@ -28,11 +28,11 @@ pub(crate) struct Switch {
     by_default: bool,
 }
 
-/// Updates pass over update locks (device behaviour 3.7).
+/// Updates pass over update locks (docs/spec/device.md#locks-override).
 pub(crate) const OVERRIDE_LOCKS: Switch = Switch {
     names: &["SUPERVISOR_OVERRIDE_LOCK", "OVERRIDE_LOCK"],
     label: "Override update locks",
-    explained: "Updates no longer wait for services that hold an update lock.",
+    explained: "Updates do not wait for services that hold an update lock.",
     by_default: false,
 };
 
@@ -40,7 +40,7 @@ pub(crate) const OVERRIDE_LOCKS: Switch = Switch {
 pub(crate) const REMOTE_ACCESS: Switch = Switch {
     names: &["SUPERVISOR_VPN_CONTROL"],
     label: "Remote access",
-    explained: "The device stays connected: it can be asked to restart or blink, and hears of changes at once.",
+    explained: "The device stays connected: you can restart it or make it blink, and it learns of changes at once.",
     by_default: true,
 };
 
@@ -48,16 +48,16 @@ const ALL: [&Switch; 2] = [&OVERRIDE_LOCKS, &REMOTE_ACCESS];
 
 /// Who decides how a switch stands, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stand {
+enum SwitchState {
     Here(bool),
     Fleet(bool),
     Nobody(bool),
 }
 
-impl Stand {
+impl SwitchState {
     fn is_on(self) -> bool {
         match self {
-            Stand::Here(on) | Stand::Fleet(on) | Stand::Nobody(on) => on,
+            SwitchState::Here(on) | SwitchState::Fleet(on) | SwitchState::Nobody(on) => on,
         }
     }
 }
@@ -69,7 +69,7 @@ impl Switch {
     }
 
     /// Those of some settings that mean this switch, the one that counts first.
-    fn of<'a>(&self, branding: &Branding, settings: &'a [Pair]) -> Vec<&'a Pair> {
+    fn of<'a>(&self, branding: &Branding, settings: &'a [KeyValue]) -> Vec<&'a KeyValue> {
         let named = |name: &str| {
             branding
                 .variables(name)
@@ -79,16 +79,16 @@ impl Switch {
         self.names.iter().flat_map(|name| named(name)).collect()
     }
 
-    fn stand(&self, branding: &Branding, own: &[Pair], fleet: &[Pair]) -> Stand {
+    fn stand(&self, branding: &Branding, own: &[KeyValue], fleet: &[KeyValue]) -> SwitchState {
         let first = |settings| {
             self.of(branding, settings)
                 .first()
                 .and_then(|it| flag(it.value.as_deref()?))
         };
         match (first(own), first(fleet)) {
-            (Some(on), _) => Stand::Here(on),
-            (None, Some(on)) => Stand::Fleet(on),
-            (None, None) => Stand::Nobody(self.by_default),
+            (Some(on), _) => SwitchState::Here(on),
+            (None, Some(on)) => SwitchState::Fleet(on),
+            (None, None) => SwitchState::Nobody(self.by_default),
         }
     }
 
@@ -97,9 +97,9 @@ impl Switch {
     pub(crate) fn markup(
         &self,
         branding: &Branding,
-        (kind, owner): (Kind, i64),
-        own: &[Pair],
-        fleet: &[Pair],
+        (kind, owner): (KeyValueKind, i64),
+        own: &[KeyValue],
+        fleet: &[KeyValue],
         at: &str,
     ) -> Markup {
         let stand = self.stand(branding, own, fleet);
@@ -123,10 +123,10 @@ impl Switch {
                     small id={ "about-" (id) } {
                         (self.explained) " "
                         @match (stand, kind) {
-                            (Stand::Here(_), Kind::DeviceSetting) => "Set for this device.",
-                            (Stand::Here(_), _) => "Set for the whole fleet.",
-                            (Stand::Fleet(_), _) => "As its fleet.",
-                            (Stand::Nobody(_), _) => "As devices do by themselves.",
+                            (SwitchState::Here(_), KeyValueKind::DeviceSetting) => "Set for this device.",
+                            (SwitchState::Here(_), _) => "Set for the whole fleet.",
+                            (SwitchState::Fleet(_), _) => "Set by its fleet.",
+                            (SwitchState::Nobody(_), _) => "Not set: the device's default applies.",
                         }
                     }
                     div.answer role="status" id={ "turned-" (id) } data-keep {}
@@ -147,28 +147,28 @@ fn flag(value: &str) -> Option<bool> {
 
 /// `POST /dashboard/switch`
 async fn turn(
-    State(cloud): State<Shared>,
-    visitor: Visitor,
+    State(cloud): State<SharedCloud>,
+    visitor: SessionUser,
     form: Form,
-) -> Result<Response, Problem> {
+) -> Result<Response, PageError> {
     let name = form.text("setting");
     let switch = ALL.into_iter().find(|switch| switch.name() == name);
-    let switch = switch.ok_or_else(Problem::nothing_here)?;
-    let kind = [Kind::DeviceSetting, Kind::FleetSetting]
+    let switch = switch.ok_or_else(PageError::nothing_here)?;
+    let kind = [KeyValueKind::DeviceSetting, KeyValueKind::FleetSetting]
         .into_iter()
         .find(|kind| kind.resource().0 == form.text("of"))
-        .ok_or_else(Problem::nothing_here)?;
+        .ok_or_else(PageError::nothing_here)?;
     let owner = form.number("owner")?;
     let on = form.text("on") == "yes";
     let branding = &cloud.configuration.branding;
-    let own = pairs::pairs(&cloud, &visitor, kind, owner).await?;
+    let own = key_values::list(&cloud, &visitor, kind, owner).await?;
     let name = format!("{}{}", branding.env_prefix, switch.name());
     let value = if on { "true" } else { "false" };
-    pairs::set(&cloud, &visitor, kind, owner, &name, value).await?;
+    key_values::set(&cloud, &visitor, kind, owner, &name, value).await?;
     // What stands there under other names of the setting would contradict it.
     for other in switch.of(branding, &own) {
         if other.name != name {
-            pairs::remove(&cloud, &visitor, kind, other.id).await?;
+            key_values::remove(&cloud, &visitor, kind, other.id).await?;
         }
     }
     let word = format!("{} is {} now.", switch.label, if on { "on" } else { "off" });
@@ -179,8 +179,8 @@ async fn turn(
 mod tests {
     use super::*;
 
-    fn settings(of: &[(&str, &str)]) -> Vec<Pair> {
-        let pair = |(name, value): &(&str, &str)| Pair {
+    fn settings(of: &[(&str, &str)]) -> Vec<KeyValue> {
+        let pair = |(name, value): &(&str, &str)| KeyValue {
             id: 1,
             name: (*name).to_owned(),
             value: Some((*value).to_owned()),
@@ -196,17 +196,26 @@ mod tests {
             OVERRIDE_LOCKS.stand(&branding, &settings(own), &settings(fleet))
         };
         let name = "PLATFORM_SUPERVISOR_OVERRIDE_LOCK";
-        assert_eq!(stand(&[], &[]), Stand::Nobody(false));
-        assert_eq!(stand(&[], &[(name, "1")]), Stand::Fleet(true));
-        assert_eq!(stand(&[(name, "0")], &[(name, "1")]), Stand::Here(false));
+        assert_eq!(stand(&[], &[]), SwitchState::Nobody(false));
+        assert_eq!(stand(&[], &[(name, "1")]), SwitchState::Fleet(true));
+        assert_eq!(
+            stand(&[(name, "0")], &[(name, "1")]),
+            SwitchState::Here(false)
+        );
         let older = "LEGACY_SUPERVISOR_OVERRIDE_LOCK";
-        assert_eq!(stand(&[(older, "0"), (name, "1")], &[]), Stand::Here(true));
+        assert_eq!(
+            stand(&[(older, "0"), (name, "1")], &[]),
+            SwitchState::Here(true)
+        );
         assert_eq!(
             stand(&[("PLATFORM_OVERRIDE_LOCK", "on")], &[]),
-            Stand::Here(true)
+            SwitchState::Here(true)
         );
-        assert_eq!(stand(&[("SOMETHING_ELSE", "1")], &[]), Stand::Nobody(false));
-        let none: &[Pair] = &[];
+        assert_eq!(
+            stand(&[("SOMETHING_ELSE", "1")], &[]),
+            SwitchState::Nobody(false)
+        );
+        let none: &[KeyValue] = &[];
         assert!(REMOTE_ACCESS.stand(&branding, none, none).is_on());
     }
 }

@@ -9,11 +9,12 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
 use super::guard::IN_PLACE;
-use super::problem::Problem;
+use super::problem::PageError;
 use crate::answer::Refusal;
-use crate::cloud::{Cloud, Shared, now};
+use crate::clock::now;
+use crate::cloud::{Cloud, SharedCloud};
 use crate::credential::{Credential, Identity, select};
-use crate::session::{Claims, LIFE};
+use crate::session::{LIFE, SessionClaims};
 
 /// The cookie of a session where the dashboard is served without TLS.
 const COOKIE: &str = "fleet_session";
@@ -24,18 +25,18 @@ const RENEWED: i64 = 24 * 60 * 60;
 
 /// A user who is signed in.
 #[derive(Debug, Clone)]
-pub(crate) struct Visitor {
+pub(crate) struct SessionUser {
     pub(crate) identity: Identity,
     pub(crate) user: i64,
     /// What they are called.
     pub(crate) name: String,
     /// What their session says.
-    pub(crate) claims: Claims,
+    pub(crate) claims: SessionClaims,
     /// A script asked, and puts the answer into the page that it is on.
     pub(crate) in_place: bool,
 }
 
-impl Visitor {
+impl SessionUser {
     /// For the rows that they may reach.
     pub(crate) fn caller(&self) -> &Caller {
         &self.identity.caller
@@ -45,20 +46,20 @@ impl Visitor {
     ///
     /// # Errors
     /// Where the database fails.
-    pub(crate) async fn still_there(&self, cloud: &Cloud) -> Result<bool, Problem> {
-        match cloud.identify_session(self.claims.clone()).await {
+    pub(crate) async fn still_there(&self, cloud: &Cloud) -> Result<bool, PageError> {
+        match cloud.auth.identify_session(self.claims.clone()).await {
             Ok(_) => Ok(true),
             Err(Refusal::Unauthorized) => Ok(false),
-            Err(error) => Err(Problem(error)),
+            Err(error) => Err(PageError(error)),
         }
     }
 }
 
-impl FromRequestParts<Shared> for Visitor {
+impl FromRequestParts<SharedCloud> for SessionUser {
     type Rejection = Response;
 
     /// Whoever is not signed in is sent to do so, and then back to the page that they asked for.
-    async fn from_request_parts(parts: &mut Parts, cloud: &Shared) -> Result<Self, Response> {
+    async fn from_request_parts(parts: &mut Parts, cloud: &SharedCloud) -> Result<Self, Response> {
         let Some(visitor) = of(cloud, &parts.headers)
             .await
             .map_err(IntoResponse::into_response)?
@@ -66,8 +67,9 @@ impl FromRequestParts<Shared> for Visitor {
             return Err(to_sign_in(parts));
         };
         cloud
+            .auth
             .charge(&visitor.identity, parts)
-            .map_err(|error| Problem(error).into_response())?;
+            .map_err(|error| PageError(error).into_response())?;
         Ok(visitor)
     }
 }
@@ -76,18 +78,21 @@ impl FromRequestParts<Shared> for Visitor {
 ///
 /// # Errors
 /// Where the database fails.
-pub(crate) async fn of(cloud: &Cloud, headers: &HeaderMap) -> Result<Option<Visitor>, Problem> {
+pub(crate) async fn of(
+    cloud: &Cloud,
+    headers: &HeaderMap,
+) -> Result<Option<SessionUser>, PageError> {
     let Some(token) = cookie(cloud, headers) else {
         return Ok(None);
     };
     // A key is no session, whoever puts it there.
-    let Some(Ok(claims)) = cloud.sessions.read(token) else {
+    let Some(Ok(claims)) = cloud.auth.sessions.read(token) else {
         return Ok(None);
     };
-    let identity = match cloud.identify_session(claims).await {
+    let identity = match cloud.auth.identify_session(claims).await {
         Ok(identity) => identity,
         Err(Refusal::Unauthorized) => return Ok(None),
-        Err(error) => return Err(Problem(error)),
+        Err(error) => return Err(PageError(error)),
     };
     let Credential::Session(claims) = identity.credential.clone() else {
         return Ok(None);
@@ -99,7 +104,7 @@ pub(crate) async fn of(cloud: &Cloud, headers: &HeaderMap) -> Result<Option<Visi
     let Some(name) = name else {
         return Ok(None);
     };
-    Ok(Some(Visitor {
+    Ok(Some(SessionUser {
         user: claims.id,
         name: name.some_text(0)?,
         identity,
@@ -111,9 +116,10 @@ pub(crate) async fn of(cloud: &Cloud, headers: &HeaderMap) -> Result<Option<Visi
 /// The name of the cookie, and what browsers are told of it.
 fn named(cloud: &Cloud) -> (&'static str, &'static str) {
     let url = cloud.configuration.public_url.as_deref();
-    match url.is_some_and(|url| url.starts_with("https://")) {
-        true => (HOST_COOKIE, "; Path=/; HttpOnly; SameSite=Lax; Secure"),
-        false => (COOKIE, "; Path=/; HttpOnly; SameSite=Lax"),
+    if url.is_some_and(|url| url.starts_with("https://")) {
+        (HOST_COOKIE, "; Path=/; HttpOnly; SameSite=Lax; Secure")
+    } else {
+        (COOKIE, "; Path=/; HttpOnly; SameSite=Lax")
     }
 }
 
@@ -133,17 +139,17 @@ fn cookie<'a>(cloud: &Cloud, headers: &'a HeaderMap) -> Option<&'a str> {
 ///
 /// # Errors
 /// Where the token is none that a header takes.
-pub(super) fn kept(cloud: &Cloud, token: &str) -> Result<HeaderValue, Problem> {
+pub(super) fn kept(cloud: &Cloud, token: &str) -> Result<HeaderValue, PageError> {
     let (name, attributes) = named(cloud);
     let text = format!("{name}={token}; Max-Age={LIFE}{attributes}");
-    HeaderValue::from_str(&text).map_err(|error| Problem(Refusal::Fault(error.into())))
+    HeaderValue::from_str(&text).map_err(|error| PageError(Refusal::Fault(error.into())))
 }
 
 /// The header that keeps a session in the browser for as long again, where that is due: whoever works on the pages
 /// is not signed out in the middle of it. When the password was given stays as it was, and a new password ends it
 /// like any session.
 pub(super) async fn renewed(cloud: &Cloud, headers: &HeaderMap) -> Option<HeaderValue> {
-    let Some(Ok(claims)) = cookie(cloud, headers).and_then(|token| cloud.sessions.read(token))
+    let Some(Ok(claims)) = cookie(cloud, headers).and_then(|token| cloud.auth.sessions.read(token))
     else {
         return None;
     };
@@ -152,7 +158,7 @@ pub(super) async fn renewed(cloud: &Cloud, headers: &HeaderMap) -> Option<Header
     }
     // Without one, or where the database fails, it is left as it is.
     let visitor = of(cloud, headers).await.ok().flatten()?;
-    let token = cloud.sessions.token(visitor.claims).ok()?;
+    let token = cloud.auth.sessions.token(visitor.claims).ok()?;
     kept(cloud, &token).ok()
 }
 
@@ -165,16 +171,15 @@ pub(super) fn forgotten(cloud: &Cloud) -> HeaderValue {
 
 /// To where one signs in; what was asked for is kept where it was a page.
 fn to_sign_in(parts: &Parts) -> Response {
-    let asked = match parts.method.is_safe() {
+    let page = if parts.method.is_safe() {
         // Below `/dashboard`, which this router does not see.
-        true => {
-            let below = parts.uri.path_and_query().map_or("", |it| it.as_str());
-            format!("/dashboard{}", below.strip_suffix('/').unwrap_or(below))
-        }
-        false => String::new(),
+        let below = parts.uri.path_and_query().map_or("", |it| it.as_str());
+        format!("/dashboard{}", below.strip_suffix('/').unwrap_or(below))
+    } else {
+        String::new()
     };
     let mut place = "/dashboard/sign-in".to_owned();
-    if let Some(next) = local(&asked).filter(|next| !next.ends_with("/live")) {
+    if let Some(next) = local(&page).filter(|next| !next.ends_with("/live")) {
         let next: String = form_urlencoded::byte_serialize(next.as_bytes()).collect();
         place.push_str(&format!("?next={next}"));
     }
@@ -185,10 +190,11 @@ fn to_sign_in(parts: &Parts) -> Response {
         .headers
         .get(header::ACCEPT)
         .is_some_and(|accept| accept.as_bytes() == b"text/event-stream");
-    match events {
+    if events {
         // The page's script looks at the page again, and so comes to the sign-in.
-        true => StatusCode::UNAUTHORIZED.into_response(),
-        false => Redirect::to(&place).into_response(),
+        StatusCode::UNAUTHORIZED.into_response()
+    } else {
+        Redirect::to(&place).into_response()
     }
 }
 

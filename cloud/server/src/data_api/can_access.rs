@@ -1,4 +1,4 @@
-//! Whether the caller may do something with a record (cloud behaviour 2.8).
+//! Whether the caller may do something with a record (docs/spec/cloud.md#odata-actions).
 
 use axum::response::Response;
 use data::query;
@@ -11,7 +11,7 @@ use crate::answer::{Refusal, json as json_answer};
 use crate::cloud::Cloud;
 use crate::credential::Identity;
 
-/// `POST /v7/device(7)/canAccess` (2.8).
+/// `POST /v7/device(7)/canAccess` (docs/spec/cloud.md#odata-actions).
 pub(super) async fn can_access(
     cloud: &Cloud,
     identity: &Identity,
@@ -24,27 +24,25 @@ pub(super) async fn can_access(
     let whole = format!("{base}{of}");
     let parsed = odata::parse_behind(base, of, query)?;
     let Address::Resource(path) = &parsed.address else {
-        return Err(Refusal::Wrong(
-            "`canAccess` is asked of a record".to_owned(),
-        ));
+        return Err(Refusal::Wrong("`canAccess` applies to a record".to_owned()));
     };
     if path.key.is_none() || !path.links.is_empty() || path.tail != Tail::Records {
         return Err(Refusal::Wrong(
-            "`canAccess` is asked of one record, by its key: `device(7)/canAccess`".to_owned(),
+            "`canAccess` applies to one record, by its key: `device(7)/canAccess`".to_owned(),
         ));
     }
-    let asked = match (body.get("action"), body.get("method")) {
+    let requested = match (body.get("action"), body.get("method")) {
         (Some(Value::String(action)), None) => {
-            Asked::Action(Action::named(action).ok_or(Refusal::Unauthorized)?)
+            RequestedRight::Action(Action::named(action).ok_or(Refusal::Unauthorized)?)
         }
-        (None, Some(Value::String(method))) => Asked::Method(match method.as_str() {
+        (None, Some(Value::String(method))) => RequestedRight::Method(match method.as_str() {
             "GET" => resources::Method::Read,
             "POST" | "PUT" => resources::Method::Create,
             "PATCH" | "MERGE" => resources::Method::Update,
             "DELETE" => resources::Method::Delete,
             other => {
                 return Err(Refusal::Wrong(format!(
-                    "`{}` is no method; `canAccess` knows GET, POST, PUT, PATCH and DELETE",
+                    "`{}` is not a method; `canAccess` accepts GET, POST, PUT, PATCH and DELETE",
                     short(other)
                 )));
             }
@@ -62,9 +60,9 @@ pub(super) async fn can_access(
         return Err(Refusal::Unauthorized);
     };
     let id = row.id(0)?;
-    let permitted = match asked {
-        Asked::Method(method) => query::permitted(&setting, reads.0, id, method)?,
-        Asked::Action(action) => query::permitted(&setting, reads.0, id, action)?,
+    let permitted = match requested {
+        RequestedRight::Method(method) => query::permitted(&setting, reads.0, id, method)?,
+        RequestedRight::Action(action) => query::permitted(&setting, reads.0, id, action)?,
     };
     match database.row(&permitted).await? {
         Some(_) => Ok(json_answer(
@@ -75,7 +73,7 @@ pub(super) async fn can_access(
     }
 }
 
-enum Asked {
+enum RequestedRight {
     Action(Action),
     Method(resources::Method),
 }

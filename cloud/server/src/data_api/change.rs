@@ -1,9 +1,9 @@
-//! Requests that change rows, and what they answer (cloud behaviour 2.5 and 2.6).
+//! Requests that change rows, and what they answer (docs/spec/cloud.md#odata-writes).
 
 use axum::response::{IntoResponse, Response};
 use data::file::File;
-use data::query::{self, Caller, Setting};
-use data::write::{Verb, Write, WriteError, Written, write};
+use data::query::{self, Caller, QueryContext};
+use data::write::{Verb, Write, WriteError, WriteOutcome, write};
 use http::{HeaderValue, StatusCode, header};
 use resources::{Method, Version};
 use serde_json::{Map, Value, json};
@@ -12,7 +12,7 @@ use crate::answer::{Refusal, json as json_answer};
 use crate::cloud::Cloud;
 
 /// What is changed, as the request came.
-pub(super) struct Asked<'a> {
+pub(super) struct ChangeRequest<'a> {
     pub(super) version: Version,
     pub(super) verb: Verb,
     pub(super) request: &'a odata::Request,
@@ -58,10 +58,10 @@ pub(super) fn check_right(
 pub(super) async fn change(
     cloud: &Cloud,
     caller: &Caller,
-    asked: Asked<'_>,
+    asked: ChangeRequest<'_>,
 ) -> Result<Response, Refusal> {
     let shape = asked.version.shape();
-    let wanted = Write {
+    let change = Write {
         version: asked.version,
         verb: asked.verb,
         request: asked.request,
@@ -75,13 +75,15 @@ pub(super) async fn change(
         &cloud.database_of(caller),
         &cloud.environment,
         setting,
-        wanted,
+        change,
     )
     .await
     {
-        Ok(Written::Changed(_)) if shape.says_ok => Ok(json_answer(StatusCode::OK, "\"OK\"")),
-        Ok(Written::Changed(_)) => Ok(StatusCode::OK.into_response()),
-        Ok(Written::Created { resource, id }) => created(cloud, caller, &asked, resource, id).await,
+        Ok(WriteOutcome::Changed(_)) if shape.says_ok => Ok(json_answer(StatusCode::OK, "\"OK\"")),
+        Ok(WriteOutcome::Changed(_)) => Ok(StatusCode::OK.into_response()),
+        Ok(WriteOutcome::Created { resource, id }) => {
+            created(cloud, caller, &asked, resource, id).await
+        }
         Err(WriteError::Conflict(why)) if shape.conflict == 400 => Err(Refusal::Wrong(why)),
         Err(error) => Err(error.into()),
     }
@@ -91,18 +93,19 @@ pub(super) async fn change(
 async fn created(
     cloud: &Cloud,
     caller: &Caller,
-    asked: &Asked<'_>,
+    asked: &ChangeRequest<'_>,
     resource: &str,
     id: i64,
 ) -> Result<Response, Refusal> {
-    let setting = Setting {
+    let setting = QueryContext {
         origin: asked.origin,
         ..cloud.setting_of(caller, asked.version)
     };
-    let row = match asked.request.options.returns_id_alone {
-        true => None,
+    let row = if asked.request.options.returns_id_alone {
+        None
+    } else {
         // A row that its maker may not read is answered by its id.
-        false => match query::record(&setting, resource, id) {
+        match query::record(&setting, resource, id) {
             Ok(select) => cloud
                 .database_of(caller)
                 .texts(&select)
@@ -112,7 +115,7 @@ async fn created(
                 .flatten(),
             Err(query::QueryError::NoRights(_)) => None,
             Err(error) => return Err(error.into()),
-        },
+        }
     };
     let text = row.unwrap_or_else(|| json!({ "id": id }).to_string());
     let mut response = json_answer(StatusCode::CREATED, text);

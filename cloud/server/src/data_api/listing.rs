@@ -66,15 +66,16 @@ pub(crate) fn tagged(text: impl Into<Bytes>, headers: &HeaderMap) -> Response {
     let text = text.into();
     let hash = Sha256::digest(&text);
     let tag = format!("W/\"{}\"", hex::encode(hash.get(..16).unwrap_or(&hash)));
-    let known = headers
+    let is_current = headers
         .get_all(header::IF_NONE_MATCH)
         .iter()
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(','))
         .any(|value| value.trim() == "*" || value.trim() == tag);
-    let mut response = match known {
-        true => StatusCode::NOT_MODIFIED.into_response(),
-        false => json_answer(StatusCode::OK, text),
+    let mut response = if is_current {
+        StatusCode::NOT_MODIFIED.into_response()
+    } else {
+        json_answer(StatusCode::OK, text)
     };
     if let Ok(tag) = HeaderValue::from_str(&tag) {
         response.headers_mut().insert(header::ETAG, tag);

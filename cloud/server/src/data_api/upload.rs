@@ -17,11 +17,12 @@ use resources::{Method, Version};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::change::{Asked, change};
+use super::change::{ChangeRequest, change};
 use crate::answer::{Refusal, json as json_answer};
 use crate::body;
 use crate::clients;
-use crate::cloud::{Cloud, now};
+use crate::clock::now;
+use crate::cloud::Cloud;
 use crate::credential::Identity;
 use crate::release_asset::{disposition, is_addressed, media_type, plain_name};
 
@@ -54,13 +55,13 @@ impl Action {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Begin {
-    asset: Announced,
+struct BeginUpload {
+    asset: AssetProperties,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Announced {
+struct AssetProperties {
     filename: String,
     content_type: String,
     size: u64,
@@ -68,14 +69,14 @@ struct Announced {
 }
 
 #[derive(Deserialize)]
-struct Commit {
+struct CommitUpload {
     uuid: String,
     #[serde(rename = "providerCommitData")]
-    sent: Sent,
+    sent: CommitData,
 }
 
 #[derive(Deserialize)]
-struct Sent {
+struct CommitData {
     #[serde(rename = "Parts")]
     parts: Vec<Part>,
 }
@@ -89,7 +90,7 @@ struct Part {
 }
 
 #[derive(Deserialize)]
-struct Cancel {
+struct CancelUpload {
     uuid: String,
 }
 
@@ -114,7 +115,7 @@ pub(super) async fn serve(
     };
     if !keyed || !is_addressed(version, &request) {
         return Err(Refusal::Wrong(
-            "files are uploaded in parts for one release asset, by its key: `release_asset(7)/beginUpload`"
+            "upload a file in parts to one release asset, by its key: `release_asset(7)/beginUpload`"
                 .to_owned(),
         ));
     }
@@ -130,7 +131,7 @@ pub(super) async fn serve(
     let most = cloud.configuration.limits.body;
     match action {
         Action::Begin => {
-            let Begin { asset: announced } = body::typed(&parts.headers, body, most).await?;
+            let BeginUpload { asset: announced } = body::typed(&parts.headers, body, most).await?;
             let announced = checked(announced, cloud.configuration.limits.release_asset)?;
             let quotas = &cloud.environment.quotas;
             let upload = database
@@ -143,13 +144,13 @@ pub(super) async fn serve(
             ))
         }
         Action::Cancel => {
-            let Cancel { uuid } = body::typed(&parts.headers, body, most).await?;
+            let CancelUpload { uuid } = body::typed(&parts.headers, body, most).await?;
             let upload = of_asset(cloud, &uuid, asset).await?;
             database.drop_file(upload.file).await?;
             Ok(StatusCode::NO_CONTENT.into_response())
         }
         Action::Commit => {
-            let Commit { uuid, sent } = body::typed(&parts.headers, body, most).await?;
+            let CommitUpload { uuid, sent } = body::typed(&parts.headers, body, most).await?;
             let upload = of_asset(cloud, &uuid, asset).await?;
             let digests = database.whole_parts(&upload).await?;
             check_parts(&upload, &sent.parts, &digests)?;
@@ -169,7 +170,7 @@ pub(super) async fn serve(
             };
             let origin = clients::address(cloud, &parts.headers);
             let body = Map::from_iter([("asset".to_owned(), Value::Object(Map::new()))]);
-            let asked = Asked {
+            let asked = ChangeRequest {
                 version,
                 verb: Verb::Patch,
                 request: &request,
@@ -181,7 +182,7 @@ pub(super) async fn serve(
             };
             let _share = cloud.share(identity, parts).await?;
             change(cloud, &identity.caller, asked).await?;
-            let setting = query::Setting {
+            let setting = query::QueryContext {
                 origin: &origin,
                 ..setting
             };
@@ -195,8 +196,8 @@ pub(super) async fn serve(
 }
 
 /// What is announced, as it may be.
-fn checked(announced: Announced, most: u64) -> Result<Announcement, Refusal> {
-    let Announced {
+fn checked(announced: AssetProperties, most: u64) -> Result<Announcement, Refusal> {
+    let AssetProperties {
         filename,
         content_type,
         size,
@@ -250,7 +251,7 @@ fn begun(upload: &Upload, origin: &str) -> Value {
 async fn of_asset(cloud: &Cloud, uuid: &str, asset: i64) -> Result<Upload, Refusal> {
     let upload = cloud.database.upload(uuid).await?;
     upload.filter(|upload| upload.asset == asset).ok_or_else(|| {
-        Refusal::Missing("this asset has no upload of this uuid; it may have taken more than a day, or another was begun".to_owned())
+        Refusal::Missing("this asset has no upload with this uuid; it may have taken more than a day, or another upload was started".to_owned())
     })
 }
 

@@ -1,20 +1,22 @@
-//! Who polls is online; who has not for one and a half of its intervals is not, or soon will not be (cloud
-//! behaviour 4.8).
+//! Who polls is online; who has not for one and a half of its intervals is not, or soon will not be
+//! (docs/spec/cloud.md#device-online).
 //!
 //! Deadlines are rows, so they hold over a restart and for all replicas, and are by the database's clock. Polls are noted in memory and written
 //! some at a time: what is lost by a crash is less than a second of deadlines that are minutes away. One task
 //! asks an index who is due; where several replicas do, each takes rows that no other one has.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+pub(super) mod pending;
 
-use data::{Built, DataError, Dialect, SystemPurpose, Transaction};
-use tokio::sync::Notify;
+use std::time::Duration;
+
+use data::{BuiltStatement, DataError, Dialect, SystemPurpose, Transaction};
 use tokio::time::{MissedTickBehavior, interval, sleep};
 use tokio_util::sync::CancellationToken;
 
-use crate::cloud::{Cloud, Shared, now};
+use pending::PollRecord;
+
+use crate::clock::now;
+use crate::cloud::{Cloud, SharedCloud};
 
 /// How long polls are gathered before they are written.
 const GATHERED: Duration = Duration::from_millis(200);
@@ -22,84 +24,25 @@ const GATHERED: Duration = Duration::from_millis(200);
 const LOOK: Duration = Duration::from_secs(1);
 /// From `timeout` to `offline`, in milliseconds.
 const SECOND_CHANCE: i64 = 15_000;
-/// Nobody is waited for longer, in milliseconds: a century, to which the time can still be added.
-const FURTHEST: i64 = 100 * 366 * 24 * 3600 * 1000;
 /// Devices in one statement.
 const AT_ONCE: usize = 1000;
 
-/// Polls that are not written yet, by device.
-#[derive(Default)]
-pub(crate) struct Heartbeats {
-    pending: Mutex<HashMap<i64, Polled>>,
-    any: Notify,
-}
-
-/// What a poll says of a device.
-#[derive(Debug, Clone, Copy)]
-struct Polled {
-    at: Instant,
-    /// After how many milliseconds it counts as silent.
-    silent_after: i64,
-    /// Which state it has: what it was made from, in one number (`state/generation.rs`).
-    given: i64,
-}
-
-impl Heartbeats {
-    /// A device polled, was `given` the state of this generation, and is to poll every `interval` milliseconds.
-    pub(crate) fn note(&self, device: i64, interval: i64, given: i64) {
-        let silent_after = (interval / 2).saturating_mul(3);
-        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = Instant::now();
-        let polled = Polled {
-            at,
-            silent_after,
-            given,
-        };
-        pending.insert(device, polled);
-        drop(pending);
-        self.any.notify_one();
-    }
-
-    fn take(&self) -> Vec<(i64, Polled)> {
-        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut taken: Vec<(i64, Polled)> = pending.drain().collect();
-        // In one order, whoever writes them.
-        taken.sort_unstable_by_key(|(device, _)| *device);
-        taken
-    }
-
-    fn put_back(&self, taken: &[(i64, Polled)]) {
-        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
-        for (device, polled) in taken {
-            pending.entry(*device).or_insert(*polled);
-        }
-    }
-}
-
-impl Polled {
-    /// In how many milliseconds it counts as silent.
-    fn left(&self) -> i64 {
-        let since = i64::try_from(self.at.elapsed().as_millis()).unwrap_or(i64::MAX);
-        self.silent_after.saturating_sub(since).min(FURTHEST)
-    }
-}
-
 /// Writes down who polled, until `stop`, and what is left then.
-pub(crate) async fn noting(cloud: Shared, stop: CancellationToken) {
+pub(crate) async fn noting(cloud: SharedCloud, stop: CancellationToken) {
     let heartbeats = &cloud.devices.heartbeats;
     loop {
-        let more = stop.run_until_cancelled(heartbeats.any.notified()).await;
+        let more = stop.run_until_cancelled(heartbeats.added()).await;
         let more = match more {
             Some(()) => stop.run_until_cancelled(sleep(GATHERED)).await,
             None => None,
         };
-        let taken = heartbeats.take();
-        for some in taken.chunks(AT_ONCE) {
+        let records = heartbeats.take();
+        for some in records.chunks(AT_ONCE) {
             if let Err(error) = write(&cloud, some).await {
-                tracing::warn!("who polled cannot be written down, and will be later: {error}");
+                tracing::warn!("cannot record which devices polled, trying again later: {error}");
                 heartbeats.put_back(some);
                 let _ = stop.run_until_cancelled(sleep(LOOK)).await;
-                heartbeats.any.notify_one();
+                heartbeats.wake();
             }
         }
         if more.is_none() {
@@ -108,7 +51,7 @@ pub(crate) async fn noting(cloud: Shared, stop: CancellationToken) {
     }
 }
 
-async fn write(cloud: &Cloud, polls: &[(i64, Polled)]) -> Result<(), DataError> {
+async fn write(cloud: &Cloud, polls: &[(i64, PollRecord)]) -> Result<(), DataError> {
     let now = now();
     let mut transaction = cloud.database.begin().await?;
     transaction
@@ -120,7 +63,7 @@ async fn write(cloud: &Cloud, polls: &[(i64, Polled)]) -> Result<(), DataError> 
 }
 
 /// The deadlines of those devices that are still there.
-fn deadlines(dialect: Dialect, polls: &[(i64, Polled)]) -> Built {
+fn deadlines(dialect: Dialect, polls: &[(i64, PollRecord)]) -> BuiltStatement {
     let mut text = "INSERT INTO device_heartbeat (device, deadline, given) \
                     SELECT d.id, v.column2 + "
         .to_owned();
@@ -171,7 +114,7 @@ async fn set_state(
 }
 
 /// Finds those that are silent, until `stop`.
-pub(crate) async fn expiring(cloud: Shared, stop: CancellationToken) {
+pub(crate) async fn expiring(cloud: SharedCloud, stop: CancellationToken) {
     let mut times = interval(LOOK);
     times.set_missed_tick_behavior(MissedTickBehavior::Delay);
     while stop.run_until_cancelled(times.tick()).await.is_some() {

@@ -1,5 +1,5 @@
-//! Lines that the services of devices write: taken, kept for a while, read back and followed (cloud behaviour
-//! 4.5).
+//! Lines that the services of devices write: taken, kept for a while, read back and followed
+//! (docs/spec/cloud.md#device-logs).
 //!
 //! ```text
 //! ingest  a batch,                    ┐            ┌ table   of the database, for one replica
@@ -15,17 +15,15 @@ pub(crate) mod ingest;
 pub(crate) mod line;
 mod line_limits;
 mod live;
+pub(crate) mod memory;
 pub(crate) mod read;
 mod stream;
 mod table;
 pub(crate) mod upload;
 
 use std::net::IpAddr;
-use std::num::NonZeroU32;
 use std::time::Duration;
 
-use data::DeviceGone;
-use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use http::{StatusCode, header};
 use tokio::time::interval;
 use tokio_util::sync::CancellationToken;
@@ -33,83 +31,27 @@ use tokio_util::sync::CancellationToken;
 use axum::response::{IntoResponse, Response};
 
 use crate::answer::Refusal;
-use crate::bounds::LATE_ANSWERS;
-use crate::bus::Bus;
-use crate::cloud::{Cloud, Shared};
-use crate::concurrency::ConcurrencyLimit;
-use crate::configuration::Configuration;
+use crate::cloud::{Cloud, SharedCloud};
 use crate::limits::Network;
 use history::History;
-use line_limits::LineLimits;
-use upload::open::Uploads;
+pub(crate) use history::{KEPT, KEPT_FOR};
 
-/// Lines of a device that are kept at most.
-pub(crate) const KEPT: usize = 1000;
-/// For how long, in milliseconds.
-pub(crate) const KEPT_FOR: i64 = 30 * 24 * 3600 * 1000;
-
-/// Batches of one device in [`BATCHES_WITHIN`].
-const BATCHES: NonZeroU32 = match NonZeroU32::new(15) {
-    Some(number) => number,
-    None => NonZeroU32::MIN,
-};
-const BATCHES_WITHIN: Duration = Duration::from_secs(10);
 /// Between two looks at who sent nothing for a while.
 const TIDY: Duration = Duration::from_secs(60);
 
-/// What is kept in memory for logs.
-pub(crate) struct Logs {
-    history: History,
-    batches: DefaultKeyedRateLimiter<i64>,
-    lines: LineLimits,
-    /// Requests of devices that are gone, by network.
-    late: ConcurrencyLimit<Network>,
-    /// The streams that devices have open.
-    uploads: Uploads,
-}
-
-impl Logs {
-    pub(crate) fn new(configuration: &Configuration, bus: &Bus) -> Self {
-        let each = BATCHES_WITHIN / BATCHES.get();
-        let batches = Quota::with_period(each).unwrap_or(Quota::per_second(NonZeroU32::MIN));
-        Logs {
-            history: History::new(bus.nats().map(|nats| (nats, &configuration.nats))),
-            batches: RateLimiter::keyed(batches.allow_burst(BATCHES)),
-            lines: LineLimits::default(),
-            late: ConcurrencyLimit::new(LATE_ANSWERS),
-            uploads: Uploads::default(),
-        }
-    }
-
-    /// These devices are no more.
-    pub(super) fn heed(&self, gone: &[DeviceGone]) {
-        // Of the table, the database takes their lines away by itself.
-        if let Some(stream) = self.history.stream() {
-            stream.heed(gone);
-        }
-    }
-
-    /// Forgets devices that sent nothing for a while.
-    fn tidy(&self) {
-        self.batches.retain_recent();
-        self.batches.shrink_to_fit();
-        self.lines.tidy();
-    }
-}
-
 /// Starts what goes on by itself, until `stop`; what waits to be kept is kept until the program ends.
-pub(super) fn start(cloud: &Shared, stop: &CancellationToken) {
+pub(super) fn start(cloud: &SharedCloud, stop: &CancellationToken) {
     let writing = cloud.clone();
     tokio::spawn(async move {
         if let Some(table) = writing.devices.logs.history.table() {
-            table::writing(writing.clone(), table).await;
+            table::writing(&writing.database, table).await;
         }
     });
     let (keeping, stopped) = (cloud.clone(), stop.clone());
     tokio::spawn(async move {
         match &keeping.devices.logs.history {
-            History::Table(table) => table::tidying(&keeping, table, &stopped).await,
-            History::Stream(stream) => stream.run(keeping.clone(), stopped).await,
+            History::Table(table) => table::tidying(&keeping.database, table, &stopped).await,
+            History::Stream(stream) => stream.run(stopped).await,
         }
     });
     let (tidying, stopped) = (cloud.clone(), stop.clone());

@@ -1,5 +1,5 @@
 //! `POST /device/register`: a device is made, with its actor, its key and what follows from its fleet, all or
-//! nothing (cloud behaviour 4.1).
+//! nothing (docs/spec/cloud.md#device-register).
 
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
@@ -10,12 +10,12 @@ use http::{StatusCode, header};
 use resources::{Method, Role};
 use serde_json::{Map, Value, json};
 
-use crate::accounts::keys::{self, Described};
+use crate::accounts::keys::{self, KeyDescription};
 use crate::answer::{Refusal, json as json_answer};
 use crate::body;
-use crate::cloud::{Cloud, Shared};
+use crate::cloud::{Cloud, SharedCloud};
 use crate::credential::Identity;
-use crate::session::random_text;
+use crate::random::random_text;
 
 /// What a device says of itself, beside who it is.
 const SAID: [&str; 4] = [
@@ -31,41 +31,42 @@ const KEY_TAKEN: &str = "\"api_key\" must be unique.";
 
 /// `POST /device/register`
 pub(crate) async fn register(
-    State(cloud): State<Shared>,
+    State(cloud): State<SharedCloud>,
     request: Request,
 ) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
-    let identity = cloud.admit_key(&parts).await?;
+    let identity = cloud.auth.admit_key(&parts).await?;
     let body = body::object(&parts.headers, body, cloud.configuration.limits.body).await?;
-    let wanted = Wanted::read(&body)?;
+    let registration = RegistrationRequest::read(&body)?;
     let mut retries = Retries::default();
     loop {
-        match once(&cloud, &identity, &wanted).await {
+        match once(&cloud, &identity, &registration).await {
             Ok(id) => {
-                let made = json!({ "id": id, "uuid": wanted.uuid, "api_key": wanted.key });
+                let made =
+                    json!({ "id": id, "uuid": registration.uuid, "api_key": registration.key });
                 return Ok(json_answer(StatusCode::CREATED, made.to_string()));
             }
-            Err(NotMade::Taken(text)) => {
+            Err(RegistrationError::Taken(text)) => {
                 let plain = [(header::CONTENT_TYPE, "text/plain; charset=utf-8")];
                 return Ok((StatusCode::CONFLICT, plain, text).into_response());
             }
-            Err(NotMade::Refused(refusal)) => return Err(refusal),
-            Err(NotMade::Write(WriteError::Data(error))) if retries.again(&error) => {}
-            Err(NotMade::Write(error)) => return Err(error.into()),
+            Err(RegistrationError::Refused(refusal)) => return Err(refusal),
+            Err(RegistrationError::Write(WriteError::Data(error))) if retries.again(&error) => {}
+            Err(RegistrationError::Write(error)) => return Err(error.into()),
         }
     }
 }
 
 /// What is to be made.
-struct Wanted {
+struct RegistrationRequest {
     fleet: i64,
     device_type: String,
     uuid: String,
     key: String,
-    said: Map<String, Value>,
+    fields: Map<String, Value>,
 }
 
-impl Wanted {
+impl RegistrationRequest {
     fn read(body: &Map<String, Value>) -> Result<Self, Refusal> {
         let text = |name: &str| match body.get(name) {
             None | Some(Value::Null) => Ok(None),
@@ -90,73 +91,80 @@ impl Wanted {
             Some(key) => keys::chosen(key)?,
             None => random_text(16).map_err(Refusal::Fault)?,
         };
-        let mut said = Map::new();
+        let mut fields = Map::new();
         for name in SAID {
             if let Some(value) = text(name)? {
-                said.insert(name.to_owned(), value.into());
+                fields.insert(name.to_owned(), value.into());
             }
         }
-        Ok(Wanted {
+        Ok(RegistrationRequest {
             fleet,
             device_type: required("device_type")?,
             uuid: required("uuid")?,
             key,
-            said,
+            fields,
         })
     }
 }
 
 /// Why no device was made.
-enum NotMade {
+enum RegistrationError {
     /// 409, with the words that devices look for.
     Taken(&'static str),
     Refused(Refusal),
     Write(WriteError),
 }
 
-impl From<Refusal> for NotMade {
+impl From<Refusal> for RegistrationError {
     fn from(refusal: Refusal) -> Self {
-        NotMade::Refused(refusal)
+        RegistrationError::Refused(refusal)
     }
 }
 
-impl From<RightError> for NotMade {
+impl From<RightError> for RegistrationError {
     fn from(error: RightError) -> Self {
         match error {
-            RightError::Query(error) => NotMade::Refused(error.into()),
-            RightError::Data(error) => NotMade::Write(error.into()),
+            RightError::Query(error) => RegistrationError::Refused(error.into()),
+            RightError::Data(error) => RegistrationError::Write(error.into()),
         }
     }
 }
 
-impl From<data::DataError> for NotMade {
+impl From<data::DataError> for RegistrationError {
     fn from(error: data::DataError) -> Self {
-        NotMade::Write(error.into())
+        RegistrationError::Write(error.into())
     }
 }
 
-async fn once(cloud: &Cloud, identity: &Identity, wanted: &Wanted) -> Result<i64, NotMade> {
+async fn once(
+    cloud: &Cloud,
+    identity: &Identity,
+    registration: &RegistrationRequest,
+) -> Result<i64, RegistrationError> {
     let mut transaction = cloud.database.begin().await?;
     // Who has no rights there learns nothing of which uuids are taken.
-    if !may_add_to(cloud, &mut transaction, identity, wanted.fleet).await? {
+    if !may_add_to(cloud, &mut transaction, identity, registration.fleet).await? {
         return Err(Refusal::Unauthorized.into());
     }
     let device_type = SystemPurpose::Catalogue
         .sql("SELECT device_type FROM device_type_alias WHERE is_referenced_by__alias = ?")
-        .with(wanted.device_type.as_str());
+        .with(registration.device_type.as_str());
     let Some(device_type) = transaction.id(&device_type).await? else {
-        let slug: String = wanted.device_type.chars().take(100).collect();
+        let slug: String = registration.device_type.chars().take(100).collect();
         return Err(Refusal::Missing(format!("there is no device type `{slug}`")).into());
     };
-    let taken = SystemPurpose::Registration
+    let existing = SystemPurpose::Registration
         .sql("SELECT id FROM device WHERE uuid = ?")
-        .with(wanted.uuid.as_str());
-    if transaction.id(&taken).await?.is_some() {
-        return Err(NotMade::Taken(UUID_TAKEN));
+        .with(registration.uuid.as_str());
+    if transaction.id(&existing).await?.is_some() {
+        return Err(RegistrationError::Taken(UUID_TAKEN));
     }
-    let mut row = wanted.said.clone();
-    row.insert("uuid".to_owned(), wanted.uuid.as_str().into());
-    row.insert("belongs_to__application".to_owned(), wanted.fleet.into());
+    let mut row = registration.fields.clone();
+    row.insert("uuid".to_owned(), registration.uuid.as_str().into());
+    row.insert(
+        "belongs_to__application".to_owned(),
+        registration.fleet.into(),
+    );
     row.insert("is_of__device_type".to_owned(), device_type.into());
     let platform = Caller::Platform(SystemPurpose::Registration);
     let mut writer = Writer::new(
@@ -167,20 +175,28 @@ async fn once(cloud: &Cloud, identity: &Identity, wanted: &Wanted) -> Result<i64
     let id = match writer.create("device", &row).await {
         Ok(id) => id,
         // Somebody else registered it between the look and this.
-        Err(WriteError::Conflict(_)) => return Err(NotMade::Taken(UUID_TAKEN)),
-        Err(error) => return Err(NotMade::Write(error)),
+        Err(WriteError::Conflict(_)) => return Err(RegistrationError::Taken(UUID_TAKEN)),
+        Err(error) => return Err(RegistrationError::Write(error)),
     };
     let actor = SystemPurpose::Registration
         .sql("SELECT actor FROM device WHERE id = ?")
         .with(id);
     let actor = writer.transaction().id(&actor).await?.unwrap_or_default();
-    let described = Described {
+    let described = KeyDescription {
         name: Some("device key".to_owned()),
-        ..Described::default()
+        ..KeyDescription::default()
     };
-    match keys::create(&mut writer, actor, Role::DeviceKey, &wanted.key, described).await {
+    match keys::create(
+        &mut writer,
+        actor,
+        Role::DeviceKey,
+        &registration.key,
+        described,
+    )
+    .await
+    {
         Ok(_) => {}
-        Err(Refusal::Conflict(_)) => return Err(NotMade::Taken(KEY_TAKEN)),
+        Err(Refusal::Conflict(_)) => return Err(RegistrationError::Taken(KEY_TAKEN)),
         Err(refusal) => return Err(refusal.into()),
     }
     let setting = cloud.setting(&identity.caller);
@@ -196,7 +212,7 @@ async fn may_add_to(
     transaction: &mut Transaction,
     identity: &Identity,
     fleet: i64,
-) -> Result<bool, NotMade> {
+) -> Result<bool, RegistrationError> {
     if identity.role() == Role::ProvisioningKey {
         let own = SystemPurpose::Registration
             .sql("SELECT id FROM application WHERE id = ? AND actor = ?")

@@ -1,4 +1,4 @@
-//! What devices say of themselves (cloud behaviour 4.3).
+//! What devices say of themselves (docs/spec/cloud.md#device-report).
 //!
 //! ```text
 //! body ── fields   values of the device's own fields, cut to what they hold
@@ -9,14 +9,11 @@
 //! A report in which nothing differs writes nothing. Measurements alone are written once a minute.
 
 mod apps;
+mod changes;
 mod fields;
 mod older;
-mod written;
 
-use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
 use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
@@ -28,21 +25,19 @@ use serde_json::Value;
 use crate::answer::Refusal;
 use crate::body;
 use crate::charge::address;
-use crate::cloud::{Cloud, Shared};
+use crate::cloud::{Cloud, SharedCloud};
 use crate::credential::Identity;
 
 use apps::Apps;
-use fields::Said;
+use fields::ReportedFields;
 
-/// How often measurements alone are written, and a device is told that its reports are refused.
-const MINUTE: Duration = Duration::from_secs(60);
 /// Devices in one report.
 const MOST: usize = 100;
 
 /// What one device says.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
-    said: Said,
+    fields: ReportedFields,
     /// None where it says nothing of what it runs.
     apps: Option<Apps>,
     /// The commit of its fleet's release that it runs, where that is said apart from `apps`.
@@ -51,11 +46,11 @@ pub(crate) struct Report {
 
 /// `PATCH /device/v3/state`
 pub(crate) async fn patch(
-    State(cloud): State<Shared>,
+    State(cloud): State<SharedCloud>,
     request: Request,
 ) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
-    let identity = cloud.admit_key(&parts).await?;
+    let identity = cloud.auth.admit_key(&parts).await?;
     let from = address(&parts.extensions);
     let body = body::object(&parts.headers, body, cloud.configuration.limits.body).await?;
     if body.is_empty() {
@@ -65,15 +60,15 @@ pub(crate) async fn patch(
         return Err(Refusal::Wrong(format!("more than {MOST} devices at once")));
     }
     let mut reports = Vec::with_capacity(body.len());
-    for (uuid, said) in &body {
-        let Value::Object(said) = said else {
+    for (uuid, fields) in &body {
+        let Value::Object(fields) = fields else {
             return Err(Refusal::Wrong(format!(
-                "what `{uuid}` says must be an object"
+                "the report of `{uuid}` must be an object"
             )));
         };
-        let apps = said.get("apps").map(Apps::read).transpose()?;
+        let apps = fields.get("apps").map(Apps::read).transpose()?;
         let report = Report {
-            said: Said::read(said)?,
+            fields: ReportedFields::read(fields)?,
             apps,
             running: None,
         };
@@ -85,13 +80,13 @@ pub(crate) async fn patch(
 
 /// `PATCH /device/v2/:uuid/state`
 pub(crate) async fn patch_older(
-    State(cloud): State<Shared>,
+    State(cloud): State<SharedCloud>,
     Path(uuid): Path<String>,
     request: Request,
 ) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
     // A device that is gone is not to try again; its key is gone with it.
-    let identity = cloud.admit(&parts).await;
+    let identity = cloud.auth.admit(&parts).await;
     if let Ok(None) = cloud.device(&uuid).await {
         return match identity {
             Err(Refusal::TooMany(seconds)) => Err(Refusal::TooMany(seconds)),
@@ -119,7 +114,7 @@ async fn take(
 ) -> Result<(), Refusal> {
     let mut changes = Vec::with_capacity(reports.len());
     for (uuid, report) in reports {
-        let present = written::Present::of(cloud, uuid).await?;
+        let present = changes::StoredDevice::of(cloud, uuid).await?;
         let present = present.ok_or(Refusal::Unauthorized)?;
         let right = cloud.right_on_device(identity, present.device, Method::Update);
         right.await?.ok_or(Refusal::Unauthorized)?;
@@ -147,35 +142,6 @@ fn runs_what_is_not_there(cloud: &Cloud, device: i64) {
             "a report was refused (401): it names a release or an image that its fleet does not have; the device is \
              asked to look for what it should run"
         );
-        cloud.bus.tell(&[Effect::DevicesChanged(vec![device])]);
-    }
-}
-
-/// What is done once a minute at most for each device, and when that was last.
-#[derive(Default)]
-pub(crate) struct OnceAMinute(Mutex<HashMap<i64, Instant>>);
-
-/// Devices that are remembered.
-const MOST_REMEMBERED: usize = 1_000_000;
-
-impl OnceAMinute {
-    /// Whether it may be done again.
-    fn is_due(&self, device: i64) -> bool {
-        let written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let last = written.get(&device);
-        last.is_none_or(|last| last.elapsed() >= MINUTE)
-    }
-
-    fn is_done(&self, device: i64) {
-        let mut written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if written.len() >= MOST_REMEMBERED {
-            written.retain(|_, last| last.elapsed() < MINUTE);
-        }
-        written.insert(device, Instant::now());
-    }
-
-    pub(crate) fn forget(&self, device: i64) {
-        let mut written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        written.remove(&device);
+        cloud.bus.publish(&[Effect::DevicesChanged(vec![device])]);
     }
 }

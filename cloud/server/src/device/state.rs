@@ -1,13 +1,13 @@
-//! What a device should run (cloud behaviour 4.2).
+//! What a device should run (docs/spec/cloud.md#device-state).
 //!
 //! A document is made by one statement and remembered, with its ETag, by the device. Whether it still holds is
 //! one more small statement, which asks for the numbers that writes raise (`data::generation`): so the answer
 //! is right in every replica, and a poll of a device that nothing changed for costs no more than that. Polls
 //! that come at once share one.
 
+pub(super) mod cache;
 mod document;
 pub(crate) mod generation;
-mod remembered;
 mod rows;
 
 use axum::body::Body;
@@ -17,18 +17,17 @@ use data::{RowRight, SystemPurpose};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use resources::{Action, Role};
 
-pub(crate) use remembered::States;
-use remembered::{Remembered, tag};
-use rows::SecretValues;
+use cache::{CachedState, tag};
+use rows::{Rows, SecretValues};
 
 use crate::answer::{Refusal, json};
-use crate::cloud::{Cloud, Shared};
+use crate::cloud::{Cloud, SharedCloud};
 use crate::credential::Identity;
-use crate::device::{Known, parameter};
+use crate::device::{DeviceRef, parameter};
 
 /// `GET /device/v3/:uuid/state`
 pub(crate) async fn current(
-    State(cloud): State<Shared>,
+    State(cloud): State<SharedCloud>,
     Path(uuid): Path<String>,
     request: Request,
 ) -> Result<Response, Refusal> {
@@ -48,18 +47,27 @@ pub(crate) async fn current(
     // People look now and then. The tag is that of what they are shown: that of the device's own would tell whether
     // a guess at the secret was right.
     let statement = rows::of_device_with(&right);
-    Ok(match cloud.state_rows(&statement, secret_values).await? {
-        Some(rows) => {
-            let document = rows.document(&cloud.configuration.branding).to_string();
-            tagged(document, &headers)
-        }
-        None => StatusCode::NOT_MODIFIED.into_response(),
-    })
+    Ok(
+        match Rows::read(
+            &cloud.database,
+            &cloud.environment.keyring,
+            &statement,
+            secret_values,
+        )
+        .await?
+        {
+            Some(rows) => {
+                let document = rows.document(&cloud.configuration.branding).to_string();
+                tagged(document, &headers)
+            }
+            None => StatusCode::NOT_MODIFIED.into_response(),
+        },
+    )
 }
 
 /// `GET /device/v2/:uuid/state`
 pub(crate) async fn older(
-    State(cloud): State<Shared>,
+    State(cloud): State<SharedCloud>,
     Path(uuid): Path<String>,
     request: Request,
 ) -> Result<Response, Refusal> {
@@ -67,7 +75,13 @@ pub(crate) async fn older(
         return Ok(StatusCode::NOT_MODIFIED.into_response());
     };
     let statement = rows::of_device_with(&poll.right);
-    let rows = cloud.state_rows(&statement, poll.secret_values).await?;
+    let rows = Rows::read(
+        &cloud.database,
+        &cloud.environment.keyring,
+        &statement,
+        poll.secret_values,
+    )
+    .await?;
     let Some(rows) = rows else {
         return Ok(StatusCode::NOT_MODIFIED.into_response());
     };
@@ -79,7 +93,7 @@ pub(crate) async fn older(
 
 /// A request for the state of a device by a caller who may have it.
 struct Poll {
-    remembered: Remembered,
+    remembered: CachedState,
     right: RowRight,
     secret_values: SecretValues,
     headers: HeaderMap,
@@ -89,7 +103,7 @@ struct Poll {
 /// asks, since anything else would have whole fleets ask again and again.
 async fn polled(cloud: &Cloud, uuid: &str, request: Request) -> Result<Option<Poll>, Refusal> {
     let (parts, _) = request.into_parts();
-    let identity = cloud.admit(&parts).await;
+    let identity = cloud.auth.admit(&parts).await;
     let Some(remembered) = found(cloud, uuid).await? else {
         return match identity {
             Err(refusal @ (Refusal::TooMany(_) | Refusal::Fault(_) | Refusal::Unavailable(_))) => {
@@ -102,9 +116,10 @@ async fn polled(cloud: &Cloud, uuid: &str, request: Request) -> Result<Option<Po
     let right = permitted(cloud, &identity, remembered.device).await?;
     note_poll(cloud, &identity, &remembered);
     Ok(Some(Poll {
-        secret_values: match remembered.device.is_own_key(&identity) {
-            true => SecretValues::Shown,
-            false => SecretValues::Hidden,
+        secret_values: if remembered.device.is_own_key(&identity) {
+            SecretValues::Shown
+        } else {
+            SecretValues::Hidden
         },
         remembered,
         right,
@@ -116,12 +131,12 @@ async fn polled(cloud: &Cloud, uuid: &str, request: Request) -> Result<Option<Po
 /// alone may not read this: it holds the variables and settings of the fleet. What of them is secret, its devices alone
 /// are shown.
 pub(crate) async fn of_fleet(
-    State(cloud): State<Shared>,
+    State(cloud): State<SharedCloud>,
     Path(uuid): Path<String>,
     request: Request,
 ) -> Result<Response, Refusal> {
     let (parts, _) = request.into_parts();
-    let identity = cloud.admit(&parts).await?;
+    let identity = cloud.auth.admit(&parts).await?;
     let fleet = SystemPurpose::Lookup
         .sql("SELECT id FROM application WHERE uuid = ?")
         .with(uuid.as_str());
@@ -150,14 +165,20 @@ pub(crate) async fn of_fleet(
         Some(Role::DeviceKey) => SecretValues::Shown,
         _ => SecretValues::Hidden,
     };
-    let rows = cloud.state_rows(&statement, secret_values).await?;
+    let rows = Rows::read(
+        &cloud.database,
+        &cloud.environment.keyring,
+        &statement,
+        secret_values,
+    )
+    .await?;
     let rows = rows.ok_or(Refusal::Unauthorized)?;
     let document = rows.document(&cloud.configuration.branding).to_string();
     Ok(tagged(document, &parts.headers))
 }
 
 /// The state of a device that is there, as it is now.
-async fn found(cloud: &Cloud, uuid: &str) -> Result<Option<Remembered>, Refusal> {
+async fn found(cloud: &Cloud, uuid: &str) -> Result<Option<CachedState>, Refusal> {
     if !super::is_uuid(uuid) {
         return Ok(None);
     }
@@ -176,19 +197,29 @@ async fn found(cloud: &Cloud, uuid: &str) -> Result<Option<Remembered>, Refusal>
         }
     }
     let statement = rows::of_device(uuid);
-    let rows = cloud.state_rows(&statement, SecretValues::Shown).await?;
+    let rows = Rows::read(
+        &cloud.database,
+        &cloud.environment.keyring,
+        &statement,
+        SecretValues::Shown,
+    )
+    .await?;
     let Some(rows) = rows else { return Ok(None) };
     let (Some(id), Some(actor)) = (rows.device, rows.actor) else {
         return Ok(None);
     };
     let branding = &cloud.configuration.branding;
-    let remembered = Remembered::new(Known { id, actor }, &rows, branding);
+    let remembered = CachedState::new(DeviceRef { id, actor }, &rows, branding);
     cloud.devices.states.keep(uuid, &remembered);
     Ok(Some(remembered))
 }
 
 /// The right of the caller to read what the device is to run, with the variables that it holds.
-async fn permitted(cloud: &Cloud, identity: &Identity, device: Known) -> Result<RowRight, Refusal> {
+async fn permitted(
+    cloud: &Cloud,
+    identity: &Identity,
+    device: DeviceRef,
+) -> Result<RowRight, Refusal> {
     if identity.actor().is_none() {
         return Err(Refusal::Unauthorized);
     }
@@ -198,9 +229,9 @@ async fn permitted(cloud: &Cloud, identity: &Identity, device: Known) -> Result<
 }
 
 /// A device that asks for its state lives.
-fn note_poll(cloud: &Cloud, identity: &Identity, remembered: &Remembered) {
+fn note_poll(cloud: &Cloud, identity: &Identity, remembered: &CachedState) {
     if remembered.device.is_own_key(identity) {
-        let Remembered {
+        let CachedState {
             device,
             poll,
             generation,
@@ -218,15 +249,16 @@ fn tagged(document: String, headers: &HeaderMap) -> Response {
 
 /// A document with its ETag; 304 where the device has it.
 fn answer(document: impl Into<Body>, tag: &HeaderValue, headers: &HeaderMap) -> Response {
-    let known = headers
+    let is_current = headers
         .get_all(header::IF_NONE_MATCH)
         .iter()
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(','))
         .any(|value| value.trim() == "*" || value.trim().as_bytes() == tag.as_bytes());
-    let mut response = match known {
-        true => StatusCode::NOT_MODIFIED.into_response(),
-        false => json(StatusCode::OK, document),
+    let mut response = if is_current {
+        StatusCode::NOT_MODIFIED.into_response()
+    } else {
+        json(StatusCode::OK, document)
     };
     response.headers_mut().insert(header::ETAG, tag.clone());
     response

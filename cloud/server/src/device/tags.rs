@@ -1,4 +1,4 @@
-//! `PATCH /device/v3/tags`: labels that devices give themselves (cloud behaviour 4.4).
+//! `PATCH /device/v3/tags`: labels that devices give themselves (docs/spec/cloud.md#device-tags).
 
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::answer::Refusal;
 use crate::body;
-use crate::cloud::{Cloud, Shared};
+use crate::cloud::{Cloud, SharedCloud};
 use crate::credential::Identity;
 
 /// Tags in one request.
@@ -18,13 +18,13 @@ const MOST: usize = 500;
 
 /// `PATCH /device/v3/tags`
 pub(crate) async fn patch(
-    State(cloud): State<Shared>,
+    State(cloud): State<SharedCloud>,
     request: Request,
 ) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
-    let identity = cloud.admit_key(&parts).await?;
+    let identity = cloud.auth.admit_key(&parts).await?;
     let body = body::object(&parts.headers, body, cloud.configuration.limits.body).await?;
-    let mut wanted: Vec<(RowRight, &str, &str)> = Vec::new();
+    let mut labels: Vec<(RowRight, &str, &str)> = Vec::new();
     for (uuid, tags) in &body {
         let Value::Object(tags) = tags else {
             return Err(Refusal::Wrong(format!(
@@ -38,18 +38,18 @@ pub(crate) async fn patch(
             let Value::String(value) = value else {
                 return Err(Refusal::Wrong(format!("the tag `{key}` must be text")));
             };
-            wanted.push((right, key, value));
+            labels.push((right, key, value));
         }
-        if wanted.len() > MOST {
+        if labels.len() > MOST {
             return Err(Refusal::Wrong(format!("more than {MOST} tags at once")));
         }
     }
-    if wanted.is_empty() {
+    if labels.is_empty() {
         return Err(Refusal::Wrong("the body has no tags".to_owned()));
     }
     let mut retries = Retries::default();
     loop {
-        match once(&cloud, &identity, &wanted).await {
+        match once(&cloud, &identity, &labels).await {
             Ok(()) => return Ok(StatusCode::OK.into_response()),
             Err(WriteError::Data(error)) if retries.again(&error) => {}
             Err(error) => return Err(error.into()),
@@ -60,7 +60,7 @@ pub(crate) async fn patch(
 async fn once(
     cloud: &Cloud,
     identity: &Identity,
-    wanted: &[(RowRight, &str, &str)],
+    tags: &[(RowRight, &str, &str)],
 ) -> Result<(), WriteError> {
     let mut transaction = cloud.database.begin().await?;
     let mut writer = Writer::new(
@@ -69,7 +69,7 @@ async fn once(
         &cloud.environment,
     );
     let mut changed = false;
-    for (device, key, value) in wanted {
+    for (device, key, value) in tags {
         let present =
             device.sql("SELECT id, value FROM device_tag WHERE device = ? AND tag_key = ?");
         let present = present.with(*key);
@@ -91,8 +91,9 @@ async fn once(
             }
         }
     }
-    match changed {
-        true => Ok(transaction.commit().await?),
-        false => Ok(()),
+    if changed {
+        Ok(transaction.commit().await?)
+    } else {
+        Ok(())
     }
 }

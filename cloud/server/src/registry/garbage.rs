@@ -9,19 +9,17 @@
 
 mod repository;
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use data::{Effect, ImageGarbage};
+use data::ImageGarbage;
 use reqwest::Client;
-use tokio::sync::Notify;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::scope::may_be_an_image;
 use super::{LIFE, SKEW};
-use crate::cloud::{Cloud, Shared};
+use crate::cloud::{Cloud, SharedCloud};
 use repository::{Failure, Repository};
 
 /// Between two looks at what is due.
@@ -42,37 +40,15 @@ const TRIES: u32 = 20;
 /// Of the whole of a request.
 const REQUEST: Duration = Duration::from_secs(30);
 
-/// What this replica knows of the images that wait.
-#[derive(Default)]
-pub(crate) struct Garbage {
-    /// Some were deleted just now.
-    more: Notify,
-    late: AtomicBool,
-}
-
-impl Garbage {
-    pub(crate) fn heed(&self, effects: &[Effect]) {
-        let gone = |effect: &Effect| matches!(effect, Effect::ImagesGone(_));
-        if effects.iter().any(gone) {
-            self.more.notify_one();
-        }
-    }
-
-    /// Whether images have waited for too long to be deleted.
-    pub(crate) fn is_late(&self) -> bool {
-        self.late.load(Ordering::Relaxed)
-    }
-}
-
 /// Deletes what is due until the program ends; returns at once where no registry is configured for it.
-pub(crate) async fn collecting(cloud: Shared, stop: CancellationToken) {
+pub(crate) async fn collecting(cloud: SharedCloud, stop: CancellationToken) {
     let Some(url) = cloud.configuration.registry_url.clone() else {
         return;
     };
     let client = match client() {
         Ok(client) => client,
         Err(error) => {
-            tracing::error!("images that are gone stay in the registry: {error:#}");
+            tracing::error!("deleted images stay in the registry: {error:#}");
             return;
         }
     };
@@ -83,14 +59,14 @@ pub(crate) async fn collecting(cloud: Shared, stop: CancellationToken) {
         loop {
             tokio::select! {
                 _ = times.tick() => {}
-                () = cloud.garbage.more.notified() => {}
+                () = cloud.garbage.more_arrived() => {}
             }
             if registry.rests() {
                 tell_if_late(&cloud).await;
                 continue;
             }
             if let Err(error) = collect_due(&cloud, &client, &url, &mut registry).await {
-                tracing::warn!("images that are gone wait in the registry: {error:#}");
+                tracing::warn!("deleted images wait in the registry: {error:#}");
             }
             tell_if_late(&cloud).await;
         }
@@ -107,7 +83,7 @@ fn client() -> Result<Client> {
         .redirect(reqwest::redirect::Policy::none())
         .user_agent(concat!("fleet-cloud/", env!("CARGO_PKG_VERSION")))
         .build()
-        .context("no client for the registry can be made")
+        .context("failed to create a client for the registry")
 }
 
 /// Whether the registry can be used at the moment, as far as this replica knows.
@@ -199,7 +175,7 @@ async fn collect_due(
             Err(Failure::Registry(reason)) => {
                 let pause = registry.failed();
                 tracing::warn!(
-                    "images that are gone stay in the registry for now, which is asked again in {pause:?}: {reason}"
+                    "deleted images stay in the registry for now, trying again in {pause:?}: {reason}"
                 );
                 let failures = garbage.failures;
                 cloud
@@ -244,10 +220,10 @@ async fn tell_if_late(cloud: &Cloud) {
         }
     };
     let late = oldest > LATE;
-    let was_late = cloud.garbage.late.swap(late, Ordering::Relaxed);
+    let was_late = cloud.garbage.set_late(late);
     if late && !was_late {
         tracing::error!(
-            "{number} images that are gone wait to be deleted from the registry, the oldest since {} minutes",
+            "{number} deleted images wait to be removed from the registry, the oldest for {} minutes",
             oldest.as_secs() / 60
         );
     }

@@ -16,21 +16,22 @@ use serde_json::json;
 use super::scope::{may_be_an_image, scopes};
 use super::{Access, LIFE};
 use crate::answer::{Refusal, json as json_answer};
-use crate::cloud::{Cloud, Shared, now};
+use crate::clock::now;
+use crate::cloud::{Cloud, SharedCloud};
 use crate::credential::Identity;
 
 /// Gives a token.
 pub(crate) async fn give(
-    State(cloud): State<Shared>,
+    State(cloud): State<SharedCloud>,
     request: Request,
 ) -> Result<Response, Refusal> {
     let (parts, _) = request.into_parts();
     let query = parts.uri.query().unwrap_or_default();
     let identity = match password(&parts.headers) {
-        Some(password) => cloud.identify_by(&password).await,
-        None => cloud.identify(&parts.headers, parts.uri.query()).await,
+        Some(password) => cloud.auth.identify_by(&password).await,
+        None => cloud.auth.identify(&parts.headers, parts.uri.query()).await,
     };
-    let identity = match cloud.count(identity, &parts) {
+    let identity = match cloud.auth.count(identity, &parts) {
         Ok(identity) if identity.actor().is_some() => identity,
         Ok(_) | Err(Refusal::Unauthorized) => {
             let basic = [(header::WWW_AUTHENTICATE, "Basic realm=\"fleet-cloud\"")];

@@ -13,11 +13,11 @@ use resources::Method;
 use serde::Deserialize;
 
 use crate::answer::Refusal;
-use crate::cloud::Shared;
+use crate::cloud::SharedCloud;
 
 /// What the row says of its file.
 #[derive(Deserialize)]
-struct Told {
+struct FileMetadata {
     /// Its path, with its key.
     href: String,
     content_type: String,
@@ -28,12 +28,12 @@ struct Told {
 /// The file, or the range of it that was asked for. The address that its row gives is enough; without the key in it,
 /// whoever may not read the row finds nothing there.
 pub(crate) async fn serve(
-    State(cloud): State<Shared>,
+    State(cloud): State<SharedCloud>,
     Path(file): Path<String>,
     request: Request,
 ) -> Result<Response, Refusal> {
     let (parts, _) = request.into_parts();
-    let identity = cloud.admit(&parts).await?;
+    let identity = cloud.auth.admit(&parts).await?;
     let missing = || Refusal::Missing("there is no such file".to_owned());
     let file: i64 = file.parse().map_err(|_| missing())?;
     let select = SystemPurpose::Lookup.sql(
@@ -42,10 +42,10 @@ pub(crate) async fn serve(
     );
     let row = cloud.database.row(&select.with(file)).await?;
     let row = row.ok_or_else(missing)?;
-    let told: Told = serde_json::from_str(&row.some_text(1)?)
+    let metadata: FileMetadata = serde_json::from_str(&row.some_text(1)?)
         .map_err(|error| Refusal::Fault(anyhow::Error::new(error).context("of a file")))?;
     let by_address =
-        key(parts.uri.query()).and_then(|key| FileRight::by_address(file, &key, &told.href));
+        key(parts.uri.query()).and_then(|key| FileRight::by_address(file, &key, &metadata.href));
     let right = match by_address {
         Some(right) => right,
         None => {
@@ -57,19 +57,19 @@ pub(crate) async fn serve(
     };
     // What a file of this number holds never changes: another one has another number.
     let tag = format!("\"asset-{file}\"");
-    let mut response = match range(&parts.headers, &tag, told.size) {
-        Wanted::Nothing => StatusCode::NOT_MODIFIED.into_response(),
-        Wanted::All => {
+    let mut response = match range(&parts.headers, &tag, metadata.size) {
+        RequestedRange::Nothing => StatusCode::NOT_MODIFIED.into_response(),
+        RequestedRange::All => {
             let body = content(
                 cloud.database.clone(),
                 right,
-                0..=told.size.saturating_sub(1),
+                0..=metadata.size.saturating_sub(1),
             );
-            with(body, StatusCode::OK, told.size, None)
+            with(body, StatusCode::OK, metadata.size, None)
         }
-        Wanted::Part(range) => {
+        RequestedRange::Part(range) => {
             let (first, last) = (*range.start(), *range.end());
-            let place = format!("bytes {first}-{last}/{}", told.size);
+            let place = format!("bytes {first}-{last}/{}", metadata.size);
             let body = content(cloud.database.clone(), right, range);
             with(
                 body,
@@ -78,8 +78,8 @@ pub(crate) async fn serve(
                 Some(place),
             )
         }
-        Wanted::Beyond => {
-            let place = format!("bytes */{}", told.size);
+        RequestedRange::Beyond => {
+            let place = format!("bytes */{}", metadata.size);
             let place = [(header::CONTENT_RANGE, place)];
             (StatusCode::RANGE_NOT_SATISFIABLE, place).into_response()
         }
@@ -88,8 +88,8 @@ pub(crate) async fn serve(
     for (name, value) in [
         (header::ETAG, tag.as_str()),
         (header::ACCEPT_RANGES, "bytes"),
-        (header::CONTENT_TYPE, &told.content_type),
-        (header::CONTENT_DISPOSITION, &told.content_disposition),
+        (header::CONTENT_TYPE, &metadata.content_type),
+        (header::CONTENT_DISPOSITION, &metadata.content_disposition),
         (header::CACHE_CONTROL, "private, no-cache"),
         // Whoever uploaded it may be anybody: no browser is to take it for a page of this cloud.
         (header::CONTENT_SECURITY_POLICY, "sandbox"),
@@ -110,7 +110,7 @@ fn key(query: Option<&str>) -> Option<String> {
 }
 
 fn with(
-    body: impl Stream<Item = Result<Bytes, Refused>> + Send + 'static,
+    body: impl Stream<Item = Result<Bytes, DownloadError>> + Send + 'static,
     status: StatusCode,
     length: u64,
     place: Option<String>,
@@ -125,7 +125,7 @@ fn with(
 
 /// What of a file is wanted (RFC 9110, 13 and 14).
 #[derive(Debug, PartialEq)]
-enum Wanted {
+enum RequestedRange {
     /// The client has it.
     Nothing,
     All,
@@ -134,37 +134,37 @@ enum Wanted {
     Beyond,
 }
 
-fn range(headers: &HeaderMap, tag: &str, size: u64) -> Wanted {
-    let said = |name| {
+fn range(headers: &HeaderMap, tag: &str, size: u64) -> RequestedRange {
+    let header_text = |name| {
         headers
             .get(name)
             .and_then(|value: &HeaderValue| value.to_str().ok())
     };
     let is_it = |other: &str| other.trim() == tag || other.trim() == "*";
-    if said(header::IF_NONE_MATCH).is_some_and(|known| known.split(',').any(is_it)) {
-        return Wanted::Nothing;
+    if header_text(header::IF_NONE_MATCH).is_some_and(|known| known.split(',').any(is_it)) {
+        return RequestedRange::Nothing;
     }
-    if said(header::IF_RANGE).is_some_and(|known| known.trim() != tag) {
-        return Wanted::All;
+    if header_text(header::IF_RANGE).is_some_and(|known| known.trim() != tag) {
+        return RequestedRange::All;
     }
-    let Some(asked) = said(header::RANGE) else {
-        return Wanted::All;
+    let Some(asked) = header_text(header::RANGE) else {
+        return RequestedRange::All;
     };
     // What is no range is passed over, as the standard has it.
     let Ok(asked) = http_range_header::parse_range_header(asked) else {
-        return Wanted::All;
+        return RequestedRange::All;
     };
     match asked.validate(size).as_deref() {
-        Ok([range]) => Wanted::Part(range.clone()),
+        Ok([range]) => RequestedRange::Part(range.clone()),
         // Several at once are few clients' wish; they get the whole.
-        Ok(_) => Wanted::All,
-        Err(_) => Wanted::Beyond,
+        Ok(_) => RequestedRange::All,
+        Err(_) => RequestedRange::Beyond,
     }
 }
 
 /// Why an answer breaks off.
 #[derive(Debug, thiserror::Error)]
-enum Refused {
+enum DownloadError {
     #[error(transparent)]
     Data(#[from] data::DataError),
     #[error("the file was replaced or deleted meanwhile")]
@@ -176,7 +176,7 @@ fn content(
     database: Database,
     right: FileRight,
     range: RangeInclusive<u64>,
-) -> impl Stream<Item = Result<Bytes, Refused>> + Send + 'static {
+) -> impl Stream<Item = Result<Bytes, DownloadError>> + Send + 'static {
     const LONG: u64 = PIECE as u64;
     let (first, last) = range.into_inner();
     futures::stream::try_unfold(first, move |at| {
@@ -191,7 +191,7 @@ fn content(
             let Some(piece) = piece else {
                 return match last {
                     0 => Ok(None),
-                    _ => Err(Refused::Gone),
+                    _ => Err(DownloadError::Gone),
                 };
             };
             let begin = at % LONG;
@@ -199,7 +199,7 @@ fn content(
             let part = Bytes::from(piece);
             let (begin, end) = (as_index(begin), as_index(end));
             if begin >= end {
-                return Err(Refused::Gone);
+                return Err(DownloadError::Gone);
             }
             let part = part.slice(begin..end);
             let next = at + part.len() as u64;
@@ -225,16 +225,28 @@ mod tests {
             }
             range(&headers, "\"asset-1\"", 100)
         };
-        assert_eq!(asked(&[]), Wanted::All);
-        assert_eq!(asked(&[("range", "bytes=10-19")]), Wanted::Part(10..=19));
-        assert_eq!(asked(&[("range", "bytes=90-")]), Wanted::Part(90..=99));
-        assert_eq!(asked(&[("range", "bytes=-5")]), Wanted::Part(95..=99));
-        assert_eq!(asked(&[("range", "bytes=200-")]), Wanted::Beyond);
-        assert_eq!(asked(&[("range", "lines=1-2")]), Wanted::All);
-        assert_eq!(asked(&[("range", "bytes=0-1,5-6")]), Wanted::All);
-        assert_eq!(asked(&[("if-none-match", "\"asset-1\"")]), Wanted::Nothing);
+        assert_eq!(asked(&[]), RequestedRange::All);
+        assert_eq!(
+            asked(&[("range", "bytes=10-19")]),
+            RequestedRange::Part(10..=19)
+        );
+        assert_eq!(
+            asked(&[("range", "bytes=90-")]),
+            RequestedRange::Part(90..=99)
+        );
+        assert_eq!(
+            asked(&[("range", "bytes=-5")]),
+            RequestedRange::Part(95..=99)
+        );
+        assert_eq!(asked(&[("range", "bytes=200-")]), RequestedRange::Beyond);
+        assert_eq!(asked(&[("range", "lines=1-2")]), RequestedRange::All);
+        assert_eq!(asked(&[("range", "bytes=0-1,5-6")]), RequestedRange::All);
+        assert_eq!(
+            asked(&[("if-none-match", "\"asset-1\"")]),
+            RequestedRange::Nothing
+        );
         let range_if = |tag| asked(&[("range", "bytes=0-1"), ("if-range", tag)]);
-        assert_eq!(range_if("\"asset-1\""), Wanted::Part(0..=1));
-        assert_eq!(range_if("\"asset-2\""), Wanted::All);
+        assert_eq!(range_if("\"asset-1\""), RequestedRange::Part(0..=1));
+        assert_eq!(range_if("\"asset-2\""), RequestedRange::All);
     }
 }

@@ -16,7 +16,8 @@ use resources::Method;
 use serde_json::{Map, Value};
 
 use crate::answer::Refusal;
-use crate::cloud::{Cloud, now};
+use crate::clock::now;
+use crate::cloud::Cloud;
 
 /// The field that the file is of.
 const FILE: &str = "asset";
@@ -30,7 +31,7 @@ const AHEAD: u64 = 256 << 10;
 const NAME: usize = 255;
 
 /// What a form says.
-pub(crate) struct Form {
+pub(crate) struct AssetForm {
     /// Its texts, and an object for the file, where there is one.
     pub(crate) fields: Map<String, Value>,
     pub(crate) file: Option<File>,
@@ -58,7 +59,7 @@ pub(crate) async fn read(
     caller: &Caller,
     headers: &HeaderMap,
     body: Body,
-) -> Result<Form, Refusal> {
+) -> Result<AssetForm, Refusal> {
     let most = cloud.configuration.limits.release_asset;
     let announced = headers
         .get(header::CONTENT_LENGTH)
@@ -68,17 +69,17 @@ pub(crate) async fn read(
     }
     let boundary =
         multer::parse_boundary(kind(headers).unwrap_or_default()).map_err(|error| wrong(&error))?;
-    let taken = Arc::new(AtomicU64::new(0));
-    let form = Multipart::new(unhurried(body, taken.clone()), boundary);
-    let mut reading = Reading {
+    let bytes_taken = Arc::new(AtomicU64::new(0));
+    let form = Multipart::new(unhurried(body, bytes_taken.clone()), boundary);
+    let mut reading = FormReader {
         cloud,
         caller,
         form,
-        taken,
+        bytes_taken,
         file: None,
     };
     match reading.all().await {
-        Ok(fields) => Ok(Form {
+        Ok(fields) => Ok(AssetForm {
             fields,
             file: reading.file,
         }),
@@ -94,7 +95,7 @@ pub(crate) async fn read(
 /// A body of which the parser is given a little at a time: it would take all that has come, and keep it.
 fn unhurried(
     body: Body,
-    taken: Arc<AtomicU64>,
+    bytes_taken: Arc<AtomicU64>,
 ) -> impl Stream<Item = Result<Bytes, std::io::Error>> + Send + 'static {
     let mut body = body.into_data_stream();
     let mut came = 0;
@@ -110,24 +111,26 @@ fn unhurried(
         Poll::Ready(some.map(|some| {
             let some = some.map_err(std::io::Error::other)?;
             came += some.len() as u64;
-            match came.saturating_sub(taken.load(Ordering::Relaxed)) > AHEAD + some.len() as u64 {
-                true => Err(std::io::Error::other("the head of a part is too long")),
-                false => Ok(some),
+            if came.saturating_sub(bytes_taken.load(Ordering::Relaxed)) > AHEAD + some.len() as u64
+            {
+                Err(std::io::Error::other("the head of a part is too long"))
+            } else {
+                Ok(some)
             }
         }))
     })
 }
 
-struct Reading<'a> {
+struct FormReader<'a> {
     cloud: &'a Cloud,
     caller: &'a Caller,
     form: Multipart<'static>,
     /// Bytes of parts that were read.
-    taken: Arc<AtomicU64>,
+    bytes_taken: Arc<AtomicU64>,
     file: Option<File>,
 }
 
-impl Reading<'_> {
+impl FormReader<'_> {
     async fn all(&mut self) -> Result<Map<String, Value>, Refusal> {
         let mut fields = Map::new();
         let (mut parts, mut texts) = (0, 0);
@@ -154,7 +157,7 @@ impl Reading<'_> {
             if part.file_name().is_some() {
                 let name: String = name.chars().take(100).collect();
                 return Err(Refusal::Wrong(format!(
-                    "`{name}` is no file; the file of a release asset is `{FILE}`"
+                    "`{name}` is not a file; the file of a release asset is `{FILE}`"
                 )));
             }
             let mut text = Vec::new();
@@ -166,7 +169,7 @@ impl Reading<'_> {
                 text.extend_from_slice(&some);
             }
             let text = String::from_utf8(text)
-                .map_err(|_| Refusal::Wrong("a part of the form is no UTF-8 text".to_owned()))?;
+                .map_err(|_| Refusal::Wrong("a part of the form is not UTF-8 text".to_owned()))?;
             fields.insert(name, Value::String(text));
         }
         Ok(fields)
@@ -187,16 +190,18 @@ impl Reading<'_> {
                 cloud.database.row(&any).await?.is_some()
             }
         };
-        match may {
-            true => Ok(()),
-            false => Err(Refusal::Unauthorized),
+        if may {
+            Ok(())
+        } else {
+            Err(Refusal::Unauthorized)
         }
     }
 
     async fn next(&self, part: &mut Field<'_>) -> Result<Option<Bytes>, Refusal> {
         let some = part.chunk().await.map_err(|error| wrong(&error))?;
         if let Some(some) = &some {
-            self.taken.fetch_add(some.len() as u64, Ordering::Relaxed);
+            self.bytes_taken
+                .fetch_add(some.len() as u64, Ordering::Relaxed);
         }
         Ok(some)
     }
@@ -268,12 +273,13 @@ pub(crate) fn disposition(filename: Option<&str>) -> String {
         return "attachment".to_owned();
     };
     let is_plain = |one: char| one.is_ascii_graphic() && one != '"' && one != '\\' || one == ' ';
-    match name.chars().all(is_plain) {
-        true => format!("attachment; filename=\"{name}\""),
-        false => format!(
+    if name.chars().all(is_plain) {
+        format!("attachment; filename=\"{name}\"")
+    } else {
+        format!(
             "attachment; filename*=UTF-8''{}",
             utf8_percent_encode(name, NON_ALPHANUMERIC)
-        ),
+        )
     }
 }
 

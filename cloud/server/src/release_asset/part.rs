@@ -9,16 +9,16 @@ use http::{StatusCode, header};
 use sha2::{Digest as _, Sha256};
 
 use crate::answer::Refusal;
-use crate::cloud::Shared;
+use crate::cloud::SharedCloud;
 
 /// Takes the part, and answers its digest as its ETag. The uuid in the address is the credential: clients send no other.
 pub(crate) async fn put(
-    State(cloud): State<Shared>,
+    State(cloud): State<SharedCloud>,
     Path((uuid, number)): Path<(String, String)>,
     request: Request,
 ) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
-    cloud.admit(&parts).await?;
+    cloud.auth.admit(&parts).await?;
     let missing = || Refusal::Missing("there is no such upload, or it has no such part".to_owned());
     let number: u64 = number.parse().map_err(|_| missing())?;
     let upload = cloud.database.upload(&uuid).await?.ok_or_else(missing)?;

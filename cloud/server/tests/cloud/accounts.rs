@@ -1,4 +1,4 @@
-//! Signing in, keys, and what a credential stands for (cloud behaviour 3.1).
+//! Signing in, keys, and what a credential stands for (docs/spec/cloud.md#credentials).
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};

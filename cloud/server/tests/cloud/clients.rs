@@ -1,4 +1,4 @@
-//! What existing clients and devices ask beside the data API (cloud behaviour 4.7).
+//! What existing clients and devices ask beside the data API (docs/spec/cloud.md#other-endpoints).
 
 use data::testing::{on_fresh, sql};
 use reqwest::{Method, StatusCode};

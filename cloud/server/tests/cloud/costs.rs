@@ -201,7 +201,7 @@ async fn k3_conditions_that_go_back_and_forth_are_refused() {
         let begun = Instant::now();
         let (status, body) = signed_in.get(&path).await;
         assert_eq!(status, StatusCode::BAD_REQUEST, "{body}");
-        assert!(text(&body).contains("stand in each other"), "{body}");
+        assert!(text(&body).contains("can be nested"), "{body}");
         assert!(begun.elapsed() < SOON);
     })
     .await;

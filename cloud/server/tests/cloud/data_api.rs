@@ -1,4 +1,5 @@
-//! The data API over HTTP: envelopes, status codes and limits (cloud API; cloud behaviour 2.5, 2.6, 3.3).
+//! The data API over HTTP: envelopes, status codes and limits (docs/spec/cloud.md#odata-answers,
+//! docs/spec/cloud.md#http-rules).
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};

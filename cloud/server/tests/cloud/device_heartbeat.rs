@@ -1,4 +1,4 @@
-//! Who is online (cloud behaviour 4.8, and row 18 of part 7).
+//! Who is online (docs/spec/cloud.md#device-online, docs/spec/cloud.md#pitfall-heartbeat).
 
 use data::testing::sql;
 use data::{Database, Options};

@@ -1,4 +1,4 @@
-//! Log lines: taken, kept, read back and followed (cloud behaviour 4.5).
+//! Log lines: taken, kept, read back and followed (docs/spec/cloud.md#device-logs).
 
 use std::io::Write as _;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! `POST /device/register` (cloud behaviour 4.1).
+//! `POST /device/register` (docs/spec/cloud.md#device-register).
 
 use data::testing::sql;
 use reqwest::{Method, StatusCode};
@@ -38,7 +38,7 @@ async fn a_device_registers_and_has_its_key_its_name_and_its_services() {
         }
         assert_eq!(row["service_install"].as_array().expect("rows").len(), 2, "{row}");
 
-        // The key exchange of a device that registered before (4.1).
+        // The key exchange of a device that registered before (docs/spec/device.md#provisioning).
         let of_device = cloud.by(key);
         let (_, who) = of_device.get("/actor/v1/whoami").await;
         assert_eq!(who["actorTypeId"], made["id"], "{who}");

@@ -1,4 +1,4 @@
-//! What devices say of themselves (cloud behaviour 4.3 and 4.4, and rows 15 and 17 of part 7).
+//! What devices say of themselves (docs/spec/cloud.md#device-report, docs/spec/cloud.md#device-tags).
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! What a device should run: `GET /device/v3/:uuid/state` and its other forms (cloud behaviour 4.2, and rows 15
-//! and 16 of part 7).
+//! What a device should run: `GET /device/v3/:uuid/state` and its other forms (docs/spec/cloud.md#device-state,
+//! docs/spec/cloud.md#pitfall-gone-devices).
 
 use data::testing::sql;
 use reqwest::{Method, StatusCode};

@@ -1,5 +1,5 @@
-//! When the state of a device is another, and who may read it (cloud behaviour 4.2, and rows 15 and 16 of part
-//! 7).
+//! When the state of a device is another, and who may read it (docs/spec/cloud.md#device-state-etag,
+//! docs/spec/cloud.md#pitfall-stable-etag).
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};

@@ -81,15 +81,14 @@ impl Reader<'_> {
             body.clone_into(&mut self.token);
             return format!("#{head}\neyJhbGciOiJIUzI1NiJ9…");
         }
-        let body = match command.contains("/api-key/") {
-            true => {
-                let key: String = serde_json::from_str(body).expect("a key");
-                if command.contains("/user/full") {
-                    self.key = key;
-                }
-                "\"0f1e2d3c4b5a69788796a5b4c3d2e1f0\"".to_owned()
+        let body = if command.contains("/api-key/") {
+            let key: String = serde_json::from_str(body).expect("a key");
+            if command.contains("/user/full") {
+                self.key = key;
             }
-            false => laid_out(&with_one_key(body)),
+            "\"0f1e2d3c4b5a69788796a5b4c3d2e1f0\"".to_owned()
+        } else {
+            laid_out(&with_one_key(body))
         };
         format!("#{head}\n{body}").trim_end().to_owned()
     }
@@ -112,9 +111,10 @@ fn laid_out(body: &str) -> String {
         Ok(value @ (Value::Object(_) | Value::Array(_))) => {
             let shown = cut(value);
             let one_line = one_line(&shown);
-            match one_line.chars().count() <= 110 {
-                true => one_line,
-                false => format!("{shown:#}"),
+            if one_line.chars().count() <= 110 {
+                one_line
+            } else {
+                format!("{shown:#}")
             }
         }
         _ => body.to_owned(),

@@ -1,4 +1,4 @@
-//! The example requests of real clients (cloud behaviour 2.7), each with the answer that it gets.
+//! The example requests of real clients (docs/spec/cloud.md#odata-examples), each with the answer that it gets.
 
 use std::collections::BTreeSet;
 
@@ -64,7 +64,7 @@ async fn operations() {
     check(expect_file!["examples/operations.txt"]).await;
 }
 
-/// What is most likely got wrong (cloud behaviour 7), as far as it is of the data API.
+/// What is most likely got wrong (docs/spec/cloud.md#pitfalls), as far as it is of the data API.
 #[tokio::test]
 async fn likely_mistakes() {
     check(expect_file!["examples/mistakes.txt"]).await;

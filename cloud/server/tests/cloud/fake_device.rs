@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tower::ServiceExt as _;
-use tunnel::{End, Heard, Offer};
+use tunnel::{CloseMessage, End, Offer};
 
 use crate::harness::{Cloud, Signed};
 
@@ -20,7 +20,7 @@ pub(crate) const SECRET: &str = "secret of the supervisor";
 
 /// A device as the cloud knows it.
 #[derive(Debug, Clone)]
-pub(crate) struct Known {
+pub(crate) struct KnownDevice {
     pub(crate) id: i64,
     pub(crate) actor: i64,
     pub(crate) uuid: String,
@@ -28,7 +28,7 @@ pub(crate) struct Known {
 }
 
 /// Makes a device of a fleet, with a key, which has told its secret.
-pub(crate) async fn known(cloud: &Cloud, ann: &Signed<'_>, fleet: i64) -> Known {
+pub(crate) async fn known(cloud: &Cloud, ann: &Signed<'_>, fleet: i64) -> KnownDevice {
     let fleets = ann
         .rows(&format!(
             "/v7/application({fleet})?$select=is_for__device_type"
@@ -52,7 +52,7 @@ pub(crate) async fn known(cloud: &Cloud, ann: &Signed<'_>, fleet: i64) -> Known 
         .send(reqwest::Method::PATCH, &path, told)
         .await;
     assert_eq!(status, StatusCode::OK, "{answer}");
-    Known {
+    KnownDevice {
         id,
         actor: row["actor"]["__id"].as_i64().expect("an actor"),
         uuid: row["uuid"].as_str().expect("a uuid").to_owned(),
@@ -108,9 +108,9 @@ async fn tunnel_answer(
 /// the cloud says then.
 pub(crate) async fn connect(
     cloud: &Cloud,
-    device: &Known,
+    device: &KnownDevice,
     router: Router,
-) -> JoinHandle<Option<Heard>> {
+) -> JoinHandle<Option<CloseMessage>> {
     let offer = Offer::new(PROTOCOL).expect("an offer");
     let answer = ask_for_tunnel(cloud, &device.uuid, Some(&device.key), offer.headers())
         .await
@@ -124,9 +124,9 @@ pub(crate) async fn connect(
 /// The same at an address where perhaps nobody answers.
 pub(crate) async fn connect_at(
     url: &str,
-    device: &Known,
+    device: &KnownDevice,
     router: Router,
-) -> Option<JoinHandle<Option<Heard>>> {
+) -> Option<JoinHandle<Option<CloseMessage>>> {
     let offer = Offer::new(PROTOCOL).expect("an offer");
     let answer = tunnel_answer(url, &device.uuid, Some(&device.key), offer.headers()).await?;
     served(answer.ok()?, router).await
@@ -135,10 +135,10 @@ pub(crate) async fn connect_at(
 async fn served(
     answer: http::Response<hyper::body::Incoming>,
     router: Router,
-) -> Option<JoinHandle<Option<Heard>>> {
+) -> Option<JoinHandle<Option<CloseMessage>>> {
     let connection = hyper::upgrade::on(answer).await.ok()?;
     Some(tokio::spawn(async move {
-        let (pipe, parting) = tunnel::over(TokioIo::new(connection), End::Device).await;
+        let (pipe, closer) = tunnel::over(TokioIo::new(connection), End::Device).await;
         let answer = move |request| {
             let router = router.clone();
             async move {
@@ -149,6 +149,6 @@ async fn served(
             }
         };
         let _ = tunnel::serve(pipe, answer, std::future::pending()).await;
-        parting.heard().await
+        closer.heard().await
     }))
 }

@@ -296,9 +296,10 @@ impl Signed<'_> {
 pub(crate) async fn read(answer: Response) -> (StatusCode, Value) {
     let status = answer.status();
     let text = answer.text().await.expect("a body");
-    let body = match text.is_empty() {
-        true => Value::Null,
-        false => serde_json::from_str(&text).unwrap_or(Value::String(text)),
+    let body = if text.is_empty() {
+        Value::Null
+    } else {
+        serde_json::from_str(&text).unwrap_or(Value::String(text))
     };
     (status, body)
 }

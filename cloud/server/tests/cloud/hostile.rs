@@ -49,11 +49,11 @@ struct Attack {
     method: Method,
     path: String,
     body: Option<String>,
-    expected: Expected,
+    expected: Expectation,
 }
 
 #[derive(Debug)]
-enum Expected {
+enum Expectation {
     Refused,
     Status(u16),
     Made(String),
@@ -71,10 +71,10 @@ impl Attack {
             None => (rest, None),
         };
         let expected = match expected.trim() {
-            "refused" => Expected::Refused,
+            "refused" => Expectation::Refused,
             other => match (other.strip_prefix("made as "), other.parse()) {
-                (Some(name), _) => Expected::Made(name.to_owned()),
-                (None, Ok(status)) => Expected::Status(status),
+                (Some(name), _) => Expectation::Made(name.to_owned()),
+                (None, Ok(status)) => Expectation::Status(status),
                 (None, Err(_)) => panic!("{place}: `{other}` is nothing to expect"),
             },
         };
@@ -116,7 +116,7 @@ async fn nothing_that_a_hostile_tenant_sends_changes_or_shows_what_is_the_victim
     let attacks = attacks();
     let refused = attacks
         .iter()
-        .filter(|it| !matches!(it.expected, Expected::Made(_)));
+        .filter(|it| !matches!(it.expected, Expectation::Made(_)));
     assert!(refused.count() >= 80);
     on_both(async |cloud| {
         let mut world = World::made(&cloud).await;
@@ -399,13 +399,13 @@ impl World {
         }
         let body = serde_json::from_str(&text).unwrap_or(Value::Null);
         let fits = match &attack.expected {
-            Expected::Refused if status == StatusCode::OK => is_nothing(&text, &body),
-            Expected::Refused => status.is_client_error(),
-            Expected::Status(expected) => status == *expected,
-            Expected::Made(_) => status.is_success(),
+            Expectation::Refused if status == StatusCode::OK => is_nothing(&text, &body),
+            Expectation::Refused => status.is_client_error(),
+            Expectation::Status(expected) => status == *expected,
+            Expectation::Made(_) => status.is_success(),
         };
         let after = self.everything().await;
-        if let (true, Expected::Made(name)) = (fits, &attack.expected) {
+        if let (true, Expectation::Made(name)) = (fits, &attack.expected) {
             if let Some(id) = body["id"].as_i64() {
                 self.names.call(name, "", id);
             }
@@ -433,9 +433,10 @@ impl World {
                 rows(&new)
             ));
         }
-        match fits {
-            true => Ok(()),
-            false => Err(format!("{status} instead of {:?}: {text}", attack.expected)),
+        if fits {
+            Ok(())
+        } else {
+            Err(format!("{status} instead of {:?}: {text}", attack.expected))
         }
     }
 
@@ -469,26 +470,31 @@ impl World {
 /// A statement that shows every row of every table as a text.
 async fn all_rows(database: &Database) -> String {
     let postgres = database.dialect() == Dialect::Postgres;
-    let tables = match postgres {
-        true => "SELECT tablename::text FROM pg_tables WHERE schemaname = 'public'",
-        false => "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'",
+    let tables = if postgres {
+        "SELECT tablename::text FROM pg_tables WHERE schemaname = 'public'"
+    } else {
+        "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
     };
     let mut selects = Vec::new();
     for table in texts(database, tables).await {
-        let columns = match postgres {
-            true => format!(
+        let columns = if postgres {
+            format!(
                 "SELECT column_name::text FROM information_schema.columns WHERE table_schema = 'public' AND table_name = '{table}'"
-            ),
-            false => format!("SELECT name FROM pragma_table_info('{table}')"),
+            )
+        } else {
+            format!("SELECT name FROM pragma_table_info('{table}')")
         };
         let restless = |name: &str| RESTLESS.contains(&name);
         let columns = texts(database, &columns).await;
         let shown = columns
             .iter()
             .filter(|column| !restless(&format!("{table}.{column}")));
-        let shown = shown.map(|column| match postgres {
-            true => format!("coalesce(\"{column}\"::text, 'null')"),
-            false => format!("quote(\"{column}\")"),
+        let shown = shown.map(|column| {
+            if postgres {
+                format!("coalesce(\"{column}\"::text, 'null')")
+            } else {
+                format!("quote(\"{column}\")")
+            }
         });
         let shown = shown.collect::<Vec<_>>().join(" || ' | ' || ");
         if !restless(&table) {

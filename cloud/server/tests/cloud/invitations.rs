@@ -1,4 +1,4 @@
-//! Invites are accepted by their token, by whoever has the address (hosted extras of cloud behaviour 1.2).
+//! Invites are accepted by their token, by whoever has the address (docs/spec/cloud.md#model-invites).
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};

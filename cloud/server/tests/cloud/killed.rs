@@ -11,7 +11,7 @@ use reqwest::{Client, Method, StatusCode};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-use crate::fake_device::{Known, connect_at, known};
+use crate::fake_device::{KnownDevice, connect_at, known};
 use crate::fuzz::whole;
 use crate::harness::{Cloud, Signed, client, read};
 use crate::postgres_server::{PostgresServer, Stop};
@@ -236,7 +236,7 @@ async fn nothing_that_was_acknowledged_is_lost_when_the_program_is_killed() {
 }
 
 /// A device that opens its tunnel wherever somebody answers, and answers itself.
-async fn tunnelled(device: Known, replicas: Arc<[String; 2]>, over: Arc<AtomicBool>) {
+async fn tunnelled(device: KnownDevice, replicas: Arc<[String; 2]>, over: Arc<AtomicBool>) {
     let mut at = usize::try_from(device.id).expect("a number");
     while !over.load(Ordering::Relaxed) {
         at += 1;
@@ -249,7 +249,7 @@ async fn tunnelled(device: Known, replicas: Arc<[String; 2]>, over: Arc<AtomicBo
 }
 
 /// Each device is reached through a replica, wherever its tunnel is.
-async fn all_are_reached(at: &Signed<'_>, devices: &[Known]) {
+async fn all_are_reached(at: &Signed<'_>, devices: &[KnownDevice]) {
     for device in devices {
         let body = json!({ "deviceId": device.id, "method": "GET" });
         until("each device is back", async || {

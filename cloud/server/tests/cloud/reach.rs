@@ -1,5 +1,6 @@
-//! Devices that hold a tunnel: who may, what the cloud tells of it, and what it asks through it (cloud
-//! behaviour 4.6 and 4.8). The devices are fakes behind the real end of the tunnel.
+//! Devices that hold a tunnel: who may, what the cloud tells of it, and what it asks through it
+//! (docs/spec/cloud.md#supervisor-proxy, docs/spec/cloud.md#device-online). The devices are fakes behind the real end
+//! of the tunnel.
 
 pub(crate) mod proxy;
 pub(crate) mod push;

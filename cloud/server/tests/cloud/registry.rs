@@ -1,4 +1,5 @@
-//! The registry of images: who pulls and pushes what (cloud behaviour 4.7), with Debian's docker-registry.
+//! The registry of images: who pulls and pushes what (docs/spec/cloud.md#registry-tokens), with Debian's
+//! docker-registry.
 
 use std::process::Command;
 
@@ -32,13 +33,15 @@ pub(crate) async fn at_registry(
 ) -> Response {
     let (status, given) = read(token(cloud, host, key, scope).await).await;
     assert_eq!(status, StatusCode::OK, "{given}");
-    let address = match path.starts_with("http") {
-        true => path.to_owned(),
-        false => format!("http://{host}{path}"),
+    let address = if path.starts_with("http") {
+        path.to_owned()
+    } else {
+        format!("http://{host}{path}")
     };
-    let kind = match path.contains("/manifests/") {
-        true => "application/vnd.oci.image.manifest.v1+json",
-        false => "application/octet-stream",
+    let kind = if path.contains("/manifests/") {
+        "application/vnd.oci.image.manifest.v1+json"
+    } else {
+        "application/octet-stream"
     };
     crate::harness::client()
         .request(method, address)

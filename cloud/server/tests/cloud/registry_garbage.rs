@@ -471,7 +471,7 @@ async fn garbage_a_registry_that_deletes_nothing_is_told_of_and_lags_in_health()
             scene
                 .cloud
                 .log()
-                .contains("wait to be deleted from the registry")
+                .contains("wait to be removed from the registry")
         );
     })
     .await;

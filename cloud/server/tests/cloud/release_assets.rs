@@ -1,5 +1,5 @@
-//! Files beside releases (cloud behaviour 1.9): uploaded as forms, kept in the database, downloaded whole or in
-//! ranges by whoever may read the row, or has the address that it gives.
+//! Files beside releases (docs/spec/cloud.md#model-release-asset): uploaded as forms, kept in the database,
+//! downloaded whole or in ranges by whoever may read the row, or has the address that it gives.
 
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};

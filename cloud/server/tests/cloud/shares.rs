@@ -82,7 +82,7 @@ async fn chaos_while_the_database_is_away_nobody_is_told_that_they_ask_too_much(
             refused(
                 &mut answers,
                 StatusCode::SERVICE_UNAVAILABLE,
-                "the database is busy or away",
+                "the database is busy or unavailable",
             )
         );
         assert_eq!(guests, [StatusCode::SERVICE_UNAVAILABLE; BEYOND]);

@@ -41,7 +41,7 @@ const FEW: usize = 8;
 
 /// A request of a file.
 #[derive(Debug)]
-struct Asked {
+struct TranscriptRequest {
     who: String,
     method: Method,
     url: String,
@@ -52,11 +52,11 @@ struct Asked {
 }
 
 /// The requests of a text, without their answers.
-fn asked(text: &str) -> Vec<Asked> {
+fn asked(text: &str) -> Vec<TranscriptRequest> {
     let mut found = Vec::new();
     for block in text.split("\n\n") {
         let mut comments = Vec::new();
-        let mut request: Option<Asked> = None;
+        let mut request: Option<TranscriptRequest> = None;
         for line in block.lines() {
             if let Some(request) = &mut request {
                 if let Some(name) = line.strip_prefix("  as ") {
@@ -72,7 +72,7 @@ fn asked(text: &str) -> Vec<Asked> {
             } else if !line.is_empty() {
                 let mut words = line.splitn(3, ' ');
                 let mut word = || words.next().expect(line).to_owned();
-                request = Some(Asked {
+                request = Some(TranscriptRequest {
                     who: word(),
                     method: word().parse().expect("a method"),
                     url: word(),
@@ -127,7 +127,12 @@ pub(crate) async fn picture(cloud: &Cloud, text: &str) -> String {
     blocks.join("\n\n") + "\n"
 }
 
-async fn send(cloud: &Cloud, names: &Names, asked: &Asked, url: &str) -> (StatusCode, Value) {
+async fn send(
+    cloud: &Cloud,
+    names: &Names,
+    asked: &TranscriptRequest,
+    url: &str,
+) -> (StatusCode, Value) {
     let url = names.filled(url);
     let request = match asked.who.as_str() {
         "nobody" => cloud.ask(asked.method.clone(), &url),
@@ -143,7 +148,7 @@ async fn send(cloud: &Cloud, names: &Names, asked: &Asked, url: &str) -> (Status
 }
 
 /// The same rows are read in each older version that has the names, with their addresses.
-async fn in_older_versions(cloud: &Cloud, names: &Names, asked: &Asked, today: &Value) {
+async fn in_older_versions(cloud: &Cloud, names: &Names, asked: &TranscriptRequest, today: &Value) {
     let Some(rest) = asked.url.strip_prefix("/v7") else {
         return;
     };

@@ -65,9 +65,10 @@ async fn c4_examples_and_their_variants_answer_over_one_connection_as_they_do_al
             let together = answer(&keeping, &names, who, url).await;
             assert_eq!(together, alone, "{variant}");
             assert!(!alone.0.is_server_error(), "{variant}: {alone:?}");
-            match alone.0.is_success() {
-                true => answered += 1,
-                false => refused += 1,
+            if alone.0.is_success() {
+                answered += 1
+            } else {
+                refused += 1
             }
         }
         assert!(

@@ -1,5 +1,5 @@
-//! Every operation of the page, through every version (cloud API, "Versioning"): the forms of addresses and query
-//! options are the same in all of them.
+//! Every operation of the page, through every version (docs/spec/cloud.md#older-versions): the forms of addresses and
+//! query options are the same in all of them.
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};

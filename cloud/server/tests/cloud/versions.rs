@@ -1,5 +1,5 @@
-//! Versions 1 to 6 of the data API over HTTP: the same rows in the names and the shape of their time (cloud
-//! behaviour 6).
+//! Versions 1 to 6 of the data API over HTTP: the same rows in the names and the shape of their time
+//! (docs/spec/cloud.md#older-versions).
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};

@@ -4,11 +4,12 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use device_types::event::EventType;
 use futures::{Stream, StreamExt};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::{Interval, MissedTickBehavior};
 
-use super::{EventType, Events};
+use super::{Events, includes};
 use crate::auth::Scope;
 
 /// Between two comments on a stream that has nothing to say, so that both ends notice when the other has
@@ -131,7 +132,7 @@ impl Reader {
             self.next = event.number + 1;
             let types = self.filter.types.as_ref();
             let wanted = types.is_none_or(|types| types.contains(&event.kind));
-            if wanted && event.audience.includes(self.filter.scope) {
+            if wanted && includes(event.audience, self.filter.scope) {
                 piece.extend_from_slice(&event.frame);
             }
             if piece.len() >= PIECE {

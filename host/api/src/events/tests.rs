@@ -1,24 +1,26 @@
 //! The ring without a socket: what readers get, and what it costs them to be late.
 
 use bytes::Bytes;
+use device_types::event::{Download, PluginFault};
 use futures::StreamExt;
 use futures::stream::BoxStream;
+use model::AppId;
 use serde_json::{Value, json};
 
 use super::*;
 
-fn fault(number: usize) -> Happening {
-    Happening::PluginFault(PluginFault {
+fn fault(number: usize) -> Event {
+    Event::PluginFault(PluginFault {
         plugin: "p".into(),
         message: number.to_string(),
     })
 }
 
-fn events_of(app: u64) -> Happening {
-    Happening::Download(Download {
-        app_id: app,
-        service: "web".into(),
-        image: "web:1".into(),
+fn events_of(app: u64) -> Event {
+    Event::Download(Download {
+        app_id: AppId(app),
+        service: "web".parse().unwrap(),
+        image: "web:1".parse().unwrap(),
         progress: 7,
     })
 }
@@ -123,7 +125,7 @@ async fn a_reader_that_is_too_slow_is_told_how_much_it_missed() {
 #[tokio::test]
 async fn the_ring_is_bounded_in_bytes_and_so_are_messages() {
     let events = Events::default();
-    let long = Happening::PluginFault(PluginFault {
+    let long = Event::PluginFault(PluginFault {
         plugin: "p".into(),
         message: "ä".repeat(2 << 20),
     });
@@ -180,10 +182,11 @@ async fn a_silent_stream_says_that_it_lives() {
 
 #[test]
 fn every_type_has_one_name_and_its_event_the_same() {
-    let names: std::collections::BTreeSet<_> = EventType::ALL.map(EventType::name).into();
+    let names = EventType::ALL.iter().map(|kind| kind.name());
+    let names: std::collections::BTreeSet<_> = names.collect();
     assert_eq!(names.len(), EventType::ALL.len());
-    for happening in [fault(1), events_of(1)] {
-        let json = serde_json::to_value(&happening).unwrap();
-        assert_eq!(json["type"], happening.kind().name());
+    for event in [fault(1), events_of(1)] {
+        let json = serde_json::to_value(&event).unwrap();
+        assert_eq!(json["type"], event.event_type().name());
     }
 }

@@ -40,7 +40,7 @@ const MAX_PLUGIN_ROUTES: usize = 512;
 
 /// Which route a request was for.
 #[derive(Debug, Clone, Default)]
-pub(crate) enum Seen {
+pub(crate) enum RouteLabel {
     /// None: it was refused before one was looked up, or there is none.
     #[default]
     None,
@@ -72,11 +72,11 @@ impl Requests {
         }
     }
 
-    pub(crate) fn count(&self, seen: Seen, status: StatusCode, time: Duration) {
+    pub(crate) fn count(&self, seen: RouteLabel, status: StatusCode, time: Duration) {
         match seen {
-            Seen::None => self.none.add(status, time),
-            Seen::Core(place) => self.core.get(place).unwrap_or(&self.none).add(status, time),
-            Seen::Plugin(method, pattern) => self.plugin(method, pattern, |counts| {
+            RouteLabel::None => self.none.add(status, time),
+            RouteLabel::Core(place) => self.core.get(place).unwrap_or(&self.none).add(status, time),
+            RouteLabel::Plugin(method, pattern) => self.plugin(method, pattern, |counts| {
                 counts.unwrap_or(&self.none).add(status, time);
             }),
         }

@@ -5,7 +5,7 @@ use http::Method;
 use serde_json::{Map, Value, json};
 
 use super::{SCHEMAS, operation_id, path_parameters, put, template};
-use crate::device::PluginRoutes;
+use device_types::PluginRoutes;
 
 /// What a plugin may say of an operation; the rest is the host's to say.
 const SAID: [&str; 6] = [
@@ -18,13 +18,17 @@ const SAID: [&str; 6] = [
 ];
 
 /// How the host answers for a plugin that does not.
-const FAILURES: [(&str, &str); 7] = [
+const FAILURES: [(&str, &str); 8] = [
     ("400", "the request's body is incomplete"),
     (
         "403",
         "`Host` is no address and no name of this device, or `Origin` is another site",
     ),
     ("413", "the request's body is larger than the plugin takes"),
+    (
+        "415",
+        "the request's body is compressed, or not in UTF-8, and the plugin reads it",
+    ),
     ("500", "the plugin failed"),
     ("502", "the plugin gave a bad answer"),
     (
@@ -51,7 +55,7 @@ pub(super) fn add(
         Value::Object(own) => own,
         _ => Map::new(),
     };
-    let named = Named {
+    let named = PluginSchemas {
         plugin: &plugin,
         own: &own,
     };
@@ -69,7 +73,7 @@ pub(super) fn add(
 }
 
 fn operation(
-    named: &Named<'_>,
+    named: &PluginSchemas<'_>,
     method: &Method,
     pattern: &str,
     said: Value,
@@ -150,12 +154,12 @@ fn add_failures(responses: &mut Map<String, Value>, failed: &Value) {
 }
 
 /// The schemas of one plugin, which have its name in front in the document.
-struct Named<'a> {
+struct PluginSchemas<'a> {
     plugin: &'a str,
     own: &'a Map<String, Value>,
 }
 
-impl Named<'_> {
+impl PluginSchemas<'_> {
     fn full(&self, name: &str) -> String {
         format!("{}.{name}", self.plugin)
     }

@@ -386,3 +386,66 @@ async fn volumes_are_cleaned_up() {
     let expected = failed(503, "the disk is gone");
     assert_eq!(failing.get("/v2/cleanup-volumes").await, expected);
 }
+
+/// The farm, whose `web` an action has taken the container of.
+fn acted_on(outcome: Result<(), ActionError>) -> Fixture {
+    let mut status = two_apps();
+    status.apps.retain(|_, app| app.id.0 == 2);
+    for app in status.apps.values_mut() {
+        app.services[0].container = None;
+        app.services[0].created_at_ms = None;
+    }
+    status.acting = status.apps.keys().cloned().collect();
+    device(status, outcome)
+}
+
+#[tokio::test]
+async fn conformance2_an_action_on_an_app_whose_containers_another_action_has_away_is_queued() {
+    let device = acted_on(Ok(()));
+    for (path, body, verb) in [
+        ("/v1/restart", r#"{"appId": 2}"#, Verb::Restart(None)),
+        ("/v1/purge", r#"{"appId": 2}"#, Verb::Purge),
+        ("/v2/applications/2/restart", "{}", Verb::Restart(None)),
+        ("/v2/applications/2/purge", "{}", Verb::Purge),
+        (
+            "/v2/applications/2/stop-service",
+            r#"{"serviceName": "web"}"#,
+            Verb::Stop(web()),
+        ),
+        (
+            "/v2/applications/2/start-service",
+            r#"{"imageId": 1021}"#,
+            Verb::Start(web()),
+        ),
+        (
+            "/v2/applications/2/restart-service",
+            r#"{"serviceName": "web"}"#,
+            Verb::Restart(Some(web())),
+        ),
+    ] {
+        let answered = ask(&device, path, body).await;
+        assert_eq!(answered.status, 200, "{path}: {answered:?}");
+        let verbs: Vec<Verb> = asked(&device).into_iter().map(|a| a.verb).collect();
+        assert_eq!(verbs, [verb], "{path}");
+    }
+    let unknown = ask(
+        &device,
+        "/v2/applications/2/stop-service",
+        r#"{"serviceName": "nobody"}"#,
+    );
+    assert_eq!(unknown.await.status, 404);
+    assert_eq!(
+        ask(&device, "/v1/restart", r#"{"appId": 3}"#).await.status,
+        503
+    );
+    assert_eq!(asked(&device), []);
+
+    // Nothing brings the container back: it is refused as ever.
+    let mut status = DeviceStatus::clone(&device.device.status.lock().unwrap());
+    status.acting.clear();
+    *device.device.status.lock().unwrap() = Arc::new(status);
+    assert_eq!(
+        ask(&device, "/v1/restart", r#"{"appId": 2}"#).await.status,
+        503
+    );
+}

@@ -1,19 +1,20 @@
 //! `GET /v3/events`: who may read, what for, and how many.
 
+use device_types::event::{ApplyEnd, Audience, Event};
 use http_body_util::BodyExt;
 use model::AppId;
 
 use super::router::failed;
+use crate::LocalModeAuth;
 use crate::events::MAX_READERS;
 use crate::fake::{FakeDevice, Fixture, fixture, request};
-use crate::{ApplyEnd, Audience, Happening, LocalModeAuth};
 
 fn device() -> Fixture {
     fixture(FakeDevice::default(), LocalModeAuth::default())
 }
 
-fn end() -> Happening {
-    Happening::ApplyEnd(ApplyEnd { reached: true })
+fn end() -> Event {
+    Event::ApplyEnd(ApplyEnd { reached: true })
 }
 
 #[tokio::test]

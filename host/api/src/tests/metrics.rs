@@ -1,15 +1,16 @@
 //! `GET /metrics`: what is counted, under which names.
 
+use device_types::{Moment, ReconcilerStats};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::LocalModeAuth;
 use crate::fake::{FakeDevice, Fixture, fixture, request, two_apps};
-use crate::{DeviceTally, LocalModeAuth, Moment};
 
 fn device() -> Fixture {
     let device = FakeDevice {
-        tally: DeviceTally {
-            laps: 5,
+        stats: ReconcilerStats {
+            passes: 5,
             step_failures: 2,
             last_reached: Some(Moment(1_700_000_000_123)),
             downloads: 3,
@@ -98,7 +99,7 @@ async fn the_device_its_services_and_plugins_are_counted() {
     let device = device();
     let page = page(&device).await;
     for line in [
-        "supervisor_reconcile_laps_total 5",
+        "supervisor_reconcile_passes_total 5",
         "supervisor_step_failures_total 2",
         "supervisor_last_success_timestamp_seconds 1700000000.123",
         "supervisor_downloads_total 3",

@@ -1,14 +1,16 @@
 //! `GET /v3/plan`: its shape, and who sees what of it.
 
-use model::EngineKind;
+use device_types::Moment;
+use device_types::plan::{
+    Blocked, Blocker, DevicePlan, ImageUser, PlanState, PlanStep, SignedTargets, StepKind,
+    StepReason, StepState, Unplanned,
+};
+use model::{AppId, EngineKind};
 use serde_json::{Value, json};
 
 use super::router::failed;
+use crate::LocalModeAuth;
 use crate::fake::{FakeDevice, Fixture, fixture, request};
-use crate::{
-    Blocked, Blocker, DevicePlan, ImageUser, LocalModeAuth, Moment, PlanState, PlanStep,
-    SignedTargets, StepKind, StepReason, StepState, Unplanned,
-};
 
 fn step(number: usize, kind: StepKind) -> PlanStep {
     PlanStep {
@@ -40,8 +42,8 @@ fn blocked(by: Blocker) -> Vec<Blocked> {
 /// A pull for two apps, one service each of them, and an engine that is missing.
 fn planned() -> Fixture {
     let user = |app_id, service: &str| ImageUser {
-        app_id,
-        service: service.into(),
+        app_id: AppId(app_id),
+        service: service.parse().unwrap(),
     };
     let plan = DevicePlan {
         state: PlanState::Applying,
@@ -49,7 +51,7 @@ fn planned() -> Fixture {
         steps: vec![
             PlanStep {
                 state: StepState::Running,
-                image: Some("registry/web:2".into()),
+                image: "registry/web:2".parse().ok(),
                 engine: Some(EngineKind::Wasm),
                 progress: Some(40),
                 users: vec![user(1, "web"), user(2, "api")],
@@ -60,18 +62,19 @@ fn planned() -> Fixture {
                 state: StepState::Blocked,
                 reason: StepReason::ImageChanged,
                 needs_locks: true,
-                app_id: Some(2),
-                service: Some("api".into()),
+                app_id: Some(AppId(2)),
+                service: "api".parse().ok(),
                 blocked_by: blocked(Blocker::BackOff {
                     until: Moment(1_700_000_000_123),
                     failures: 3,
+                    reason: "secret".to_owned(),
                 }),
                 ..step(2, StepKind::RemoveService)
             },
             PlanStep {
-                app_id: Some(1),
-                app_uuid: Some("shop-uuid".into()),
-                commit: Some("c1".into()),
+                app_id: Some(AppId(1)),
+                app_uuid: "shop-uuid".parse().ok(),
+                commit: "c1".parse().ok(),
                 reason: StepReason::Reached,
                 ..step(3, StepKind::RecordRelease)
             },
@@ -79,7 +82,7 @@ fn planned() -> Fixture {
         ],
         unplanned: vec![
             Unplanned {
-                app_id: Some(2),
+                app_id: Some(AppId(2)),
                 app_uuid: None,
                 service: None,
                 blocked_by: blocked(Blocker::NotOurs),
@@ -90,6 +93,7 @@ fn planned() -> Fixture {
                 service: None,
                 blocked_by: blocked(Blocker::EngineSilent {
                     engine: EngineKind::Docker,
+                    reason: "secret".to_owned(),
                 }),
             },
         ],

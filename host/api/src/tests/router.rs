@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use http::Method;
+use model::AppId;
 use serde_json::{Value, json};
+use store::KeyOwner;
 
 use crate::connection::ClientConnection;
-use crate::fake::{Answer, FakeDevice, Fixture, fixture, request, two_apps};
-use crate::{Body, LocalModeAuth, core_routes};
+use crate::fake::{Answer, FakeDevice, Fixture, fixture, fixture_with, request, two_apps};
+use crate::{Body, LocalModeAuth, ServiceKeys, Settings, core_routes};
 
 pub(super) const JSON: &str = "application/json; charset=utf-8";
 pub(super) const TEXT: &str = "text/plain; charset=utf-8";
@@ -214,7 +216,10 @@ async fn what_is_no_core_route_is_a_plugins() {
     assert_eq!(
         plugins,
         json!({
-            "status": "success", "version": env!("CARGO_PKG_VERSION"), "plugins": [{"name": "greet"}],
+            "status": "success", "version": env!("CARGO_PKG_VERSION"), "plugins": [{
+                "name": "greet", "file": "/plugins/greet.wasm", "digest": "", "state": "running", "routes": [],
+                "provides": [], "grants": [], "calls": 3, "failures": 1,
+            }],
             "confinement": {
                 "required": true,
                 "processes": [{
@@ -294,6 +299,13 @@ async fn regenerating_answers_the_new_key_and_needs_the_old_one() {
         assert_eq!(known(old).await.status, 503);
         assert_eq!(known(&answered.body).await.status, 200);
     }
+    let shop = KeyOwner::Service {
+        app: AppId(1),
+        service: "web".parse().unwrap(),
+    };
+    let told = device.device.replaced.lock().unwrap().clone();
+    let global = KeyOwner::Global;
+    assert_eq!(told, [global.clone(), global, shop.clone(), shop]);
     assert_eq!(
         device.ask(request("POST", path, "")).await,
         failed(
@@ -463,11 +475,6 @@ async fn container_ids_are_found_by_service_name() {
             "?service=x&serviceName=w%65b",
             json!({"containerId": "container-11"}),
         ),
-        (
-            &device.shop_key,
-            "?service=",
-            json!({"services": {"web": "container-11", "gone": "container-13"}}),
-        ),
     ] {
         let answer = device
             .ask(request("GET", &format!("/v2/containerId{query}"), key))
@@ -478,7 +485,7 @@ async fn container_ids_are_found_by_service_name() {
         assert_eq!(found, expected, "{query}");
     }
     // `db` has no container yet.
-    for name in ["db", "nothing", "WEB"] {
+    for name in ["db", "nothing", "WEB", ""] {
         assert_eq!(
             device.get(&format!("/v2/containerId?service={name}")).await,
             failed(503, "Could not find service with that name")
@@ -684,4 +691,43 @@ async fn an_update_that_configuration_holds_back_is_accepted_and_not_made() {
     let forced = r#"{"force":1}"#;
     let forced = device.ask(post(&device, "/v1/update", json, forced)).await;
     assert_eq!(forced.status, 204);
+}
+
+#[tokio::test]
+async fn l13_where_the_owner_says_so_a_key_of_a_service_opens_its_own_app_alone() {
+    let settings = Settings {
+        service_keys: ServiceKeys::OwnApp,
+        ..Settings::default()
+    };
+    let narrow = fixture_with(FakeDevice::default(), LocalModeAuth::default(), settings);
+    *narrow.device.status.lock().unwrap() = Arc::new(two_apps());
+    let wide = with_two_apps();
+    for (method, path, is_open) in [
+        ("GET", "/v1/device", true),
+        ("GET", "/v2/applications/state", true),
+        ("GET", "/v3/locks", true),
+        ("GET", "/v2/applications/1/state", true),
+        ("POST", "/v2/applications/1/restart", true),
+        ("POST", "/v1/reboot", false),
+        ("POST", "/V1/Reboot/", false),
+        ("POST", "/v1/update", false),
+        ("GET", "/v2/cleanup-volumes", false),
+        ("GET", "/v2/local/target-state", false),
+        ("GET", "/v3/greet", false),
+        ("PATCH", "/v1/device", false),
+        ("GET", "/v3/no-such", false),
+    ] {
+        for (device, key, is_refused) in [
+            (&narrow, &narrow.shop_key, !is_open),
+            (&narrow, &narrow.key, false),
+            (&wide, &wide.shop_key, false),
+        ] {
+            let answer = device.ask(request(method, path, key)).await;
+            let says_why = answer.body.contains("service_keys");
+            assert_eq!(says_why, is_refused, "{method} {path}: {answer:?}");
+            assert_eq!(answer.status == 401, is_refused, "{method} {path}");
+        }
+    }
+    let powered = narrow.device.powered.lock().unwrap();
+    assert_eq!(powered.len(), 2, "the device's key, twice");
 }

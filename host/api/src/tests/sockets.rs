@@ -8,18 +8,18 @@ use tokio::task::JoinHandle;
 
 use crate::bounds::LISTENER_CONNECTIONS;
 use crate::fake::{FakeDevice, Fixture, fixture};
-use crate::{KeylessAccess, Listener, LocalModeAuth, serve};
+use crate::{KeylessAccess, Listener, Listening, LocalModeAuth, serve};
 
 /// Longer than anything here takes unless it hangs.
 const DEADLINE: Duration = Duration::from_secs(20);
 
-struct Served {
+struct SocketServer {
     fixture: Fixture,
     address: std::net::SocketAddr,
     server: JoinHandle<()>,
 }
 
-async fn served(device: FakeDevice) -> Served {
+async fn served(device: FakeDevice) -> SocketServer {
     let fixture = fixture(device, LocalModeAuth::default());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -30,15 +30,16 @@ async fn served(device: FakeDevice) -> Served {
             ..KeylessAccess::default()
         },
     };
-    let server = tokio::spawn(serve(fixture.app.clone(), vec![listener]));
-    Served {
+    let listening = Listening::default();
+    let server = tokio::spawn(serve(fixture.app.clone(), vec![listener], listening));
+    SocketServer {
         fixture,
         address,
         server,
     }
 }
 
-impl Served {
+impl SocketServer {
     async fn send(&self, request: impl AsRef<[u8]>) -> TcpStream {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         stream.write_all(request.as_ref()).await.unwrap();

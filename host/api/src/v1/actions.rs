@@ -1,5 +1,4 @@
-//! `POST /v1/restart` and `POST /v1/purge`: all services of the app that the body names (device behaviour
-//! 1.2).
+//! `POST /v1/restart` and `POST /v1/purge`: all services of the app that the body names (docs/spec/device.md#v1).
 
 use http::{Method, StatusCode};
 use model::{Action, ActionError, Verb};
@@ -84,12 +83,13 @@ async fn act(api: Api, call: Call, verb: Verb, no_id: &'static str) -> Result<()
     let Some(number) = number.filter(|number| *number != 0) else {
         return Err(Failure::Plain(StatusCode::BAD_REQUEST, no_id));
     };
-    let Some(id) = services::app_id(Some(number)) else {
-        return Err(services::not_current(number));
-    };
-    if !scope.covers(id) {
+    let id = services::app_id(Some(number));
+    if !scope.covers_number(id) {
         return Err(Failure::out_of_scope());
     }
+    let Some(id) = id else {
+        return Err(services::not_current(number));
+    };
     let status = api.device.status();
     let Some(found) = services::current_app(&status, id) else {
         return Err(services::not_current(id));

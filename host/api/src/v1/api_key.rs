@@ -1,6 +1,10 @@
-//! `POST /v1/regenerate-api-key`: replaces the key that makes the call (device behaviour 2.4).
+//! `POST /v1/regenerate-api-key`: replaces the key that makes the call (docs/spec/device.md#keys-regenerate).
+
+use std::error::Error;
 
 use http::{Method, StatusCode};
+use model::ApiKey;
+use store::KeyOwner;
 
 use crate::answer::{self, Failure};
 use crate::app::Api;
@@ -23,14 +27,21 @@ async fn regenerate(api: Api, call: Call) -> Outcome {
             "there is no key to replace: the request came without one".into(),
         ));
     };
-    let keys = api.keys.clone();
     let failed = |cause| Failure::Internal {
         doing: "replace the key",
         cause,
     };
-    let key = tokio::task::spawn_blocking(move || keys.regenerate_key(&owner))
+    // A task of its own: a caller that goes away must not leave the service with a key that is worth nothing.
+    let key = tokio::spawn(replace(api, owner))
         .await
         .map_err(|cause| failed(cause.into()))?
-        .map_err(|cause| failed(cause.into()))?;
+        .map_err(failed)?;
     Ok(answer::text(StatusCode::OK, key.reveal().to_owned()))
+}
+
+async fn replace(api: Api, owner: KeyOwner) -> Result<ApiKey, Box<dyn Error + Send + Sync>> {
+    let (keys, of) = (api.keys.clone(), owner.clone());
+    let key = tokio::task::spawn_blocking(move || keys.regenerate_key(&of)).await??;
+    api.device.key_replaced(owner).await;
+    Ok(key)
 }

@@ -1,5 +1,5 @@
-//! `/v1/apps/:appId`: the endpoints from when a device ran one container (device behaviour 1.2). A device
-//! that runs several answers 400.
+//! `/v1/apps/:appId`: the endpoints from when a device ran one container (docs/spec/device.md#v1). A device that runs
+//! several answers 400.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::services::{self, APP_NOT_FOUND, PARAMS_MISSING};
 
 /// Stop and start answer the same.
 const ACT: Operation = Operation::answering(&[
-    Answer::json("it is done", schema::<Acted>),
+    Answer::json("it is done", schema::<ActedContainer>),
     Answer::text(
         StatusCode::BAD_REQUEST,
         "the app is not there, or the device runs several containers",
@@ -77,18 +77,10 @@ fn only<'a>(
     let refused = |text| Failure::Plain(StatusCode::BAD_REQUEST, text);
     let found = services::app_id(Some(id)).and_then(|id| services::current_app(status, id));
     let found = found.ok_or_else(|| refused(not_found))?;
-    let everywhere = status.apps.values().flat_map(|app| &app.services);
-    if everywhere
-        .filter(|service| service.container.is_some())
-        .count()
-        > 1
-    {
+    if services::current_services(status).count() > 1 {
         return Err(refused(several));
     }
-    let service = found
-        .containers()
-        .next()
-        .ok_or_else(|| refused(not_found))?;
+    let service = found.services().next().ok_or_else(|| refused(not_found))?;
     Ok(Only {
         uuid: found.uuid,
         service,
@@ -154,7 +146,7 @@ async fn app(api: Api, call: Call) -> Outcome {
 /// The container that was stopped or started.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "ActedContainer")]
-struct Acted<'a> {
+struct ActedContainer<'a> {
     #[serde(rename = "containerId")]
     container_id: &'a str,
 }
@@ -171,17 +163,28 @@ async fn act(api: Api, call: Call, verb: fn(model::ServiceName) -> Verb) -> Outc
     let status = api.device.status();
     let only = only(&status, id, APP_NOT_FOUND, PARAMS_MISSING)?;
     let service = services::in_target(only.service)?;
-    let Some(container) = service.container.clone() else {
-        return Err(refused(APP_NOT_FOUND));
-    };
+    let (name, before) = (service.name.clone(), service.container.clone());
     let action = Action {
         app: only.uuid.clone(),
-        verb: verb(service.name.clone()),
+        verb: verb(name.clone()),
         force: body.get("force").is_some_and(model::truthy),
     };
     drop(status);
+    let app = action.app.clone();
     api.device.act(action).await.map_err(Failure::of_action)?;
-    Ok(answer::json(&Acted {
+    // The action may have waited for another that made the container anew.
+    let status = api.device.status();
+    let services = status
+        .apps
+        .get(&app)
+        .into_iter()
+        .flat_map(|app| &app.services);
+    let mut containers = services
+        .filter(|service| service.name == name)
+        .filter_map(|service| service.container.as_ref());
+    let container = containers.next_back().or(before.as_ref());
+    let container = container.ok_or_else(|| refused(APP_NOT_FOUND))?;
+    Ok(answer::json(&ActedContainer {
         container_id: container.as_str(),
     }))
 }

@@ -1,4 +1,4 @@
-//! `GET /v1/device`: the device's state in a few fields (device behaviour 1.2).
+//! `GET /v1/device`: the device's state in a few fields (docs/spec/device.md#v1-device).
 
 use http::Method;
 use model::{AppStatus, Branding, DeviceStatus, ServiceState};
@@ -85,7 +85,7 @@ fn first_app(status: &DeviceStatus) -> Option<&AppStatus> {
     status.apps.values().min_by_key(|app| app.id)
 }
 
-/// The API promises five words (device API, "Device state"; device behaviour 10, row 14).
+/// The API promises five words (docs/spec/device.md#v1-device-status).
 fn word(state: ServiceState) -> &'static str {
     match state {
         ServiceState::Downloading | ServiceState::Downloaded => "Downloading",

@@ -1,4 +1,4 @@
-//! `GET /v1/healthy` (device behaviour 1.1 and 6.7).
+//! `GET /v1/healthy` (docs/spec/device.md#health).
 
 use http::{Method, StatusCode};
 

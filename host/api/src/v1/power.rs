@@ -1,4 +1,4 @@
-//! `POST /v1/reboot` and `POST /v1/shutdown` (device behaviour 1.2). Their failures have a shape of their
+//! `POST /v1/reboot` and `POST /v1/shutdown` (docs/spec/device.md#v1-power). Their failures have a shape of their
 //! own.
 
 use http::{Method, StatusCode};

@@ -1,4 +1,4 @@
-//! `POST /v1/update`: looks for a new target now (device behaviour 1.2 and 7.3).
+//! `POST /v1/update`: looks for a new target now (docs/spec/device.md#v1-update).
 
 use http::{Method, StatusCode};
 

@@ -1,4 +1,4 @@
-//! `POST /v2/applications/:appId/…`: one service, or all of an app (device behaviour 1.3).
+//! `POST /v2/applications/:appId/…`: one service, or all of an app (docs/spec/device.md#v2-services).
 
 use http::{Method, StatusCode};
 use model::{Action, AppId, ServiceName, Verb};
@@ -90,9 +90,10 @@ pub(crate) const ROUTES: &[Route] = &[
 fn app_id(call: &Call, invalid: &'static str) -> Result<i64, Failure> {
     let id = lenient::integer(call.segment()).filter(|id| *id != 0);
     let id = id.ok_or_else(|| Failure::invalid(invalid))?;
-    match services::app_id(Some(id)) {
-        Some(app) if !call.caller.scope.covers(app) => Err(Failure::out_of_scope()),
-        _ => Ok(id),
+    if call.caller.scope.covers_number(services::app_id(Some(id))) {
+        Ok(id)
+    } else {
+        Err(Failure::out_of_scope())
     }
 }
 

@@ -1,4 +1,4 @@
-//! `GET /v2/applications/state` and `GET /v2/applications/:appId/state` (device behaviour 1.3).
+//! `GET /v2/applications/state` and `GET /v2/applications/:appId/state` (docs/spec/device.md#v2-apps).
 
 use std::collections::BTreeMap;
 

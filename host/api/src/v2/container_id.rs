@@ -1,4 +1,4 @@
-//! `GET /v2/containerId`: which container is which service's (device behaviour 1.4).
+//! `GET /v2/containerId`: which container is which service's (docs/spec/device.md#v2-others).
 
 use std::collections::BTreeMap;
 
@@ -70,10 +70,8 @@ fn container_id(api: &Api, call: &Call) -> Outcome {
             }
         }
     }
-    let wanted = call
-        .query("serviceName")
-        .or_else(|| call.query("service"))
-        .filter(|name| !name.is_empty());
+    // An empty name is a name that no service has: a script whose variable is not set is to notice.
+    let wanted = call.query("serviceName").or_else(|| call.query("service"));
     match wanted {
         None => Ok(answer::json(&All {
             status: "success",

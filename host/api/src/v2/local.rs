@@ -1,5 +1,6 @@
 //! `/v2/local/target-state` and `/v2/local/logs`: what the command line tool works a device in local
-//! mode with (device behaviour 1.4 and 4.2). The others of `/v2/local/` are plugins'.
+//! mode with (docs/spec/device.md#target-local, docs/spec/device.md#local-logs). The others of `/v2/local/` are
+//! plugins'.
 
 use http::{Method, StatusCode};
 use schemars::JsonSchema;
@@ -11,10 +12,11 @@ use crate::app::Api;
 use crate::auth::Scope;
 use crate::body::{self, Document};
 use crate::call::Call;
-use crate::device::{LogEvent, SetTargetError};
+use crate::device::SetTargetError;
 use crate::operation::{Answer, Operation, schema};
 use crate::routes::{Handler, Outcome, Route};
 use crate::v2::{local_logs, local_target};
+use device_types::LogEvent;
 
 pub(crate) const ROUTES: &[Route] = &[
     Route {
@@ -29,7 +31,10 @@ pub(crate) const ROUTES: &[Route] = &[
         path: "/v2/local/target-state",
         summary: "sets the target of a device in local mode and starts to apply it",
         operation: Operation::answering(&[
-            Answer::json("it is taken, and about to be applied", schema::<Taken>),
+            Answer::json(
+                "it is taken, and about to be applied",
+                schema::<TargetTaken>,
+            ),
             Answer::failed(
                 StatusCode::BAD_REQUEST,
                 "the target is not valid or names no apps, or the device is not in local mode",
@@ -66,7 +71,7 @@ struct Target {
 /// That the target is taken.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "TargetTaken")]
-struct Taken {
+struct TargetTaken {
     status: &'static str,
     message: &'static str,
     /// One sentence for each thing in the target that will not be done.
@@ -119,7 +124,7 @@ async fn set_target(api: Api, call: Call) -> Outcome {
         .set_local_target(Value::Object(target), force)
         .await
     {
-        Ok(warnings) => Ok(answer::json(&Taken {
+        Ok(warnings) => Ok(answer::json(&TargetTaken {
             status: "success",
             message: "OK",
             warnings,

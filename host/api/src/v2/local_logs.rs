@@ -1,6 +1,7 @@
-//! `GET /v2/local/logs`: a JSON object a line, for as long as the reader stays (device behaviour 6.5).
+//! `GET /v2/local/logs`: a JSON object a line, for as long as the reader stays (docs/spec/device.md#local-logs).
 
 use std::convert::Infallible;
+use std::sync::Arc;
 
 use axum::body::Body;
 use bytes::Bytes;
@@ -10,8 +11,8 @@ use http::StatusCode;
 use crate::answer::{self, Failure};
 use crate::app::Api;
 use crate::call::Call;
-use crate::device::LogEvent;
 use crate::routes::Outcome;
+use device_types::LogEvent;
 
 /// Readers at the same time. Each holds a connection and a buffer for as long as it likes, and they must
 /// leave connections for everybody else.
@@ -26,7 +27,7 @@ pub(crate) fn logs(api: &Api, _: &Call) -> Outcome {
         ));
     };
     // The first line comes at once, so that a client does not wait for a silent service.
-    let greeting = LogEvent::system("Streaming logs", None);
+    let greeting = Arc::new(LogEvent::system("Streaming logs", None));
     let lines = futures::stream::iter([greeting])
         .chain(api.device.logs())
         .map(move |event| {

@@ -1,5 +1,5 @@
-//! What a target of local mode looks like, for the description of the API (device API, "Local target
-//! state"; device behaviour 4.2). [`model::TargetState`] is what reads and writes it.
+//! What a target of local mode looks like, for the description of the API (docs/spec/device.md#target-local).
+//! [`model::TargetState`] is what reads and writes it.
 
 use schemars::{Schema, SchemaGenerator, json_schema};
 

@@ -1,4 +1,4 @@
-//! `GET /v2/state/status`: containers and images of one app (device behaviour 1.3).
+//! `GET /v2/state/status`: containers and images of one app (docs/spec/device.md#v2-state-status).
 
 use http::Method;
 use model::{AppId, DeviceStatus};
@@ -9,9 +9,9 @@ use crate::answer;
 use crate::app::Api;
 use crate::auth::Scope;
 use crate::call::Call;
-use crate::moment::Moment;
 use crate::operation::{Answer, Operation, schema};
 use crate::routes::{Handler, Outcome, Route};
+use device_types::Moment;
 
 pub(crate) const ROUTES: &[Route] = &[Route {
     method: Method::GET,

@@ -1,4 +1,4 @@
-//! `GET /v2/version`: the API level that clients gate features on (device behaviour, Decisions).
+//! `GET /v2/version`: the API level that clients gate features on (docs/spec/device.md#api-level).
 
 use http::Method;
 use schemars::JsonSchema;

@@ -1,5 +1,5 @@
-//! `GET /v2/cleanup-volumes`: removes volumes that nothing uses (device behaviour 6.8). A `GET` with an
-//! effect, as clients know it.
+//! `GET /v2/cleanup-volumes`: removes volumes that nothing uses (docs/spec/device.md#cleanup-volumes). A `GET` with
+//! an effect, as clients know it.
 
 use http::{Method, StatusCode};
 use schemars::JsonSchema;

@@ -1,6 +1,7 @@
 //! `GET /v3/events`: what happens on the device, as server-sent events, for as long as the reader stays.
 
 use axum::body::Body;
+use device_types::event::EventType;
 use futures::StreamExt;
 use http::header::{CACHE_CONTROL, HeaderValue};
 use http::{Method, StatusCode};
@@ -8,7 +9,7 @@ use http::{Method, StatusCode};
 use crate::answer::{self, Failure};
 use crate::app::Api;
 use crate::call::Call;
-use crate::events::{self, Event, EventType, Filter, MAX_READERS, Position};
+use crate::events::{self, EventData, Filter, MAX_READERS, Position};
 use crate::operation::{Answer, Field, Kind, Operation, schema};
 use crate::routes::{Handler, Outcome, Route};
 
@@ -19,7 +20,7 @@ pub(crate) const ROUTES: &[Route] = &[Route {
     operation: Operation::answering(&[
         Answer::events(
             "the events from now on, or since the last one",
-            schema::<Event>,
+            schema::<EventData>,
         ),
         Answer::failed(StatusCode::BAD_REQUEST, "`types` names what is no type"),
         Answer::failed(
@@ -76,7 +77,7 @@ fn types(call: &Call) -> Result<Option<Vec<EventType>>, Failure> {
         )));
     }
     let types = wanted.split(',').map(|name| {
-        let found = known.into_iter().find(|kind| kind.name() == name);
+        let found = known.iter().copied().find(|kind| kind.name() == name);
         found.ok_or_else(|| {
             let names: Vec<_> = known.iter().map(|kind| kind.name()).collect();
             Failure::invalid(format!(

@@ -1,5 +1,5 @@
 //! `/v3/locks`: who keeps services from being updated, and a service's own update lock taken and given
-//! back without a file (device behaviour 3). A service that can write files may go on making one.
+//! back without a file (docs/spec/device.md#locks). A service that can write files may go on making one.
 
 use std::time::Duration;
 
@@ -17,10 +17,10 @@ use crate::app::Api;
 use crate::body;
 use crate::call::Call;
 use crate::lenient;
-use crate::moment::Moment;
 use crate::operation::{Answer, Operation, schema};
 use crate::routes::{Handler, Outcome, Route};
 use crate::services;
+use device_types::Moment;
 
 pub(crate) const ROUTES: &[Route] = &[
     Route {
@@ -35,7 +35,7 @@ pub(crate) const ROUTES: &[Route] = &[
         path: "/v3/locks/:appId/:service",
         summary: "takes the update lock of a service for a time, or renews it",
         operation: Operation::answering(&[
-            Answer::json("it is held", schema::<Taken>),
+            Answer::json("it is held", schema::<LeaseAnswer>),
             Answer::failed(
                 StatusCode::BAD_REQUEST,
                 "a field is wrong, and the message names it",
@@ -106,7 +106,8 @@ struct Locks {
 
 /// The body of `PUT /v3/locks/:appId/:service`.
 #[derive(Serialize, JsonSchema)]
-struct Taken {
+#[schemars(rename = "Taken")]
+struct LeaseAnswer {
     status: &'static str,
     lock: Lock,
 }
@@ -130,7 +131,7 @@ struct Lock {
     path: String,
     /// What stands there; missing where that cannot be found out.
     #[serde(skip_serializing_if = "Option::is_none")]
-    kind: Option<Kind>,
+    kind: Option<LockFileKind>,
     /// Since when it is held.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
@@ -170,7 +171,8 @@ enum Holder {
 /// What stands at the path of a lock.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum Kind {
+#[schemars(rename = "Kind")]
+enum LockFileKind {
     File,
     Directory,
     Symlink,
@@ -185,7 +187,7 @@ impl Lock {
             service: lock.service.map(|service| service.to_string()),
             holder: Holder::Supervisor,
             path: lock.path.to_string_lossy().into_owned(),
-            kind: Some(Kind::File),
+            kind: Some(LockFileKind::File),
             since: lock.since_ms.map(Moment),
             reason: None,
             expires: None,
@@ -198,10 +200,10 @@ impl Lock {
             LockHolder::File(kind) => Lock {
                 holder: Holder::File,
                 kind: Some(match kind {
-                    LockKind::File => Kind::File,
-                    LockKind::Folder => Kind::Directory,
-                    LockKind::Link => Kind::Symlink,
-                    LockKind::Other => Kind::Other,
+                    LockKind::File => LockFileKind::File,
+                    LockKind::Folder => LockFileKind::Directory,
+                    LockKind::Link => LockFileKind::Symlink,
+                    LockKind::Other => LockFileKind::Other,
                 }),
                 ..shown
             },
@@ -249,7 +251,7 @@ async fn put(api: Api, call: Call) -> Outcome {
     };
     refuse_unknown(&body)?;
     let lock = api.device.lease_lock(request).await.map_err(refusal)?;
-    Ok(answer::json(&Taken {
+    Ok(answer::json(&LeaseAnswer {
         status: "success",
         lock: Lock::of(lock),
     }))

@@ -1,7 +1,7 @@
 //! `GET /v3/plan`: what would change, in order, and what holds each step up. Asking changes nothing.
 
+use device_types::DevicePlan;
 use http::{Method, StatusCode};
-use model::EngineKind;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -9,7 +9,6 @@ use crate::answer::{self, Failure};
 use crate::app::Api;
 use crate::auth::Scope;
 use crate::call::Call;
-use crate::moment::Moment;
 use crate::operation::{Answer, Operation, schema};
 use crate::routes::{Handler, Outcome, Route};
 
@@ -21,322 +20,21 @@ pub(crate) const ROUTES: &[Route] = &[Route {
     handler: Handler::Later(|api, call| Box::pin(plan(api, call))),
 }];
 
-/// What the device is about to do.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct DevicePlan {
-    /// What the device is at.
-    pub state: PlanState,
-    /// The device is in local mode.
-    pub local_mode: bool,
-    /// In order. Those of one stage may be taken side by side.
-    pub steps: Vec<PlanStep>,
-    /// What no step leads to, and why.
-    pub unplanned: Vec<Unplanned>,
-    /// There are more steps than are shown.
-    pub cut_short: bool,
-    /// There where the device's owner wants targets signed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub signed_targets: Option<SignedTargets>,
-}
-
-/// What became of the signatures of the cloud's last target.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct SignedTargets {
-    /// Why it was refused, a sentence each: the target before it stays in force. Missing where it was not. An app's
-    /// key sees no sentences.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub refused: Option<Vec<String>>,
-}
-
-/// What the device is at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum PlanState {
-    /// Nothing is left to do.
-    Settled,
-    /// There is something to do.
-    Applying,
-    /// The engines have not been asked yet what they hold.
-    Looking,
-    /// The device has no target state.
-    NoTarget,
-    /// Local mode is being left; after that the cloud's target is in force.
-    LeavingLocalMode,
-}
-
-/// One step to come.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct PlanStep {
-    /// From 1, in the plan of the whole device: an app's key sees gaps.
-    pub number: usize,
-    /// From 1: a step may be taken side by side with the others of its stage.
-    pub stage: usize,
-    /// What is done.
-    pub kind: StepKind,
-    /// How far it is.
-    pub state: StepState,
-    /// Why it is done.
-    pub reason: StepReason,
-    /// It disturbs a service, so the update locks of its app are held around it.
-    pub needs_locks: bool,
-    /// The app's number; missing for what is no app's, or of several.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub app_id: Option<u64>,
-    /// The app's uuid.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub app_uuid: Option<String>,
-    /// The service's name.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub service: Option<String>,
-    /// The reference of the image that is downloaded, removed, or that the service is made from.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub image: Option<String>,
-    /// The engine; missing where the registry has yet to say which one runs the image.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
-    pub engine: Option<EngineKind>,
-    /// The container that is stopped, removed, renamed or started; missing while it is not there.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub container_id: Option<String>,
-    /// What the engine calls the volume or network, or what the container is renamed to.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    /// The release that is recorded.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub commit: Option<String>,
-    /// Percent, of a download under way.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub progress: Option<u8>,
-    /// The services that an image is downloaded for.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub users: Vec<ImageUser>,
-    /// Everything that is in the way; empty unless the state is `blocked`.
-    pub blocked_by: Vec<Blocked>,
-}
-
-/// What is done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum StepKind {
-    /// An image is downloaded.
-    PullImage,
-    /// An image is removed.
-    RemoveImage,
-    /// A volume is made.
-    CreateVolume,
-    /// A volume is removed, with what is in it.
-    RemoveVolume,
-    /// A network is made.
-    CreateNetwork,
-    /// A network is removed.
-    RemoveNetwork,
-    /// A service's container is stopped and kept.
-    StopService,
-    /// A service's container is stopped and removed.
-    RemoveService,
-    /// A service's container gets the name of another release, and goes on as it is.
-    RenameService,
-    /// A new container is started beside the old one, which goes once the new one says so.
-    HandOverService,
-    /// A container is made and not started.
-    CreateService,
-    /// A container is made where there is none, and started.
-    StartService,
-    /// The release is recorded as the one that runs.
-    RecordRelease,
-    /// It is forgotten which release ran.
-    ForgetRelease,
-    /// A part of the host's configuration, which `name` tells, is changed.
-    ConfigureHost,
-    /// Services are stopped and the host is rebooted, under the update locks of all apps.
-    Reboot,
-}
-
-/// How far a step is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum StepState {
-    /// It is being done.
-    Running,
-    /// Nothing is in its way.
-    Ready,
-    /// `blockedBy` says what is in its way.
-    Blocked,
-}
-
-/// Why a step is done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum StepReason {
-    /// The target has it and the device does not.
-    Missing,
-    /// The device has it and the target does not.
-    NotInTarget,
-    /// It is made from another image than the target's.
-    ImageChanged,
-    /// It is made with another configuration than the target's.
-    ConfigurationChanged,
-    /// Only the release is another.
-    ReleaseChanged,
-    /// A volume or network that it uses is made anew.
-    ComponentChanged,
-    /// The service whose network it shares is made anew.
-    NetworkChanged,
-    /// There is a newer container of the same service.
-    Duplicate,
-    /// The engine failed to remove it.
-    Dead,
-    /// The target wants it to run, and it does not.
-    NotRunning,
-    /// It runs, and is not to.
-    NotToRun,
-    /// Nothing uses it any more.
-    Unused,
-    /// Room is made for what is downloaded next.
-    MakesRoom,
-    /// Somebody asked for it to be made anew.
-    Restart,
-    /// Somebody asked for the app's data to be purged.
-    Purge,
-    /// Everything that comes before it is done.
-    Reached,
-    /// What was changed before takes effect with it.
-    TakesEffect,
-}
-
-/// A service that an image is for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ImageUser {
-    /// The app's number.
-    pub app_id: u64,
-    /// The service's name.
-    pub service: String,
-}
-
-/// One thing that is in the way.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Blocked {
-    /// It, as data.
-    #[serde(flatten)]
-    pub by: Blocker,
-    /// The same for a person.
-    pub message: String,
-}
-
-/// What is in the way of a step.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(
-    tag = "kind",
-    rename_all = "kebab-case",
-    rename_all_fields = "camelCase"
-)]
-pub enum Blocker {
-    /// An image that is not there yet.
-    Image {
-        /// Its reference.
-        image: String,
-    },
-    /// A service of the same app that is to be started before.
-    Dependency {
-        /// Its name.
-        service: String,
-    },
-    /// A volume or network that is to be made before.
-    Component {
-        /// What the engine calls it.
-        name: String,
-    },
-    /// The engine is still removing an old container.
-    Removal,
-    /// Steps before it.
-    EarlierSteps,
-    /// It failed and waits to be tried again.
-    BackOff {
-        /// When that is; ISO 8601.
-        #[schemars(with = "String")]
-        until: Moment,
-        /// How often it has failed in a row.
-        failures: u32,
-    },
-    /// An update lock that a service's user holds.
-    Lock {
-        /// The app's number.
-        app_id: u64,
-        /// The service that is locked.
-        service: String,
-    },
-    /// An engine that does not answer.
-    EngineSilent {
-        /// Which.
-        #[schemars(with = "String")]
-        engine: EngineKind,
-    },
-    /// An engine that this device does not have.
-    EngineMissing {
-        /// Which.
-        #[schemars(with = "String")]
-        engine: EngineKind,
-    },
-    /// The host is about to reboot or to power off.
-    GoingDown,
-    /// A service that is started after the next reboot.
-    Reboot,
-    /// The device was rebooted for its target and did not reach it: it is not done again before there is another.
-    RebootedInVain {
-        /// How often.
-        times: u32,
-    },
-    /// The app is the host's or the supervisor's own.
-    NotOurs,
-    /// The release was refused: the log says why.
-    ReleaseRejected,
-    /// The device is in local mode, and this is the cloud's.
-    LocalMode,
-    /// The service was stopped over the API.
-    StoppedByUser,
-}
-
-/// Something that stays as it is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Unplanned {
-    /// The app's number; missing for what concerns the whole device.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub app_id: Option<u64>,
-    /// The app's uuid.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub app_uuid: Option<String>,
-    /// The service's name, where it is one service.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub service: Option<String>,
-    /// What is in the way.
-    pub blocked_by: Vec<Blocked>,
-}
-
-impl DevicePlan {
-    /// Leaves what `scope` covers. What is no app's is left out for an app's key.
-    fn within(&mut self, scope: Scope) {
-        let Scope::App(own) = scope else { return };
-        self.steps.retain_mut(|step| {
-            step.users.retain(|user| user.app_id == own.0);
-            step.app_id == Some(own.0) || !step.users.is_empty()
-        });
-        if let Some(refused) = self
-            .signed_targets
-            .as_mut()
-            .and_then(|s| s.refused.as_mut())
-        {
-            refused.clear();
-        }
-        // What concerns the device concerns every app on it.
-        self.unplanned
-            .retain(|left| left.app_id.is_none_or(|app| app == own.0));
+/// Leaves of `plan` what `scope` covers. What belongs to no app is left out for an app's key.
+fn limit_to(plan: &mut DevicePlan, scope: Scope) {
+    let Scope::App(own) = scope else { return };
+    plan.steps.retain_mut(|step| {
+        step.users.retain(|user| user.app_id == own);
+        step.app_id == Some(own) || !step.users.is_empty()
+    });
+    if let Some(signed) = &mut plan.signed_targets
+        && let Some(refused) = &mut signed.refused
+    {
+        refused.clear();
     }
+    // What concerns the device concerns every app on it.
+    plan.unplanned
+        .retain(|left| left.app_id.is_none_or(|app| app == own));
 }
 
 /// What would change.
@@ -351,7 +49,7 @@ struct PlanAnswer {
 async fn plan(api: Api, call: Call) -> Outcome {
     let plan = api.device.plan().await;
     let mut plan = plan.map_err(|why| Failure::Refused(StatusCode::SERVICE_UNAVAILABLE, why))?;
-    plan.within(call.caller.scope);
+    limit_to(&mut plan, call.caller.scope);
     Ok(answer::json(&PlanAnswer {
         status: "success",
         plan,

@@ -1,13 +1,12 @@
 //! `GET /v3/plugins`: what is loaded, what it may do, how it fares.
 
+use device_types::{Confinement, PluginReport};
 use http::Method;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::answer;
 use crate::app::Api;
-use crate::device::Confinement;
 use crate::operation::{Answer, Operation, schema};
 use crate::routes::{Handler, Outcome, Route};
 
@@ -31,11 +30,13 @@ struct Plugins {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schemars(default)]
     allow_unpinned: bool,
+    /// What is wrong with the policy, and what is in force instead. Left out where nothing is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    policy_error: Option<String>,
     /// The walls around the processes that run foreign code.
     confinement: Confinement,
-    /// One object for each. `state` is `running`, `loading`, `other-board` or `refused`.
-    #[schemars(with = "Vec<serde_json::Map<String, Value>>")]
-    plugins: Value,
+    /// One object for each.
+    plugins: Vec<PluginReport>,
 }
 
 async fn plugins(api: Api) -> Outcome {
@@ -44,6 +45,7 @@ async fn plugins(api: Api) -> Outcome {
         status: "success",
         version: env!("CARGO_PKG_VERSION"),
         allow_unpinned: api.endpoints.allow_unpinned(),
+        policy_error: api.endpoints.policy_error(),
         confinement: api.device.confinement().await,
         plugins: api.endpoints.report(),
     }))

@@ -17,7 +17,7 @@ pub(super) const CONNECT_WITHIN: Duration = Duration::from_secs(59);
 /// How long the other end of one may leave unacknowledged what it was sent.
 const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
 
-/// The User-Agent of this device (device behaviour 7.8): `Supervisor/19.0.0 (Linux; Some OS 1.2; prod)`,
+/// The User-Agent of this device (docs/spec/device.md#user-agent): `Supervisor/19.0.0 (Linux; Some OS 1.2; prod)`,
 /// without what is not known.
 #[must_use]
 pub fn user_agent(api_level: &str, os: Option<&str>, variant: Option<&str>) -> String {

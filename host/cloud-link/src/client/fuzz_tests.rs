@@ -152,8 +152,8 @@ fn whatever_a_cloud_answers_is_read_or_refused() {
             (target, records, patched)
         });
         match target {
-            Ok(Fetched::Unchanged) => {}
-            Ok(Fetched::New { body, etag }) => {
+            Ok(TargetAnswer::Unchanged) => {}
+            Ok(TargetAnswer::New { body, etag }) => {
                 prop_assert!(etag.is_none_or(|etag| etag.len() <= MAX_ETAG));
                 let device = UUID.parse().expect("a uuid");
                 if let Err(errors) =

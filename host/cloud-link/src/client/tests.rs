@@ -86,7 +86,7 @@ fn answer(status: &str, headers: &str, body: &[u8]) -> Vec<u8> {
     [head.as_bytes(), body].concat()
 }
 
-async fn target_from(answers: Vec<Vec<u8>>, limit: Duration) -> Result<Fetched, CloudError> {
+async fn target_from(answers: Vec<Vec<u8>>, limit: Duration) -> Result<TargetAnswer, CloudError> {
     let (address, _) = serve(answers).await;
     client(&format!("http://{address}/"))
         .target(None, limit)
@@ -108,7 +108,7 @@ async fn the_target_is_asked_for_with_key_etag_and_user_agent() {
     ])
     .await;
     let client = client(&format!("http://{address}/base/"));
-    let expected = Fetched::New {
+    let expected = TargetAnswer::New {
         body: json!({"a": 1}),
         etag: Some("\"one\"".into()),
     };
@@ -126,7 +126,7 @@ async fn the_target_is_asked_for_with_key_etag_and_user_agent() {
     assert!(!request.contains("if-none-match"), "{request}");
 
     let again = client.target(Some("\"one\""), LIMIT).await.unwrap();
-    assert_eq!(again, Fetched::Unchanged);
+    assert_eq!(again, TargetAnswer::Unchanged);
     let request = told.recv().await.unwrap();
     assert!(request.contains("if-none-match: \"one\"\r\n"), "{request}");
 }

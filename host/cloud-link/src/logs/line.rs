@@ -1,4 +1,4 @@
-//! One line of a log, as it goes to the cloud (device behaviour 7.6). Pure.
+//! One line of a log, as it goes to the cloud (docs/spec/device.md#log-upload). Pure.
 
 use serde_json::{Map, Value};
 

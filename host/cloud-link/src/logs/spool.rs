@@ -36,7 +36,7 @@ pub(super) struct Spool {
     folder: PathBuf,
     limits: Limits,
     closed: VecDeque<Segment>,
-    open: Option<Writing>,
+    open: Option<SpoolWriter>,
     next: u64,
     lost: u64,
     budget: Budget,
@@ -48,7 +48,7 @@ struct Segment {
     bytes: u64,
 }
 
-struct Writing {
+struct SpoolWriter {
     number: u64,
     encoder: GzEncoder<File>,
     lines: u64,
@@ -202,7 +202,7 @@ impl Spool {
                 let number = self.next;
                 self.next += 1;
                 let file = File::create(self.folder.join(format!("{number:016}{OPEN}")))?;
-                self.open.insert(Writing {
+                self.open.insert(SpoolWriter {
                     number,
                     encoder: GzEncoder::new(file, Compression::default()),
                     lines: 0,

@@ -24,8 +24,8 @@ enum Mood {
 struct World {
     prints: UnboundedSender<LogLine>,
     lines: Mutex<Option<BoxStream<'static, LogLine>>>,
-    wanted: watch::Sender<Wanted>,
-    seen: tokio::sync::Mutex<watch::Receiver<Wanted>>,
+    wanted: watch::Sender<LogShipping>,
+    seen: tokio::sync::Mutex<watch::Receiver<LogShipping>>,
     mood: watch::Sender<Mood>,
     /// What came, packed, a request each.
     got: Mutex<VecDeque<(Duration, Vec<u8>)>>,
@@ -150,7 +150,7 @@ impl LogSource for Device {
         lines.unwrap_or_else(|| stream::pending().boxed())
     }
 
-    fn wanted(&self) -> Wanted {
+    fn wanted(&self) -> LogShipping {
         *self.0.wanted.borrow()
     }
 
@@ -166,7 +166,7 @@ impl LogSource for Device {
 
 fn begin(folder: &tempfile::TempDir, mood: Mood) -> (Arc<World>, CancellationToken) {
     let (prints, lines) = unbounded_channel();
-    let (wanted, seen) = watch::channel(Wanted::Yes);
+    let (wanted, seen) = watch::channel(LogShipping::Yes);
     let world = Arc::new(World {
         prints,
         lines: Mutex::new(Some(UnboundedReceiverStream::new(lines).boxed())),
@@ -305,7 +305,7 @@ async fn nobody_who_does_not_want_logs_gets_any() {
     let (world, stop) = begin(&folder, Mood::Away);
     world.print(0..3);
     world.came.notified().await;
-    world.wanted.send_replace(Wanted::No);
+    world.wanted.send_replace(LogShipping::No);
     let logs = folder.path().join("logs");
     let empty = async {
         let is_line = |name: &str| name.ends_with(".gz") || name.ends_with(".open");

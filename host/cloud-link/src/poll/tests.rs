@@ -1,4 +1,5 @@
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::FutureExt;
 use http::StatusCode;
@@ -18,11 +19,13 @@ const SETTINGS: Settings = Settings {
 /// clock is paused: waiting costs no time, and when something happened can be compared exactly.
 #[derive(Default)]
 struct World {
-    answers: Mutex<VecDeque<Result<Fetched, CloudError>>>,
-    refusals: Mutex<VecDeque<Refused>>,
+    answers: Mutex<VecDeque<Result<TargetAnswer, CloudError>>>,
+    refusals: Mutex<VecDeque<TargetRefusal>>,
     seen: Mutex<Vec<String>>,
     begun: Mutex<Option<Instant>>,
     settings: Mutex<Option<Settings>>,
+    /// How often the device was told that the cloud has no other target.
+    unchanged: AtomicUsize,
     /// While it is set, the cloud does not answer.
     stalls: tokio::sync::Mutex<()>,
 }
@@ -39,19 +42,19 @@ impl Source for World {
         &'a self,
         etag: Option<&'a str>,
         _: Duration,
-    ) -> BoxFuture<'a, Result<Fetched, CloudError>> {
+    ) -> BoxFuture<'a, Result<TargetAnswer, CloudError>> {
         async move {
             self.note(format!("asked {}", etag.unwrap_or("-")));
             drop(self.stalls.lock().await);
             let answer = self.answers.lock().unwrap().pop_front();
-            answer.unwrap_or(Ok(Fetched::Unchanged))
+            answer.unwrap_or(Ok(TargetAnswer::Unchanged))
         }
         .boxed()
     }
 }
 
 impl Device for World {
-    fn take(&self, target: Value, force: bool) -> BoxFuture<'_, Result<(), Refused>> {
+    fn take(&self, target: Value, force: bool) -> BoxFuture<'_, Result<(), TargetRefusal>> {
         async move {
             self.note(format!("take {target} force={force}"));
             match self.refusals.lock().unwrap().pop_front() {
@@ -60,6 +63,10 @@ impl Device for World {
             }
         }
         .boxed()
+    }
+
+    fn unchanged(&self) {
+        self.unchanged.fetch_add(1, Ordering::Relaxed);
     }
 
     fn apply_again(&self, force: bool, cancel: bool) {
@@ -73,14 +80,14 @@ impl Device for World {
     }
 }
 
-fn new(body: i32, etag: &str) -> Result<Fetched, CloudError> {
-    Ok(Fetched::New {
+fn new(body: i32, etag: &str) -> Result<TargetAnswer, CloudError> {
+    Ok(TargetAnswer::New {
         body: json!(body),
         etag: Some(etag.into()),
     })
 }
 
-fn refused(retry_after: Option<u64>) -> Result<Fetched, CloudError> {
+fn refused(retry_after: Option<u64>) -> Result<TargetAnswer, CloudError> {
     Err(CloudError::Status {
         status: StatusCode::TOO_MANY_REQUESTS,
         retry_after: retry_after.map(Duration::from_secs),
@@ -88,13 +95,15 @@ fn refused(retry_after: Option<u64>) -> Result<Fetched, CloudError> {
     })
 }
 
-fn start(answers: impl IntoIterator<Item = Result<Fetched, CloudError>>) -> (Arc<World>, Poll) {
+fn start(
+    answers: impl IntoIterator<Item = Result<TargetAnswer, CloudError>>,
+) -> (Arc<World>, Poll) {
     start_with(SETTINGS, answers)
 }
 
 fn start_with(
     settings: Settings,
-    answers: impl IntoIterator<Item = Result<Fetched, CloudError>>,
+    answers: impl IntoIterator<Item = Result<TargetAnswer, CloudError>>,
 ) -> (Arc<World>, Poll) {
     let world = Arc::new(World {
         answers: Mutex::new(answers.into_iter().collect()),
@@ -121,7 +130,7 @@ async fn within(world: &World, seconds: u64) -> Vec<String> {
 
 #[tokio::test(start_paused = true)]
 async fn the_target_is_asked_for_at_once_and_its_etag_sent_from_then_on() {
-    let (world, _poll) = start([new(1, "a"), Ok(Fetched::Unchanged), new(2, "b")]);
+    let (world, _poll) = start([new(1, "a"), Ok(TargetAnswer::Unchanged), new(2, "b")]);
     assert_eq!(
         within(&world, 899).await,
         ["0 asked -", "0 take 1 force=false"]
@@ -134,6 +143,11 @@ async fn the_target_is_asked_for_at_once_and_its_etag_sent_from_then_on() {
         "unchanged is not applied again: {second:?}"
     );
     assert!(second[0].ends_with("asked a"), "{second:?}");
+    assert_eq!(
+        world.unchanged.load(Ordering::Relaxed),
+        1,
+        "it is an update all the same"
+    );
     let third = within(&world, 965).await;
     assert!(third[1].ends_with("take 2 force=false"), "{third:?}");
 }
@@ -197,7 +211,7 @@ async fn failures_are_waited_out_for_twice_as_long_each_time_and_retry_after_is_
 async fn a_trigger_applies_what_is_known_again_and_what_is_new_with_its_force() {
     let (world, poll) = start([
         new(1, "a"),
-        Ok(Fetched::Unchanged),
+        Ok(TargetAnswer::Unchanged),
         new(2, "b"),
         refused(None),
     ]);
@@ -248,7 +262,7 @@ async fn an_invalid_target_is_not_fetched_again_and_one_that_was_not_stored_is()
         .refusals
         .lock()
         .unwrap()
-        .push_back(Refused::Failed("disk full".into()));
+        .push_back(TargetRefusal::Failed("disk full".into()));
     assert_eq!(
         within(&world, 16).await,
         [
@@ -263,7 +277,7 @@ async fn an_invalid_target_is_not_fetched_again_and_one_that_was_not_stored_is()
         .refusals
         .lock()
         .unwrap()
-        .push_back(Refused::Invalid("no apps".into()));
+        .push_back(TargetRefusal::Invalid("no apps".into()));
     within(&world, 1).await;
     assert!(poll.trigger(false, false));
     assert_eq!(within(&world, 1).await[0], "1 asked a");
@@ -276,7 +290,7 @@ async fn item9_a_target_that_is_not_signed_is_fetched_whole_again_with_the_next_
         .refusals
         .lock()
         .unwrap()
-        .push_back(Refused::NotNow("not signed".into()));
+        .push_back(TargetRefusal::NotNow("not signed".into()));
     within(&world, 1).await;
     assert!(poll.trigger(false, false));
     assert_eq!(

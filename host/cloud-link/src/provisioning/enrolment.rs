@@ -6,16 +6,16 @@ use http::{Method, StatusCode};
 use model::ApiKey;
 use serde_json::{Map, Value, json};
 
-use super::{Failed, Provisioning};
+use super::{ProvisioningError, ProvisioningTask};
 use crate::client::{CloudError, DATA_API};
 use crate::identity::{number, random_key, text};
 
 /// The key of config.json that registers devices, until it has been used.
 const PROVISIONING_KEY: &str = "apiKey";
 
-impl Provisioning {
+impl ProvisioningTask {
     /// Makes the device known, where it is not, and forgets the provisioning key.
-    pub(super) async fn enrol(&self) -> Result<(), Failed> {
+    pub(super) async fn enrol(&self) -> Result<(), ProvisioningError> {
         let key = self.provisioning_key().await?;
         if self.client.device_id().is_some() {
             let Some(key) = key else { return Ok(()) };
@@ -27,12 +27,12 @@ impl Provisioning {
         let id = match &key {
             Some(key) if !was_registered => match self.register(key, &held).await {
                 Ok(id) => id,
-                Err(Failed::Cloud(_, CloudError::Status { status, .. }))
+                Err(ProvisioningError::Cloud(_, CloudError::Status { status, .. }))
                     if status == StatusCode::CONFLICT =>
                 {
                     tracing::info!("the cloud knows this device: its key is shown");
                     match self.exchange(Some(key)).await {
-                        Err(Failed::Unknown) => return self.renew().await,
+                        Err(ProvisioningError::Unknown) => return self.renew().await,
                         other => other?,
                     }
                 }
@@ -56,13 +56,13 @@ impl Provisioning {
         Ok(())
     }
 
-    pub(super) async fn provisioning_key(&self) -> Result<Option<ApiKey>, Failed> {
+    pub(super) async fn provisioning_key(&self) -> Result<Option<ApiKey>, ProvisioningError> {
         let held = self.read().await?;
         let key = text(&held, PROVISIONING_KEY)?;
         Ok(key.map(|key| ApiKey::from_text(key.to_owned())))
     }
 
-    async fn forget_key(&self) -> Result<(), Failed> {
+    async fn forget_key(&self) -> Result<(), ProvisioningError> {
         self.write(|config| {
             config.remove(PROVISIONING_KEY);
         })
@@ -70,18 +70,22 @@ impl Provisioning {
     }
 
     /// `POST /device/register`; answers the device's number.
-    async fn register(&self, key: &ApiKey, held: &Map<String, Value>) -> Result<u64, Failed> {
+    async fn register(
+        &self,
+        key: &ApiKey,
+        held: &Map<String, Value>,
+    ) -> Result<u64, ProvisioningError> {
         const WHAT: &str = "register this device with its cloud";
         let application = number(held, "applicationId")?;
         let application = application.ok_or_else(|| {
             let why = "config.json has no `applicationId`, the fleet that the device is to join";
-            Failed::Cloud(WHAT, CloudError::Invalid(why.into()))
+            ProvisioningError::Cloud(WHAT, CloudError::Invalid(why.into()))
         })?;
         let user = number(held, "userId")?;
         let told = self.newcomer.description();
         let identity = self.client.identity();
         // A cloud takes the version of a supervisor for that of an operating system that it knows, and none
-        // without (cloud behaviour 4.1); the first report says it all the same.
+        // without (docs/spec/cloud.md#device-register); the first report says it all the same.
         let supervisor_version = told.os_version.as_ref().map(|_| &told.supervisor_version);
         let mut body = json!({
             "application": application,
@@ -100,20 +104,28 @@ impl Provisioning {
         let answer = self
             .client
             .tell(key, Method::POST, path, &body, self.limit());
-        let answer = answer.await.map_err(|error| Failed::Cloud(WHAT, error))?;
+        let answer = answer
+            .await
+            .map_err(|error| ProvisioningError::Cloud(WHAT, error))?;
         let id = answer.as_ref().and_then(id_of);
-        id.ok_or(Failed::Cloud(WHAT, CloudError::Shape("a registration")))
+        id.ok_or(ProvisioningError::Cloud(
+            WHAT,
+            CloudError::Shape("a registration"),
+        ))
     }
 
     /// The device's number, by its own key or, where the cloud does not take that, by giving it to the cloud
     /// with the provisioning key.
-    async fn exchange(&self, provisioning: Option<&ApiKey>) -> Result<u64, Failed> {
+    async fn exchange(&self, provisioning: Option<&ApiKey>) -> Result<u64, ProvisioningError> {
         let own = self.client.identity().device_key();
         if let Some(id) = self.number_as(&own).await? {
             return Ok(id);
         }
-        let key = provisioning.ok_or(Failed::Unknown)?;
-        let id = self.number_as(key).await?.ok_or(Failed::Unknown)?;
+        let key = provisioning.ok_or(ProvisioningError::Unknown)?;
+        let id = self
+            .number_as(key)
+            .await?
+            .ok_or(ProvisioningError::Unknown)?;
         let path = format!("api-key/device/{id}/device-key");
         let body = json!({ "apiKey": own.reveal() });
         let told = self
@@ -121,14 +133,17 @@ impl Provisioning {
             .tell(key, Method::POST, &path, &body, self.limit());
         match told.await {
             Ok(_) => Ok(id),
-            Err(error) if is_refusal(&error) => Err(Failed::Unknown),
-            Err(error) => Err(Failed::Cloud("give the cloud this device's key", error)),
+            Err(error) if is_refusal(&error) => Err(ProvisioningError::Unknown),
+            Err(error) => Err(ProvisioningError::Cloud(
+                "give the cloud this device's key",
+                error,
+            )),
         }
     }
 
     /// `None` where the cloud does not show the device to this key. A cloud that is out of order is none that
     /// refuses.
-    async fn number_as(&self, key: &ApiKey) -> Result<Option<u64>, Failed> {
+    async fn number_as(&self, key: &ApiKey) -> Result<Option<u64>, ProvisioningError> {
         const WHAT: &str = "look this device up at its cloud";
         let filter = format!("uuid eq '{}'", self.client.uuid());
         let rows = self.client.rows("device", "id", &filter, key, self.limit());
@@ -137,16 +152,19 @@ impl Provisioning {
                 None => Ok(None),
                 Some(row) => match id_of(row) {
                     Some(id) => Ok(Some(id)),
-                    None => Err(Failed::Cloud(WHAT, CloudError::Shape("a device"))),
+                    None => Err(ProvisioningError::Cloud(
+                        WHAT,
+                        CloudError::Shape("a device"),
+                    )),
                 },
             },
             Err(error) if is_refusal(&error) => Ok(None),
-            Err(error) => Err(Failed::Cloud(WHAT, error)),
+            Err(error) => Err(ProvisioningError::Cloud(WHAT, error)),
         }
     }
 
     /// A new identity, since somebody else has this one.
-    async fn renew(&self) -> Result<(), Failed> {
+    async fn renew(&self) -> Result<(), ProvisioningError> {
         let (uuid, key) = (random_key()?, random_key()?);
         tracing::warn!("the cloud knows another device as `{}`", self.client.uuid());
         self.write(move |config| {
@@ -156,7 +174,7 @@ impl Provisioning {
             config.remove("registered_at");
         })
         .await?;
-        Err(Failed::Renewed)
+        Err(ProvisioningError::Renewed)
     }
 
     /// `PATCH /v7/device(<id>)` as the device.

@@ -10,8 +10,8 @@ use model::config_variables::{VariableKind, flag, variable};
 use serde_json::{Value, json};
 use store::Store;
 
-use super::{Failed, Introduced, Provisioning};
-use crate::client::{CloudError, DATA_API, Fetched};
+use super::{IntroductionRecord, ProvisioningError, ProvisioningTask};
+use crate::client::{CloudError, DATA_API, TargetAnswer};
 use crate::identity::text;
 
 /// An intent of this kind, with the cloud's address as its key, says that the cloud has been told.
@@ -20,9 +20,9 @@ const INTENT: &str = "cloud-introduced";
 const NAME: &str = "initialDeviceName";
 const PIN: &str = "pinDevice";
 
-impl Provisioning {
+impl ProvisioningTask {
     /// Once for each cloud.
-    pub(super) async fn introduce(&self) -> Result<(), Failed> {
+    pub(super) async fn introduce(&self) -> Result<(), ProvisioningError> {
         let endpoint = self.client.identity().endpoint.clone();
         let key = endpoint.clone();
         if self.kept(move |introduced| introduced.is_to(&key)).await? {
@@ -36,16 +36,21 @@ impl Provisioning {
         }
         if let Some(name) = name {
             let told = self.patch_device(&json!({ "device_name": name })).await;
-            unless_final("the device's first name", told)
-                .map_err(|error| Failed::Cloud("tell the cloud the device's name", error))?;
+            unless_final("the device's first name", told).map_err(|error| {
+                ProvisioningError::Cloud("tell the cloud the device's name", error)
+            })?;
         }
         self.kept(move |introduced| introduced.put(&endpoint)).await
     }
 
-    async fn tell_configuration(&self, current: &BTreeMap<String, String>) -> Result<(), Failed> {
-        let failed = |error| Failed::Cloud("tell the cloud how this device is configured", error);
+    async fn tell_configuration(
+        &self,
+        current: &BTreeMap<String, String>,
+    ) -> Result<(), ProvisioningError> {
+        let failed =
+            |error| ProvisioningError::Cloud("tell the cloud how this device is configured", error);
         let fetched = self.client.target(None, self.limit()).await;
-        let Fetched::New { body, .. } = fetched.map_err(failed)? else {
+        let TargetAnswer::New { body, .. } = fetched.map_err(failed)? else {
             return Err(failed(CloudError::Shape("a target")));
         };
         let prefix = self.newcomer.prefix();
@@ -69,7 +74,7 @@ impl Provisioning {
     }
 
     /// Has the cloud keep the device on the release of which config.json has the commit.
-    pub(super) async fn pin(&self) -> Result<(), Failed> {
+    pub(super) async fn pin(&self) -> Result<(), ProvisioningError> {
         let held = self.read().await?;
         let commit = match held.get(PIN) {
             Some(Value::Object(of)) => of.get("commit").and_then(Value::as_str),
@@ -87,7 +92,7 @@ impl Provisioning {
             tracing::error!("`{PIN}` of config.json names no commit, and is dropped");
             return self.unpin().await;
         };
-        let failed = |error| Failed::Cloud("pin this device to its release", error);
+        let failed = |error| ProvisioningError::Cloud("pin this device to its release", error);
         let filter = format!("commit eq '{commit}' and status eq 'success'");
         let own = self.client.identity().device_key();
         let rows = self
@@ -105,7 +110,7 @@ impl Provisioning {
         self.unpin().await
     }
 
-    async fn unpin(&self) -> Result<(), Failed> {
+    async fn unpin(&self) -> Result<(), ProvisioningError> {
         self.write(|config| {
             config.remove(PIN);
         })
@@ -115,17 +120,19 @@ impl Provisioning {
     /// What is remembered, asked where that holds up nobody.
     async fn kept<T: Send + 'static>(
         &self,
-        ask: impl FnOnce(&dyn Introduced) -> Result<T, Box<dyn Error + Send + Sync>> + Send + 'static,
-    ) -> Result<T, Failed> {
+        ask: impl FnOnce(&dyn IntroductionRecord) -> Result<T, Box<dyn Error + Send + Sync>>
+        + Send
+        + 'static,
+    ) -> Result<T, ProvisioningError> {
         let introduced = Arc::clone(&self.introduced);
         match tokio::task::spawn_blocking(move || ask(&*introduced)).await {
-            Ok(kept) => kept.map_err(Failed::Store),
-            Err(gone) => Err(Failed::Store(gone.into())),
+            Ok(kept) => kept.map_err(ProvisioningError::Store),
+            Err(gone) => Err(ProvisioningError::Store(gone.into())),
         }
     }
 }
 
-impl Introduced for Store {
+impl IntroductionRecord for Store {
     fn is_to(&self, endpoint: &str) -> Result<bool, Box<dyn Error + Send + Sync>> {
         let intents = self.intents()?;
         Ok(intents

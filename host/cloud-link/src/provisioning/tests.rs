@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::poll::{Refused, Settings};
+use crate::poll::{Settings, TargetRefusal};
 use crate::{PlainHttp, establish, user_agent};
 
 const UUID: &str = "0123456789abcdef0123456789abcdef";
@@ -53,9 +53,11 @@ impl Newcomer for Board {
 }
 
 impl Device for Board {
-    fn take(&self, _: Value, _: bool) -> BoxFuture<'_, Result<(), Refused>> {
+    fn take(&self, _: Value, _: bool) -> BoxFuture<'_, Result<(), TargetRefusal>> {
         async { Ok(()) }.boxed()
     }
+
+    fn unchanged(&self) {}
 
     fn apply_again(&self, _: bool, _: bool) {}
 
@@ -72,7 +74,7 @@ impl Device for Board {
 }
 
 /// What a request is expected to be, as `METHOD path key`, and its answer.
-type Expected = (&'static str, u16, &'static str);
+type ExpectedRequest = (&'static str, u16, &'static str);
 
 /// A device with this config.json, at a cloud that answers so; what was sent as bodies, and how it stands
 /// when the cloud was asked all of it.
@@ -84,7 +86,11 @@ struct Story {
     device_id: Option<u64>,
 }
 
-async fn story(config: Value, configuration: &[(&str, &str)], expected: &[Expected]) -> Story {
+async fn story(
+    config: Value,
+    configuration: &[(&str, &str)],
+    expected: &[ExpectedRequest],
+) -> Story {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let mut content = json!({
         "apiEndpoint": format!("http://{}", listener.local_addr().unwrap()),
@@ -107,7 +113,7 @@ async fn story(config: Value, configuration: &[(&str, &str)], expected: &[Expect
     let store = store::Store::open(folder.path()).unwrap().store;
     let stop = CancellationToken::new();
     let _stopped = stop.clone().drop_guard();
-    let provisioned = Provisioned::start(
+    let provisioned = ProvisioningState::start(
         client.clone(),
         file.clone(),
         Arc::new(store),
@@ -116,7 +122,7 @@ async fn story(config: Value, configuration: &[(&str, &str)], expected: &[Expect
         stop,
     );
     let mut bodies = Vec::new();
-    let mut expected: VecDeque<Expected> = expected.iter().copied().collect();
+    let mut expected: VecDeque<ExpectedRequest> = expected.iter().copied().collect();
     while let Some((request, status, answer)) = expected.pop_front() {
         let accepted = tokio::time::timeout(PATIENCE, listener.accept()).await;
         let (mut socket, _) = accepted
@@ -207,7 +213,7 @@ async fn what_fails_is_tried_again_with_the_same_identity() {
         (201, r#"{"id":0}"#),
         (401, "no"),
     ];
-    let mut expected: Vec<Expected> = failures
+    let mut expected: Vec<ExpectedRequest> = failures
         .iter()
         .map(|(status, body)| (REGISTER, *status, *body))
         .collect();

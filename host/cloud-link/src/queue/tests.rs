@@ -3,7 +3,7 @@ use std::collections::VecDeque;
 use http::StatusCode;
 
 use super::*;
-use crate::poll::{Refused, Settings};
+use crate::poll::{Settings, TargetRefusal};
 
 /// A cloud that notes what it is sent, and answers what it was told to, then yes. Clock and store are real:
 /// a paused clock would run on while the store works.
@@ -36,9 +36,11 @@ impl Sink for Cloud {
 struct Quick;
 
 impl Device for Quick {
-    fn take(&self, _: Value, _: bool) -> BoxFuture<'_, Result<(), Refused>> {
+    fn take(&self, _: Value, _: bool) -> BoxFuture<'_, Result<(), TargetRefusal>> {
         async { Ok(()) }.boxed()
     }
+
+    fn unchanged(&self) {}
 
     fn apply_again(&self, _: bool, _: bool) {}
 

@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 
 use super::*;
 use crate::client::CloudError;
-use crate::poll::{Refused, Settings};
+use crate::poll::{Settings, TargetRefusal};
 
 const UUID: &str = "0123456789abcdef0123456789abcdef";
 
@@ -34,7 +34,7 @@ impl World {
     }
 }
 
-impl Reporting for World {
+impl StateSource for World {
     fn report(&self) -> BoxFuture<'_, Map<String, Value>> {
         let state = self.state.lock().unwrap().as_object().unwrap().clone();
         async { state }.boxed()
@@ -72,9 +72,11 @@ impl Sink for World {
 }
 
 impl Device for World {
-    fn take(&self, _: Value, _: bool) -> BoxFuture<'_, Result<(), Refused>> {
+    fn take(&self, _: Value, _: bool) -> BoxFuture<'_, Result<(), TargetRefusal>> {
         async { Ok(()) }.boxed()
     }
+
+    fn unchanged(&self) {}
 
     fn apply_again(&self, _: bool, _: bool) {}
 

@@ -67,12 +67,12 @@ enum Address {
 pub(super) struct Connection {
     uri: String,
     address: Address,
-    agreed: Mutex<Option<Agreed>>,
+    agreed: Mutex<Option<NegotiatedClient>>,
 }
 
 /// A client that speaks the newest version which both sides know.
 #[derive(Clone)]
-pub(super) struct Agreed {
+pub(super) struct NegotiatedClient {
     pub(super) api: bollard::Docker,
     pub(super) version: ApiVersion,
 }
@@ -101,7 +101,7 @@ impl Connection {
 
     /// The client, after agreeing on a version where that has not been done since the engine was
     /// last out of reach.
-    pub(super) async fn client(&self) -> Result<Agreed, EngineError> {
+    pub(super) async fn client(&self) -> Result<NegotiatedClient, EngineError> {
         if let Some(agreed) = self.agreed().clone() {
             return Ok(agreed);
         }
@@ -131,7 +131,7 @@ impl Connection {
         })
     }
 
-    async fn agree(&self) -> Result<Agreed, EngineError> {
+    async fn agree(&self) -> Result<NegotiatedClient, EngineError> {
         let newest = bollard::API_DEFAULT_VERSION;
         let timeout = ANSWER_TIMEOUT.as_secs();
         let connected = match &self.address {
@@ -154,7 +154,7 @@ impl Connection {
             .await
             .map_err(failed)?;
         let version = api.client_version();
-        let agreed = Agreed {
+        let agreed = NegotiatedClient {
             api,
             version: ApiVersion {
                 major: version.major_version,
@@ -165,7 +165,7 @@ impl Connection {
         Ok(agreed)
     }
 
-    fn agreed(&self) -> std::sync::MutexGuard<'_, Option<Agreed>> {
+    fn agreed(&self) -> std::sync::MutexGuard<'_, Option<NegotiatedClient>> {
         self.agreed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

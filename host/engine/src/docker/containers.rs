@@ -16,7 +16,7 @@ use model::{Container, ContainerId, ContainerState, EngineKind};
 
 use super::connect::{ANSWER_TIMEOUT, refusal};
 use super::{Docker, create_request, path_part};
-use crate::{ContainerSpec, Created, EngineError};
+use crate::{ContainerSpec, CreatedContainer, EngineError};
 
 impl Docker {
     pub(super) async fn list_containers(&self) -> Result<Vec<Container>, EngineError> {
@@ -64,7 +64,10 @@ impl Docker {
             .ok_or_else(|| gone(id))
     }
 
-    pub(super) async fn create(&self, spec: &ContainerSpec<'_>) -> Result<Created, EngineError> {
+    pub(super) async fn create(
+        &self,
+        spec: &ContainerSpec<'_>,
+    ) -> Result<CreatedContainer, EngineError> {
         let name = path_part("container's name", spec.name)?;
         let version = self.connection.client().await?.version;
         let request = create_request::build(spec, version, &self.scope.branding)?;
@@ -95,7 +98,7 @@ impl Docker {
         })?;
         let mut warnings = request.warnings;
         warnings.extend(created.warnings);
-        Ok(Created { id, warnings })
+        Ok(CreatedContainer { id, warnings })
     }
 
     pub(super) async fn start(&self, id: &ContainerId) -> Result<(), EngineError> {

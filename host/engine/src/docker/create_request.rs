@@ -157,7 +157,7 @@ fn host_config(
     }
 }
 
-/// One device with the capability, whichever (device behaviour 4.5).
+/// One device with the capability, whichever (docs/spec/device.md#feature-labels).
 fn graphics(config: &ServiceConfig) -> Option<Vec<DeviceRequest>> {
     config.gpu.then(|| {
         vec![DeviceRequest {

@@ -9,7 +9,8 @@ use model::{Container, ContainerId, Network, Volume};
 use super::*;
 use crate::registry::tests::{FakeRegistry, answer};
 use crate::{
-    ContainerSpec, Created, EngineEvent, EngineInfo, LogLine, LogsFrom, NetworkSpec, VolumeSpec,
+    ContainerSpec, CreatedContainer, EngineEvent, EngineInfo, LogLine, LogsFrom, NetworkSpec,
+    VolumeSpec,
 };
 
 const WASM: &str = r#"{ "config": { "mediaType": "application/vnd.wasm.config.v0+json" } }"#;
@@ -73,7 +74,10 @@ impl Engine for Pulls {
     async fn containers(&self) -> Result<Vec<Container>, EngineError> {
         refused()
     }
-    async fn create_container(&self, _: &ContainerSpec<'_>) -> Result<Created, EngineError> {
+    async fn create_container(
+        &self,
+        _: &ContainerSpec<'_>,
+    ) -> Result<CreatedContainer, EngineError> {
         refused()
     }
     async fn start_container(&self, _: &ContainerId) -> Result<(), EngineError> {

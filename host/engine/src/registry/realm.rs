@@ -52,9 +52,10 @@ pub(super) fn checked(
         .iter()
         .chain(&cloud)
         .any(|known| known.host() == url.host());
-    match is_known {
-        true => Ok(url),
-        false => Err(RealmError::Foreign(host.to_owned())),
+    if is_known {
+        Ok(url)
+    } else {
+        Err(RealmError::Foreign(host.to_owned()))
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::PoisonError;
 
 use model::ContainerId;
 use rustix::fs::inotify::WatchFlags;
-use wasm_runner::record::STATE;
+use wasm_service::record::STATE;
 
 use super::inotify::Inotify;
 use super::record::ContainerRecord;

@@ -9,13 +9,13 @@ use std::time::Duration;
 use model::{
     Container, ContainerId, ContainerState, EngineImageId, EngineKind, ImageRef, Mount, NetworkMode,
 };
-use wasm_runner::log_file::now_ms;
-use wasm_runner::record::{self, STATE, State, Status};
+use wasm_service::log_file::now_ms;
+use wasm_service::record::{self, STATE, State, Status};
 
 use super::image_table::file_path;
 use super::record::{CONTAINER, ContainerRecord, read_state};
 use super::{Shared, Wasm, addresses, cgroups, folders, unsupported};
-use crate::{ContainerSpec, Created, EngineError, EngineEvent};
+use crate::{ContainerSpec, CreatedContainer, EngineError, EngineEvent};
 
 /// The exit code of a service whose process was killed, or is gone for another reason.
 pub(super) const KILLED: i64 = 137;
@@ -24,7 +24,7 @@ impl Wasm {
     pub(super) async fn make_container(
         &self,
         spec: &ContainerSpec<'_>,
-    ) -> Result<Created, EngineError> {
+    ) -> Result<CreatedContainer, EngineError> {
         let id = random_id()?;
         let record = ContainerRecord {
             id: id.clone(),
@@ -43,7 +43,7 @@ impl Wasm {
         self.blocking(move |shared| shared.put_container(record))
             .await?;
         self.shared.tell(EngineEvent::Container(id.clone()));
-        Ok(Created { id, warnings })
+        Ok(CreatedContainer { id, warnings })
     }
 
     pub(super) async fn remove(&self, id: &ContainerId) -> Result<(), EngineError> {
@@ -66,8 +66,9 @@ impl Wasm {
 
 impl Shared {
     pub(super) fn list_containers(&self) -> Vec<Container> {
-        let records = self.container_records().into_iter();
+        let records = self.containers.current_records();
         records
+            .iter()
             .filter(|record| self.scope.covers(&record.config.labels))
             .map(|record| {
                 let state = read_state(&self.folders.container(&record.id));
@@ -76,23 +77,15 @@ impl Shared {
             .collect()
     }
 
-    /// All that are in the folder, ours or not.
-    pub(super) fn container_records(&self) -> Vec<ContainerRecord> {
-        let names = folders::names(&self.folders.containers).into_iter();
-        names
-            .filter_map(|name| ContainerRecord::read(&self.folders.containers.join(name)))
-            .collect()
-    }
-
     /// # Errors
     /// [`EngineError::NotFound`] where there is none, or it is not ours.
     pub(super) fn our_container(&self, id: &ContainerId) -> Result<ContainerRecord, EngineError> {
         // An id becomes a path; ours are hexadecimal.
         let is_id = id.as_str().bytes().all(|byte| byte.is_ascii_hexdigit());
-        let record = is_id.then(|| ContainerRecord::read(&self.folders.container(id)));
+        let record = is_id.then(|| self.containers.record(id)).flatten();
         record
-            .flatten()
             .filter(|record| self.scope.covers(&record.config.labels))
+            .map(Arc::unwrap_or_clone)
             .ok_or_else(|| EngineError::NotFound {
                 what: format!("the container `{id}`"),
             })
@@ -100,7 +93,9 @@ impl Shared {
 
     pub(super) fn write_container(&self, record: &ContainerRecord) -> Result<(), EngineError> {
         let path = self.folders.container(&record.id).join(CONTAINER);
-        record::write(&path, record).map_err(|error| {
+        let written = record::write(&path, record);
+        self.containers.reread(&record.id);
+        written.map_err(|error| {
             EngineError::failed(format!("record the container `{}`", record.name), error)
         })
     }
@@ -114,7 +109,7 @@ impl Shared {
 
     fn put_container(self: &Arc<Self>, mut record: ContainerRecord) -> Result<(), EngineError> {
         let _changing = self.change();
-        let others = self.container_records();
+        let others = self.containers.records();
         check_name(&record.name, &record.id, &others)?;
         self.check_references(&record)?;
         self.keep_component(&record.config.image, &record.image_id)?;
@@ -131,22 +126,23 @@ impl Shared {
             }
         };
         let folder = self.folders.container(&record.id);
-        folders::put(&folder, |folder| {
-            record::write(&folder.join(CONTAINER), &record)?;
-            record::write(&folder.join(STATE), &State::created())
-        })
-        .map_err(|error| {
+        let made = self.containers.come_or_go(&record.id, || {
+            folders::put(&folder, |folder| {
+                record::write(&folder.join(CONTAINER), &record)?;
+                record::write(&folder.join(STATE), &State::created())
+            })
+        });
+        made.map_err(|error| {
             EngineError::failed(format!("make the container `{}`", record.name), error)
         })?;
-        self.write_members();
+        self.write_members_beside(&record);
         Ok(())
     }
 
     /// Everything that the container names is there.
     fn check_references(&self, record: &ContainerRecord) -> Result<(), EngineError> {
-        let networks = self.network_records();
         for name in record.networks(&self.scope) {
-            if !networks.contains_key(&name) {
+            if self.network_record(&name).is_none() {
                 return Err(EngineError::NotFound {
                     what: format!("the network `{name}`"),
                 });
@@ -183,31 +179,36 @@ impl Shared {
     pub(super) fn rename(&self, id: &ContainerId, name: &str) -> Result<(), EngineError> {
         let _changing = self.change();
         let mut record = self.our_container(id)?;
-        check_name(name, id, &self.container_records())?;
+        check_name(name, id, &self.containers.records())?;
         record.name = name.to_owned();
         self.write_container(&record)?;
-        self.write_members();
+        self.write_members_beside(&record);
         self.tell(EngineEvent::Container(id.clone()));
         Ok(())
     }
 
     fn remove_container(&self, id: &ContainerId) -> Result<(), EngineError> {
         let _changing = self.change();
-        let folder = self.folders.container(id);
-        let Some(record) = ContainerRecord::read(&folder) else {
+        let Some(record) = self.containers.record(id) else {
             return Ok(());
         };
-        folders::remove(&folder).map_err(|error| {
+        let folder = self.folders.container(id);
+        let removed = self.containers.come_or_go(id, || folders::remove(&folder));
+        removed.map_err(|error| {
             EngineError::failed(format!("remove the container `{}`", record.name), error)
         })?;
         cgroups::remove(&record, &self.scope);
-        self.write_members();
-        self.sweep_components();
+        self.write_members_beside(&record);
+        self.sweep_component_of(&record);
         Ok(())
     }
 }
 
-fn check_name(name: &str, id: &ContainerId, others: &[ContainerRecord]) -> Result<(), EngineError> {
+fn check_name(
+    name: &str,
+    id: &ContainerId,
+    others: &[Arc<ContainerRecord>],
+) -> Result<(), EngineError> {
     folders::fit_name("container", name)?;
     if others
         .iter()
@@ -221,17 +222,17 @@ fn check_name(name: &str, id: &ContainerId, others: &[ContainerRecord]) -> Resul
     Ok(())
 }
 
-fn container(record: ContainerRecord, state: &State) -> Container {
+fn container(record: &ContainerRecord, state: &State) -> Container {
     let is_served = state.is_served();
     // A process that is gone without a word: its watch is about to note it.
     let was_lost = !is_served && matches!(state.status, Status::Running | Status::Restarting);
     Container {
         engine: EngineKind::Wasm,
-        id: record.id,
-        name: record.name,
-        labels: record.config.labels,
+        id: record.id.clone(),
+        name: record.name.clone(),
+        labels: record.config.labels.clone(),
         image: record.config.image.to_string(),
-        image_id: record.image_id,
+        image_id: record.image_id.clone(),
         state: match state.status {
             Status::Created => ContainerState::Created,
             Status::Running if is_served => ContainerState::Running,

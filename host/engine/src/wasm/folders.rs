@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use model::{ContainerId, ImageRef};
 use serde::de::DeserializeOwned;
 use sha2::{Digest as _, Sha256};
-use wasm_runner::record;
+use wasm_service::record;
 
 use crate::EngineError;
 

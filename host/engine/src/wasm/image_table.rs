@@ -11,8 +11,9 @@ use model::{EngineImageId, EngineKind, Image, ImageRef};
 use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use wasm_runner::record;
+use wasm_service::record;
 
+use super::record::ContainerRecord;
 use super::{Shared, folders};
 use crate::{EngineError, EngineEvent};
 
@@ -57,20 +58,20 @@ impl FileMark {
 }
 
 /// Components that are stored and that no record names yet. They are not swept while this is held.
-pub(super) struct Arriving {
+pub(super) struct ArrivingImages {
     shared: Arc<Shared>,
     id: EngineImageId,
 }
 
-impl Arriving {
+impl ArrivingImages {
     pub(super) fn new(shared: &Arc<Shared>, id: &EngineImageId) -> Self {
         let (shared, id) = (shared.clone(), id.clone());
         *shared.arriving().entry(id.clone()).or_default() += 1;
-        Arriving { shared, id }
+        ArrivingImages { shared, id }
     }
 }
 
-impl Drop for Arriving {
+impl Drop for ArrivingImages {
     fn drop(&mut self) {
         let mut arriving = self.shared.arriving();
         if let Some(count) = arriving.get_mut(&self.id) {
@@ -166,7 +167,7 @@ impl Shared {
             going.extend(digests.filter(|r| is_digest(r) && self::repository(r) == repository));
         }
         let is_last = of_image.len() == going.len();
-        let mut containers = self.container_records().into_iter();
+        let mut containers = self.containers.records().into_iter();
         if is_last && containers.any(|container| container.image_id == removed.id) {
             return Err(EngineError::InUse {
                 what: format!("the image `{reference}`"),
@@ -205,16 +206,28 @@ impl Shared {
         self.arriving.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Removes what a container that is gone was the last to need. Held by the caller: the right to change records.
+    pub(super) fn sweep_component_of(&self, gone: &ContainerRecord) {
+        let containers = self.containers.records();
+        let is_needed = containers.iter().any(|one| one.image_id == gone.image_id);
+        let names_it = |image: ImageRecord| image.id == gone.image_id;
+        // Where its own reference still names the image, nothing else has to be looked at.
+        let reference = self.folders.image(&gone.config.image);
+        if !is_needed && !folders::read(&reference).is_some_and(names_it) {
+            self.sweep_components();
+        }
+    }
+
     /// Removes the components that neither a reference nor a container needs. Held by the caller: the
     /// right to change records.
     pub(super) fn sweep_components(&self) {
         // Before the records: what arrives is recorded before it no longer counts as arriving.
         let arriving: Vec<EngineImageId> = self.arriving().keys().cloned().collect();
         let images = self.image_records().into_iter().map(|record| record.id);
-        let containers = self.container_records().into_iter();
+        let containers = self.containers.records().into_iter();
         let needed: Vec<PathBuf> = images
             .chain(arriving)
-            .chain(containers.map(|container| container.image_id))
+            .chain(containers.map(|container| container.image_id.clone()))
             .map(|id| self.folders.component(id.as_str()))
             .collect();
         for name in folders::names(&self.folders.components) {
@@ -232,7 +245,7 @@ impl Shared {
         self: &Arc<Self>,
         reference: &ImageRef,
         path: &Path,
-    ) -> Result<(ImageRecord, Arriving), EngineError> {
+    ) -> Result<(ImageRecord, ArrivingImages), EngineError> {
         let action = || format!("read `{}`", path.display());
         let (file, metadata) = open_file(path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => EngineError::NotFound {
@@ -249,7 +262,7 @@ impl Shared {
         }
         check_component(reference, &bytes)?;
         let id = image_id(&Sha256::digest(&bytes))?;
-        let arriving = Arriving::new(self, &id);
+        let arriving = ArrivingImages::new(self, &id);
         self.put_component(&id, &bytes)?;
         let record = ImageRecord {
             reference: reference.clone(),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use confinement::{MissingWall, Wall};
 use model::{Mount, NetworkMode, truthy_text};
-use wasm_runner::record::{Api, ExtraHost, Folder, FolderOwner, Launch, Network, OwnNetwork};
+use wasm_service::record::{Api, ExtraHost, Folder, FolderOwner, Launch, Network, OwnNetwork};
 
 use super::record::ContainerRecord;
 use super::{Shared, cgroups, unsupported};
@@ -135,13 +135,14 @@ impl Shared {
                 None => record.clone(),
             },
         };
-        let networks = self.network_records();
         let mut outward = matches!(of.config.network_mode, NetworkMode::Bridge);
         let mut tables = Vec::new();
         for name in of.networks(&self.scope) {
-            let network = networks.get(&name).ok_or_else(|| EngineError::NotFound {
-                what: format!("the network `{name}`"),
-            })?;
+            let network = self
+                .network_record(&name)
+                .ok_or_else(|| EngineError::NotFound {
+                    what: format!("the network `{name}`"),
+                })?;
             outward |= !network.config.internal;
             tables.push(self.members_file(&name));
         }

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use futures::stream::{BoxStream, StreamExt as _, unfold};
 use rustix::fs::inotify::WatchFlags;
-use wasm_runner::log_file::{Entry, LOG, MAX_LINE, OLDER_LOG, Stream};
-use wasm_runner::record::open_plain;
+use wasm_service::log_file::{Entry, LOG, MAX_LINE, OLDER_LOG, Stream};
+use wasm_service::record::open_plain;
 
 use super::containers::is_there;
 use super::inotify::Inotify;

@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use model::{EngineKind, Network, NetworkConfig};
+use model::{ContainerId, EngineKind, Network, NetworkConfig};
 use serde::{Deserialize, Serialize};
-use wasm_runner::record::{self, MEMBERS, Member, Members};
+use wasm_service::record::{self, MEMBERS, Member, Members};
 
 use super::record::{ContainerRecord, read_state};
 use super::{Shared, folders};
@@ -65,7 +65,7 @@ impl Shared {
                 })
             })
             .map_err(|error| EngineError::failed(format!("make the network `{name}`"), error))?;
-        self.write_members();
+        self.write_members(name);
         self.tell(EngineEvent::Other);
         Ok(())
     }
@@ -73,13 +73,13 @@ impl Shared {
     pub(super) fn remove_network(&self, name: &str) -> Result<(), EngineError> {
         folders::fit_name("network", name)?;
         let _changing = self.change();
-        let ours = self.list_networks();
-        if !ours.iter().any(|network| network.name == name) {
+        let network = self.network_record(name);
+        if !network.is_some_and(|network| self.scope.covers(&network.config.labels)) {
             return Ok(());
         }
-        let mut containers = self.container_records().into_iter();
+        let mut containers = self.containers.records().into_iter();
         let is_used = containers.any(|container| {
-            container.networks(&self.scope).iter().any(|n| n == name)
+            container.is_in(name, &self.scope)
                 && read_state(&self.folders.container(&container.id)).is_served()
         });
         if is_used {
@@ -104,43 +104,68 @@ impl Shared {
             .collect()
     }
 
+    /// One network, ours or not.
+    pub(super) fn network_record(&self, name: &str) -> Option<NetworkRecord> {
+        folders::fit_name("network", name).ok()?;
+        folders::read(&self.folders.networks.join(name).join(NETWORK))
+    }
+
     pub(super) fn members_file(&self, network: &str) -> PathBuf {
         self.folders.networks.join(network).join(MEMBERS)
     }
 
-    /// Writes every network's table of members anew, from the containers. Called with each change of
-    /// a container's networks or names, and at the start.
-    pub(super) fn write_members(&self) {
-        let containers = self.container_records();
+    /// Writes every network's table of members anew, at the start: a kill may have come between a change and its
+    /// tables.
+    pub(super) fn write_all_members(&self) {
+        for name in self.network_records().keys() {
+            self.write_members(name);
+        }
+    }
+
+    /// Writes the tables of the networks that a container is in, after it came, went or got another name.
+    pub(super) fn write_members_beside(&self, record: &ContainerRecord) {
+        let lender = record.shares.as_ref();
+        let lender = lender.and_then(|other| self.containers.record(other));
+        let lent = lender.map(|lender| lender.networks(&self.scope));
+        let mut networks = record.networks(&self.scope);
+        networks.extend(lent.unwrap_or_default());
+        for name in networks {
+            if self.network_record(&name).is_some() {
+                self.write_members(&name);
+            }
+        }
+    }
+
+    /// Writes a network's table of members anew, from the containers.
+    fn write_members(&self, network: &str) {
+        let containers = self.containers.records();
         let member = |container: &ContainerRecord, names| Member {
             address: container.address,
             folder: self.folders.container(&container.id),
             names,
         };
-        for name in self.network_records().keys() {
-            let mut members = Vec::new();
-            for container in &containers {
-                if !container.networks(&self.scope).contains(name) {
-                    continue;
-                }
-                members.push(member(container, container.names_in(name)));
-                // Who shares the network of a member has its address, and no name of its own.
-                let shares =
-                    |other: &&ContainerRecord| other.shares.as_ref() == Some(&container.id);
-                members.extend(
-                    containers
-                        .iter()
-                        .filter(shares)
-                        .map(|c| member(c, Vec::new())),
-                );
+        let mut borrowers: BTreeMap<&ContainerId, Vec<&ContainerRecord>> = BTreeMap::new();
+        for container in &containers {
+            if let Some(lender) = &container.shares {
+                borrowers.entry(lender).or_default().push(container);
             }
-            let (path, members) = (self.members_file(name), Members(members));
-            if record::read::<Members>(&path).ok().flatten().as_ref() == Some(&members) {
+        }
+        let mut members = Vec::new();
+        for container in &containers {
+            if !container.is_in(network, &self.scope) {
                 continue;
             }
-            if let Err(error) = record::write_for_services(&path, &members) {
-                tracing::error!(%error, "failed to write `{}`", path.display());
-            }
+            members.push(member(container, container.names_in(network)));
+            // Who shares the network of a member has its address, and no name of its own.
+            let borrowers = borrowers.get(&container.id).into_iter().flatten();
+            members.extend(borrowers.map(|borrower| member(borrower, Vec::new())));
+        }
+        let (path, members) = (self.members_file(network), Members(members));
+        if record::read::<Members>(&path).ok().flatten().as_ref() == Some(&members) {
+            return;
+        }
+        if let Err(error) = record::write_for_services(&path, &members) {
+            tracing::error!(%error, "failed to write `{}`", path.display());
         }
     }
 }

@@ -6,31 +6,24 @@
 
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::process::Stdio;
 use std::sync::{PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use model::{ContainerId, RestartPolicy, error_chain};
 use rustix::process::{Signal, pidfd_send_signal};
-use tokio::io::AsyncReadExt as _;
-use tokio::process::Command;
 use tokio::time::timeout;
-use wasm_runner::process::ProcessId;
-use wasm_runner::record::{self, LAUNCH, State, Status};
-use wasm_runner::{ALREADY_SERVED, Backoff, READY, starts_again};
+use wasm_service::process::ProcessId;
+use wasm_service::record::{State, Status};
+use wasm_service::{Backoff, starts_again};
 
 use super::containers::KILLED;
 use super::readable::readable;
 use super::record::{ContainerRecord, read_state};
-use super::{Shared, Wasm, strays, walls};
+use super::{Shared, Wasm, strays};
 use crate::{EngineError, EngineEvent};
 
-/// How long a process has to say that its service runs.
-const START: Duration = Duration::from_secs(60);
 /// How long a process that was killed may take to be gone.
 const DEATH: Duration = Duration::from_secs(30);
-/// The longest message of a process that could not start, in bytes.
-const MAX_MESSAGE: u64 = 8 << 10;
 
 impl Wasm {
     pub(super) async fn start(&self, id: &ContainerId) -> Result<(), EngineError> {
@@ -136,83 +129,22 @@ impl Wasm {
         }
     }
 
-    /// Starts the process of a container, and answers it once its service runs.
-    async fn spawn(&self, id: &ContainerId) -> Result<ProcessId, EngineError> {
-        let found = id.clone();
-        let record = self
-            .blocking(move |shared| {
-                let _changing = shared.change();
-                shared.record_with_user(&found)
-            })
-            .await?;
-        let failed = |error: io::Error| {
-            EngineError::failed(format!("start the container `{}`", record.name), error)
-        };
-        let component = self.compiled(&record.image_id).await?;
-        let folder = self.shared.folders.container(id);
-        let of = record.clone();
-        self.blocking(move |shared| {
-            let launch = shared.launch(&of, component)?;
-            let path = shared.folders.container(&of.id).join(LAUNCH);
-            record::write_volatile(&path, &launch).map_err(|error| {
-                EngineError::failed(format!("start the container `{}`", of.name), error)
-            })
-        })
-        .await?;
-
-        let mut child = Command::new(&self.shared.config.runner)
-            .arg("wasm-service")
-            .arg("--record")
-            .arg(&folder)
-            .env_clear()
-            // Its process reaches what is in here as another user, who may not look up the path.
-            .current_dir(&self.shared.folders.root)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .kill_on_drop(false)
-            .spawn()
-            .map_err(failed)?;
-        let output = child.stdout.take();
-        // It outlives us, and whoever asked for it; while we are there, no zombie is left of it.
-        tokio::spawn(async move { child.wait().await });
-        let mut message = String::new();
-        if let Some(output) = output {
-            let read = async { output.take(MAX_MESSAGE).read_to_string(&mut message).await };
-            match timeout(START, read).await {
-                Ok(Ok(_)) => {}
-                Ok(Err(error)) => return Err(failed(error)),
-                Err(_) => return Err(failed(io::Error::other("its process does not answer"))),
-            }
-        }
-        match message.trim() {
-            READY | ALREADY_SERVED => {}
-            "" => return Err(failed(io::Error::other("its process ended at once"))),
-            message => return Err(failed(io::Error::other(message.to_owned()))),
-        }
-        let state = self.blocking(move |_| Ok(read_state(&folder))).await?;
-        walls::note_missing(&record.name, state.confinement.as_ref());
-        state
-            .process
-            .ok_or_else(|| failed(io::Error::other("its process did not say which one it is")))
-    }
-
     /// Watches the processes that run, and starts those that should.
     pub(super) async fn find_processes(&self) -> Result<(), EngineError> {
         let found = self
             .blocking(|shared| {
                 let _changing = shared.change();
                 let mut found = Vec::new();
-                for record in shared.container_records() {
+                for record in shared.containers.current_records() {
                     if !shared.scope.covers(&record.config.labels) {
                         continue;
                     }
                     let state = read_state(&shared.folders.container(&record.id));
                     if state.is_served() {
-                        found.push((record.id, state.process));
+                        found.push((record.id.clone(), state.process));
                     } else if should_run(&record, &state) {
                         shared.note_lost(&record.id);
-                        found.push((record.id, None));
+                        found.push((record.id.clone(), None));
                     } else {
                         shared.note_end(&record.id);
                     }
@@ -261,7 +193,7 @@ impl Shared {
         }
         if state.status == Status::Running {
             state.exit_code = Some(KILLED);
-            state.finished_at_ms = Some(wasm_runner::log_file::now_ms());
+            state.finished_at_ms = Some(wasm_service::log_file::now_ms());
         }
         state.status = Status::Exited;
         self.write_state(id, &state);
@@ -275,7 +207,7 @@ impl Shared {
         }
         if state.status == Status::Running {
             state.exit_code = Some(KILLED);
-            state.finished_at_ms = Some(wasm_runner::log_file::now_ms());
+            state.finished_at_ms = Some(wasm_service::log_file::now_ms());
         }
         state.status = Status::Restarting;
         state.restarts += 1;

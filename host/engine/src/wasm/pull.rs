@@ -2,15 +2,15 @@
 
 use std::path::PathBuf;
 
+use compiled_code::Profile;
 use futures::StreamExt as _;
 use model::{EngineImageId, EngineKind, Image, ImageRef};
-use sandbox::Profile;
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
 use super::Wasm;
 use super::image_table::{
-    Arriving, ImageRecord, MAX_COMPONENT, check_component, file_path, image_id, repository,
+    ArrivingImages, ImageRecord, MAX_COMPONENT, check_component, file_path, image_id, repository,
     too_large,
 };
 use crate::disk::Need;
@@ -79,12 +79,15 @@ impl Wasm {
         let compiled = shared
             .config
             .cache
-            .compiled_file(&path, Profile::Service, &shared.engine)
+            .compile_component(&path, Profile::Service)
             .await;
         compiled.map_err(|error| EngineError::failed(format!("compile the image `{id}`"), error))
     }
 
-    async fn take_file(&self, image: &ImageRef) -> Result<(ImageRecord, Arriving), EngineError> {
+    async fn take_file(
+        &self,
+        image: &ImageRef,
+    ) -> Result<(ImageRecord, ArrivingImages), EngineError> {
         let path = file_path(image)?;
         let image = image.clone();
         self.blocking(move |shared| shared.take_file(&image, &path))
@@ -97,7 +100,7 @@ impl Wasm {
         image: &ImageRef,
         auth: Option<&RegistryAuth>,
         progress: &(dyn Fn(PullProgress) + Send + Sync),
-    ) -> Result<(Vec<ImageRecord>, Arriving), EngineError> {
+    ) -> Result<(Vec<ImageRecord>, ArrivingImages), EngineError> {
         let repository_of_image = Repository::of(image, auth)?;
         let bytes = repository_of_image.manifest(None).await?;
         let digest = sha256_digest(&bytes);
@@ -114,7 +117,7 @@ impl Wasm {
             EngineError::failed(format!("read the manifest of `{image}`"), error)
         })?;
         let size = layer.size;
-        let arriving = Arriving::new(&self.shared, &id);
+        let arriving = ArrivingImages::new(&self.shared, &id);
         let has = {
             let id = id.clone();
             self.blocking(move |shared| Ok(shared.has_component(&id)))

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use model::{ContainerId, EngineImageId, NetworkMode, ServiceConfig};
 use serde::{Deserialize, Serialize};
-use wasm_runner::record::{ServiceUser, State};
+use wasm_service::record::{ServiceUser, State};
 
 use super::folders;
 use crate::Scope;
@@ -81,6 +81,10 @@ impl ContainerRecord {
         names
     }
 
+    pub(super) fn is_in(&self, network: &str, scope: &Scope) -> bool {
+        self.networks(scope).iter().any(|name| name == network)
+    }
+
     /// What other services of `network` call it.
     pub(super) fn names_in(&self, network: &str) -> Vec<String> {
         let attachment = self.config.networks.get(network);
@@ -98,6 +102,6 @@ impl ContainerRecord {
 
 /// The state in a container's folder; that of a container that never ran, where there is none.
 pub(super) fn read_state(folder: &Path) -> State {
-    let state = folders::read(&folder.join(wasm_runner::record::STATE));
+    let state = folders::read(&folder.join(wasm_service::record::STATE));
     state.unwrap_or_else(State::created)
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use model::ContainerId;
 use sha2::{Digest as _, Sha256};
-use wasm_runner::record::ServiceUser;
+use wasm_service::record::ServiceUser;
 
 use super::Shared;
 use super::record::ContainerRecord;
@@ -34,6 +34,15 @@ impl Default for UserRange {
 }
 
 impl UserRange {
+    /// The first and the last.
+    #[must_use]
+    pub fn ends(&self) -> (u32, u32) {
+        (
+            self.first,
+            self.first.saturating_add(self.count.saturating_sub(1)),
+        )
+    }
+
     /// Whether processes of this one can become these users.
     pub(super) fn check(&self) -> Result<(), String> {
         confinement::can_become(self.first, self.count)
@@ -117,7 +126,8 @@ impl Shared {
     fn new_user(&self, record: &ContainerRecord) -> Result<ServiceUser, EngineError> {
         let range = &self.config.users;
         let others: Vec<_> = self
-            .container_records()
+            .containers
+            .records()
             .iter()
             .filter(|other| other.id != record.id)
             .filter_map(|other| Some((self.name_in_app(other), other.user?)))

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use model::{EngineKind, Mount, Volume, VolumeConfig};
 use serde::{Deserialize, Serialize};
-use wasm_runner::record;
+use wasm_service::record;
 
 use super::{Shared, folders};
 use crate::{EngineError, EngineEvent};
@@ -73,12 +73,11 @@ impl Shared {
     pub(super) fn remove_volume(&self, name: &str) -> Result<(), EngineError> {
         folders::fit_name("volume", name)?;
         let _changing = self.change();
-        let ours = self.list_volumes();
-        if !ours.iter().any(|volume| volume.name == name) {
+        if self.our_volume(name).is_none() {
             return Ok(());
         }
         let uses = |mount: &Mount| matches!(mount, Mount::Volume { source, .. } if source == name);
-        let mut containers = self.container_records().into_iter();
+        let mut containers = self.containers.records().into_iter();
         if containers.any(|container| container.config.mounts.iter().any(uses)) {
             return Err(EngineError::InUse {
                 what: format!("the volume `{name}`"),
@@ -95,12 +94,19 @@ impl Shared {
     /// # Errors
     /// [`EngineError::NotFound`] where there is no such volume of ours.
     pub(super) fn volume_data(&self, name: &str) -> Result<PathBuf, EngineError> {
-        if self.list_volumes().iter().any(|volume| volume.name == name) {
+        if self.our_volume(name).is_some() {
             return Ok(self.folders.volumes.join(name).join(DATA));
         }
         Err(EngineError::NotFound {
             what: format!("the volume `{name}`"),
         })
+    }
+
+    fn our_volume(&self, name: &str) -> Option<VolumeRecord> {
+        folders::fit_name("volume", name).ok()?;
+        let record = folders::read::<VolumeRecord>(&self.folders.volumes.join(name).join(VOLUME))?;
+        let is_ours = record.name == name && self.scope.covers(&record.config.labels);
+        is_ours.then_some(record)
     }
 
     fn volume_records(&self) -> Vec<VolumeRecord> {

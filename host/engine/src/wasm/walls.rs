@@ -15,13 +15,13 @@ impl Wasm {
 impl Shared {
     /// Of the services that run, each with what its process said.
     fn walls(&self) -> Vec<ConfinedService> {
-        let records = self.container_records().into_iter();
+        let records = self.containers.current_records().into_iter();
         let ours = records.filter(|record| self.scope.covers(&record.config.labels));
         ours.filter_map(|record| {
             let state = read_state(&self.folders.container(&record.id));
             let walls = state.confinement.clone().filter(|_| state.is_served())?;
             Some(ConfinedService {
-                container: record.name,
+                container: record.name.clone(),
                 walls,
             })
         })

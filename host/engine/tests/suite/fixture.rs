@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use super::service_config::service_config;
 use async_trait::async_trait;
 use engine::{
     ContainerSpec, Engine, EngineError, LogLine, LogsFrom, NetworkSpec, Scope, VolumeSpec,
@@ -14,7 +15,7 @@ use engine::{
 use futures::{FutureExt, StreamExt};
 use model::{
     Branding, Container, ContainerId, ContainerState, DeviceUuid, Image, ImageRef,
-    NetworkAttachment, NetworkConfig, NetworkMode, RestartPolicy, ServiceConfig, VolumeConfig,
+    NetworkAttachment, NetworkConfig, NetworkMode, ServiceConfig, VolumeConfig,
 };
 
 /// One device on an engine that is not its alone, and what the engine needs to be tried.
@@ -310,59 +311,4 @@ pub async fn next_line(
     next.await
         .expect("a line or the end of the log")
         .map(Result::unwrap)
-}
-
-/// A service as compose's defaults make it, but that it stops at once and is not started again.
-pub fn service_config(image: ImageRef, command: Vec<String>) -> ServiceConfig {
-    ServiceConfig {
-        image,
-        command: Some(command),
-        entrypoint: None,
-        environment: BTreeMap::new(),
-        labels: BTreeMap::new(),
-        restart: RestartPolicy::No,
-        network_mode: NetworkMode::Bridge,
-        networks: BTreeMap::new(),
-        ports: Vec::new(),
-        mounts: Vec::new(),
-        tmpfs: BTreeMap::new(),
-        devices: Vec::new(),
-        healthcheck: None,
-        mem_limit: 0,
-        mem_reservation: 0,
-        shm_size: 64 << 20,
-        stop_grace_period: 1,
-        stop_signal: None,
-        ulimits: BTreeMap::new(),
-        sysctls: BTreeMap::new(),
-        dns: Vec::new(),
-        dns_search: Vec::new(),
-        dns_opt: Vec::new(),
-        cap_add: Vec::new(),
-        cap_drop: Vec::new(),
-        extra_hosts: Vec::new(),
-        group_add: Vec::new(),
-        security_opt: Vec::new(),
-        nano_cpus: 0,
-        cpu_shares: 0,
-        cpu_quota: 0,
-        oom_score_adj: 0,
-        cpuset: String::new(),
-        domainname: String::new(),
-        hostname: String::new(),
-        mac_address: String::new(),
-        pid: String::new(),
-        userns_mode: String::new(),
-        cgroup_parent: String::new(),
-        user: String::new(),
-        working_dir: String::new(),
-        ipc: "shareable".into(),
-        pids_limit: 0,
-        privileged: false,
-        read_only: false,
-        oom_kill_disable: false,
-        init: None,
-        tty: false,
-        gpu: false,
-    }
 }

@@ -6,6 +6,7 @@
 
 pub mod fixture;
 pub mod registry_proxy;
+pub mod service_config;
 
 mod containers;
 mod events;

@@ -60,9 +60,10 @@ impl RegistryProxy {
             let mut connections = JoinSet::new();
             while let Ok((client, _)) = listener.accept().await {
                 let registry = registry.clone();
-                let manner = match recovered.load(Ordering::SeqCst) {
-                    true => Manner::Plain,
-                    false => manner.clone(),
+                let manner = if recovered.load(Ordering::SeqCst) {
+                    Manner::Plain
+                } else {
+                    manner.clone()
                 };
                 let (stalled, abandoned) = (stalled.clone(), abandoned.clone());
                 connections.spawn(async move {

@@ -11,8 +11,8 @@ use engine::LogsFrom;
 use engine::wasm::UserRange;
 use futures::{FutureExt as _, StreamExt as _};
 use model::{ContainerId, ContainerState, Mount};
-use wasm_runner::process::ProcessId;
-use wasm_runner::record::{self, STATE, State};
+use wasm_service::process::ProcessId;
+use wasm_service::record::{self, STATE, State};
 
 use crate::fixture::{WasmFixture, test};
 use crate::suite::{Fixture, Program, Service, eventually};

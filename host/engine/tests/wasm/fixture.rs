@@ -17,7 +17,7 @@ use crate::suite::{self, Fixture, Program, Service, new_scope, next_line};
 pub(crate) struct WasmFixture {
     folder: TempDir,
     runner: PathBuf,
-    cache: sandbox::Cache,
+    cache: compiled_code::Cache,
     guest: PathBuf,
     scope: Scope,
     other_scope: Scope,
@@ -43,12 +43,12 @@ pub(crate) fn surroundings() -> Result<(PathBuf, PathBuf), String> {
 }
 
 /// One for all tests, so that the guest is compiled once.
-pub(crate) fn cache(dist: &Path) -> sandbox::Cache {
-    static CACHE: OnceLock<sandbox::Cache> = OnceLock::new();
+pub(crate) fn cache(dist: &Path) -> compiled_code::Cache {
+    static CACHE: OnceLock<compiled_code::Cache> = OnceLock::new();
     let make = || {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("compiled-services");
         let compiler = dist.join("bin/supervisor-compile");
-        sandbox::Cache::new(folder, compiler, sandbox::Limits::default()).unwrap()
+        compiled_code::Cache::new(folder, compiler, compiled_code::Limits::default()).unwrap()
     };
     CACHE.get_or_init(make).clone()
 }
@@ -202,20 +202,20 @@ impl WasmFixture {
     }
 
     /// The process that serves the container, as its state says.
-    pub(crate) fn process(&self, id: &ContainerId) -> wasm_runner::process::ProcessId {
+    pub(crate) fn process(&self, id: &ContainerId) -> wasm_service::process::ProcessId {
         self.state_of(id).process.unwrap()
     }
 
-    pub(crate) fn state_of(&self, id: &ContainerId) -> wasm_runner::record::State {
-        let path = self.container(id).join(wasm_runner::record::STATE);
-        wasm_runner::record::read(&path).unwrap().unwrap()
+    pub(crate) fn state_of(&self, id: &ContainerId) -> wasm_service::record::State {
+        let path = self.container(id).join(wasm_service::record::STATE);
+        wasm_service::record::read(&path).unwrap().unwrap()
     }
 }
 
 fn config(
     folder: &TempDir,
     runner: &Path,
-    cache: &sandbox::Cache,
+    cache: &compiled_code::Cache,
     api: std::net::SocketAddr,
 ) -> WasmConfig {
     WasmConfig {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use engine::LogsFrom;
 use model::{ContainerState, PortMapping, Protocol};
 use tokio::net::TcpStream;
-use wasm_runner::log_file::{LOG, MAX_FILE, OLDER_LOG};
+use wasm_service::log_file::{LOG, MAX_FILE, OLDER_LOG};
 
 use crate::fixture::test;
 use crate::suite::{Fixture, eventually, free_port, next_line};

@@ -10,8 +10,8 @@ use engine::wasm::Wasm;
 use engine::{Engine, LogsFrom};
 use model::{ContainerId, ContainerState, RestartPolicy};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
-use wasm_runner::process::ProcessId;
-use wasm_runner::record::{self, STATE, Status};
+use wasm_service::process::ProcessId;
+use wasm_service::record::{self, STATE, Status};
 
 use crate::fixture::{WasmFixture, surroundings, test};
 use crate::suite::{Fixture, Program, Service, create_on, eventually, next_line};
@@ -85,7 +85,7 @@ async fn hosts_an_engine_for_another_test() {
         config: model::ServiceConfig {
             labels,
             restart: RestartPolicy::Always,
-            ..crate::suite::service_config(image, vec!["tick".into()])
+            ..crate::suite::service_config::service_config(image, vec!["tick".into()])
         },
         init_environment: BTreeMap::new(),
     };

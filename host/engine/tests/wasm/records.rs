@@ -3,7 +3,8 @@
 use std::fs;
 
 use engine::{ContainerSpec, EngineError};
-use model::{ContainerState, Mount, NetworkMode};
+use model::{ContainerId, ContainerState, Mount, NetworkMode};
+use wasm_service::record::{self, Members};
 
 use crate::fixture::{WasmFixture, test};
 use crate::suite::{Fixture, Program, Service, eventually};
@@ -72,6 +73,121 @@ fn damaged_records_are_passed_over_and_the_rest_goes_on() {
         words.pull().await;
         engine.start_container(&stateless).await.unwrap();
     });
+}
+
+#[test]
+fn records_that_somebody_damages_or_removes_while_the_engine_runs_cost_their_own_containers_alone()
+{
+    test(async |fixture| {
+        let words: &dyn Fixture = &*fixture;
+        let network = words.network("front").await;
+        let member = |name: &str| {
+            words
+                .service(name, &Program::Tick)
+                .in_networks(&[&network], name)
+        };
+        let good = words.create(&member("good")).await;
+        let bad = words.create(&member("bad")).await;
+        let removed = words.create(&member("removed")).await;
+        let record = fixture.container(&bad).join("container.json");
+        let whole = fs::read(&record).unwrap();
+        fs::write(&record, "{\"half\": ").unwrap();
+        fs::remove_dir_all(fixture.container(&removed)).unwrap();
+
+        let engine = fixture.engine();
+        assert!(words.find(&good).await.is_some());
+        assert_eq!(words.find(&bad).await, None);
+        assert_eq!(words.find(&removed).await, None);
+        assert!(engine.start_container(&bad).await.is_err());
+        assert!(engine.start_container(&removed).await.is_err());
+        // The names are free again, and the network's table is without them.
+        let again = words.create(&member("removed")).await;
+        assert_eq!(members(&fixture, &network), sorted([&good, &again]));
+        engine
+            .rename_container(&good, &words.name("renamed"))
+            .await
+            .unwrap();
+        engine.remove_container(&again).await.unwrap();
+        assert_eq!(members(&fixture, &network), sorted([&good]));
+        // One that is whole again is there again.
+        fs::write(&record, whole).unwrap();
+        assert!(words.find(&bad).await.is_some());
+        engine.remove_container(&bad).await.unwrap();
+        assert!(!fixture.container(&bad).exists());
+        // The change that comes first notices as well: nothing has been listed since.
+        fs::remove_dir_all(fixture.container(&good)).unwrap();
+        let service = words.service("renamed", &Program::Tick);
+        words.create(&service).await;
+    });
+}
+
+#[test]
+fn a_change_of_one_container_reads_no_record_of_another() {
+    test(async |fixture| {
+        let words: &dyn Fixture = &*fixture;
+        let network = words.network("front").await;
+        let member = |name: &str| {
+            words
+                .service(name, &Program::Tick)
+                .in_networks(&[&network], name)
+        };
+        let other = words.create(&member("other")).await;
+        // Whoever reads it does not find a member of the network.
+        fs::write(fixture.container(&other).join("container.json"), "").unwrap();
+        let engine = fixture.engine();
+        let id = words.create(&member("web")).await;
+        assert_eq!(members(&fixture, &network), sorted([&other, &id]));
+        engine
+            .rename_container(&id, &words.name("renamed"))
+            .await
+            .unwrap();
+        assert_eq!(members(&fixture, &network), sorted([&other, &id]));
+        engine.remove_container(&id).await.unwrap();
+        assert_eq!(members(&fixture, &network), sorted([&other]));
+    });
+}
+
+#[test]
+fn tables_that_a_kill_left_behind_a_change_are_written_at_the_start() {
+    test(async |fixture| {
+        let words: &dyn Fixture = &*fixture;
+        let network = words.network("front").await;
+        let before = table(&fixture, &network);
+        let service = words
+            .service("web", &Program::Tick)
+            .in_networks(&[&network], "web");
+        let id = words.create(&service).await;
+        let path = fixture.state().join("networks").join(&network);
+        record::write(&path.join(record::MEMBERS), &before).unwrap();
+        fixture.reopen().await;
+        assert_eq!(members(&fixture, &network), sorted([&id]));
+    });
+}
+
+fn table(fixture: &WasmFixture, network: &str) -> Members {
+    let folder = fixture.state().join("networks").join(network);
+    record::read(&folder.join(record::MEMBERS))
+        .unwrap()
+        .unwrap()
+}
+
+/// The containers in a network's table.
+fn members(fixture: &WasmFixture, network: &str) -> Vec<String> {
+    let members = table(fixture, network).0.into_iter();
+    let mut ids: Vec<_> = members
+        .map(|member| {
+            let name = member.folder.file_name().unwrap();
+            name.to_str().unwrap().to_owned()
+        })
+        .collect();
+    ids.sort();
+    ids
+}
+
+fn sorted<const N: usize>(ids: [&ContainerId; N]) -> Vec<String> {
+    let mut ids: Vec<_> = ids.into_iter().map(|id| id.as_str().to_owned()).collect();
+    ids.sort();
+    ids
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::{AppUuid, Branding, NetworkAttachment, NetworkMode, ServiceName};
 /// The network that a service is in where it names none.
 pub(super) const DEFAULT_NETWORK: &str = "default";
 
-/// The engine's name of a network of an app (device behaviour 4.4).
+/// The engine's name of a network of an app (docs/spec/device.md#compose-networks).
 pub(super) fn network_name(app: &AppUuid, name: &str) -> String {
     format!("{app}_{name}")
 }

@@ -1,4 +1,4 @@
-//! The variables of each service (device behaviour 4.6 and the Decisions).
+//! The variables of each service (docs/spec/device.md#service-environment).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What feature labels (`io.platform.features.…`) add to a service: one row each (device behaviour 4.5).
+//! What feature labels (`io.platform.features.…`) add to a service: one row each (docs/spec/device.md#feature-labels).
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ const LOOPBACK: &str = "127.0.0.1";
 struct Feature {
     /// Below the namespace.
     label: &'static str,
-    grant: fn(&mut Granted<'_>) -> Result<(), KeyError>,
+    grant: fn(&mut FeatureContext<'_>) -> Result<(), KeyError>,
 }
 
 const FEATURES: &[Feature] = &[
@@ -113,11 +113,11 @@ const FEATURES: &[Feature] = &[
 ];
 
 /// The volume with firmware beyond the host's own. All services that ask for it share it, and no
-/// clean-up removes it (device behaviour 6.8).
+/// clean-up removes it (docs/spec/device.md#extra-firmware).
 pub const EXTRA_FIRMWARE: &str = "extra-firmware";
 
 /// What a feature may read and change.
-pub(super) struct Granted<'a> {
+pub(super) struct FeatureContext<'a> {
     pub(super) config: &'a mut ServiceConfig,
     pub(super) init_environment: &'a mut BTreeMap<String, String>,
     pub(super) service: &'a TargetService,
@@ -128,7 +128,7 @@ pub(super) struct Granted<'a> {
     pub(super) warnings: Vec<String>,
 }
 
-impl Granted<'_> {
+impl FeatureContext<'_> {
     /// Mounts a path of the host.
     fn bind(&mut self, path: &str, target: &str, read_only: bool) {
         let source = format!("{}{path}", self.facts.host_root.trim_end_matches('/'));
@@ -156,7 +156,7 @@ impl Granted<'_> {
 }
 
 /// Grants what the labels ask for. Returns the warnings.
-pub(super) fn grant(mut granted: Granted<'_>) -> Result<Vec<String>, KeyError> {
+pub(super) fn grant(mut granted: FeatureContext<'_>) -> Result<Vec<String>, KeyError> {
     let namespace = granted.facts.branding.label("features.");
     let wanted: Vec<String> = granted
         .config
@@ -187,8 +187,8 @@ pub(super) fn has_supervisor_api(labels: &BTreeMap<String, String>, branding: &B
         .is_some_and(|value| truthy_text(value))
 }
 
-fn supervisor_api(granted: &mut Granted<'_>) -> Result<(), KeyError> {
-    let Granted {
+fn supervisor_api(granted: &mut FeatureContext<'_>) -> Result<(), KeyError> {
+    let FeatureContext {
         config,
         service,
         app,
@@ -230,7 +230,7 @@ fn supervisor_api(granted: &mut Granted<'_>) -> Result<(), KeyError> {
     Ok(())
 }
 
-fn platform_api(granted: &mut Granted<'_>) -> Result<(), KeyError> {
+fn platform_api(granted: &mut FeatureContext<'_>) -> Result<(), KeyError> {
     let Some(cloud) = &granted.facts.host.cloud else {
         let label = granted.facts.branding.label("features.platform-api");
         granted.warnings.push(format!(
@@ -245,7 +245,7 @@ fn platform_api(granted: &mut Granted<'_>) -> Result<(), KeyError> {
     Ok(())
 }
 
-fn engine_socket(granted: &mut Granted<'_>) -> Result<(), KeyError> {
+fn engine_socket(granted: &mut FeatureContext<'_>) -> Result<(), KeyError> {
     let Some(socket) = granted.facts.host.engine_socket.clone() else {
         let label = granted.facts.branding.label("features.platform-socket");
         granted.warnings.push(format!(
@@ -268,7 +268,7 @@ fn engine_socket(granted: &mut Granted<'_>) -> Result<(), KeyError> {
     Ok(())
 }
 
-fn board_revision(granted: &mut Granted<'_>) -> Result<(), KeyError> {
+fn board_revision(granted: &mut FeatureContext<'_>) -> Result<(), KeyError> {
     let host = &granted.facts.host;
     let known = [
         ("HOST_OS_BOARD_REV", &host.board_revision),

@@ -1,12 +1,12 @@
 //! Labels: the user's, with older namespaces rewritten, and the supervisor's, which nobody overrides
-//! (device behaviour 4.4 and 4.7).
+//! (docs/spec/device.md#compose-older-labels, docs/spec/device.md#container-labels).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::{Branding, DeviceFacts, TargetApp, TargetService, UpdateStrategy, truthy_text};
 
-/// How long a hand-over may take where the label does not say (device behaviour 5.5).
+/// How long a hand-over may take where the label does not say (docs/spec/device.md#hand-over).
 pub const HANDOVER_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The user's labels: `io.<old>.…` becomes `io.platform.…`, also as a word within the rest, for each
@@ -86,7 +86,7 @@ pub(super) fn of_service(
     labels
 }
 
-/// How a service wants to be updated (device behaviour 5.4 and 5.5).
+/// How a service wants to be updated (docs/spec/device.md#update-strategies).
 pub(super) struct UpdateRules {
     pub(super) strategy: UpdateStrategy,
     pub(super) handover_timeout: Duration,

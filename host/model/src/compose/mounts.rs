@@ -9,14 +9,14 @@ use super::reader::{Reader, scalar};
 use crate::ids::is_name;
 use crate::{AppId, DeviceMapping, Mount};
 
-/// The engine's name of a volume of an app (device behaviour 4.4).
+/// The engine's name of a volume of an app (docs/spec/device.md#compose-volumes).
 pub(super) fn volume_name(app: AppId, name: &str) -> String {
     format!("{app}_{name}")
 }
 
 /// The volumes and memory that a service mounts, and the names of its volumes as the release has them.
 pub(super) fn volumes(reader: &mut Reader<'_>, app: AppId) -> (Vec<Mount>, Vec<String>) {
-    let mut found = Found::default();
+    let mut found = MountTable::default();
     match reader.take("volumes") {
         None => {}
         Some(Value::Array(items)) => {
@@ -48,13 +48,13 @@ pub(super) fn volumes(reader: &mut Reader<'_>, app: AppId) -> (Vec<Mount>, Vec<S
 const EXPECTED: &str = "a mount `[volume:]/path[:ro]` or its long form";
 
 #[derive(Default)]
-struct Found {
+struct MountTable {
     /// By target: of two mounts at one place the last counts, as compose has it.
     mounts: BTreeMap<String, Mount>,
     names: Vec<String>,
 }
 
-impl Found {
+impl MountTable {
     fn add(&mut self, reader: &mut Reader<'_>, app: AppId, mount: Mount) {
         let mount = match mount {
             Mount::Volume {

@@ -11,7 +11,7 @@ use super::{digest, labels};
 use crate::{DesiredNetwork, DeviceFacts, IpamPool, NetworkConfig, TargetApp};
 
 /// The address that services reach the device's API at, on the network named in the branding
-/// (device behaviour 4.5).
+/// (docs/spec/device.md#feature-labels).
 pub const SUPERVISOR_GATEWAY: &str = "10.114.104.1";
 /// The addresses of that network.
 pub const SUPERVISOR_SUBNET: &str = "10.114.104.0/25";

@@ -17,7 +17,7 @@ pub(super) fn integer(value: &Value) -> Option<i64> {
     }
 }
 
-/// Bytes: a number, or `<int>[b|k|m|g][b]` with a factor of 1024, in any case (device behaviour 4.4).
+/// Bytes: a number, or `<int>[b|k|m|g][b]` with a factor of 1024, in any case (docs/spec/device.md#compose-fields).
 pub(super) fn size(value: &Value) -> Option<u64> {
     let Value::String(text) = value else {
         return integer(value).and_then(|bytes| bytes.try_into().ok());

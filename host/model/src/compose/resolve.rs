@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::attachments::DEFAULT_NETWORK;
 use super::reader::{Findings, Reader};
-use super::service::{Place, service};
+use super::service::{ServiceContext, service};
 use super::{dependencies, networks, volumes};
 use crate::target::{Path, Problems};
 use crate::{
@@ -40,7 +40,7 @@ pub struct DeviceFacts {
     pub host: HostFacts,
 }
 
-/// What feature labels can open of the host and of the cloud (device behaviour 4.5).
+/// What feature labels can open of the host and of the cloud (docs/spec/device.md#feature-labels).
 #[derive(Debug, Clone, Default)]
 pub struct HostFacts {
     /// `/lib/modules` is there.
@@ -71,7 +71,7 @@ pub struct CloudAccess {
 
 impl DeviceFacts {
     /// The folder of one service's locks and hand-over files, as engines see it:
-    /// `<host_root>/tmp/platform-supervisor/services/<appId>/<serviceName>` (device behaviour 3.1).
+    /// `<host_root>/tmp/platform-supervisor/services/<appId>/<serviceName>` (docs/spec/device.md#locks-paths).
     #[must_use]
     pub fn lock_folder(&self, app: AppId, service: &ServiceName) -> String {
         format!(
@@ -105,7 +105,7 @@ pub struct KeyError {
 
 /// A target state, resolved.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Resolved {
+pub struct ResolvedTarget {
     /// All apps. One that was refused has [`crate::DesiredApp::rejected`] set and holds nothing: what
     /// runs of it is left alone.
     pub desired: DesiredState,
@@ -115,7 +115,7 @@ pub struct Resolved {
     pub rejected: BTreeMap<AppUuid, TargetErrors>,
 }
 
-impl Resolved {
+impl ResolvedTarget {
     /// All problems of all apps, for an answer that takes a target whole or not at all.
     #[must_use]
     pub fn problems(&self) -> Option<TargetErrors> {
@@ -131,9 +131,9 @@ pub fn resolve(
     target: &TargetState,
     facts: &DeviceFacts,
     keys: &dyn ApiKeys,
-) -> Result<Resolved, KeyError> {
+) -> Result<ResolvedTarget, KeyError> {
     let mut findings = Findings::default();
-    let mut resolved = Resolved::default();
+    let mut resolved = ResolvedTarget::default();
     let mut taken = BTreeMap::new();
     for (uuid, app) in &target.apps {
         let mut problems = Problems::default();
@@ -172,7 +172,7 @@ pub fn is_not_ours(app: &TargetApp, facts: &DeviceFacts) -> bool {
 }
 
 /// Whether the app is the supervisor itself. A cloud names the apps that its supervisors are releases of for
-/// the architecture, `aarch64-supervisor`, and they are no fleets (cloud behaviour 5.12).
+/// the architecture, `aarch64-supervisor`, and they are no fleets (docs/spec/cloud.md#rule-supervisor-release).
 fn is_supervisors_own(app: &TargetApp, facts: &DeviceFacts) -> bool {
     let named = facts.host.own_app.as_ref() == Some(&app.uuid);
     named || (app.class == AppClass::App && app.name.ends_with("-supervisor"))
@@ -216,7 +216,7 @@ fn resolve_app(
     };
     let root = Path::root("apps");
     let path = root.at(app.uuid.as_str());
-    let place = Place {
+    let place = ServiceContext {
         app,
         release,
         facts,
@@ -282,8 +282,8 @@ fn resolve_app(
     Ok(desired)
 }
 
-/// A container's name has no app in it (device behaviour 4.7), and an engine has one container of a name:
-/// of two apps that want the same one the second is refused, rather than tried for ever.
+/// A container's name has no app in it (docs/spec/device.md#container-identity), and an engine has one container of a
+/// name: of two apps that want the same one the second is refused, rather than tried for ever.
 fn check_container_names(
     app: &DesiredApp,
     taken: &mut BTreeMap<String, AppUuid>,

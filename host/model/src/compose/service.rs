@@ -1,4 +1,4 @@
-//! One service: each compose field with its default (device behaviour 4.4), then what the supervisor
+//! One service: each compose field with its default (docs/spec/device.md#compose-fields), then what the supervisor
 //! adds.
 
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::attachments::{Attachments, attachments};
-use super::features::{self, Granted};
+use super::features::{self, FeatureContext};
 use super::labels::UpdateRules;
 use super::reader::{Reader, is_true};
 use super::resolve::{ApiKeys, KeyError};
@@ -34,7 +34,7 @@ pub(super) struct ReadService {
 
 /// What a service is read for.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct ServiceContext<'a> {
     pub(super) app: &'a TargetApp,
     pub(super) release: &'a TargetRelease,
     pub(super) facts: &'a DeviceFacts,
@@ -44,9 +44,9 @@ pub(super) struct Place<'a> {
 pub(super) fn service(
     mut reader: Reader<'_>,
     service: &TargetService,
-    place: Place<'_>,
+    place: ServiceContext<'_>,
 ) -> Result<ReadService, KeyError> {
-    let Place {
+    let ServiceContext {
         app,
         release,
         facts,
@@ -133,7 +133,7 @@ pub(super) fn service(
         config.hostname.clone_from(&facts.hostname);
     }
     let mut init_environment = BTreeMap::new();
-    let warnings = features::grant(Granted {
+    let warnings = features::grant(FeatureContext {
         config: &mut config,
         init_environment: &mut init_environment,
         service,

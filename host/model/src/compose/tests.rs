@@ -70,7 +70,7 @@ fn release(services: &Value, volumes: &Value, networks: &Value) -> TargetState {
     TargetState::from_local_json(&body, &defaults).unwrap()
 }
 
-fn resolved(services: &Value) -> Resolved {
+fn resolved(services: &Value) -> ResolvedTarget {
     resolve(&release(services, &json!({}), &json!({})), &facts(), &Keys).unwrap()
 }
 

@@ -1,4 +1,4 @@
-//! The target that the cloud answers a poll with (device behaviour 4.1).
+//! The target that the cloud answers a poll with (docs/spec/device.md#target-cloud).
 
 use std::collections::{BTreeMap, BTreeSet};
 

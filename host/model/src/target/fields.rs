@@ -1,4 +1,4 @@
-//! The checks that both forms of a target share, one function a kind of field (device behaviour 4.1).
+//! The checks that both forms of a target share, one function a kind of field (docs/spec/device.md#target-cloud).
 //! Each returns `None` after it has noted the problem.
 
 use std::collections::BTreeMap;

@@ -1,5 +1,4 @@
-//! The target of `POST` and `GET /v2/local/target-state` (device API, "Local target state"; device
-//! behaviour 4.2).
+//! The target of `POST` and `GET /v2/local/target-state` (docs/spec/device.md#target-local).
 
 use std::collections::BTreeMap;
 

@@ -36,7 +36,7 @@ impl fmt::Display for Problem {
 }
 
 /// Why a target state, or an app of it, was refused. Its text has `Invalid target state.` as the first
-/// line and one line a problem (device behaviour 4.1).
+/// line and one line a problem (docs/spec/device.md#target-invalid).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetErrors {
     problems: Vec<Problem>,

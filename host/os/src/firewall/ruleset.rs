@@ -8,10 +8,14 @@ use super::FirewallRules;
 pub(super) const FAMILY: &str = "inet";
 pub(super) const TABLE: &str = "supervisor";
 const CHAIN: &str = "input";
+const OUTPUT: &str = "output";
+
+/// The loopback addresses that services have; those with a zero behind the 127 are the system's own.
+const SERVICES: [&str; 2] = ["127.1.0.0", "127.254.255.255"];
 
 /// Interfaces of container engines whose names the engine makes up.
 const BRIDGES: &str = "br-*";
-/// The engine's own interface, and the VPN's (device behaviour 6.9).
+/// The engine's own interface, and the VPN's (docs/spec/device.md#firewall).
 const ENGINE: &str = "docker0";
 const VPN: &str = "tun0";
 
@@ -20,20 +24,18 @@ const VPN: &str = "tun0";
 pub(super) fn put(rules: &FirewallRules) -> Value {
     let mut commands = removal();
     commands.push(json!({ "add": { "table": table() } }));
-    commands.push(json!({ "add": { "chain": {
-        "family": FAMILY, "table": TABLE, "name": CHAIN,
-        "type": "filter", "hook": "input", "prio": 0, "policy": "accept",
-    } } }));
-    let of = |expressions: Vec<Value>, comment: &str| {
-        json!({ "add": { "rule": {
-            "family": FAMILY, "table": TABLE, "chain": CHAIN, "expr": expressions, "comment": comment,
-        } } })
-    };
-    commands.extend(
-        rules_of(rules)
-            .into_iter()
-            .map(|(e, comment)| of(e, comment)),
-    );
+    for (chain, rules) in [(CHAIN, rules_of(rules)), (OUTPUT, rules_of_output(rules))] {
+        // Each has the name of the kernel's hook that it stands at.
+        commands.push(json!({ "add": { "chain": {
+            "family": FAMILY, "table": TABLE, "name": chain,
+            "type": "filter", "hook": chain, "prio": 0, "policy": "accept",
+        } } }));
+        commands.extend(rules.into_iter().map(|(expressions, comment)| {
+            json!({ "add": { "rule": {
+                "family": FAMILY, "table": TABLE, "chain": chain, "expr": expressions, "comment": comment,
+            } } })
+        }));
+    }
     json!({ "nftables": commands })
 }
 
@@ -81,22 +83,21 @@ fn rules_of(rules: &FirewallRules) -> Vec<(Vec<Value>, &'static str)> {
     ];
     let port = |protocol: &str, port: u16| is(port_of(protocol, "dport"), json!(port));
     // The API, before whatever else has its port.
-    match rules.api_is_for_all {
-        true => found.push((
+    if rules.api_is_for_all {
+        found.push((
             vec![port("tcp", rules.api_port), accept()],
             "the API, in local mode",
-        )),
-        false => {
-            let own = [ENGINE, VPN, &rules.network];
-            found.push((
-                vec![on_interface(&own), port("tcp", rules.api_port), accept()],
-                "the API, from services and the VPN",
-            ));
-            found.push((
-                vec![port("tcp", rules.api_port), refuse()],
-                "the API, from elsewhere",
-            ));
-        }
+        ))
+    } else {
+        let own = [ENGINE, VPN, &rules.network];
+        found.push((
+            vec![on_interface(&own), port("tcp", rules.api_port), accept()],
+            "the API, from services and the VPN",
+        ));
+        found.push((
+            vec![port("tcp", rules.api_port), refuse()],
+            "the API, from elsewhere",
+        ));
     }
     let to = |protocol: &str, ports: &[u16]| is_one_of(port_of(protocol, "dport"), ports);
     let open = |protocol, ports: Vec<u16>| {
@@ -142,6 +143,24 @@ fn rules_of(rules: &FirewallRules) -> Vec<(Vec<Value>, &'static str)> {
     }
     found.push((vec![refuse()], "everything else"));
     found
+}
+
+/// Of what goes out, what users of this host send to ports that services have not published.
+fn rules_of_output(rules: &FirewallRules) -> Vec<(Vec<Value>, &'static str)> {
+    let (first, last) = rules.service_users;
+    let to = json!({ "payload": { "protocol": "ip", "field": "daddr" } });
+    let user = json!({ "meta": { "key": "skuid" } });
+    let may = json!({ "set": [0, { "range": [first, last] }] });
+    vec![(
+        vec![
+            is(json!({ "meta": { "key": "oifname" } }), json!("lo")),
+            is(to, json!({ "range": SERVICES })),
+            is_in(json!({ "ct": { "key": "state" } }), &["new"]),
+            json!({ "match": { "op": "!=", "left": user, "right": may } }),
+            refuse(),
+        ],
+        "addresses of services, to users of this host",
+    )]
 }
 
 fn accept() -> Value {

@@ -10,6 +10,7 @@ use ::tests::NetworkNamespace;
 use super::*;
 
 const API: u16 = 48484;
+const SERVICE_USERS: (u32, u32) = (1_900_000_000, 1_900_065_535);
 /// For an answer that comes at once; what is let in without an answer is none of these tests.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -141,6 +142,7 @@ fn rules() -> FirewallRules {
         network: "supervisor0".to_owned(),
         tcp: [22222, 2375].into(),
         published: [(Protocol::Tcp, 8080), (Protocol::Udp, 9090)].into(),
+        service_users: SERVICE_USERS,
     }
 }
 
@@ -196,6 +198,56 @@ fn m7_others_reach_what_the_table_lets_in_and_nothing_else() {
         ("tcp", "10.77.0.1:80", Open),
         ("tcp", "10.77.0.1:48484", Open),
     ]);
+}
+
+#[test]
+fn l7_users_of_the_host_reach_no_port_of_a_service_on_its_own_address() {
+    let Some(network) = Network::make() else {
+        return;
+    };
+    // A service's own address, and one that a resolver of the host has.
+    let listening = network.device.inside(|| {
+        ["127.9.9.9:0", "127.0.0.53:0"].map(|address| TcpListener::bind(address).unwrap())
+    });
+    let [service, resolver] = listening.each_ref().map(|at| at.local_addr().unwrap());
+    let knock = |user: u32, at: SocketAddr| {
+        let door = format!("exec 3<>/dev/tcp/{}/{}", at.ip(), at.port());
+        let mut knock = network.device.command("setpriv");
+        knock.args([
+            "--reuid",
+            &user.to_string(),
+            "--clear-groups",
+            "bash",
+            "-c",
+            &door,
+        ]);
+        if knock.output().unwrap().status.success() {
+            Open
+        } else {
+            Shut
+        }
+    };
+    let (nobody, a_service) = (65534, SERVICE_USERS.0 + 7);
+    assert_eq!(knock(nobody, service), Open, "there is no firewall yet");
+    network.put(rules());
+    for (user, at, expected) in [
+        (nobody, service, Shut),
+        (1000, service, Shut),
+        (a_service, service, Open),
+        (SERVICE_USERS.1, service, Open),
+        (SERVICE_USERS.1 + 1, service, Shut),
+        (0, service, Open),
+        (nobody, resolver, Open),
+    ] {
+        assert_eq!(
+            knock(user, at),
+            expected,
+            "user {user}, {at}\n{}",
+            network.listed()
+        );
+    }
+    network.remove();
+    assert_eq!(knock(nobody, service), Open);
 }
 
 #[test]

@@ -5,20 +5,18 @@ use model::{
     HostPart, Image, ImageRef,
 };
 
-use crate::{
-    CurrentComponent, CurrentState, EngineHealth, LockedStep, StartService, Step, Subject,
-};
+use crate::{CurrentComponent, CurrentState, LockedStep, StartService, Step, Subject};
 
 /// Before the number of a container that is not there yet.
 pub(super) const FORESEEN: &str = "foreseen-";
 
-pub(super) struct Model {
+pub(super) struct DeviceModel {
     pub(super) state: CurrentState,
     numbered: u64,
     boots: u64,
 }
 
-impl Model {
+impl DeviceModel {
     /// As it is now, with nothing under way and nothing held back.
     pub(super) fn of(current: &CurrentState) -> Self {
         let mut state = current.clone();
@@ -32,7 +30,7 @@ impl Model {
                 state.failed.remove(&Subject::Host(part));
             }
         }
-        Model {
+        DeviceModel {
             state,
             numbered: 0,
             boots: 0,
@@ -49,9 +47,7 @@ impl Model {
 
     /// What was cleared comes back; `false` where nothing was, or an engine may still hold some of it.
     pub(super) fn end_purges(&mut self) -> bool {
-        let mut engines = self.state.engines.values();
-        let answer = engines.all(|health| *health == EngineHealth::Answers);
-        let purges = answer && !self.state.purged.is_empty();
+        let purges = self.state.all_answer() && !self.state.purged.is_empty();
         if purges {
             self.state.purged.clear();
         }
@@ -69,27 +65,20 @@ impl Model {
                 return self.pull(image, engine);
             }
             Step::RemoveImage { image, .. } => self.remove_image(&image),
-            Step::CreateVolume { engine, volume } => state.volumes.push(CurrentComponent {
-                engine,
-                name: volume.engine_name,
-                app: None,
-                digest: Some(volume.digest),
-            }),
-            Step::CreateNetwork { engine, network } => state.networks.push(CurrentComponent {
-                engine,
-                name: network.engine_name,
-                app: None,
-                digest: Some(network.digest),
-            }),
-            Step::RemoveVolume { engine, name } => {
-                state
-                    .volumes
-                    .retain(|held| held.engine != engine || held.name != name);
+            Step::CreateComponent { engine, component } => {
+                let made = CurrentComponent {
+                    engine,
+                    name: component.engine_name().to_owned(),
+                    app: None,
+                    digest: Some(component.digest().to_owned()),
+                };
+                state.components_mut(component.kind()).push(made);
             }
-            Step::RemoveNetwork { engine, name } => {
-                state
-                    .networks
-                    .retain(|held| held.engine != engine || held.name != name);
+            Step::RemoveComponent {
+                engine, kind, name, ..
+            } => {
+                let held = state.components_mut(kind);
+                held.retain(|held| held.engine != engine || held.name != name);
             }
             Step::RemoveDead { container, .. } => self.remove(&container.id),
             Step::StartExisting { container, .. } => {
@@ -205,9 +194,10 @@ impl Model {
             name: service.container_name(),
             image: service.config.image.to_string(),
             engine_image: start.image,
-            state: match service.running && start.starts_after.is_none() {
-                true => ContainerState::Running,
-                false => ContainerState::Created,
+            state: if service.running && start.starts_after.is_none() {
+                ContainerState::Running
+            } else {
+                ContainerState::Created
             },
             exit_code: None,
             created_at_ms,

@@ -1,101 +1,43 @@
-//! Why a step is taken, read from the state in which it is planned.
+//! Why a step of a forecast is taken: the planner says why things go, and what comes back comes for the same reason.
 
 use std::collections::BTreeMap;
 
-use model::{
-    ContainerId, ContainerState, CurrentService, DesiredApp, DesiredService, DesiredState,
-    NetworkMode, ServiceKey,
-};
+use device_types::plan::StepReason;
+use model::{CurrentService, ServiceKey};
 
-use super::Deed;
-use crate::placement::{familiar, names};
-use crate::{CurrentState, LockedStep, Step, Subject};
+use super::AnyStep;
+use crate::{ContainerRef, CurrentState, LockedStep, ReplacedKeys, Step, Subject};
 
-/// Why a step is taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Why {
-    /// The target has it and the device does not.
-    Missing,
-    /// The device has it and the target does not.
-    NotInTarget,
-    /// It is made from another image than the target's.
-    ImageChanged,
-    /// It is made with another configuration than the target's.
-    ConfigurationChanged,
-    /// Only the release's number or commit is another.
-    ReleaseChanged,
-    /// A volume or network that it uses is made anew.
-    ComponentChanged,
-    /// The service whose network it shares is made anew.
-    NetworkChanged,
-    /// There is a newer container of the same service.
-    Duplicate,
-    /// The engine failed to remove it.
-    Dead,
-    /// The target wants it to run.
-    NotRunning,
-    /// It is not to run: the target says so, or somebody stopped it over the API.
-    NotToRun,
-    /// Nothing uses it any more.
-    Unused,
-    /// Room is made for what is downloaded next.
-    MakesRoom,
-    /// Somebody asked for it to be made anew.
-    Restart,
-    /// Somebody asked for the app to be cleared.
-    Purge,
-    /// The release runs whole.
-    Reached,
-    /// What was done before takes effect with it.
-    TakesEffect,
+/// What steps come from that the state before them does not show.
+#[derive(Debug, Default)]
+pub(super) struct Causes {
+    /// Why things went that have to come back.
+    gone: BTreeMap<Subject, StepReason>,
+    /// Services whose containers are made anew for their key.
+    pub(super) replaced_keys: ReplacedKeys,
 }
 
-/// Why things went that have to come back.
-#[derive(Debug, Default)]
-pub(super) struct Causes(BTreeMap<Subject, Why>);
-
 impl Causes {
-    pub(super) fn of(&mut self, deed: &Deed, state: &CurrentState, desired: &DesiredState) -> Why {
-        match deed {
-            Deed::Locked(service, step) => self.of_locked(service, step, state, desired),
-            Deed::Free(step) => self.of_free(step, state, desired),
+    pub(super) fn of(&mut self, step: &AnyStep, state: &CurrentState) -> StepReason {
+        match step {
+            AnyStep::Locked(service, step) => self.of_locked(service, step, state),
+            AnyStep::Free(step) => self.of_free(step),
         }
     }
 
-    fn of_free(&mut self, step: &Step, state: &CurrentState, desired: &DesiredState) -> Why {
+    fn of_free(&mut self, step: &Step) -> StepReason {
         match step {
-            Step::PullImage { .. } => Why::Missing,
-            Step::RemoveImage { .. } => Why::Unused,
-            Step::CreateVolume { .. } | Step::CreateNetwork { .. } => self.came_of(&step.subject()),
-            Step::RemoveVolume { name, .. } => {
-                let mut held = state.volumes.iter();
-                let owner = held.find(|held| held.name == *name);
-                let owner = owner.and_then(|held| held.app.as_ref());
-                let wanted = |app: &DesiredApp| {
-                    let mut volumes = app.volumes.values();
-                    volumes.any(|volume| volume.engine_name == *name)
-                };
-                let why = of_component(owner, wanted, state, desired);
-                self.went(step.subject(), why)
-            }
-            Step::RemoveNetwork { name, .. } => {
-                let mut held = state.networks.iter();
-                let owner = held.find(|held| held.name == *name);
-                let owner = owner.and_then(|held| held.app.as_ref());
-                let wanted = |app: &DesiredApp| {
-                    let mut networks = app.networks.values();
-                    networks.any(|network| network.engine_name == *name)
-                };
-                let why = of_component(owner, wanted, state, desired);
-                self.went(step.subject(), why)
-            }
-            Step::RemoveDead { .. } => Why::Dead,
-            Step::StartExisting { .. } => Why::NotRunning,
-            Step::RecordCommit { .. } => Why::Reached,
-            Step::ForgetCommit { .. } => Why::NotInTarget,
-            Step::Configure { .. } => Why::ConfigurationChanged,
-            Step::Reboot { .. } => Why::TakesEffect,
-            Step::UnderLocks(_) | Step::ReleaseLocks { .. } => Why::Unused,
+            Step::PullImage { .. } => StepReason::Missing,
+            Step::RemoveImage { .. } => StepReason::Unused,
+            Step::CreateComponent { .. } => self.came_of(&step.subject()),
+            Step::RemoveComponent { reason, .. } => self.went(step.subject(), *reason),
+            Step::RemoveDead { .. } => StepReason::Dead,
+            Step::StartExisting { .. } => StepReason::NotRunning,
+            Step::RecordCommit { .. } => StepReason::Reached,
+            Step::ForgetCommit { .. } => StepReason::NotInTarget,
+            Step::Configure { .. } => StepReason::ConfigurationChanged,
+            Step::Reboot { .. } => StepReason::TakesEffect,
+            Step::UnderLocks(_) | Step::ReleaseLocks { .. } => StepReason::Unused,
         }
     }
 
@@ -104,98 +46,49 @@ impl Causes {
         service: &ServiceKey,
         step: &LockedStep,
         state: &CurrentState,
-        desired: &DesiredState,
-    ) -> Why {
+    ) -> StepReason {
         let subject = Subject::Service(service.clone());
         match step {
-            LockedStep::Stop { .. } => Why::NotToRun,
-            LockedStep::Kill { container, .. } => {
-                let why = of_kill(service, &container.id, state, desired);
-                self.went(subject, why)
+            LockedStep::Stop { .. } => StepReason::NotToRun,
+            LockedStep::Kill {
+                container, reason, ..
+            } => {
+                let reason = self.unless_for_its_key(*reason, container, state);
+                self.went(subject, reason)
             }
-            LockedStep::HandOver { old, .. } => of_kill(service, &old.id, state, desired),
-            LockedStep::Rename { .. } => Why::ReleaseChanged,
-            LockedStep::RemoveImage { .. } => Why::MakesRoom,
+            LockedStep::HandOver { old, reason, .. } => {
+                self.unless_for_its_key(*reason, old, state)
+            }
+            LockedStep::Rename { .. } => StepReason::ReleaseChanged,
+            LockedStep::RemoveImage { .. } => StepReason::MakesRoom,
             LockedStep::Start(_) => self.came_of(&subject),
         }
     }
 
-    fn went(&mut self, subject: Subject, why: Why) -> Why {
-        self.0.insert(subject, why);
-        why
+    fn went(&mut self, subject: Subject, reason: StepReason) -> StepReason {
+        self.gone.insert(subject, reason);
+        reason
     }
 
-    fn came_of(&self, subject: &Subject) -> Why {
-        self.0.get(subject).copied().unwrap_or(Why::Missing)
+    fn came_of(&self, subject: &Subject) -> StepReason {
+        let reason = self.gone.get(subject).copied();
+        reason.unwrap_or(StepReason::Missing)
     }
-}
 
-fn of_component(
-    owner: Option<&model::AppUuid>,
-    wanted: impl Fn(&DesiredApp) -> bool,
-    state: &CurrentState,
-    desired: &DesiredState,
-) -> Why {
-    if owner.is_some_and(|app| state.purged.contains(app)) {
-        return Why::Purge;
-    }
-    match desired.apps.values().any(wanted) {
-        true => Why::ConfigurationChanged,
-        false => Why::NotInTarget,
-    }
-}
-
-/// Why `container` goes.
-fn of_kill(
-    service: &ServiceKey,
-    container: &ContainerId,
-    state: &CurrentState,
-    desired: &DesiredState,
-) -> Why {
-    if state.purged.contains(&service.app) {
-        return Why::Purge;
-    }
-    let app = desired.apps.get(&service.app);
-    let Some(wanted) = app.and_then(|app| app.services.get(&service.service)) else {
-        return Why::NotInTarget;
-    };
-    let mut services = state.services.iter();
-    let Some(held) = services.find(|held| held.container == *container) else {
-        return Why::NotInTarget;
-    };
-    if state
-        .services
-        .iter()
-        .any(|other| succeeds(other, held, wanted))
-    {
-        Why::Duplicate
-    } else if state.recreated.contains(container) {
-        Why::Restart
-    } else if has_other_image(held, wanted, state) {
-        Why::ImageChanged
-    } else if held.digest.as_ref() != Some(&wanted.digest) {
-        Why::ConfigurationChanged
-    } else if matches!(wanted.config.network_mode, NetworkMode::Service(_)) {
-        Why::NetworkChanged
-    } else {
-        Why::ComponentChanged
-    }
-}
-
-/// Whether `other` is the newer of two containers of one service.
-fn succeeds(other: &CurrentService, held: &CurrentService, wanted: &DesiredService) -> bool {
-    let gone = matches!(other.state, ContainerState::Dead | ContainerState::Removing);
-    let name = wanted.container_name();
-    let age = |c: &CurrentService| (c.created_at_ms, c.name == name, c.container.clone());
-    !gone && other.key == held.key && age(other) > age(held)
-}
-
-fn has_other_image(held: &CurrentService, wanted: &DesiredService, state: &CurrentState) -> bool {
-    let image = &wanted.config.image;
-    let mut images = state.images.iter();
-    let named = images.find(|found| found.engine == held.engine && names(found, image));
-    match named {
-        Some(named) => named.id != held.engine_image,
-        None => familiar(&held.image) != familiar(image.as_str()),
+    /// `reason`, unless the configuration of `container` differs in the service's key alone.
+    fn unless_for_its_key(
+        &self,
+        reason: StepReason,
+        container: &ContainerRef,
+        state: &CurrentState,
+    ) -> StepReason {
+        let is_for_its_key = |held: &CurrentService| {
+            held.container == container.id && self.replaced_keys.concern(held)
+        };
+        if reason == StepReason::ConfigurationChanged && state.services.iter().any(is_for_its_key) {
+            StepReason::KeyReplaced
+        } else {
+            reason
+        }
     }
 }

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use device_types::Moment;
 use model::{
     AppId, AppUuid, ContainerState, CurrentRelease, CurrentService, DesiredApp, DesiredHost,
     DesiredNetwork, DesiredService, DesiredState, DesiredVolume, EngineKind, HostPart, Image,
@@ -516,6 +517,8 @@ impl Device {
         let failure = Failure {
             reason: reason.to_owned(),
             held: true,
+            retry_at: Moment(0),
+            failures: 1,
         };
         self.0.failed.insert(subject, failure);
         self

@@ -2,7 +2,7 @@
 //! planned, the same way twice.
 
 use fuzz::values::changed;
-use model::compose::{ApiKeys, HostFacts, KeyError, Resolved, resolve};
+use model::compose::{ApiKeys, HostFacts, KeyError, ResolvedTarget, resolve};
 use model::{
     ApiKey, AppId, Branding, DeviceFacts, LocalDefaults, ServiceName, TargetErrors, TargetState,
 };
@@ -219,7 +219,7 @@ fn refused(errors: &TargetErrors) -> Result<(), TestCaseError> {
 
 fn planned(target: &TargetState) -> Result<(), TestCaseError> {
     let resolved = || resolve(target, &facts(), &Keys).unwrap();
-    let Resolved {
+    let ResolvedTarget {
         desired,
         warnings,
         rejected,

@@ -132,10 +132,10 @@ fn engine_of(service: &Service) -> EngineKind {
 
 /// Services, release, whether a network and a volume are there beside those that are used, and whether
 /// they have another configuration.
-type Wanted = (Vec<Option<Drawn>>, u64, [bool; 2], bool);
+type RandomTarget = (Vec<Option<Drawn>>, u64, [bool; 2], bool);
 
 /// One app as it should be; `None` for an app that is to go.
-fn wanted_app() -> impl Strategy<Value = Option<Wanted>> {
+fn wanted_app() -> impl Strategy<Value = Option<RandomTarget>> {
     prop::option::weighted(
         0.85,
         (services(), 1..3_u64, any::<[bool; 2]>(), any::<bool>()),
@@ -144,7 +144,7 @@ fn wanted_app() -> impl Strategy<Value = Option<Wanted>> {
 
 /// One app as it is: its services, the release of each, its containers' states, and what else is there.
 #[derive(Debug, Clone)]
-struct Held {
+struct RandomApp {
     services: Vec<Option<Drawn>>,
     release: u64,
     states: Vec<ContainerState>,
@@ -155,7 +155,7 @@ struct Held {
     commit: bool,
 }
 
-fn held_app() -> impl Strategy<Value = Held> {
+fn held_app() -> impl Strategy<Value = RandomApp> {
     let state = select(
         &[
             ContainerState::Running,
@@ -182,7 +182,7 @@ fn held_app() -> impl Strategy<Value = Held> {
     )
         .prop_map(
             |(services, release, states, doubled, joined_right, stopped, components, commit)| {
-                Held {
+                RandomApp {
                     services,
                     release,
                     states,
@@ -196,7 +196,7 @@ fn held_app() -> impl Strategy<Value = Held> {
         )
 }
 
-fn add(device: Device, app: &str, held: &Held) -> Device {
+fn add(device: Device, app: &str, held: &RandomApp) -> Device {
     let mut device = device;
     let mut ids = BTreeMap::new();
     for at in 0..SERVICES.len() {
@@ -359,8 +359,8 @@ proptest! {
     ) {
         let kept = untouchable(&device, &wanted);
         let mut world = World::new(device, choices, failures, silent_until);
-        let laps = world.run(&wanted.0);
-        prop_assert!(laps.is_ok(), "{}", laps.unwrap_err());
+        let passes = world.run(&wanted.0);
+        prop_assert!(passes.is_ok(), "{}", passes.unwrap_err());
         world.check_is(&wanted.0)?;
         for id in kept {
             prop_assert!(!world.disturbed.contains(&id), "{id} was disturbed");
@@ -395,7 +395,7 @@ proptest! {
         let planned = plan(&device.0, &wanted.0);
         let foreseen = forecast(&device.0, &wanted.0);
         let first = foreseen.steps.iter().filter(|step| step.stage == 1);
-        let first: BTreeSet<_> = first.map(plan::Foreseen::subject).collect();
+        let first: BTreeSet<_> = first.map(plan::ForecastStep::subject).collect();
         for step in planned.steps {
             match step {
                 plan::Step::ReleaseLocks { .. } => {}

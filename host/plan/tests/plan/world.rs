@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use device_types::Moment;
 use model::{ContainerId, ContainerState, CurrentService, DesiredState, EngineKind, Image};
 use plan::{
-    CurrentComponent, CurrentState, Deed, EngineHealth, Failure, Forecast, LockedStep, ServiceWork,
-    Step, Subject, plan,
+    AnyStep, ComponentKind, CurrentComponent, CurrentState, EngineHealth, Failure, Forecast,
+    LockedStep, ServiceWork, Step, Subject, plan,
 };
 use proptest::test_runner::TestCaseError;
 
@@ -82,15 +83,14 @@ impl World {
             for step in planned.steps {
                 self.begin(step, wanted)?;
             }
-            match self.in_flight.is_empty() {
-                false => self.finish_one(),
+            if self.in_flight.is_empty() {
                 // All that is left waits: for time, for the engine, for Docker to finish a removal.
-                true => {
-                    self.silent_until = self.silent_until.saturating_sub(1);
-                    self.state.failed.values_mut().for_each(|f| f.held = false);
-                    let containers = &mut self.state.services;
-                    containers.retain(|c| c.state != ContainerState::Removing);
-                }
+                self.silent_until = self.silent_until.saturating_sub(1);
+                self.state.failed.values_mut().for_each(|f| f.held = false);
+                let containers = &mut self.state.services;
+                containers.retain(|c| c.state != ContainerState::Removing);
+            } else {
+                self.finish_one();
             }
         }
         let last = plan(&self.observed(), wanted);
@@ -107,9 +107,9 @@ impl World {
         containers.retain(|c| c.state != ContainerState::Removing);
         for foreseen in forecast.steps {
             let line = format!("{foreseen:?}");
-            let done = match foreseen.deed {
-                Deed::Free(step) => self.act(step),
-                Deed::Locked(service, step) => self.work(ServiceWork {
+            let done = match foreseen.step {
+                AnyStep::Free(step) => self.act(step),
+                AnyStep::Locked(service, step) => self.work(ServiceWork {
                     service,
                     steps: vec![step],
                 }),
@@ -214,6 +214,8 @@ impl World {
             let failure = Failure {
                 reason: "it was told to fail".into(),
                 held: true,
+                retry_at: Moment(0),
+                failures: 1,
             };
             self.state.failed.insert(subject, failure);
         }
@@ -363,9 +365,10 @@ impl World {
         let state = &mut self.state;
         match step {
             Step::PullImage { image, .. } => {
-                let engine = match image.as_str().starts_with("wasm") {
-                    true => Wasm,
-                    false => Docker,
+                let engine = if image.as_str().starts_with("wasm") {
+                    Wasm
+                } else {
+                    Docker
                 };
                 if engine == Docker && self.silent_until > 0 {
                     return false;
@@ -387,23 +390,15 @@ impl World {
                     .retain(|held| !held.references.contains(&image));
                 state.recorded_images.remove(&image);
             }
-            Step::CreateVolume { engine, volume } => {
-                let name = volume.engine_name;
-                state.volumes.push(component(engine, name, volume.digest));
+            Step::CreateComponent { engine, component } => {
+                let (name, digest) = (component.engine_name(), component.digest());
+                let made = current_component(engine, name.to_owned(), digest.to_owned());
+                components(state, component.kind()).push(made);
             }
-            Step::CreateNetwork { engine, network } => {
-                let name = network.engine_name;
-                state.networks.push(component(engine, name, network.digest));
-            }
-            Step::RemoveVolume { engine, name } => {
-                state
-                    .volumes
-                    .retain(|held| held.engine != engine || held.name != name);
-            }
-            Step::RemoveNetwork { engine, name } => {
-                state
-                    .networks
-                    .retain(|held| held.engine != engine || held.name != name);
+            Step::RemoveComponent {
+                engine, kind, name, ..
+            } => {
+                components(state, kind).retain(|held| held.engine != engine || held.name != name);
             }
             Step::RemoveDead { container, .. } => {
                 state.services.retain(|held| held.container != container.id);
@@ -485,7 +480,7 @@ impl World {
     }
 }
 
-fn component(engine: EngineKind, name: String, digest: String) -> CurrentComponent {
+fn current_component(engine: EngineKind, name: String, digest: String) -> CurrentComponent {
     // `shop_front`, `1_data`: the apps of these tests.
     let app = match name.split('_').next() {
         Some("shop" | "1") => "shop",
@@ -496,5 +491,12 @@ fn component(engine: EngineKind, name: String, digest: String) -> CurrentCompone
         app: Some(app.parse().unwrap()),
         name,
         digest: Some(digest),
+    }
+}
+
+fn components(state: &mut CurrentState, kind: ComponentKind) -> &mut Vec<CurrentComponent> {
+    match kind {
+        ComponentKind::Volume => &mut state.volumes,
+        ComponentKind::Network => &mut state.networks,
     }
 }

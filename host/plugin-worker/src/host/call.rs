@@ -11,17 +11,16 @@ use http_body::{Body, Frame as BodyFrame};
 use plugin_protocol::text::{LONGEST, cut, one_line};
 use plugin_protocol::{
     ActionAnswer, ActionCall, AnswerBody, AnswerHead, Failure, GuestAnswer, GuestError,
-    GuestRequest, JournalAnswer, Outcome, RequestBody, RequestStream, Serving,
+    GuestRequest, JournalAnswer, Outcome, RequestBody, RequestStream, ServedCall,
 };
-use tokio::io::AsyncWriteExt as _;
-use tokio::net::unix::OwnedWriteHalf;
 use tokio::task::JoinHandle;
 
 use super::entry::PluginEntry;
 use super::host_calls::instance_of;
 use super::plugin::RemotePlugin;
 use super::session::{Conversation, Session};
-use crate::frames::{Frame, Frames, Kind, decode};
+use crate::frames::{Frame, FrameKind, Frames, decode};
+use crate::socket::WriteHalf;
 use crate::wire::{AnswerKind, BodyHead, Note, Question, Reply};
 
 /// A call that is under way. Dropping it gives it up, and lets go of what its instance holds.
@@ -29,20 +28,29 @@ struct Call {
     entry: Arc<PluginEntry>,
     session: Arc<Session>,
     call: u64,
+    /// Whether it can be given up, which is said by its number.
+    conversation: Option<u64>,
     /// Writes the request's body.
     pump: Option<JoinHandle<()>>,
-    is_over: bool,
 }
 
 impl Call {
-    fn begin(plugin: &RemotePlugin, session: &Arc<Session>, serving: &Serving) -> Call {
+    fn begin(plugin: &RemotePlugin, session: &Arc<Session>, serving: &ServedCall) -> Call {
         plugin.entry.begin(serving.clone());
         Call {
             entry: Arc::clone(&plugin.entry),
             session: Arc::clone(session),
             call: serving.call,
+            conversation: None,
             pump: None,
-            is_over: false,
+        }
+    }
+
+    /// The worker has nothing to be told of it any more, and where it has answered can be asked again.
+    fn finish(&mut self, conversation: Option<Conversation>) {
+        self.conversation = None;
+        if let Some(conversation) = conversation {
+            self.session.take_back(conversation);
         }
     }
 }
@@ -52,8 +60,8 @@ impl Drop for Call {
         if let Some(pump) = &self.pump {
             pump.abort();
         }
-        if !self.is_over {
-            self.session.note(Note::Cancel { call: self.call });
+        if let Some(conversation) = self.conversation {
+            self.session.note(Note::Cancel { conversation });
         }
         self.entry.end(self.call);
     }
@@ -61,12 +69,9 @@ impl Drop for Call {
 
 pub(super) async fn call(
     plugin: &RemotePlugin,
-    serving: Serving,
+    serving: ServedCall,
     GuestRequest { head, body }: GuestRequest,
 ) -> Result<Outcome, Failure> {
-    let leased = plugin.session().await?;
-    let session = Arc::clone(&leased.0);
-    let mut call = Call::begin(plugin, &session, &serving);
     let (body, stream) = match body {
         RequestBody::Empty => (BodyHead::Empty, None),
         RequestBody::Whole(bytes) => (BodyHead::Whole(bytes), None),
@@ -75,22 +80,13 @@ pub(super) async fn call(
     let question = Question::Call {
         plugin: plugin.id(),
         call: serving.call,
-        origin: serving.origin,
+        origin: serving.origin.clone(),
+        identity: plugin.entry.identity(&serving),
         head,
         body,
     };
-    let begun = session.converse(serving.call, &question, None).await;
-    let Conversation {
-        mut reader,
-        mut write,
-        lease,
-    } = begun.map_err(lost)?;
-    if let Some(stream) = stream
-        && let Some(write) = write.take()
-    {
-        call.pump = Some(tokio::spawn(pump(stream, write)));
-    }
-    let reply = reader.message::<Reply>().await.map_err(lost)?;
+    let (mut call, conversation, reply) = ask(plugin, &serving, &question, stream).await?;
+    let session = Arc::clone(&call.session);
     let (status, headers, kind) = match reply {
         Some(Reply::Answer {
             status,
@@ -98,31 +94,27 @@ pub(super) async fn call(
             body,
         }) => (status, headers, body),
         Some(reply) => {
-            call.is_over = true;
-            return match reply {
+            let outcome = match reply {
                 Reply::Error(error) => Ok(Outcome::Error(GuestError {
                     message: cut(error.message),
                     ..error
                 })),
                 Reply::Failed(failure) => Err(bounded(failure)),
-                _ => Err(no_answer()),
+                _ => return Err(no_answer()),
             };
+            call.finish(Some(conversation));
+            return outcome;
         }
         None => return Err(Failure::Lost),
     };
     let head = AnswerHead::new(status, &headers)?;
     let mut pieces = AnswerPieces {
-        conversation: Some(Conversation {
-            reader,
-            // Where there is no body to come its end is open until the call is over.
-            write,
-            lease,
-        }),
+        conversation: Some(conversation),
         call,
     };
     let body = match kind {
         AnswerKind::Empty => {
-            pieces.call.is_over = true;
+            pieces.end(true);
             AnswerBody::Whole(Vec::new())
         }
         AnswerKind::Whole => {
@@ -146,28 +138,67 @@ pub(super) async fn call(
 
 pub(super) async fn act(
     plugin: &RemotePlugin,
-    serving: Serving,
+    serving: ServedCall,
     action: ActionCall,
 ) -> Result<ActionAnswer, Failure> {
-    let leased = plugin.session().await?;
-    let session = &leased.0;
-    let mut call = Call::begin(plugin, session, &serving);
     let question = Question::Act {
         plugin: plugin.id(),
         call: serving.call,
-        origin: serving.origin,
+        origin: serving.origin.clone(),
         action,
     };
-    let begun = session.converse(serving.call, &question, None).await;
-    let mut conversation = begun.map_err(lost)?;
-    let reply = conversation.reader.message::<Reply>().await.map_err(lost)?;
-    call.is_over = reply.is_some();
-    match reply {
+    let (mut call, conversation, reply) = ask(plugin, &serving, &question, None).await?;
+    let outcome = match reply {
         Some(Reply::Acted(answer)) => Ok(answer),
         Some(Reply::Failed(failure)) => Err(bounded(failure)),
-        Some(_) => Err(no_answer()),
-        None => Err(Failure::Lost),
+        Some(_) => return Err(no_answer()),
+        None => return Err(Failure::Lost),
+    };
+    call.finish(Some(conversation));
+    outcome
+}
+
+/// Begins a call, and reads the head of its answer. A process that ended before it had read the question has not begun the
+/// call: the next one is asked, once.
+async fn ask(
+    plugin: &RemotePlugin,
+    serving: &ServedCall,
+    question: &Question,
+    mut body: Option<RequestStream>,
+) -> Result<(Call, Conversation, Option<Reply>), Failure> {
+    let mut ended: Option<Arc<Session>> = None;
+    loop {
+        let leased = plugin.session(ended.as_ref()).await?;
+        let session = &leased.0;
+        let mut call = Call::begin(plugin, session, serving);
+        let asked = async {
+            let mut conversation = session.converse(question, None).await?;
+            call.conversation = Some(conversation.id);
+            if let Some(body) = body.take()
+                && let Some(write) = conversation.write.take()
+            {
+                call.pump = Some(tokio::spawn(pump(body, write)));
+            }
+            let reply = conversation.reader.message::<Reply>().await?;
+            io::Result::Ok((conversation, reply))
+        };
+        match asked.await {
+            Ok((conversation, reply)) => return Ok((call, conversation, reply)),
+            // Of a question with a body nobody knows how much was read.
+            Err(error) if is_gone(&error) && ended.is_none() && call.pump.is_none() => {
+                ended = Some(Arc::clone(session));
+            }
+            Err(error) => return Err(lost(error)),
+        }
     }
+}
+
+/// Whether nobody has the other end, and whoever had it has not read all: the kernel says then that it was reset.
+fn is_gone(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset
+    )
 }
 
 /// What a worker says that has ended, or that talks nonsense.
@@ -200,7 +231,7 @@ fn bounded(failure: Failure) -> Failure {
 }
 
 /// Writes a request's body until it ends, or nobody reads it any more.
-async fn pump(mut stream: RequestStream, mut write: OwnedWriteHalf) {
+async fn pump(mut stream: RequestStream, mut write: WriteHalf) {
     loop {
         let piece = poll_fn(|context| stream.as_mut().poll_frame(context)).await;
         let mut frames = Frames::default();
@@ -211,7 +242,7 @@ async fn pump(mut stream: RequestStream, mut write: OwnedWriteHalf) {
                 }
             }
             // The worker takes the end of the socket for a body that broke off.
-            Some(Err(_)) => return,
+            Some(Err(_)) => return write.finish(),
             None => {
                 frames.add_end();
                 let _ = write.write_all(frames.bytes()).await;
@@ -232,6 +263,12 @@ struct AnswerPieces {
 }
 
 impl AnswerPieces {
+    /// The answer has come to its end.
+    fn end(&mut self, is_whole: bool) {
+        let conversation = self.conversation.take();
+        self.call.finish(conversation.filter(|_| is_whole));
+    }
+
     /// All of it, of which no more than `most` bytes may come.
     async fn whole(mut self, most: usize) -> Result<Vec<u8>, Failure> {
         let mut whole = Vec::new();
@@ -255,22 +292,22 @@ impl AnswerPieces {
         };
         let end = match ready!(conversation.reader.poll_next(context)) {
             Ok(Some(Frame {
-                kind: Kind::Piece,
+                kind: FrameKind::Piece,
                 content,
             })) => return Poll::Ready(Some(Ok(content))),
             Ok(Some(Frame {
-                kind: Kind::End, ..
+                kind: FrameKind::End,
+                ..
             })) => None,
             Ok(Some(Frame {
-                kind: Kind::Broken,
+                kind: FrameKind::Broken,
                 content,
             })) => Some(decode::<Failure>(&content).map_or_else(lost, bounded)),
             Ok(Some(_)) => Some(no_answer()),
             Ok(None) => Some(Failure::Lost),
             Err(error) => Some(lost(error)),
         };
-        self.conversation = None;
-        self.call.is_over = true;
+        self.end(end.is_none());
         Poll::Ready(end.map(Err))
     }
 }

@@ -2,18 +2,18 @@
 
 use std::collections::HashMap;
 use std::io::Result;
+use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, Weak};
 
-use plugin_protocol::InstanceId;
-use tokio::io::AsyncWriteExt as _;
-use tokio::net::UnixStream;
-use tokio::net::unix::OwnedWriteHalf;
-use tokio::sync::mpsc;
+use futures::FutureExt as _;
+use plugin_protocol::{CapabilityAnswer, InstanceId};
 use tokio_util::sync::CancellationToken;
 
 use super::entry::PluginEntry;
 use super::lock;
 use crate::frames::{FrameReader, Frames, invalid};
+use crate::outbox::Outbox;
+use crate::socket::halves;
 use crate::wire::{HostAnswer, HostCall, MOST_OF_WORKER};
 
 /// The plugins of a worker, by their numbers.
@@ -28,22 +28,15 @@ const ANSWERS: usize = 64;
 const NUMBER: u32 = 40;
 
 /// Does what instances ask for, until the worker ends. What it says that no worker would is an error.
-pub(super) async fn serve(
-    generation: u64,
-    registry: Arc<Registry>,
-    socket: UnixStream,
-) -> Result<()> {
-    let (read, write) = socket.into_split();
+pub(super) async fn serve(generation: u64, registry: Arc<Registry>, socket: OwnedFd) -> Result<()> {
+    let (read, write) = halves(socket)?;
     let mut reader = FrameReader::new(read, MOST_OF_WORKER);
-    let (answers, waiting) = mpsc::channel(ANSWERS);
-    let mut served = Served {
+    let mut served = WorkerSession {
         generation,
         registry,
         instances: HashMap::new(),
-        answers,
-        writer: CancellationToken::new(),
+        answers: Outbox::start(write),
     };
-    tokio::spawn(write_answers(waiting, write, served.writer.clone()));
     while let Some(call) = reader.message::<HostCall>().await? {
         served.take(call)?;
     }
@@ -51,12 +44,11 @@ pub(super) async fn serve(
 }
 
 /// What a worker's instances have of the host. With this all of it goes.
-struct Served {
+struct WorkerSession {
     generation: u64,
     registry: Arc<Registry>,
     instances: HashMap<(u64, InstanceId), InstanceCalls>,
-    answers: mpsc::Sender<HostAnswer>,
-    writer: CancellationToken,
+    answers: Arc<Outbox>,
 }
 
 struct InstanceCalls {
@@ -65,7 +57,7 @@ struct InstanceCalls {
     ended: CancellationToken,
 }
 
-impl Served {
+impl WorkerSession {
     fn take(&mut self, call: HostCall) -> Result<()> {
         match call {
             HostCall::Ask {
@@ -86,9 +78,12 @@ impl Served {
                 let Some(place) = entry.place() else {
                     let answer = Err("it asks the host for too much at a time".to_owned());
                     // Where no answer fits either, whoever asked waits until its time is over.
-                    let _ = self.answers.try_send(HostAnswer { id, answer });
+                    if self.answers.waiting() < ANSWERS {
+                        self.answers.send(answer_frames(id, answer));
+                    }
                     return Ok(());
                 };
+                entry.note(&what);
                 let serving = entry.serving(call, instance);
                 let calls = self.instances.entry((plugin, instance));
                 let calls = calls.or_insert_with(|| InstanceCalls {
@@ -97,15 +92,17 @@ impl Served {
                 });
                 let (answers, ended) = (self.answers.clone(), calls.ended.clone());
                 let asked = entry.host.ask(instance, &serving, what);
-                tokio::spawn(async move {
+                let mut answering = Box::pin(async move {
                     let _place = place;
-                    let answering = async {
-                        let answer = asked.await;
-                        // Where the worker is gone nobody waits for it.
-                        let _ = answers.send(HostAnswer { id, answer }).await;
-                    };
-                    ended.run_until_cancelled(answering).await;
+                    let answer = asked.await;
+                    answers.send_among(ANSWERS, answer_frames(id, answer)).await;
                 });
+                // Most of it is known, and needs no task.
+                if answering.as_mut().now_or_never().is_none() {
+                    tokio::spawn(async move {
+                        ended.run_until_cancelled(answering).await;
+                    });
+                }
             }
             HostCall::Release {
                 plugin,
@@ -146,9 +143,9 @@ pub(super) fn instance_of(generation: u64, InstanceId(number): InstanceId) -> In
     InstanceId((generation << NUMBER) | (number & ((1 << NUMBER) - 1)))
 }
 
-impl Drop for Served {
+impl Drop for WorkerSession {
     fn drop(&mut self) {
-        self.writer.cancel();
+        self.answers.close();
         for ((_, instance), calls) in self.instances.drain() {
             calls.ended.cancel();
             calls.entry.host.end(instance);
@@ -156,20 +153,12 @@ impl Drop for Served {
     }
 }
 
-async fn write_answers(
-    mut answers: mpsc::Receiver<HostAnswer>,
-    mut socket: OwnedWriteHalf,
-    ended: CancellationToken,
-) {
-    let writing = async {
-        while let Some(answer) = answers.recv().await {
-            let Ok(frames) = Frames::message(&answer) else {
-                continue;
-            };
-            if socket.write_all(frames.bytes()).await.is_err() {
-                return;
-            }
-        }
-    };
-    ended.run_until_cancelled(writing).await;
+/// An answer as it is sent.
+fn answer_frames(id: u64, answer: std::result::Result<CapabilityAnswer, String>) -> Frames {
+    let frames = Frames::message(&HostAnswer { id, answer });
+    frames.unwrap_or_else(|error| {
+        let answer = Err(format!("the host's answer cannot be sent: {error}"));
+        // A short text can be.
+        Frames::message(&HostAnswer { id, answer }).unwrap_or_default()
+    })
 }

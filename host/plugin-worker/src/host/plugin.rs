@@ -9,7 +9,7 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use plugin_protocol::{
     ActionAnswer, ActionCall, Blueprint, ComponentFacts, Failure, GuestCode, GuestPlugin,
-    GuestRequest, HostCalls, Outcome, Serving,
+    GuestRequest, HostCalls, Outcome, ServedCall,
 };
 use tokio::sync::Mutex;
 
@@ -159,18 +159,30 @@ impl RemotePlugin {
         self.loadable.blueprint.limits.body
     }
 
-    /// A process that has it.
-    pub(super) async fn session(&self) -> Result<Lease, Failure> {
+    /// A process that has it, and not the one that has `ended`.
+    pub(super) async fn session(&self, ended: Option<&Arc<Session>>) -> Result<Lease, Failure> {
+        if let Some(ended) = ended {
+            self.worker.until_gone(ended).await;
+        }
         let session = self.worker.session().await.map_err(Failure::NotReady)?;
-        self.loadable.load(&session.0).await?;
-        Ok(session)
+        match self.loadable.load(&session.0).await {
+            Ok(()) => Ok(session),
+            // It ended before it had the plugin, whatever it ended of: the next one is asked, once.
+            Err(Failure::Lost) => {
+                self.worker.until_gone(&session.0).await;
+                let session = self.worker.session().await.map_err(Failure::NotReady)?;
+                self.loadable.load(&session.0).await?;
+                Ok(session)
+            }
+            Err(failure) => Err(failure),
+        }
     }
 }
 
 impl GuestPlugin for RemotePlugin {
     fn call(
         &self,
-        serving: Serving,
+        serving: ServedCall,
         request: GuestRequest,
     ) -> BoxFuture<'_, Result<Outcome, Failure>> {
         call::call(self, serving, request).boxed()
@@ -178,7 +190,7 @@ impl GuestPlugin for RemotePlugin {
 
     fn act(
         &self,
-        serving: Serving,
+        serving: ServedCall,
         call: ActionCall,
     ) -> BoxFuture<'_, Result<ActionAnswer, Failure>> {
         call::act(self, serving, call).boxed()

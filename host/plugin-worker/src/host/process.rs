@@ -1,21 +1,21 @@
 //! The process of a worker.
 
 use std::io::{Error, Result};
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::fs::MetadataExt as _;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
-use confinement::Report;
+use confinement::{Report, Wall};
 use plugin_protocol::FolderView;
-use tokio::net::UnixStream;
 use tokio::process::{Child, Command};
 
 use super::WorkerConfig;
+use super::groups::ProcessGroups;
 use super::session::Session;
-use crate::notes;
 use crate::wire::{Question, Reply, VERSION};
+use crate::{notes, socket};
 
 /// The user of workers without folders where the supervisor is root: nobody else's on this machine, right above those of
 /// services.
@@ -27,8 +27,10 @@ const GREETING: Duration = Duration::from_secs(30);
 pub(super) struct Process {
     pub(super) child: Child,
     pub(super) session: Arc<Session>,
-    pub(super) host_calls: UnixStream,
+    pub(super) host_calls: OwnedFd,
     pub(super) walls: Report,
+    /// Dropped after the child, which is in them.
+    pub(super) groups: Option<ProcessGroups>,
 }
 
 /// Starts one.
@@ -65,9 +67,9 @@ pub(super) async fn start(
             let program = config.program.display();
             Error::new(error.kind(), format!("cannot run `{program}`: {error}"))
         })?;
-    let (own, others) = std::os::unix::net::UnixStream::pair()?;
-    own.set_nonblocking(true)?;
-    let host_calls = UnixStream::from_std(own)?;
+    // Before it has greeted, it has nothing of a plugin.
+    let (groups, by_groups) = enter_groups(&child, config, generation).await;
+    let (host_calls, others) = socket::pair()?;
     let session = Arc::new(Session::new(generation, notes, state));
     let greeting = Question::Hello {
         version: VERSION.to_owned(),
@@ -81,17 +83,45 @@ pub(super) async fn start(
         }
     };
     match reply {
-        Some(Reply::Hello { version, walls }) if version == VERSION => Ok(Process {
-            child,
-            session,
-            host_calls,
-            walls,
-        }),
+        Some(Reply::Hello { version, mut walls }) if version == VERSION => {
+            walls.merge(by_groups);
+            Ok(Process {
+                child,
+                session,
+                host_calls,
+                walls,
+                groups,
+            })
+        }
         Some(Reply::Refused(reason)) => Err(Error::other(reason)),
         Some(_) => Err(Error::other("it is no worker of this version")),
         None => {
             let status = child.wait().await?;
             Err(Error::other(format!("it ended at once ({status})")))
+        }
+    }
+}
+
+/// Puts a process into control groups of its own; where they bound nothing, the report says why.
+async fn enter_groups(
+    child: &Child,
+    config: &WorkerConfig,
+    generation: u64,
+) -> (Option<ProcessGroups>, Report) {
+    let (below, memory) = (config.control_groups.clone(), config.memory);
+    // One that has ended already has no number, and does not greet.
+    let Some(process) = child.id() else {
+        return (None, Report::default());
+    };
+    let enter = move || ProcessGroups::around(process, &below, generation, memory);
+    match tokio::task::spawn_blocking(enter).await {
+        Ok((groups, report)) => (Some(groups), report),
+        Err(error) => {
+            let mut report = Report::default();
+            for wall in [Wall::Memory, Wall::Processes] {
+                report.lacks(wall, &error);
+            }
+            (None, report)
         }
     }
 }

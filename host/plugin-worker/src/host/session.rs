@@ -1,25 +1,31 @@
 //! One process of a worker, from its greeting to its end.
 
 use std::io::Result;
-use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
 
-use tokio::io::AsyncWriteExt as _;
-use tokio::net::UnixStream;
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{Notify, mpsc};
 
+use super::lock;
 use super::process::FolderState;
 use crate::frames::{FrameReader, Frames};
 use crate::notes::Notes;
+use crate::socket::{self, ReadHalf, WriteHalf};
 use crate::wire::{MOST_OF_WORKER, Note, Question, Reply};
+
+/// How many conversations are kept for further questions: as many calls as run at once on a busy device.
+const IDLE: usize = 8;
 
 /// A worker that was started, as others talk to it.
 pub(super) struct Session {
     /// Which of all that were started; never 0.
     pub(super) generation: u64,
     notes: Arc<Notes>,
+    /// Conversations for further questions, the latest last.
+    idle: Mutex<Vec<IdleConversation>>,
+    /// The number of the latest conversation.
+    latest: AtomicU64,
     /// Notes that nobody waits for.
     later: mpsc::UnboundedSender<Note>,
     /// How many conversations are under way, or about to be.
@@ -38,10 +44,18 @@ pub(super) struct Session {
 
 /// A conversation that is under way.
 pub(super) struct Conversation {
-    pub(super) reader: FrameReader<OwnedReadHalf>,
+    pub(super) id: u64,
+    pub(super) reader: FrameReader<ReadHalf>,
     /// None where it was given away.
-    pub(super) write: Option<OwnedWriteHalf>,
+    pub(super) write: Option<WriteHalf>,
     pub(super) lease: Lease,
+}
+
+/// A conversation that has had its answer.
+struct IdleConversation {
+    id: u64,
+    reader: FrameReader<ReadHalf>,
+    write: WriteHalf,
 }
 
 impl Session {
@@ -61,6 +75,8 @@ impl Session {
         Session {
             generation,
             notes,
+            idle: Mutex::default(),
+            latest: AtomicU64::new(0),
             later,
             open: AtomicUsize::new(0),
             opened: Notify::new(),
@@ -77,31 +93,70 @@ impl Session {
         let _ = self.later.send(note);
     }
 
-    /// Begins a conversation, as a `call` or as none.
+    /// Asks a question, to which `descriptor` may belong: in a conversation that is there, where that is not needed.
     pub(super) async fn converse(
         self: &Arc<Self>,
-        call: u64,
         question: &Question,
         descriptor: Option<BorrowedFd<'_>>,
     ) -> Result<Conversation> {
-        let (own, other) = std::os::unix::net::UnixStream::pair()?;
-        own.set_nonblocking(true)?;
-        let (read, mut write) = UnixStream::from_std(own)?.into_split();
         let lease = Lease::new(self);
         let frames = Frames::message(question)?;
-        let others: OwnedFd = other.into();
-        let descriptors: Vec<BorrowedFd<'_>> =
-            std::iter::once(others.as_fd()).chain(descriptor).collect();
-        let note = Note::Conversation { call };
+        let idle = match descriptor {
+            None => lock(&self.idle).pop(),
+            Some(_) => None,
+        };
+        let IdleConversation {
+            id,
+            reader,
+            mut write,
+        } = match idle {
+            Some(idle) => idle,
+            None => self.begin(descriptor).await?,
+        };
         // A large question does not fit before the worker reads it.
-        self.notes.send(&note, &descriptors).await?;
-        drop(others);
         write.write_all(frames.bytes()).await?;
         Ok(Conversation {
-            reader: FrameReader::new(read, MOST_OF_WORKER),
+            id,
+            reader,
             write: Some(write),
             lease,
         })
+    }
+
+    async fn begin(&self, descriptor: Option<BorrowedFd<'_>>) -> Result<IdleConversation> {
+        let (own, others) = socket::pair()?;
+        let (read, write) = socket::halves(own)?;
+        let id = self.latest.fetch_add(1, SeqCst) + 1;
+        let descriptors: Vec<BorrowedFd<'_>> =
+            std::iter::once(others.as_fd()).chain(descriptor).collect();
+        self.notes
+            .send(&Note::Conversation { id }, &descriptors)
+            .await?;
+        Ok(IdleConversation {
+            id,
+            reader: FrameReader::new(read, MOST_OF_WORKER),
+            write,
+        })
+    }
+
+    /// Takes a conversation back whose answer was read to its end.
+    pub(super) fn take_back(&self, conversation: Conversation) {
+        let Conversation {
+            id,
+            reader,
+            write,
+            lease,
+        } = conversation;
+        drop(lease);
+        // What says more than it was asked for is not asked again.
+        if let Some(write) = write
+            && reader.is_drained()
+        {
+            let mut idle = lock(&self.idle);
+            if idle.len() < IDLE {
+                idle.push(IdleConversation { id, reader, write });
+            }
+        }
     }
 
     /// Asks, and waits for the answer; none where the worker ends before.
@@ -110,8 +165,10 @@ impl Session {
         question: &Question,
         descriptor: Option<BorrowedFd<'_>>,
     ) -> Result<Option<Reply>> {
-        let mut conversation = self.converse(0, question, descriptor).await?;
-        conversation.reader.message().await
+        let mut conversation = self.converse(question, descriptor).await?;
+        let reply = conversation.reader.message().await?;
+        self.take_back(conversation);
+        Ok(reply)
     }
 }
 

@@ -10,18 +10,17 @@ use confinement::Report;
 use plugin_protocol::{FolderView, PATIENCE};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
+use super::groups::ProcessGroups;
 use super::host_calls::{self, Registry};
 use super::plugin::Loadable;
 use super::process::{self, Process};
+use super::pulse::pulse;
 use super::session::{Lease, Session};
 use super::{WorkerConfig, WorkerWalls, lock};
-use crate::wire::{Question, Reply};
+use crate::wire::Question;
 
-/// How often a worker that has something to do is asked whether it is there.
-const PULSE: Duration = Duration::from_secs(1);
-/// How long it may take to answer before it counts as hung: it has less of the processor than others.
-const HUNG: Duration = Duration::from_secs(5);
 /// How long a process of plugins with folders may be unused before it ends.
 const IDLE: Duration = Duration::from_secs(60);
 /// A worker that lasts no longer than this is not started again at once for ever.
@@ -47,6 +46,8 @@ pub(super) struct Worker {
     /// Why there is no process.
     problem: Mutex<Option<String>>,
     keeping: Mutex<Option<JoinHandle<()>>>,
+    /// No process is started any more.
+    stopping: CancellationToken,
 }
 
 impl Worker {
@@ -67,11 +68,23 @@ impl Worker {
             walls: Mutex::default(),
             problem: Mutex::default(),
             keeping: Mutex::default(),
+            stopping: CancellationToken::new(),
         });
         let wanted = (!worker.folders.is_empty()).then(|| Arc::clone(&worker.wanted));
-        let keeping = tokio::spawn(keep(Arc::downgrade(&worker), wanted));
+        let kept = keep(Arc::downgrade(&worker), wanted, worker.stopping.clone());
+        let keeping = tokio::spawn(kept);
         *lock(&worker.keeping) = Some(keeping);
         worker
+    }
+
+    /// Ends the process, and waits until nothing is left of it.
+    pub(super) async fn stop(&self) {
+        self.stopping.cancel();
+        let keeping = lock(&self.keeping).take();
+        if let Some(keeping) = keeping {
+            // It has nothing to say at its end.
+            let _ = keeping.await;
+        }
     }
 
     /// The process that is there, or is about to be.
@@ -117,6 +130,15 @@ impl Worker {
             return false;
         }
         true
+    }
+
+    /// Waits until this process is not the one that is there any more: it has ended, and that is about to be noticed.
+    pub(super) async fn until_gone(&self, session: &Arc<Session>) {
+        let mut sessions = self.session.subscribe();
+        let is_another =
+            |now: &Option<Arc<Session>>| !now.as_ref().is_some_and(|now| Arc::ptr_eq(now, session));
+        // Where it is there after all, whoever asks it again finds out.
+        let _ = tokio::time::timeout(PATIENCE, sessions.wait_for(is_another)).await;
     }
 
     /// The process that is there now.
@@ -229,12 +251,15 @@ impl Drop for Waiter<'_> {
 }
 
 /// Starts a process whenever there is none, or none and somebody has `wanted` one, for as long as there is the worker.
-async fn keep(worker: Weak<Worker>, wanted: Option<Arc<Demand>>) {
+async fn keep(worker: Weak<Worker>, wanted: Option<Arc<Demand>>, stopping: CancellationToken) {
     let mut short_lived = 0;
     let mut reported = false;
     loop {
         if let Some(wanted) = &wanted {
-            wanted.there().await;
+            stopping.run_until_cancelled(wanted.there()).await;
+        }
+        if stopping.is_cancelled() {
+            return;
         }
         let Some(of) = worker.upgrade() else { return };
         let begun = Instant::now();
@@ -251,10 +276,12 @@ async fn keep(worker: Weak<Worker>, wanted: Option<Arc<Demand>>) {
                 of.load_all(&process.session);
                 // Whoever lets go of the worker ends this here.
                 drop(of);
-                let end = until_end(process, registry, wanted.is_some(), &worker).await;
+                let ends_idle = wanted.is_some();
+                let end = until_end(process, registry, ends_idle, &worker, &stopping).await;
                 let Some(of) = worker.upgrade() else { return };
                 of.session.send_replace(None);
                 match end {
+                    End::Stopped => return,
                     End::Idle => {
                         short_lived = 0;
                         continue;
@@ -285,13 +312,16 @@ async fn keep(worker: Weak<Worker>, wanted: Option<Arc<Demand>>) {
                 *lock(&of.problem) = Some(problem);
             }
             let doubled = 1_u32 << (short_lived - AT_ONCE).min(10);
-            tokio::time::sleep(WAIT.0.saturating_mul(doubled).min(WAIT.1)).await;
+            let wait = tokio::time::sleep(WAIT.0.saturating_mul(doubled).min(WAIT.1));
+            stopping.run_until_cancelled(wait).await;
         }
     }
 }
 
 /// How a process ended.
 enum End {
+    /// No other is wanted.
+    Stopped,
     /// It had nothing to do.
     Idle,
     /// It should not have; why.
@@ -304,34 +334,40 @@ async fn until_end(
     registry: Arc<Registry>,
     ends_idle: bool,
     worker: &Weak<Worker>,
+    stopping: &CancellationToken,
 ) -> End {
     let Process {
         mut child,
         session,
         host_calls,
         walls: _,
+        groups,
     } = process;
+    let pid = child.id();
+    let by_kernel = || groups.as_ref().and_then(ProcessGroups::why_ended);
     let serving = host_calls::serve(session.generation, registry, host_calls);
     let end = tokio::select! {
         status = child.wait() => {
-            return End::Lost(match status {
-                Ok(status) => status.to_string(),
-                Err(error) => error.to_string(),
-            });
+            let status = status.map_or_else(|error| error.to_string(), |status| status.to_string());
+            return End::Lost(by_kernel().unwrap_or(status));
         }
         served = serving => End::Lost(match served {
             Ok(()) => "it let go of its host".to_owned(),
             Err(error) => format!("it broke the rules: {error}"),
         }),
-        error = pulse(&session) => End::Lost(format!("it hung: {error}")),
+        error = pulse(&session, pid) => End::Lost(format!("it hung: {error}")),
         () = idle(&session, worker), if ends_idle => End::Idle,
+        () = stopping.cancelled() => End::Stopped,
     };
     // One that ended by itself says so first on its sockets.
     match child.try_wait() {
-        Ok(Some(status)) => End::Lost(status.to_string()),
+        Ok(Some(status)) => End::Lost(by_kernel().unwrap_or_else(|| status.to_string())),
         _ => {
             let _ = child.kill().await;
-            end
+            match (end, by_kernel()) {
+                (End::Lost(_), Some(why)) => End::Lost(why),
+                (end, _) => end,
+            }
         }
     }
 }
@@ -356,25 +392,5 @@ async fn idle(session: &Arc<Session>, worker: &Weak<Worker>) {
             session.closed.notified().await;
         }
         return;
-    }
-}
-
-/// Asks the worker again and again whether it is there, while it has something to do; ends when it is not.
-async fn pulse(session: &Arc<Session>) -> Error {
-    loop {
-        if session.open.load(Ordering::SeqCst) == 0 {
-            session.opened.notified().await;
-        }
-        tokio::time::sleep(PULSE).await;
-        if session.open.load(Ordering::SeqCst) == 0 {
-            continue;
-        }
-        let pinged = tokio::time::timeout(HUNG, session.ask(&Question::Ping, None)).await;
-        match pinged {
-            Ok(Ok(Some(Reply::Done))) => {}
-            Ok(Ok(_)) => return Error::other("it did not answer"),
-            Ok(Err(error)) => return error,
-            Err(_) => return Error::other(format!("no answer for {} s", HUNG.as_secs())),
-        }
     }
 }

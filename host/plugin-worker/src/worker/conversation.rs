@@ -1,7 +1,7 @@
-//! One question of the host's, and its answer.
+//! Questions of the host's, and their answers.
 
 use std::future::poll_fn;
-use std::io::{Error, ErrorKind, Result};
+use std::io::Result;
 use std::os::fd::OwnedFd;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,23 +11,30 @@ use bytes::Bytes;
 use http_body::{Body, Frame as BodyFrame};
 use plugin_protocol::{
     AnswerBody, AnswerStream, Blueprint, Failure, GuestAnswer, GuestCode, GuestPlugin,
-    GuestRequest, Outcome, RequestBody, RequestHead, Serving,
+    GuestRequest, Outcome, RequestBody, RequestHead, ServedCall,
 };
-use tokio::io::AsyncWriteExt as _;
-use tokio::net::UnixStream;
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 
 use super::{Worker, lock};
-use crate::frames::{Frame, FrameReader, Frames, Kind};
+use crate::frames::{Frame, FrameKind, FrameReader, Frames};
+use crate::socket::{self, ReadHalf, WriteHalf};
 use crate::wire::{AnswerKind, BodyHead, MOST_OF_HOST, MOST_OF_WORKER, Question, Reply};
 
 /// The socket of one.
 pub(super) struct Conversation {
-    pub(super) reader: FrameReader<OwnedReadHalf>,
-    pub(super) write: OwnedWriteHalf,
+    pub(super) reader: FrameReader<ReadHalf>,
+    pub(super) write: WriteHalf,
 }
 
 impl Conversation {
+    /// Over the socket whose descriptor came with a note.
+    pub(super) fn over(descriptor: Option<OwnedFd>) -> Result<Conversation> {
+        let (read, write) = socket::halves(descriptor.ok_or_else(socket::missing)?)?;
+        Ok(Conversation {
+            reader: FrameReader::new(read, MOST_OF_HOST),
+            write,
+        })
+    }
+
     pub(super) async fn write(&mut self, frames: &Frames) -> Result<()> {
         self.write.write_all(frames.bytes()).await
     }
@@ -49,23 +56,29 @@ fn bounded(reply: &Reply) -> Result<Frames> {
     Frames::message(&Reply::Failed(Failure::BadAnswer(what)))
 }
 
-/// The stream whose descriptor came with a note.
-pub(super) fn stream_of(descriptor: Option<OwnedFd>) -> Result<UnixStream> {
-    let missing = || Error::new(ErrorKind::InvalidData, "a socket is missing");
-    let stream = std::os::unix::net::UnixStream::from(descriptor.ok_or_else(missing)?);
-    stream.set_nonblocking(true)?;
-    UnixStream::from_std(stream)
-}
-
 impl Worker {
-    pub(super) async fn converse(&self, descriptors: Vec<OwnedFd>) -> Result<()> {
-        let mut descriptors = descriptors.into_iter();
-        let (read, write) = stream_of(descriptors.next())?.into_split();
-        let mut reader = FrameReader::new(read, MOST_OF_HOST);
-        let Some(question) = reader.message::<Question>().await? else {
-            return Ok(());
-        };
-        let mut conversation = Conversation { reader, write };
+    /// Answers one question after another, for as long as the host has some.
+    pub(super) async fn converse(
+        &self,
+        mut conversation: Conversation,
+        mut file: Option<OwnedFd>,
+    ) -> Result<()> {
+        while let Some(question) = conversation.reader.message::<Question>().await? {
+            match self.answer(conversation, question, file.take()).await? {
+                Some(again) => conversation = again,
+                None => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Answers; gives the conversation back where it can go on.
+    async fn answer(
+        &self,
+        mut conversation: Conversation,
+        question: Question,
+        file: Option<OwnedFd>,
+    ) -> Result<Option<Conversation>> {
         let reply = match question {
             Question::Hello { .. } => Reply::Refused("this is no beginning".to_owned()),
             Question::Ping => Reply::Done,
@@ -74,7 +87,7 @@ impl Worker {
                 self.runtime.set_memory(bytes);
                 Reply::Done
             }
-            Question::Open { code } => match self.open(code, descriptors.next()).await {
+            Question::Open { code } => match self.open(code, file).await {
                 Ok(code) => Reply::Opened(code.facts().clone()),
                 Err(reason) => Reply::Refused(reason),
             },
@@ -82,7 +95,7 @@ impl Worker {
                 plugin,
                 code,
                 blueprint,
-            } => match self.load(plugin, code, blueprint, descriptors.next()).await {
+            } => match self.load(plugin, code, blueprint, file).await {
                 Ok(()) => Reply::Done,
                 Err(reason) => Reply::Refused(reason),
             },
@@ -92,7 +105,7 @@ impl Worker {
                 origin,
                 action,
             } => match self.plugin(plugin) {
-                Ok(plugin) => match plugin.act(Serving { origin, call }, action).await {
+                Ok(plugin) => match plugin.act(ServedCall { origin, call }, action).await {
                     Ok(answer) => Reply::Acted(answer),
                     Err(failure) => Reply::Failed(failure),
                 },
@@ -102,14 +115,17 @@ impl Worker {
                 plugin,
                 call,
                 origin,
+                identity,
                 head,
                 body,
             } => {
-                let serving = Serving { origin, call };
+                let _kept = identity.map(|identity| self.host.keep_identity(call, identity));
+                let serving = ServedCall { origin, call };
                 return self.call(conversation, plugin, serving, (head, body)).await;
             }
         };
-        conversation.reply(&reply).await
+        conversation.reply(&reply).await?;
+        Ok(Some(conversation))
     }
 
     fn plugin(&self, plugin: u64) -> std::result::Result<Arc<dyn GuestPlugin>, Failure> {
@@ -148,12 +164,12 @@ impl Worker {
         &self,
         conversation: Conversation,
         plugin: u64,
-        serving: Serving,
+        serving: ServedCall,
         (head, body): (RequestHead, BodyHead),
-    ) -> Result<()> {
+    ) -> Result<Option<Conversation>> {
         let Conversation { reader, mut write } = conversation;
         // Kept open until the answer is written: who closes it has left.
-        let (body, _reader) = match body {
+        let (body, reader) = match body {
             BodyHead::Empty => (RequestBody::Empty, Some(reader)),
             BodyHead::Whole(bytes) => (RequestBody::Whole(bytes), Some(reader)),
             BodyHead::Stream => {
@@ -168,21 +184,23 @@ impl Worker {
             Err(failure) => Err(failure),
         };
         match called {
-            Ok(Outcome::Answer(answer)) => answered(&mut write, answer).await,
+            Ok(Outcome::Answer(answer)) => answered(&mut write, answer).await?,
             Ok(Outcome::Error(error)) => {
                 let frames = bounded(&Reply::Error(error))?;
-                write.write_all(frames.bytes()).await
+                write.write_all(frames.bytes()).await?;
             }
             Err(failure) => {
                 let frames = bounded(&Reply::Failed(failure))?;
-                write.write_all(frames.bytes()).await
+                write.write_all(frames.bytes()).await?;
             }
         }
+        // Of a body in pieces there may be more to come.
+        Ok(reader.map(|reader| Conversation { reader, write }))
     }
 }
 
 /// Writes an answer with its body.
-async fn answered(write: &mut OwnedWriteHalf, answer: GuestAnswer) -> Result<()> {
+async fn answered(write: &mut WriteHalf, answer: GuestAnswer) -> Result<()> {
     let GuestAnswer { head, body } = answer;
     let headers = head.headers.iter();
     let headers = headers.map(|(name, value)| (name.as_str().to_owned(), value.as_bytes().into()));
@@ -223,7 +241,7 @@ async fn answered(write: &mut OwnedWriteHalf, answer: GuestAnswer) -> Result<()>
 }
 
 /// Writes a body as it is made.
-async fn pieces(write: &mut OwnedWriteHalf, mut stream: AnswerStream) -> Result<()> {
+async fn pieces(write: &mut WriteHalf, mut stream: AnswerStream) -> Result<()> {
     loop {
         let piece = poll_fn(|context| stream.as_mut().poll_frame(context)).await;
         let mut frames = Frames::default();
@@ -249,7 +267,7 @@ async fn pieces(write: &mut OwnedWriteHalf, mut stream: AnswerStream) -> Result<
 /// The pieces of a request's body, as they come from the host.
 struct RequestPieces {
     /// None once they have ended.
-    reader: Option<FrameReader<OwnedReadHalf>>,
+    reader: Option<FrameReader<ReadHalf>>,
 }
 
 impl Body for RequestPieces {
@@ -265,11 +283,12 @@ impl Body for RequestPieces {
         };
         let reason = match ready!(reader.poll_next(context)) {
             Ok(Some(Frame {
-                kind: Kind::Piece,
+                kind: FrameKind::Piece,
                 content,
             })) => return Poll::Ready(Some(Ok(BodyFrame::data(content)))),
             Ok(Some(Frame {
-                kind: Kind::End, ..
+                kind: FrameKind::End,
+                ..
             })) => None,
             Ok(_) => Some("it broke off".to_owned()),
             Err(error) => Some(error.to_string()),

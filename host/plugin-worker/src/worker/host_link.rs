@@ -1,48 +1,74 @@
 //! The host as the plugins of the worker have it: questions on one socket, answers by their numbers.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::future::ready;
+use std::io::Result;
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use plugin_protocol::{
-    CapabilityAnswer, CapabilityCall, Handle, HostCalls, InstanceId, LogEntry, Serving,
+    CapabilityAnswer, CapabilityCall, Handle, HostCalls, Identity, InstanceId, LogEntry, ServedCall,
 };
-use tokio::io::AsyncWriteExt as _;
-use tokio::net::UnixStream;
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{Semaphore, oneshot};
 
 use super::lock;
 use crate::frames::{FrameReader, Frames};
+use crate::outbox::Outbox;
+use crate::socket::{ReadHalf, halves};
 use crate::wire::{HostAnswer, HostCall, MOST_OF_HOST, MOST_OF_WORKER};
 
 /// How many questions of one plugin are under way at a time; the host takes no more.
 pub(crate) const ASKS: usize = 128;
 
-type Answer = Result<CapabilityAnswer, String>;
+type Answer = std::result::Result<CapabilityAnswer, String>;
 
 /// The socket.
 pub(super) struct HostLink {
-    to_host: mpsc::UnboundedSender<Frames>,
+    to_host: Arc<Outbox>,
     waiting: Mutex<HashMap<u64, oneshot::Sender<Answer>>>,
+    /// Who the device is, as far as the host has said it with a call.
+    identities: Mutex<HashMap<u64, Identity>>,
+    /// The instances that have asked for something.
+    callers: Mutex<HashSet<InstanceId>>,
     latest: AtomicU64,
 }
 
 impl HostLink {
     /// Runs in a tokio runtime.
-    pub(super) fn start(socket: UnixStream) -> Arc<HostLink> {
-        let (read, write) = socket.into_split();
-        let (to_host, frames) = mpsc::unbounded_channel();
+    pub(super) fn start(socket: OwnedFd) -> Result<Arc<HostLink>> {
+        let (read, write) = halves(socket)?;
         let link = Arc::new(HostLink {
-            to_host,
+            to_host: Outbox::start(write),
             waiting: Mutex::default(),
+            identities: Mutex::default(),
+            callers: Mutex::default(),
             latest: AtomicU64::new(0),
         });
-        tokio::spawn(write_all(frames, write));
         tokio::spawn(read_all(Arc::clone(&link), read));
-        link
+        Ok(link)
+    }
+
+    /// Keeps who the device is for this call, until what this answers is dropped.
+    pub(super) fn keep_identity(self: &Arc<Self>, call: u64, identity: Identity) -> IdentityGuard {
+        lock(&self.identities).insert(call, identity);
+        IdentityGuard {
+            link: Arc::clone(self),
+            call,
+        }
+    }
+
+    /// What the host has said already.
+    fn known(&self, call: u64, what: &CapabilityCall) -> Option<CapabilityAnswer> {
+        match what {
+            CapabilityCall::DeviceIdentity(_) => {
+                let identity = lock(&self.identities).get(&call).cloned();
+                identity.map(CapabilityAnswer::DeviceIdentity)
+            }
+            _ => None,
+        }
     }
 
     /// The host of one plugin.
@@ -54,23 +80,15 @@ impl HostLink {
         })
     }
 
-    fn send(&self, call: &HostCall) {
-        // Without a host there is nobody to tell, and the worker ends.
+    /// Tells the host what it need not know at once.
+    fn tell(&self, call: &HostCall) {
         if let Ok(frames) = Frames::message(call) {
-            let _ = self.to_host.send(frames);
+            self.to_host.send_later(frames);
         }
     }
 }
 
-async fn write_all(mut frames: mpsc::UnboundedReceiver<Frames>, mut socket: OwnedWriteHalf) {
-    while let Some(frames) = frames.recv().await {
-        if socket.write_all(frames.bytes()).await.is_err() {
-            return;
-        }
-    }
-}
-
-async fn read_all(link: Arc<HostLink>, socket: OwnedReadHalf) {
+async fn read_all(link: Arc<HostLink>, socket: ReadHalf) {
     let mut reader = FrameReader::new(socket, MOST_OF_HOST);
     while let Ok(Some(HostAnswer { id, answer })) = reader.message().await {
         if let Some(waiting) = lock(&link.waiting).remove(&id) {
@@ -78,6 +96,7 @@ async fn read_all(link: Arc<HostLink>, socket: OwnedReadHalf) {
             let _ = waiting.send(answer);
         }
     }
+    link.to_host.close();
     lock(&link.waiting).clear();
 }
 
@@ -91,9 +110,13 @@ impl HostCalls for RemoteHost {
     fn ask(
         &self,
         instance: InstanceId,
-        serving: &Serving,
+        serving: &ServedCall,
         what: CapabilityCall,
     ) -> BoxFuture<'static, Answer> {
+        if let Some(answer) = self.link.known(serving.call, &what) {
+            return ready(Ok(answer)).boxed();
+        }
+        lock(&self.link.callers).insert(instance);
         let (link, places) = (Arc::clone(&self.link), Arc::clone(&self.places));
         let id = link.latest.fetch_add(1, Relaxed) + 1;
         let call = HostCall::Ask {
@@ -115,8 +138,11 @@ impl HostCalls for RemoteHost {
             }
             let (sender, answer) = oneshot::channel();
             lock(&link.waiting).insert(id, sender);
-            let _waiting = Waiting { link: &link, id };
-            link.to_host.send(frames).map_err(|_| ended())?;
+            let _waiting = PendingAnswer { link: &link, id };
+            link.to_host.send(frames);
+            if link.to_host.is_closed() {
+                return Err(ended());
+            }
             answer.await.map_err(|_| ended())?
         }
         .boxed()
@@ -124,7 +150,7 @@ impl HostCalls for RemoteHost {
 
     fn release(&self, instance: InstanceId, handle: Handle) {
         let plugin = self.plugin;
-        self.link.send(&HostCall::Release {
+        self.link.tell(&HostCall::Release {
             plugin,
             instance,
             handle,
@@ -132,23 +158,39 @@ impl HostCalls for RemoteHost {
     }
 
     fn end(&self, instance: InstanceId) {
+        // The host does not know the others.
+        if !lock(&self.link.callers).remove(&instance) {
+            return;
+        }
         let plugin = self.plugin;
-        self.link.send(&HostCall::End { plugin, instance });
+        self.link.tell(&HostCall::End { plugin, instance });
     }
 
     fn log(&self, entry: LogEntry) {
         let plugin = self.plugin;
-        self.link.send(&HostCall::Log { plugin, entry });
+        self.link.tell(&HostCall::Log { plugin, entry });
+    }
+}
+
+/// What a call was told of the device, for as long as it lasts.
+pub(super) struct IdentityGuard {
+    link: Arc<HostLink>,
+    call: u64,
+}
+
+impl Drop for IdentityGuard {
+    fn drop(&mut self) {
+        lock(&self.link.identities).remove(&self.call);
     }
 }
 
 /// An answer that is waited for: with whoever waits, the place for it goes.
-struct Waiting<'a> {
+struct PendingAnswer<'a> {
     link: &'a HostLink,
     id: u64,
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for PendingAnswer<'_> {
     fn drop(&mut self) {
         lock(&self.link.waiting).remove(&self.id);
     }

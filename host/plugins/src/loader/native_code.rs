@@ -4,12 +4,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use compiled_code::CompileError;
 use plugin_protocol::GuestCode;
-use sandbox::CompileError;
 
 use crate::failure::chain;
-use crate::file_record::{Failure, FileRecord, NativeCode, Task};
-use crate::loaded::{LoadError, Workshop};
+use crate::file_record::{FileRecord, LoadFailure, NativeCode, Task};
+use crate::loaded::{LoadContext, LoadError};
 use crate::loader::verdict::Verdict;
 use crate::loader::{Loader, TaskOutput};
 use crate::pins::Pin;
@@ -57,7 +57,8 @@ impl Loader {
                 }
                 Err(error) => {
                     record.loaded = None;
-                    record.failure = Some(Failure::Link(Box::new(grants.clone()), chain(&error)));
+                    record.failure =
+                        Some(LoadFailure::Link(Box::new(grants.clone()), chain(&error)));
                 }
             }
         } else if let NativeCode::Unasked = record.code {
@@ -129,7 +130,7 @@ impl Loader {
 
 /// The native code of the file of this digest. Another `edition` has a content tried again that failed before.
 async fn compile(
-    workshop: &Workshop,
+    workshop: &LoadContext,
     file: &Path,
     digest: &str,
     edition: String,

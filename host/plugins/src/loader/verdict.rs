@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::claims::Claims;
 use crate::file_record::FileRecord;
 use crate::grants;
-use crate::loaded::{Loaded, Workshop};
+use crate::loaded::{LoadContext, LoadedPlugin};
 use crate::loader::Loader;
 use crate::manifest::Manifest;
 use crate::pins::Pin;
@@ -84,7 +84,7 @@ impl Loader {
         digest: &str,
         signatures: &Signatures,
     ) -> Result<Grants, String> {
-        let Workshop {
+        let LoadContext {
             host_root,
             policy_files,
             allow_unpinned,
@@ -111,9 +111,9 @@ impl Loader {
     /// The version before of a file, where the policy as it is now gives it what it needs.
     pub(super) fn still_granted(
         &self,
-        plugin: &Arc<Loaded>,
+        plugin: &Arc<LoadedPlugin>,
         claims: &Claims,
-    ) -> Option<Arc<Loaded>> {
+    ) -> Option<Arc<LoadedPlugin>> {
         if claims.doubled(&plugin.manifest.name).is_some() {
             return None;
         }

@@ -25,14 +25,14 @@ fn parse(text: &str) -> Result<Policy, String> {
 }
 
 fn pin(file: &[u8]) -> String {
-    format!("sha256 = [\"{}\"]\n", sandbox::digest(file))
+    format!("sha256 = [\"{}\"]\n", compiled_code::digest(file))
 }
 
 /// What the policy grants `file`, which claims the name `plugin`.
 fn granted(policy: &Policy, plugin: &str, file: &[u8]) -> Result<BTreeSet<Capability>, PinError> {
     let grants = policy.of(
         plugin,
-        &sandbox::digest(file),
+        &compiled_code::digest(file),
         &Signatures::default(),
         Path::new("/"),
     )?;
@@ -108,7 +108,10 @@ fn c1_a_name_is_pinned_to_files_and_gives_nothing_to_others() {
             (Err(error), Err(expected)) => {
                 let error = error.to_string();
                 assert!(error.contains(expected), "{plugin}, {file}: {error}");
-                assert!(error.contains(&sandbox::digest(file.as_bytes())), "{error}");
+                assert!(
+                    error.contains(&compiled_code::digest(file.as_bytes())),
+                    "{error}"
+                );
             }
             (found, _) => panic!("{plugin}, {file}: {found:?}"),
         }
@@ -184,7 +187,7 @@ fn h1_routes_and_actions_are_the_sections_or_the_layouts_and_never_both_for_anot
         let grants = policy
             .of(
                 "a",
-                &sandbox::digest(file),
+                &compiled_code::digest(file),
                 &Signatures::default(),
                 Path::new("/"),
             )
@@ -216,7 +219,7 @@ fn keys() -> [(String, PublicKey); 3] {
 #[test]
 fn c1_a_name_is_pinned_to_keys_that_are_named_and_not_revoked() {
     let [(acme, by_acme), (old, by_old), (other, by_other)] = keys();
-    let digest = sandbox::digest(b"pinned");
+    let digest = compiled_code::digest(b"pinned");
     let policy = parse_both(
         &format!(
             "[keys.acme]\npublic = \"{acme}\"\n\
@@ -299,7 +302,7 @@ fn c1_a_name_is_pinned_to_keys_that_are_named_and_not_revoked() {
             Err("pins no file of a plugin `old`"),
         ),
     ] {
-        let digest = sandbox::digest(file.as_bytes());
+        let digest = compiled_code::digest(file.as_bytes());
         let granted = policy.of(plugin, &digest, &signatures, Path::new("/"));
         match (granted, expected) {
             (Ok(grants), Ok(expected)) => assert_eq!(grants.pin, expected, "{plugin}, {file}"),
@@ -327,4 +330,29 @@ fn a_key_is_what_minisign_prints() {
         let error = parse(&format!("[keys.acme]\n{wrong}")).unwrap_err();
         assert!(error.contains(reason), "{error}");
     }
+}
+
+#[test]
+fn chaos6_a_policy_that_is_a_pipe_or_a_device_is_refused_and_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("policy.toml");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, 0o600.into()).unwrap();
+    for path in [pipe.as_path(), Path::new("/dev/zero"), folder.path()] {
+        let error = policy_text(path, true).unwrap_err();
+        let source = std::error::Error::source(&error).unwrap().to_string();
+        assert!(source.contains("no regular file"), "{error}: {source}");
+    }
+    assert_eq!(
+        policy_text(&folder.path().join("none"), true).unwrap(),
+        None
+    );
+    let policy = folder.path().join("real.toml");
+    std::fs::write(&policy, "# é").unwrap();
+    let text = policy_text(&policy, true).unwrap();
+    assert_eq!(text.as_deref(), Some("# é"));
+    std::fs::write(&policy, "#".repeat(1 << 20)).unwrap();
+    assert!(policy_text(&policy, true).is_ok());
+    std::fs::write(&policy, "#".repeat((1 << 20) + 1)).unwrap();
+    let too_large = policy_text(&policy, true);
+    assert!(matches!(too_large, Err(PolicyError::TooLarge { .. })));
 }

@@ -2,14 +2,14 @@
 
 use plugin_protocol::{CloudQueue, CloudRecords, CloudRefusal};
 
-use crate::surroundings::Surroundings;
+use crate::plugin_context::PluginContext;
 
 /// Bytes of the rows that one call may answer.
 const MAX_ROWS: usize = 1 << 20;
 /// Fields that one call may ask for.
 const MAX_FIELDS: usize = 32;
 
-impl Surroundings {
+impl PluginContext {
     pub(super) async fn records(
         &self,
         CloudRecords { kind, fields }: CloudRecords,

@@ -11,11 +11,11 @@ use os::JournalReader;
 use plugin_protocol::{Handle, JournalError, JournalOpen, JournalOptions, JournalRead, Piece};
 
 use crate::BodyError;
-use crate::holdings::{Holding, Holdings};
+use crate::holdings::{HeldResource, Holdings};
+use crate::plugin_context::PluginContext;
 use crate::provision::Refusal;
-use crate::surroundings::Surroundings;
 
-impl Surroundings {
+impl PluginContext {
     pub(super) async fn open_journal(
         &self,
         holdings: &Holdings,
@@ -35,7 +35,7 @@ impl Surroundings {
         })?;
         let source = Arc::new(JournalSource::new(reader, Arc::clone(&self.name)));
         holdings
-            .add(Holding::Journal(source))
+            .add(HeldResource::Journal(source))
             .map_err(|_| JournalError::Other("too many readers at a time".to_owned()))
     }
 }

@@ -4,16 +4,16 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use plugin_protocol::{LedError, LedOpen, LedSet, OpenLed};
 use serde::{Deserialize, Serialize};
 
 use crate::blocking::blocking;
-use crate::holdings::{Holding, Holdings};
+use crate::holdings::{HeldResource, Holdings};
+use crate::plugin_context::PluginContext;
 use crate::provision::Refusal;
-use crate::provision::led_memory::{Held, LedMemory};
-use crate::surroundings::Surroundings;
+use crate::provision::led_memory::{LedHold, LedMemory};
 
 /// The longest name of an LED, in bytes: the kernel's.
 const NAME: usize = 63;
@@ -47,7 +47,7 @@ pub(crate) struct Light {
     folder: PathBuf,
     most: u32,
     shown: Option<u32>,
-    _held: Held,
+    _held: LedHold,
 }
 
 impl Leds {
@@ -177,9 +177,11 @@ fn number(path: &Path) -> io::Result<u32> {
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "not a number"))
 }
 
-impl Surroundings {
-    pub(super) fn led_names(&self) -> Result<Vec<String>, LedError> {
-        let names = self.leds.names(self.grants.leds.as_ref());
+impl PluginContext {
+    pub(super) async fn led_names(self: &Arc<Self>) -> Result<Vec<String>, LedError> {
+        let around = Arc::clone(self);
+        let names = move || around.leds.names(around.grants.leds.as_ref());
+        let names = blocking(names).await.ok_or_else(stopping)?;
         names.map_err(|error| LedError::Other(format!("the LEDs cannot be listed: {error}")))
     }
 
@@ -191,26 +193,33 @@ impl Surroundings {
         // What the LED shows is written to the disk first, which can take its time.
         let around = Arc::clone(self);
         let open = move || around.leds.open(&name, around.grants.leds.as_ref());
-        let stopping = || LedError::Other("the supervisor is stopping".to_owned());
         let light = blocking(open).await.ok_or_else(stopping)??;
         let max = light.most;
         holdings
-            .add(Holding::Light(light))
+            .add(HeldResource::Light(Arc::new(Mutex::new(light))))
             .map(|light| OpenLed { light, max })
             .map_err(|_| LedError::Other("too many LEDs at a time".to_owned()))
     }
 }
 
-pub(super) fn set_led(
+pub(super) async fn set_led(
     holdings: &Holdings,
     LedSet { light, brightness }: LedSet,
 ) -> Result<Result<(), LedError>, Refusal> {
-    holdings.with(light, |holding| match holding {
-        Holding::Light(light) => Ok(light
-            .set(brightness)
-            .map_err(|error| LedError::Other(error.to_string()))),
-        _ => Err(Refusal::Handle(light)),
+    let light = holdings.light(light)?;
+    // A driver may take its time, and others are answered meanwhile.
+    let set = move || {
+        let mut light = light.lock().unwrap_or_else(PoisonError::into_inner);
+        light.set(brightness)
+    };
+    Ok(match blocking(set).await {
+        Some(set) => set.map_err(|error| LedError::Other(error.to_string())),
+        None => Err(stopping()),
     })
+}
+
+fn stopping() -> LedError {
+    LedError::Other("the supervisor is stopping".to_owned())
 }
 
 #[cfg(test)]

@@ -3,21 +3,36 @@
 //! A note is on the disk before the first change and goes once the LED is as it was; what is there at a
 //! start was left by a kill or a power cut.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::provision::led::Before;
 
+/// How long whoever wants an LED waits while it is being restored for whoever had it before.
+const RESTORED_WITHIN: Duration = Duration::from_secs(5);
+
 /// The notes, and who holds which LED now.
 pub(crate) struct LedMemory {
     folder: PathBuf,
-    held: Mutex<HashSet<PathBuf>>,
+    held: Mutex<HashMap<PathBuf, Hold>>,
+    /// An LED was let go.
+    let_go: Condvar,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Hold {
+    /// An instance has it.
+    Taken,
+    /// No instance has it any more, and it does not show yet what it showed before.
+    Restoring,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -26,8 +41,11 @@ struct Note {
     before: Before,
 }
 
-/// Proof that an LED is held; dropping it restores the LED and lets it go.
-pub(crate) struct Held {
+/// Proof that an LED is held; dropping it has the LED restored and let go.
+pub(crate) struct LedHold(Option<Restoration>);
+
+/// An LED that is to be restored, wherever this is dropped.
+struct Restoration {
     memory: Arc<LedMemory>,
     note: Note,
 }
@@ -38,6 +56,7 @@ impl LedMemory {
         let memory = LedMemory {
             folder: state_dir.join("leds"),
             held: Mutex::default(),
+            let_go: Condvar::new(),
         };
         let Ok(entries) = fs::read_dir(&memory.folder) else {
             return memory;
@@ -56,17 +75,23 @@ impl LedMemory {
         memory
     }
 
-    /// Holds the LED in the folder `led`, noting what `before` finds; none if someone holds it already.
+    /// Holds the LED in the folder `led`, noting what `before` finds; none if someone holds it already. Blocks.
     pub(crate) fn hold(
         self: &Arc<Self>,
         led: &Path,
         before: impl FnOnce() -> io::Result<Before>,
-    ) -> io::Result<Option<Held>> {
+    ) -> io::Result<Option<LedHold>> {
         {
-            let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-            if !held.insert(led.to_owned()) {
+            let is_restoring =
+                |held: &mut HashMap<PathBuf, Hold>| held.get(led) == Some(&Hold::Restoring);
+            let waited = self
+                .let_go
+                .wait_timeout_while(self.lock(), RESTORED_WITHIN, is_restoring);
+            let (mut held, _) = waited.unwrap_or_else(PoisonError::into_inner);
+            if held.contains_key(led) {
                 return Ok(None);
             }
+            held.insert(led.to_owned(), Hold::Taken);
         }
         let noted = before().and_then(|before| {
             let note = Note {
@@ -77,15 +102,27 @@ impl LedMemory {
             Ok(note)
         });
         match noted {
-            Ok(note) => Ok(Some(Held {
+            Ok(note) => Ok(Some(LedHold(Some(Restoration {
                 memory: Arc::clone(self),
                 note,
-            })),
+            })))),
             Err(error) => {
                 self.release(led);
                 Err(error)
             }
         }
+    }
+
+    /// Waits until no LED is being restored, for [`RESTORED_WITHIN`] at most. Blocks.
+    pub(crate) fn wait_until_restored(&self) {
+        let is_restoring =
+            |held: &mut HashMap<PathBuf, Hold>| held.values().any(|hold| *hold == Hold::Restoring);
+        let held = self.lock();
+        // What is not restored by then, the next start restores.
+        drop(
+            self.let_go
+                .wait_timeout_while(held, RESTORED_WITHIN, is_restoring),
+        );
     }
 
     fn path(&self, led: &Path) -> PathBuf {
@@ -94,7 +131,8 @@ impl LedMemory {
     }
 
     fn write(&self, note: &Note) -> io::Result<()> {
-        fs::create_dir_all(&self.folder)?;
+        let mut folder = fs::DirBuilder::new();
+        folder.recursive(true).mode(0o700).create(&self.folder)?;
         let mut file = File::create(self.path(&note.led))?;
         file.write_all(&serde_json::to_vec(note)?)?;
         file.sync_all()?;
@@ -119,14 +157,32 @@ impl LedMemory {
     }
 
     fn release(&self, led: &Path) {
-        self.held
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(led);
+        self.lock().remove(led);
+        self.let_go.notify_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<PathBuf, Hold>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Held {
+impl Drop for LedHold {
+    fn drop(&mut self) {
+        let Some(restoring) = self.0.take() else {
+            return;
+        };
+        let led = restoring.note.led.clone();
+        restoring.memory.lock().insert(led, Hold::Restoring);
+        // A driver may take its time, and the threads of the runtime have none. Where the runtime is ending it drops
+        // what it does not run any more, which restores the LED as well.
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) => drop(runtime.spawn_blocking(move || drop(restoring))),
+            Err(_) => drop(restoring),
+        }
+    }
+}
+
+impl Drop for Restoration {
     fn drop(&mut self) {
         self.memory.restore(&self.note);
         self.memory.release(&self.note.led);

@@ -3,10 +3,10 @@
 use plugin_protocol::{ActionAnswer, ActionCall, Origin, ProxyAnswer, ProxyError, ProxyRequest};
 
 use crate::actions::ActionError;
-use crate::surroundings::Surroundings;
+use crate::plugin_context::PluginContext;
 use crate::text::cut;
 
-impl Surroundings {
+impl PluginContext {
     pub(super) async fn proxy(
         &self,
         origin: &Origin,

@@ -6,9 +6,9 @@ use plugin_protocol::{StoreDelete, StoreGet, StoreKeys, StoreSet};
 
 use crate::blocking::blocking;
 use crate::config::{DataError, PluginData};
-use crate::surroundings::Surroundings;
+use crate::plugin_context::PluginContext;
 
-impl Surroundings {
+impl PluginContext {
     pub(super) async fn stored(
         self: &Arc<Self>,
         StoreGet { key }: StoreGet,

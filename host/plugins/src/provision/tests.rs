@@ -1,4 +1,6 @@
+use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use plugin_protocol::{
     CallerScope, CloudQueue, CloudRecords, DeviceIdentity, DeviceState, HostNameGet, HostNameSet,
@@ -56,7 +58,7 @@ impl PluginData for NoData {
 
 /// A plugin with these grants on a device with an LED, whose journal command prints without end.
 struct Fixture {
-    around: Arc<Surroundings>,
+    around: Arc<PluginContext>,
     _root: tempfile::TempDir,
 }
 
@@ -64,11 +66,11 @@ impl Fixture {
     fn new(policy: &str) -> Fixture {
         let root = tempfile::tempdir().unwrap();
         let led = root.path().join("leds/ACT");
-        std::fs::create_dir_all(&led).unwrap();
-        std::fs::write(led.join("brightness"), "7\n").unwrap();
+        fs::create_dir_all(&led).unwrap();
+        fs::write(led.join("brightness"), "7\n").unwrap();
         let actions = Actions::default();
         let flood = Path::new(env!("CARGO_MANIFEST_DIR")).join("../os/tests/programs/flood");
-        let around = Surroundings {
+        let around = PluginContext {
             name: "acme".into(),
             config: String::new(),
             grants: toml::from_str::<Grants>(policy).unwrap(),
@@ -77,8 +79,8 @@ impl Fixture {
             data: Arc::new(NoData),
             cloud: Arc::new(NoCloud),
             os: Arc::new(os::Rehearsal::new(root.path())),
-            locks: Arc::new(crate::Absent),
-            host_name: Arc::new(crate::Absent),
+            locks: Arc::new(crate::Unavailable),
+            host_name: Arc::new(crate::Unavailable),
             journal: os::Journal::new(flood, root.path()),
             leds: Leds {
                 folder: root.path().join("leds"),
@@ -96,6 +98,14 @@ impl Fixture {
     async fn call(&self, holdings: &Holdings, call: impl Into<Call>) -> Result<Answer, Refusal> {
         let origin = Origin::outside(CallerScope::DeviceKey);
         self.around.provide(holdings, &origin, call.into()).await
+    }
+
+    async fn open_led(&self, holdings: &Holdings) -> Handle {
+        let name = "ACT".to_owned();
+        match self.call(holdings, LedOpen { name }).await {
+            Ok(Answer::LedOpen(Ok(led))) => led.light,
+            other => panic!("it is there: {other:?}"),
+        }
     }
 }
 
@@ -208,18 +218,7 @@ async fn what_is_granted_is_done() {
 async fn h4_a_handle_is_of_the_instance_that_was_given_it_and_of_its_kind() {
     let fixture = Fixture::new("grants = [\"led\", \"journal\"]");
     let (own, others) = (Holdings::default(), Holdings::default());
-    let Ok(Answer::LedOpen(Ok(led))) = fixture
-        .call(
-            &own,
-            LedOpen {
-                name: "ACT".to_owned(),
-            },
-        )
-        .await
-    else {
-        panic!("it is there");
-    };
-    let light = led.light;
+    let light = fixture.open_led(&own).await;
     let set = |light| LedSet {
         light,
         brightness: 3,
@@ -269,4 +268,50 @@ async fn a_piece_of_the_journal_is_given_until_it_is_used() {
     let line = &b"a line of the journal\n"[usize::try_from(line).unwrap()..];
     assert!(second.starts_with(line), "goes on where the first ended");
     assert_eq!(read(0).await, Err(Refusal::Position { used: 0 }));
+}
+
+/// On a runtime of one thread, which has to be free for the LED's reader: it is what ends the wait.
+#[test]
+fn l8_an_led_whose_driver_takes_its_time_holds_up_nobody() {
+    let (done, ended) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        runtime.build().unwrap().block_on(a_slow_led());
+        done.send(()).unwrap();
+    });
+    let others = ended.recv_timeout(Duration::from_secs(30));
+    others.expect("others wait for the LED");
+}
+
+async fn a_slow_led() {
+    let fixture = Fixture::new("grants = [\"led\"]");
+    let holdings = Holdings::default();
+    let light = fixture.open_led(&holdings).await;
+    // From now on each write waits until somebody reads.
+    let brightness = fixture.around.leds.folder.join("ACT/brightness");
+    fs::remove_file(&brightness).unwrap();
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    let kind = rustix::fs::FileType::Fifo;
+    rustix::fs::mknodat(rustix::fs::CWD, &brightness, kind, mode, 0).unwrap();
+    let read = || {
+        let brightness = brightness.clone();
+        tokio::task::spawn_blocking(move || fs::read_to_string(brightness).unwrap())
+    };
+    let brightness = 3;
+    let set = fixture.call(&holdings, LedSet { light, brightness });
+    let (set, shown) = tokio::join!(set, async { read().await });
+    assert_eq!(set, Ok(Answer::LedSet(Ok(()))));
+    assert_eq!(shown.unwrap(), "3");
+    holdings.release(light);
+    assert_eq!(read().await.unwrap(), "7", "what it showed before");
+}
+
+#[tokio::test]
+async fn l8_an_led_that_was_let_go_can_be_had_at_once() {
+    let fixture = Fixture::new("grants = [\"led\"]");
+    let holdings = Holdings::default();
+    for _ in 0..100 {
+        let light = fixture.open_led(&holdings).await;
+        holdings.release(light);
+    }
 }

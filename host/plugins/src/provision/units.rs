@@ -3,12 +3,12 @@
 use os::{OsError, UnitName};
 use plugin_protocol::{UnitError, UnitQuery, UnitRestart, UnitState};
 
-use crate::surroundings::Surroundings;
+use crate::plugin_context::PluginContext;
 
 /// How much of a name that is not granted is given back, in characters.
 const SHOWN: usize = 255;
 
-impl Surroundings {
+impl PluginContext {
     pub(super) async fn unit(&self, UnitQuery { unit }: UnitQuery) -> Result<UnitState, UnitError> {
         let unit = self.granted_unit(&unit)?;
         let state = self.os.unit(&unit).await;

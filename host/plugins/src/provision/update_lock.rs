@@ -8,8 +8,8 @@ use tokio::task::JoinHandle;
 
 use crate::capability::Capability;
 use crate::config::{HeldLocks, LocksError};
-use crate::holdings::{Holding, Holdings};
-use crate::surroundings::Surroundings;
+use crate::holdings::{HeldResource, Holdings};
+use crate::plugin_context::PluginContext;
 
 /// How long a call holds the locks at most. An answer that streams may last for days, in which no app would be updated.
 const LONGEST_HOLD: Duration = Duration::from_secs(300);
@@ -51,7 +51,7 @@ fn give_back(held: &Mutex<Option<HeldLocks>>) {
     drop(held.lock().unwrap_or_else(PoisonError::into_inner).take());
 }
 
-impl Surroundings {
+impl PluginContext {
     pub(super) async fn acquire_locks(
         &self,
         holdings: &Holdings,
@@ -69,7 +69,7 @@ impl Surroundings {
         }
         let held = self.locks.acquire_all(force && may_force).await?;
         holdings
-            .add(Holding::Locks(Lock::new(held, Arc::clone(&self.name))))
+            .add(HeldResource::Locks(Lock::new(held, Arc::clone(&self.name))))
             .map_err(|_| LocksError::Other("too many resources at a time".to_owned()))
     }
 }

@@ -69,7 +69,7 @@ path = "/v3/acme/:id"
 fn what_a_file_asks_for_is_said_in_words_and_given_by_the_lines_below() {
     let owner = Owner::new();
     let wasm = component(ACME);
-    let digest = sandbox::digest(&wasm);
+    let digest = compiled_code::digest(&wasm);
     let lines = owner.lines(&wasm).unwrap();
     assert_eq!(
         lines,

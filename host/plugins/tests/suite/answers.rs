@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::{Method, Request, StatusCode};
 use http_body_util::Full;
-use plugins::Found;
+use plugins::RouteLookup;
 
 use crate::fixture::{failure, setup, text};
 
@@ -39,8 +39,8 @@ async fn a_plugin_gets_the_request_and_no_key() {
 async fn paths_and_methods_find_their_plugin() {
     let device = setup().guest("a", "").start().await;
     let find = |method: Method, path: &str| match device.plugins.find(&method, path) {
-        Found::Route(route) => route.plugin().to_owned(),
-        Found::MethodNotAllowed { allow } => allow,
+        RouteLookup::Route(route) => route.plugin().to_owned(),
+        RouteLookup::MethodNotAllowed { allow } => allow,
         found => format!("{found:?}"),
     };
     assert_eq!(find(Method::GET, "/v3/a/x"), "a");

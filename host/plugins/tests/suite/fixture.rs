@@ -7,16 +7,15 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
+use compiled_code::{Cache, Limits};
+use device_types::PluginReport;
 use http::{Method, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use os::{Journal, Rehearsal};
 use plugin_protocol::GuestRuntime;
 use plugin_runtime::{Resources, Runtime};
 use plugin_worker::{WorkerConfig, WorkerRuntime};
-use plugins::{
-    Body, CallerScope, Device, Found, Identity, Manifest, PluginReport, Plugins, PluginsConfig,
-};
-use sandbox::{Cache, Limits};
+use plugins::{Body, CallerScope, Device, Identity, Manifest, Plugins, PluginsConfig, RouteLookup};
 
 /// The component that does what its path says, without a manifest.
 pub(crate) fn guest() -> &'static [u8] {
@@ -213,7 +212,7 @@ fn pin(root: &Path, content: &[u8]) {
     let routes = manifest.routes.iter();
     let actions = manifest.provides.iter();
     let before = plugin.clone();
-    add(plugin, "sha256", [sandbox::digest(content)]);
+    add(plugin, "sha256", [compiled_code::digest(content)]);
     add(
         plugin,
         "routes",
@@ -353,6 +352,7 @@ impl Setup {
                 program: program("supervisor-wasm"),
                 slots,
                 memory,
+                control_groups: "platform-plugins".into(),
                 requires_confinement: Arc::new(|| false),
             }))
         };
@@ -376,8 +376,8 @@ impl Setup {
             }),
             cloud: Arc::new(plugins::NoCloud),
             os: self.os,
-            locks: Arc::new(plugins::Absent),
-            host_name: Arc::new(plugins::Absent),
+            locks: Arc::new(plugins::Unavailable),
+            host_name: Arc::new(plugins::Unavailable),
             journal: Journal::new(flood(), "/"),
             core_routes: vec![
                 ("GET", "/v1/device"),
@@ -433,7 +433,7 @@ impl Fixture {
         let served = tokio::time::timeout(Duration::from_secs(60), served);
         served.await.expect("it is loaded in time");
         match self.plugins.find(method, path) {
-            Found::Route(route) => self.plugins.call(route, scope, request).await,
+            RouteLookup::Route(route) => self.plugins.call(route, scope, request).await,
             other => panic!("{}: {other:?}", request.uri()),
         }
     }

@@ -95,7 +95,10 @@ async fn one_plugin_can_have_another_identify_the_device() {
     let begun = tokio::time::Instant::now();
     assert_eq!(device.get("/v3/a/identify").await.1, "identified");
     assert!(begun.elapsed().as_secs() >= 15);
-    assert_eq!(shown(&act), "7 mmc0");
+    // It is restored beside the answer, and not before it.
+    device
+        .until("the LED is as it was", |_| shown(&act) == "7 mmc0")
+        .await;
     assert_eq!(device.report("led-blink").calls, 1);
 }
 

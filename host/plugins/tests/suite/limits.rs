@@ -311,7 +311,7 @@ async fn m2_what_a_manifest_asks_for_beyond_the_defaults_the_policy_gives_or_nob
     let section = format!(
         "{}sha256 = [\"{}\"]\nroutes = [\"/v3/a/*\"]\n",
         crate::fixture::grant_all(&["a"]),
-        sandbox::digest(&file)
+        compiled_code::digest(&file)
     );
     let setup = setup().strange_file("a.wasm", &file).policy(&section);
     let device = setup.start().await;

@@ -4,8 +4,9 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
+use device_types::PluginState;
 use http::{Method, StatusCode};
-use plugins::{Action, Found, PluginState};
+use plugins::{Action, RouteLookup};
 
 use crate::fixture::{ALL, Fixture, Setup, manifest, plugin, setup, with_section};
 
@@ -21,12 +22,12 @@ async fn warm(setup: Setup) {
     assert_eq!(device.plugins.problems(), [""; 0]);
 }
 
-fn find(device: &Fixture, path: &str) -> Found {
+fn find(device: &Fixture, path: &str) -> RouteLookup {
     device.plugins.find(&Method::GET, path)
 }
 
-fn is_loading(found: &Found, name: &str) -> bool {
-    matches!(found, Found::Loading { plugin: Some(plugin) } if plugin == name)
+fn is_loading(found: &RouteLookup, name: &str) -> bool {
+    matches!(found, RouteLookup::Loading { plugin: Some(plugin) } if plugin == name)
 }
 
 #[tokio::test]
@@ -47,12 +48,12 @@ async fn m4_a_file_that_compiles_for_ever_delays_nobody_at_a_start() {
         assert_eq!(device.get(path).await.0, StatusCode::OK);
     }
     // What nobody will ever answer is known at once, and so is who does what.
-    assert!(matches!(find(&device, "/v3/nobody"), Found::None));
+    assert!(matches!(find(&device, "/v3/nobody"), RouteLookup::None));
     device.plugins.settled(Action::BootConfig).await;
     // What the slow one answers is awaited, whatever the method.
     assert!(is_loading(&find(&device, "/v3/slow/hello"), "slow"));
     let removes = device.plugins.find(&Method::DELETE, "/v3/slow/hello");
-    assert!(matches!(removes, Found::Loading { plugin: None }));
+    assert!(matches!(removes, RouteLookup::Loading { plugin: None }));
 
     device.plugins.listed().await;
     let report = device.report("slow");
@@ -65,7 +66,7 @@ async fn m4_a_file_that_compiles_for_ever_delays_nobody_at_a_start() {
     // Once it is gone nobody waits for it.
     fs::remove_file(device.path("plugins/00-slow.wasm")).unwrap();
     device.plugins.served(&Method::GET, "/v3/slow/hello").await;
-    assert!(matches!(find(&device, "/v3/slow/hello"), Found::None));
+    assert!(matches!(find(&device, "/v3/slow/hello"), RouteLookup::None));
 }
 
 /// Each start is to end with the same table, whoever compiles first.
@@ -87,7 +88,7 @@ async fn m4_of_two_that_want_the_same_the_first_file_has_it_however_slow_it_is()
         .await;
     device
         .until("the quick one waits", |plugins| {
-            let is = |path| matches!(plugins.find(&Method::GET, path), Found::Loading { plugin: Some(name) } if name == "quick");
+            let is = |path| matches!(plugins.find(&Method::GET, path), RouteLookup::Loading { plugin: Some(name) } if name == "quick");
             is("/v3/quick/hello")
         })
         .await;
@@ -98,7 +99,10 @@ async fn m4_of_two_that_want_the_same_the_first_file_has_it_however_slow_it_is()
     device.plugins.loaded().await;
     device
         .until("the quick one serves", |plugins| {
-            matches!(plugins.find(&Method::GET, "/v3/shared"), Found::Route(_))
+            matches!(
+                plugins.find(&Method::GET, "/v3/shared"),
+                RouteLookup::Route(_)
+            )
         })
         .await;
 }

@@ -4,8 +4,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
+use device_types::PluginState;
 use http::{Method, StatusCode};
-use plugins::{Found, PluginState};
+use plugins::RouteLookup;
 
 use crate::fixture::setup;
 
@@ -28,7 +29,7 @@ async fn m11_what_others_can_write_is_not_loaded_until_they_cannot() {
             "{refused}"
         );
         let found = device.plugins.find(&Method::GET, "/v3/a/hello");
-        assert!(matches!(found, Found::None), "{below}");
+        assert!(matches!(found, RouteLookup::None), "{below}");
 
         set_mode(&path, tight);
         device

@@ -2,8 +2,9 @@
 
 use std::fs;
 
+use device_types::PluginState;
 use http::{Method, StatusCode};
-use plugins::{Found, PluginState};
+use plugins::RouteLookup;
 
 use crate::fixture::{ALL, Fixture, grant_all, manifest, plugin, setup, with_section};
 
@@ -24,7 +25,7 @@ fn states(device: &Fixture) -> Vec<(String, PluginState)> {
 }
 
 fn nobody_answers(device: &Fixture, path: &str) -> bool {
-    matches!(device.plugins.find(&Method::GET, path), Found::None)
+    matches!(device.plugins.find(&Method::GET, path), RouteLookup::None)
 }
 
 #[tokio::test]
@@ -40,7 +41,7 @@ async fn c1_a_file_gets_nothing_by_claiming_a_name_of_the_policy() {
     let refused = report.refused.unwrap();
     for part in [
         "pins no file of a plugin `a`".to_owned(),
-        sandbox::digest(&impostor()),
+        compiled_code::digest(&impostor()),
         device.path("policy.toml").display().to_string(),
     ] {
         assert!(refused.contains(&part), "{refused}");
@@ -48,7 +49,7 @@ async fn c1_a_file_gets_nothing_by_claiming_a_name_of_the_policy() {
     assert!(nobody_answers(&device, "/v3/a/hello"));
 
     // Its owner trusts it.
-    let digest = sandbox::digest(&impostor());
+    let digest = compiled_code::digest(&impostor());
     let pin = format!("sha256 = [\"{digest}\"]\nroutes = [\"/v3/a/*\"]\n");
     fs::write(device.path("policy.toml"), grant_all(&["a"]) + &pin).unwrap();
     device
@@ -78,7 +79,7 @@ async fn c1_another_file_in_the_place_of_a_pinned_one_is_refused_and_the_one_bef
         "{refused}"
     );
     assert_eq!(report.state, PluginState::Running, "the pinned one");
-    assert_ne!(report.digest, sandbox::digest(&impostor()));
+    assert_ne!(report.digest, compiled_code::digest(&impostor()));
     assert_eq!(device.get("/v3/a/store").await.1, "Some(3) [\"k\"]");
 }
 

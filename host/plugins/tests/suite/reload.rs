@@ -2,10 +2,10 @@
 
 use std::fs;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 
+use device_types::{PluginReport, PluginState};
 use http::StatusCode;
-use plugins::{PluginReport, PluginState};
 
 use crate::fixture::{ALL, grant_all, manifest, plugin, setup};
 
@@ -137,7 +137,33 @@ async fn plugins_come_and_go_with_their_files() {
         .until("it is gone", |plugins| plugins.report().is_empty())
         .await;
     let found = device.plugins.find(&http::Method::GET, "/v3/a/hello");
-    assert!(matches!(found, plugins::Found::None));
+    assert!(matches!(found, plugins::RouteLookup::None));
+}
+
+#[tokio::test]
+async fn chaos16_a_file_that_is_no_component_is_refused_without_waiting_until_it_settles() {
+    let device = setup().start().await;
+    let path = device.path("plugins/busy.wasm");
+    let is_over = Arc::new(AtomicBool::new(false));
+    let writer = {
+        let is_over = Arc::clone(&is_over);
+        std::thread::spawn(move || {
+            // Another file with each look.
+            while !is_over.load(SeqCst) {
+                let beside = path.with_extension("new");
+                fs::write(&beside, b"no component at all").unwrap();
+                fs::rename(&beside, &path).unwrap();
+            }
+        })
+    };
+    let refused = |plugins: &plugins::Plugins| {
+        let report = plugins.report();
+        let reason = report.first().and_then(|file| file.refused.as_deref());
+        reason == Some("not a WebAssembly component")
+    };
+    device.until("it is refused for what it is", refused).await;
+    is_over.store(true, SeqCst);
+    writer.join().unwrap();
 }
 
 /// The second folder of plugins is not there at the start, and neither is the one above it.
@@ -245,7 +271,7 @@ async fn a_changed_policy_and_a_removed_file_act_before_anything_is_compiled() {
         })
         .await;
     let found = |path: &str| device.plugins.find(&http::Method::GET, path);
-    assert!(matches!(found("/v3/a/hello"), plugins::Found::None));
+    assert!(matches!(found("/v3/a/hello"), plugins::RouteLookup::None));
 
     fs::remove_file(device.path("plugins/b.wasm")).unwrap();
     device
@@ -253,7 +279,7 @@ async fn a_changed_policy_and_a_removed_file_act_before_anything_is_compiled() {
             plugins.report().iter().all(|plugin| plugin.name != "b")
         })
         .await;
-    assert!(matches!(found("/v3/b/hello"), plugins::Found::None));
+    assert!(matches!(found("/v3/b/hello"), plugins::RouteLookup::None));
 
     fs::write(&policy, grant_all(&["a", "c", "slow"])).unwrap();
     device

@@ -2,14 +2,15 @@
 
 use std::fs;
 
+use device_types::PluginState;
 use http::{Method, StatusCode};
-use plugins::{Found, PluginState, Plugins};
+use plugins::{Plugins, RouteLookup};
 
 use crate::fixture::{ALL, grant_all, manifest, plugin, setup};
 
 /// The capabilities and the pin of a plugin of another maker.
 fn trusted(name: &str, file: &[u8]) -> String {
-    let digest = sandbox::digest(file);
+    let digest = compiled_code::digest(file);
     format!("{}sha256 = [\"{digest}\"]\n", grant_all(&[name]))
 }
 
@@ -57,7 +58,7 @@ async fn h1_a_plugin_answers_the_routes_of_the_policy_and_no_others() {
     let answers = is_refused("acme", "answers `/v3/acme/:what`");
     device.until("its routes are taken away", answers).await;
     let found = device.plugins.find(&Method::GET, "/v3/acme/hello");
-    assert!(matches!(found, Found::None), "{found:?}");
+    assert!(matches!(found, RouteLookup::None), "{found:?}");
 }
 
 #[tokio::test]

@@ -2,9 +2,10 @@
 
 use std::fs;
 
+use device_types::PluginState;
 use http::{Method, StatusCode};
 use minisign::KeyPair;
-use plugins::{Found, PluginState};
+use plugins::RouteLookup;
 
 use crate::fixture::{ALL, Fixture, Setup, grant_all, manifest, plugin, setup, with_section};
 
@@ -143,7 +144,7 @@ async fn c1_m11_a_name_is_pinned_to_a_key_which_is_rotated_and_revoked() {
     let reason = "it is signed with `old`, which is revoked";
     until_refused(&device, PluginState::Refused, reason).await;
     let found = device.plugins.find(&Method::GET, "/v3/a/hello");
-    assert!(matches!(found, Found::None));
+    assert!(matches!(found, RouteLookup::None));
 }
 
 #[tokio::test]
@@ -177,7 +178,7 @@ async fn m11_a_signature_may_be_in_the_file_and_a_changed_byte_is_seen() {
     device
         .until("it is loaded as it is", |plugins| {
             let report = &plugins.report()[0];
-            report.digest == sandbox::digest(&file) && report.refused.is_none()
+            report.digest == compiled_code::digest(&file) && report.refused.is_none()
         })
         .await;
     assert_eq!(device.report("a").state, PluginState::Running);
@@ -208,7 +209,7 @@ async fn m11_a_signature_does_not_take_a_device_back_to_an_older_version_and_a_d
         .await;
     let device = device.restart().await;
     until_refused(&device, PluginState::Refused, reason).await;
-    let pin = format!("sha256 = [\"{}\"]", sandbox::digest(&older));
+    let pin = format!("sha256 = [\"{}\"]", compiled_code::digest(&older));
     put(&device, "policy.toml", policy(&keys, &pin));
     until_version(&device, "1.0.0").await;
     assert_eq!(device.report("a").signed_by, None);

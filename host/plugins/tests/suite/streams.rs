@@ -12,9 +12,9 @@ use tokio::sync::mpsc;
 use crate::fixture::{Fixture, failure, setup, text};
 
 /// A body of unknown length, sent piece by piece.
-struct Sent(mpsc::Receiver<Result<Bytes, String>>);
+struct ChannelBody(mpsc::Receiver<Result<Bytes, String>>);
 
-impl http_body::Body for Sent {
+impl http_body::Body for ChannelBody {
     type Data = Bytes;
     type Error = String;
 
@@ -28,9 +28,12 @@ impl http_body::Body for Sent {
     }
 }
 
-fn send(path: &str) -> (mpsc::Sender<Result<Bytes, String>>, Request<Sent>) {
+fn send(path: &str) -> (mpsc::Sender<Result<Bytes, String>>, Request<ChannelBody>) {
     let (sender, receiver) = mpsc::channel(1);
-    (sender, Request::post(path).body(Sent(receiver)).unwrap())
+    (
+        sender,
+        Request::post(path).body(ChannelBody(receiver)).unwrap(),
+    )
 }
 
 async fn device() -> Fixture {

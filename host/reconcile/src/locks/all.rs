@@ -1,5 +1,5 @@
 //! The locks of all apps, for what disturbs none in particular and could any: the settings of the host's
-//! network, a reboot (device behaviour 3.4).
+//! network, a reboot (docs/spec/device.md#locks-who).
 
 use std::collections::BTreeSet;
 use std::io;
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::{LockError, LockPolicy, Locks, UpdateLocks};
 
-/// How long one operation waits for another (device behaviour 3.4).
+/// How long one operation waits for another (docs/spec/device.md#locks-wait).
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Proof that the update locks of all apps are held; dropping it releases them.
@@ -27,10 +27,10 @@ pub struct AllLocks {
 
 /// What the loop knows that decides which locks are taken.
 #[derive(Debug)]
-pub(crate) struct Locking {
+pub(crate) struct LockSubjects {
     /// The apps that have containers; `None` while the engines have not been asked.
     pub apps: Option<BTreeSet<AppId>>,
-    /// Every lock is overridden (device behaviour 3.7).
+    /// Every lock is overridden (docs/spec/device.md#locks-override).
     pub override_locks: bool,
 }
 

@@ -17,9 +17,10 @@ pub(super) fn id(host_root: &Path) -> String {
     let read = |root: &Path| fs::read_to_string(root.join(BOOT_ID)).ok();
     let id = read(host_root).or_else(|| read(Path::new("/")));
     let id = id.map(|id| id.trim().to_owned()).unwrap_or_default();
-    match id.len() <= MAX_BOOT_ID {
-        true => id,
-        false => String::new(),
+    if id.len() <= MAX_BOOT_ID {
+        id
+    } else {
+        String::new()
     }
 }
 

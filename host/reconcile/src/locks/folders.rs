@@ -43,7 +43,7 @@ impl Locks {
         Ok(apps.collect())
     }
 
-    /// The services of one app that have a folder, wanted or not (device behaviour 3.4).
+    /// The services of one app that have a folder, wanted or not (docs/spec/device.md#locks-who).
     ///
     /// # Errors
     /// [`LockError::Failed`] where the folder of the app cannot be read.

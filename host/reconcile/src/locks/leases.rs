@@ -19,7 +19,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::file::{LockFile, random_name};
-use super::shown::{Standing, look};
+use super::shown::{LockFileKind, look};
 use super::tree::ServiceFolder;
 use super::{Locks, boot, lock};
 use crate::clock::now_ms;
@@ -29,12 +29,12 @@ use crate::clock::now_ms;
 pub(super) struct Leases {
     store: Store,
     boot: String,
-    kept: Mutex<Kept>,
+    kept: Mutex<LeaseTable>,
     /// Told when one was taken, renewed or given back.
     changed: Notify,
 }
 
-pub(super) type Kept = BTreeMap<(AppId, ServiceName), Lease>;
+pub(super) type LeaseTable = BTreeMap<(AppId, ServiceName), Lease>;
 
 /// One lock.
 #[derive(Debug, Clone)]
@@ -53,12 +53,12 @@ impl Leases {
         }
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, Kept> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, LeaseTable> {
         lock(&self.kept)
     }
 
     /// Forgets the lock of a service whose file is gone.
-    pub(super) fn forget(&self, kept: &mut Kept, app: AppId, service: &ServiceName) {
+    pub(super) fn forget(&self, kept: &mut LeaseTable, app: AppId, service: &ServiceName) {
         if kept.remove(&(app, service.clone())).is_none() {
             return;
         }
@@ -74,9 +74,10 @@ impl Leases {
 
     /// How long a lock of an earlier run lasts still.
     fn left(&self, record: &LockRecord) -> Duration {
-        let left = match self.is_of_this_boot(record) {
-            true => record.expires_in_boot.saturating_sub(boot::uptime_ms()),
-            false => record.expires_at.saturating_sub(now_ms()),
+        let left = if self.is_of_this_boot(record) {
+            record.expires_in_boot.saturating_sub(boot::uptime_ms())
+        } else {
+            record.expires_at.saturating_sub(now_ms())
         };
         // A clock that was set back makes no lock last longer than it was taken for.
         milliseconds(left.min(record.ttl))
@@ -237,10 +238,11 @@ impl Locks {
         let left = self.leases.left(&record);
         let same_boot = self.leases.is_of_this_boot(&record);
         let stands = path.as_ref().is_some_and(LockFile::is_ours);
-        let goes_on = match same_boot {
+        let goes_on = if same_boot {
             // A file that was there and is not was removed by hand.
-            true => stands || !record.is_placed,
-            false => record.survives_reboot,
+            stands || !record.is_placed
+        } else {
+            record.survives_reboot
         };
         if left.is_zero() || !goes_on {
             path.iter().for_each(LockFile::release);
@@ -305,9 +307,10 @@ impl Locks {
             });
             let watches: Vec<_> = watches.collect();
             let removed = async {
-                match watches.is_empty() {
-                    true => std::future::pending().await,
-                    false => drop(futures::future::select_all(watches).await),
+                if watches.is_empty() {
+                    std::future::pending().await
+                } else {
+                    drop(futures::future::select_all(watches).await)
                 }
             };
             let over = async {
@@ -339,13 +342,13 @@ impl Locks {
         for name in &self.names {
             let path = folder.path().join(name);
             match look(&folder, name, &self.marker, own) {
-                Ok(Standing::Nothing | Standing::Leased) => {}
-                Ok(Standing::Supervisor) => {
+                Ok(LockFileKind::Nothing | LockFileKind::Leased) => {}
+                Ok(LockFileKind::Supervisor) => {
                     return Err(LockRefusal::HeldBySupervisor(format!(
                         "Locks for app {app} are being held by another supervisor operation"
                     )));
                 }
-                Ok(Standing::Other(_)) => {
+                Ok(LockFileKind::Other(_)) => {
                     return Err(LockRefusal::HeldByFile(format!(
                         "`{}` was not made over the API: remove it where it was made, then ask again",
                         self.on_host(&path).display()

@@ -14,7 +14,7 @@ use super::{LockError, Locks, MAX_SWEPT};
 
 /// What stands at the path of a lock.
 #[derive(Debug)]
-pub(super) enum Standing {
+pub(super) enum LockFileKind {
     Nothing,
     /// A lock of this supervisor's own.
     Supervisor,
@@ -30,16 +30,16 @@ pub(super) fn look(
     name: &str,
     marker: &str,
     token: Option<&str>,
-) -> io::Result<Standing> {
+) -> io::Result<LockFileKind> {
     let about = match LockFile::new(folder, name, marker).look() {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Standing::Nothing),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(LockFileKind::Nothing),
         about => about?,
     };
     let holds = |content: &str| LockFile::new(folder, name, content).is_ours();
     Ok(match token {
-        _ if holds(marker) => Standing::Supervisor,
-        Some(token) if holds(token) => Standing::Leased,
-        _ => Standing::Other(kind(&about)),
+        _ if holds(marker) => LockFileKind::Supervisor,
+        Some(token) if holds(token) => LockFileKind::Leased,
+        _ => LockFileKind::Other(kind(&about)),
     })
 }
 
@@ -92,13 +92,13 @@ impl Locks {
         for name in &self.names {
             let path = folder.path().join(name);
             let holder = match look(&folder, name, &self.marker, lease.map(Lease::token)) {
-                Ok(Standing::Nothing) => continue,
-                Ok(Standing::Supervisor) => LockHolder::Supervisor,
-                Ok(Standing::Leased) => match lease {
+                Ok(LockFileKind::Nothing) => continue,
+                Ok(LockFileKind::Supervisor) => LockHolder::Supervisor,
+                Ok(LockFileKind::Leased) => match lease {
                     Some(lease) => LockHolder::Api(lease.shown()),
                     None => continue,
                 },
-                Ok(Standing::Other(kind)) => LockHolder::File(kind),
+                Ok(LockFileKind::Other(kind)) => LockHolder::File(kind),
                 Err(error) => {
                     let why = error.to_string();
                     found.push(self.unreadable(app, Some(service), &path, why));

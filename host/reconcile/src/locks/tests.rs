@@ -324,7 +324,7 @@ async fn a_folder_that_cannot_be_read_counts_as_locked_and_is_not_overridden() {
                 host.locks.take(APP, &names(&["web"]), policy).err(),
                 all(&host, Some(&[7]), policy).await.err(),
                 host.locks
-                    .take_missing(APP, names(&[]), Reach::WholeFolder, &[], policy)
+                    .take_missing(APP, names(&[]), LockScope::WholeFolder, &[], policy)
                     .err(),
             ];
             for refused in refused {
@@ -357,13 +357,13 @@ fn services_that_are_gone_keep_their_app_locked_where_the_whole_folder_counts() 
         host.locks
             .take_missing(APP, names(&["web"]), reach, &[], policy)
     };
-    drop(take(Reach::Named, LockPolicy::Respect).unwrap());
-    let refused = take(Reach::WholeFolder, LockPolicy::Respect).unwrap_err();
+    drop(take(LockScope::Named, LockPolicy::Respect).unwrap());
+    let refused = take(LockScope::WholeFolder, LockPolicy::Respect).unwrap_err();
     assert_eq!(
         refused.to_string(),
         "Lockfile exists for { appId: 7, service: left-over }"
     );
-    let guard = take(Reach::WholeFolder, LockPolicy::Override).unwrap();
+    let guard = take(LockScope::WholeFolder, LockPolicy::Override).unwrap();
     let guard = Arc::new(guard.unwrap());
     assert!(guard.covers(&"left-over".parse().unwrap()));
     // What is held already is not taken twice.
@@ -371,7 +371,7 @@ fn services_that_are_gone_keep_their_app_locked_where_the_whole_folder_counts() 
     let more = host.locks.take_missing(
         APP,
         names(&["web"]),
-        Reach::WholeFolder,
+        LockScope::WholeFolder,
         &held,
         LockPolicy::Respect,
     );

@@ -118,23 +118,24 @@ pub(super) async fn keeping(
 }
 
 /// Leaves out the lines that a reader has, from a stream that begins at the time of its position.
-pub(super) struct Resumed {
+pub(super) struct ResumePoint {
     timestamp_ms: i64,
     left: u32,
 }
 
-impl Resumed {
+impl ResumePoint {
     /// The stream to ask for, and what to leave out of it. A position that lies ahead is of a clock that was
     /// wrong.
     pub(super) fn after(position: LogPosition) -> (LogsFrom, Self) {
         let timestamp_ms = position.timestamp_ms.min(now_ms());
-        let left = match timestamp_ms == position.timestamp_ms {
-            true => position.lines,
-            false => 0,
+        let left = if timestamp_ms == position.timestamp_ms {
+            position.lines
+        } else {
+            0
         };
         (
             LogsFrom::Since(timestamp_ms),
-            Resumed { timestamp_ms, left },
+            ResumePoint { timestamp_ms, left },
         )
     }
 
@@ -166,7 +167,7 @@ mod tests {
         for at in [10, 20, 20] {
             positions.passed(&container, at);
         }
-        let (from, mut resumed) = Resumed::after(positions.of(&container).unwrap());
+        let (from, mut resumed) = ResumePoint::after(positions.of(&container).unwrap());
         assert_eq!(from, LogsFrom::Since(20));
         let has: Vec<_> = [20, 20, 20, 30, 20].map(|at| resumed.has(&line(at))).into();
         assert_eq!(has, [true, true, false, false, false]);
@@ -180,7 +181,7 @@ mod tests {
             timestamp_ms: i64::MAX,
             lines: 3,
         };
-        let (LogsFrom::Since(since), mut resumed) = Resumed::after(ahead) else {
+        let (LogsFrom::Since(since), mut resumed) = ResumePoint::after(ahead) else {
             panic!("a time")
         };
         assert!(since <= now_ms());
@@ -201,7 +202,7 @@ mod tests {
     #[test]
     fn they_are_written_once_they_have_changed() {
         let folder = tempfile::tempdir().unwrap();
-        let store::Opened { store, .. } = Store::open(folder.path()).unwrap();
+        let store::OpenStore { store, .. } = Store::open(folder.path()).unwrap();
         let positions = Positions::default();
         let container: ContainerId = "c1".parse().unwrap();
         positions.passed(&container, 7);

@@ -22,11 +22,12 @@ impl Reconciler {
             Ok(locking) => (locking.apps, locking.override_locks),
             Err(_) => (None, false),
         };
-        let policy = match force || override_locks {
-            true => LockPolicy::Override,
-            false => LockPolicy::Respect,
+        let policy = if force || override_locks {
+            LockPolicy::Override
+        } else {
+            LockPolicy::Respect
         };
-        self.inner.world.locks.take_all(apps, policy).await
+        self.inner.context.locks.take_all(apps, policy).await
     }
 
     /// Who holds which update lock now.
@@ -34,7 +35,7 @@ impl Reconciler {
     /// # Errors
     /// Where the lock folders cannot be read.
     pub async fn update_locks(&self) -> Result<Vec<UpdateLock>, String> {
-        let locks = self.inner.world.locks.clone();
+        let locks = self.inner.context.locks.clone();
         match tokio::task::spawn_blocking(move || locks.list()).await {
             Ok(listed) => listed.map_err(|error| error_chain(&error)),
             Err(_) => Err(stopping().to_string()),
@@ -47,7 +48,7 @@ impl Reconciler {
     /// # Errors
     /// [`LockRefusal`]; a lock that was held before is held still.
     pub async fn lease_lock(&self, request: LockRequest) -> Result<UpdateLock, LockRefusal> {
-        let locks = self.inner.world.locks.clone();
+        let locks = self.inner.context.locks.clone();
         match tokio::task::spawn_blocking(move || locks.lease(&request)).await {
             Ok(leased) => leased,
             Err(_) => Err(LockRefusal::Failed(stopping().to_string())),
@@ -63,7 +64,7 @@ impl Reconciler {
         app: AppId,
         service: ServiceName,
     ) -> Result<(), LockRefusal> {
-        let locks = self.inner.world.locks.clone();
+        let locks = self.inner.context.locks.clone();
         match tokio::task::spawn_blocking(move || locks.give_back(app, &service)).await {
             Ok(given) => given,
             Err(_) => Err(LockRefusal::Failed(stopping().to_string())),

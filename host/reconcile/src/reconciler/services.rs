@@ -25,17 +25,17 @@ impl Reconciler {
         }
     }
 
-    /// Removes every volume of ours that no container uses and no target names (device behaviour 6.8).
+    /// Removes every volume of ours that no container uses and no target names (docs/spec/device.md#cleanup-volumes).
     ///
     /// # Errors
     /// Why one could not be removed; others may have been.
     pub async fn clean_up_volumes(&self) -> Result<(), String> {
-        let world = &self.inner.world;
+        let context = &self.inner.context;
         let (asked, answered) = oneshot::channel();
         self.command(Command::WantedVolumes(asked));
         let mut wanted = answered.await.map_err(|_| stopping().to_string())?;
         // In local mode the fleet's volumes wait for its end.
-        if let Some(cloud) = &world.targets.borrow().cloud {
+        if let Some(cloud) = &context.targets.borrow().cloud {
             let volumes = cloud
                 .desired
                 .apps
@@ -43,14 +43,14 @@ impl Reconciler {
                 .flat_map(|app| app.volumes.values());
             wanted.extend(volumes.map(|volume| volume.engine_name.clone()));
         }
-        for engine in world.engines.all() {
+        for engine in context.engines.all() {
             let failed = |error: EngineError| error_chain(&error);
             for volume in engine.volumes().await.map_err(failed)? {
                 if wanted.contains(&volume.name) || volume.name == EXTRA_FIRMWARE {
                     continue;
                 }
                 match engine.remove_volume(&volume.name).await {
-                    Ok(()) => world
+                    Ok(()) => context
                         .hub
                         .system(format!("Removed volume '{}'", volume.name)),
                     Err(EngineError::InUse { .. }) => {}
@@ -58,7 +58,7 @@ impl Reconciler {
                 }
             }
         }
-        self.trigger(false, false);
+        self.command(Command::LookAgain);
         Ok(())
     }
 
@@ -71,7 +71,7 @@ impl Reconciler {
         container: &ContainerId,
     ) -> Result<BTreeMap<String, String>, String> {
         let mut reason = format!("no engine has the container `{container}`");
-        for engine in self.inner.world.engines.all() {
+        for engine in self.inner.context.engines.all() {
             match engine.environment(container).await {
                 Ok(environment) => return Ok(environment),
                 Err(EngineError::NotFound { .. }) => {}

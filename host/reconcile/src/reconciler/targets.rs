@@ -5,17 +5,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use model::compose::DeviceFacts;
-use model::{AppId, AppUuid, DesiredHost, TargetState};
+use model::{AppId, AppUuid, DesiredHost, DesiredState, EngineKind, TargetState};
 use serde_json::Value;
 use store::TargetSource;
 use tokio::sync::oneshot;
 
 use super::Reconciler;
-use crate::journal::LocalMode;
 use crate::messages::Command;
-use crate::target::{Read, Reader};
-use crate::targets::{Taken, Turn};
-use crate::{RefusedTarget, SetTargetError, Signing, target};
+use crate::persistence::LocalMode;
+use crate::target::{ParsedTarget, TargetReader};
+use crate::targets::{AcceptedTarget, ModeTransition};
+use crate::{RefusedTarget, SetTargetError, SigningState, target};
 
 /// How long the answer to a new target waits for what is to be said of the host.
 const SOON: Duration = Duration::from_secs(10);
@@ -24,7 +24,7 @@ impl Reconciler {
     /// The apps that the cloud's last target has, whatever is in force.
     #[must_use]
     pub fn apps_of_the_cloud(&self) -> Vec<(AppId, AppUuid)> {
-        self.inner.world.targets.borrow().apps_of_the_cloud()
+        self.inner.context.targets.borrow().apps_of_the_cloud()
     }
 
     /// Takes a new local target: checks it whole, stores it, and answers, with one sentence for each
@@ -50,11 +50,16 @@ impl Reconciler {
         };
         let read = tokio::task::spawn_blocking(reading).await;
         let (read, body) = read.map_err(|error| SetTargetError::Store(error.to_string()))??;
-        let journal = &inner.world.journal;
-        let targets = &inner.world.targets;
+        let leaves = target::leaves_local_mode(&read.taken.target);
+        if leaves && !inner.managed {
+            return Err(SetTargetError::NoCloud);
+        }
+        let ignored = self.ignored_by_engines(&read.taken.desired);
+        let journal = &inner.context.journal;
+        let targets = &inner.context.targets;
         let variables = read.taken.target.config.clone();
         let (taken, acknowledged) = oneshot::channel();
-        let command = if target::leaves_local_mode(&read.taken.target) {
+        let command = if leaves {
             let noted = journal.set_local_mode(LocalMode::Leaving).await;
             noted.map_err(SetTargetError::Store)?;
             self.leave_local_mode(taken)
@@ -72,8 +77,33 @@ impl Reconciler {
         // Should the loop have ended, the next start takes the target up.
         let _ = acknowledged.await;
         let mut warnings = read.warnings;
+        warnings.extend(ignored);
         warnings.extend(self.warnings_of_host(&variables).await);
         Ok(warnings)
+    }
+
+    /// What of services an engine will not do, as far as it is known now which engine runs them: those of components in
+    /// files, and all of them where there is one engine.
+    fn ignored_by_engines(&self, desired: &DesiredState) -> Vec<String> {
+        let engines = &self.inner.context.engines;
+        let mut all = engines.all();
+        let only = all.next().filter(|_| all.next().is_none());
+        let mut warnings = Vec::new();
+        for app in desired.apps.values() {
+            for (name, service) in &app.services {
+                let config = &service.config;
+                let engine = if config.image.is_file() {
+                    engines.get(EngineKind::Wasm)
+                } else {
+                    only
+                };
+                let ignored = engine.map(|engine| engine.ignored(config));
+                for what in ignored.unwrap_or_default() {
+                    warnings.push(format!("service `{name}`: {what}"));
+                }
+            }
+        }
+        warnings
     }
 
     /// What of the boot configuration that these variables name will not be done, as far as that can be told
@@ -83,7 +113,7 @@ impl Reconciler {
         if wanted.boot_config.is_empty() {
             return Vec::new();
         }
-        let look = self.inner.world.host.compare(&wanted);
+        let look = self.inner.context.host.compare(&wanted);
         let Ok(look) = tokio::time::timeout(SOON, look).await else {
             return Vec::new();
         };
@@ -107,8 +137,8 @@ impl Reconciler {
     ) -> Result<Vec<String>, SetTargetError> {
         let inner = &self.inner;
         let _one_at_a_time = inner.setting.lock().await;
-        let targets = &inner.world.targets;
-        // A mode switch in progress ends first (device behaviour 4.3).
+        let targets = &inner.context.targets;
+        // A mode switch in progress ends first (docs/spec/device.md#local-mode-last-word).
         let mut mode = targets.subscribe();
         let settled = mode.wait_for(|targets| targets.mode != LocalMode::Leaving);
         settled
@@ -120,13 +150,13 @@ impl Reconciler {
         let reading = move || reader.cloud(&body, &judge).map(|read| (read, body));
         let read = tokio::task::spawn_blocking(reading).await;
         let read = read.map_err(|error| SetTargetError::Store(error.to_string()))?;
-        if let Ok((Read { accepted, .. }, _)) = &read {
+        if let Ok((ParsedTarget { accepted, .. }, _)) = &read {
             self.tell_signing(accepted.is_some(), None);
         } else if let Err(SetTargetError::NotSigned(refused)) = &read {
             self.tell_signing(true, Some(refused));
         }
         let (read, body) = read?;
-        let journal = &inner.world.journal;
+        let journal = &inner.context.journal;
         // Before the target itself: a kill between the two costs nothing, since the same statement is accepted again.
         if let Some(accepted) = read.accepted {
             let kept = journal.set_signed_targets(accepted).await;
@@ -135,7 +165,7 @@ impl Reconciler {
         let turn = targets.borrow().turn(&read.taken.target);
         let (taken, acknowledged) = oneshot::channel();
         let command = match turn {
-            Turn::Stays => {
+            ModeTransition::Stays => {
                 let stored = journal.set_target(TargetSource::Cloud, body).await;
                 stored.map_err(SetTargetError::Store)?;
                 targets.send_modify(|targets| targets.cloud = Some(read.taken));
@@ -152,7 +182,7 @@ impl Reconciler {
                     taken,
                 })
             }
-            Turn::Enters => {
+            ModeTransition::Enters => {
                 // The variables and the name stay what they are, without the apps.
                 let first = TargetState {
                     apps: Default::default(),
@@ -164,7 +194,7 @@ impl Reconciler {
                 targets.send_modify(|targets| {
                     targets.mode = LocalMode::On;
                     targets.cloud = Some(read.taken);
-                    targets.local = Some(Taken {
+                    targets.local = Some(AcceptedTarget {
                         target: Arc::new(first),
                         desired: Arc::default(),
                     });
@@ -172,7 +202,7 @@ impl Reconciler {
                 let wanted = targets.borrow().wanted_in_local_mode();
                 Some(Command::EnterLocalMode { wanted, taken })
             }
-            Turn::Leaves => {
+            ModeTransition::Leaves => {
                 let stored = async {
                     journal.set_local_mode(LocalMode::Leaving).await?;
                     journal.set_target(TargetSource::Cloud, body).await
@@ -183,7 +213,7 @@ impl Reconciler {
             }
         };
         for warning in &read.warnings {
-            inner.world.hub.system(warning.clone());
+            inner.context.hub.system(warning.clone());
             tracing::warn!("the cloud's target: {warning}");
         }
         if let Some(command) = command {
@@ -196,12 +226,12 @@ impl Reconciler {
 
     /// Tells what became of a target's signatures. A refusal is logged where it is not the last one again.
     fn tell_signing(&self, is_required: bool, refused: Option<&RefusedTarget>) {
-        let world = &self.inner.world;
-        let next = Signing {
+        let context = &self.inner.context;
+        let next = SigningState {
             is_required,
             refused: refused.cloned(),
         };
-        let is_new = world.signing.send_if_modified(|signing| {
+        let is_new = context.signing.send_if_modified(|signing| {
             let is_new = **signing != next;
             if is_new {
                 *signing = Arc::new(next);
@@ -210,7 +240,7 @@ impl Reconciler {
         });
         if let (true, Some(refused)) = (is_new, refused) {
             for reason in &refused.reasons {
-                world
+                context
                     .hub
                     .system(format!("The cloud's target is refused: {reason}"));
             }
@@ -219,7 +249,7 @@ impl Reconciler {
 
     /// What is told of local mode as it ends, and to the loop. The store knows already.
     fn leave_local_mode(&self, taken: oneshot::Sender<()>) -> Command {
-        let targets = &self.inner.world.targets;
+        let targets = &self.inner.context.targets;
         targets.send_modify(|targets| {
             targets.mode = LocalMode::Leaving;
             targets.local = None;
@@ -230,11 +260,11 @@ impl Reconciler {
         }
     }
 
-    fn reader(&self) -> Reader {
-        Reader {
+    pub(super) fn reader(&self) -> TargetReader {
+        TargetReader {
             facts: self.facts(),
             offers: self.inner.offers.clone(),
-            store: self.inner.world.journal.store().clone(),
+            store: self.inner.context.journal.store().clone(),
         }
     }
 
@@ -243,7 +273,7 @@ impl Reconciler {
         let facts = (self.inner.facts)();
         let name = self
             .inner
-            .world
+            .context
             .targets
             .borrow()
             .in_force()
@@ -263,7 +293,7 @@ impl Reconciler {
     /// The configuration variables in force, without the defaults of those that are not set.
     #[must_use]
     pub fn variables(&self) -> BTreeMap<String, String> {
-        self.inner.world.targets.borrow().variables()
+        self.inner.context.targets.borrow().variables()
     }
 
     /// The object `{ "local": … }` of `GET /v2/local/target-state`. Where no local target was set it has
@@ -271,7 +301,7 @@ impl Reconciler {
     /// of it again.
     #[must_use]
     pub fn local_target(&self) -> Value {
-        let targets = self.inner.world.targets.borrow();
+        let targets = self.inner.context.targets.borrow();
         if let Some(local) = &targets.local {
             return local.target.to_local_json(targets.local_mode());
         }
@@ -285,9 +315,9 @@ impl Reconciler {
         none.to_local_json(on)
     }
 
-    /// Whether the device is in local mode (device behaviour 4.3).
+    /// Whether the device is in local mode (docs/spec/device.md#local-mode).
     #[must_use]
     pub fn local_mode(&self) -> bool {
-        self.inner.world.targets.borrow().local_mode()
+        self.inner.context.targets.borrow().local_mode()
     }
 }

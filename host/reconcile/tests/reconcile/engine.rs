@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use engine::{
-    ContainerSpec, Created, Engine, EngineError, EngineEvent, EngineInfo, LogLine, LogsFrom,
-    NetworkSpec, PullProgress, RegistryAuth, VolumeSpec,
+    ContainerSpec, CreatedContainer, Engine, EngineError, EngineEvent, EngineInfo, LogLine,
+    LogsFrom, NetworkSpec, PullProgress, RegistryAuth, VolumeSpec,
 };
 use futures::StreamExt;
 use futures::future::BoxFuture;
@@ -61,7 +61,7 @@ struct State {
 }
 
 /// How a call goes on.
-enum Entered {
+enum CallOutcome {
     Whole,
     /// It never returns, and has no effect.
     CutOff,
@@ -271,16 +271,16 @@ impl MemoryEngine {
             self.pass().await;
         }
         match self.note(what)? {
-            Entered::Whole => Ok(false),
-            Entered::CutOffAfter => Ok(true),
-            Entered::CutOff => {
+            CallOutcome::Whole => Ok(false),
+            CallOutcome::CutOffAfter => Ok(true),
+            CallOutcome::CutOff => {
                 self.changed.notify_waiters();
                 std::future::pending().await
             }
         }
     }
 
-    fn note(&self, what: Option<&str>) -> Result<Entered, EngineError> {
+    fn note(&self, what: Option<&str>) -> Result<CallOutcome, EngineError> {
         let mut state = self.state();
         if state.silent {
             return Err(EngineError::Unreachable {
@@ -290,7 +290,7 @@ impl MemoryEngine {
             });
         }
         let Some(call) = what else {
-            return Ok(Entered::Whole);
+            return Ok(CallOutcome::Whole);
         };
         state.calls.push(call.to_owned());
         if let Some(left) = state.failing.get_mut(call)
@@ -301,18 +301,18 @@ impl MemoryEngine {
         }
         let after = state.calls.len().is_multiple_of(2);
         match &mut state.calls_left {
-            None => Ok(Entered::Whole),
+            None => Ok(CallOutcome::Whole),
             Some(0) => {
                 *self.cut_off.lock().unwrap() = true;
                 Ok(if after {
-                    Entered::CutOffAfter
+                    CallOutcome::CutOffAfter
                 } else {
-                    Entered::CutOff
+                    CallOutcome::CutOff
                 })
             }
             Some(left) => {
                 *left -= 1;
-                Ok(Entered::Whole)
+                Ok(CallOutcome::Whole)
             }
         }
     }
@@ -412,7 +412,10 @@ impl Engine for MemoryEngine {
         Ok(self.state().containers.clone())
     }
 
-    async fn create_container(&self, spec: &ContainerSpec<'_>) -> Result<Created, EngineError> {
+    async fn create_container(
+        &self,
+        spec: &ContainerSpec<'_>,
+    ) -> Result<CreatedContainer, EngineError> {
         let service = spec.config.labels["io.platform.service-name"].clone();
         let cut_off = self.enter(Some(&format!("create {service}"))).await?;
         let id: ContainerId = {
@@ -442,7 +445,7 @@ impl Engine for MemoryEngine {
             id
         };
         self.leave(cut_off).await;
-        Ok(Created {
+        Ok(CreatedContainer {
             id,
             warnings: Vec::new(),
         })

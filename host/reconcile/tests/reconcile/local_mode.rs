@@ -53,6 +53,10 @@ async fn leaving_local_mode_removes_what_was_made_in_it() {
     )
     .await;
     rig.settled().await;
+    // Only a device with a cloud can leave it.
+    rig.managed = true;
+    rig.restart().await;
+    rig.settled().await;
     rig.set(target().config("SUPERVISOR_LOCAL_MODE", "false").json())
         .await;
     assert!(!rig.reconciler.local_mode());
@@ -65,7 +69,8 @@ async fn leaving_local_mode_removes_what_was_made_in_it() {
         .await;
     assert!(matches!(refused, Err(SetTargetError::NotLocalMode)));
     assert_eq!(rig.reconciler.local_target()["local"]["apps"], json!({}));
-    // A device that has no cloud has nowhere else to go: its next start is in local mode again.
+    // A device that has no cloud any more has nowhere else to go: its next start is in local mode again.
+    rig.managed = false;
     rig.restart().await;
     assert!(rig.reconciler.local_mode());
     rig.set(target().service("web", "web:1").json()).await;
@@ -86,14 +91,18 @@ async fn leaving_local_mode_is_finished_after_a_kill() {
     let mut rig = rig();
     rig.set(target().service("web", "web:1").json()).await;
     rig.settled().await;
+    rig.managed = true;
+    rig.restart().await;
+    rig.settled().await;
     rig.engine.cut_off_at(0);
     rig.set(target().config("SUPERVISOR_LOCAL_MODE", "false").json())
         .await;
     rig.eventually("cut off", || rig.engine.is_cut_off()).await;
+    rig.managed = false;
     rig.restart_after_a_kill().await;
     rig.eventually("clean", || rig.engine.picture().is_empty())
         .await;
-    // It has no cloud, so it is in local mode again when that is done.
+    // It has no cloud any more, so it is in local mode again when that is done.
     rig.eventually("in local mode", || rig.reconciler.local_mode())
         .await;
     rig.settled().await;

@@ -1,6 +1,7 @@
 use std::fs;
 use std::time::Duration;
 
+use futures::StreamExt as _;
 use model::{Action, ActionError, AppId, LockHolder, LockRefusal, LockRequest, Verb};
 
 use crate::rig::{Rig, rig, target};
@@ -294,4 +295,31 @@ async fn a_lock_folder_that_cannot_be_read_holds_everything_even_by_force() {
     fs::rename(&aside, &app).unwrap();
     rig.settled().await;
     assert!(rig.engine.calls().contains(&"start web".into()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn l11_an_update_that_waits_for_a_lock_for_a_week_says_so() {
+    let rig = locked().await;
+    let mut logs = rig.reconciler.logs();
+    rig.set(new_web()).await;
+    let begin = tokio::time::Instant::now();
+    let line = loop {
+        let line = logs.next().await.unwrap().message.clone();
+        if line.contains("has waited for") {
+            break line;
+        }
+    };
+    let days = begin.elapsed().as_secs_f64() / (24.0 * 3600.0);
+    assert!((7.0..7.5).contains(&days), "{days}");
+    assert!(line.contains("for 7 days"), "{line}");
+    let path = rig.lock_path("web");
+    assert!(line.contains(&path.display().to_string()), "{line}");
+    let held = rig.reconciler.update_locks().await.unwrap();
+    let since = held
+        .iter()
+        .find(|lock| matches!(lock.holder, LockHolder::File(_)));
+    assert!(
+        since.is_some_and(|lock| lock.since_ms.is_some()),
+        "{held:?}"
+    );
 }

@@ -15,7 +15,7 @@ async fn readers_see_what_services_print_and_what_the_supervisor_does() {
     let mut system = Vec::new();
     loop {
         let line = first.next().await.unwrap();
-        if let Some((service, id)) = &line.service {
+        if let (Some(service), Some(id)) = (&line.service_name, line.service_id) {
             assert_eq!(
                 (service.as_str(), id.0, line.message.as_str()),
                 ("web", 1, "hello")
@@ -69,7 +69,7 @@ async fn a_slow_reader_is_told_what_it_lost_and_holds_up_nobody() {
         assert_eq!(quick.next().await.unwrap().message, number.to_string());
     }
     let first = slow.next().await.unwrap();
-    assert!(first.service.is_none());
+    assert!(first.service_name.is_none());
     let lost: usize = first.message.split(' ').next().unwrap().parse().unwrap();
     assert!(lost > 0);
     let next = slow.next().await.unwrap();

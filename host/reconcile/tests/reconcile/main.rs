@@ -9,15 +9,15 @@
 mod actions;
 mod cloud;
 mod crashes;
+mod device_plan;
 mod engine;
+mod events;
 mod failures;
 mod fake_host;
-mod happenings;
 mod host;
 mod local_mode;
 mod locks;
 mod logs;
-mod outlook;
 mod pending;
 mod random_kills;
 mod rig;

@@ -69,12 +69,12 @@ fn updates(share: u64) {
 }
 
 /// Says which update it was where a test fails.
-struct Failing<'a>(u64, &'a Story, &'a [usize]);
+struct FailureNote<'a>(u64, &'a Story, &'a [usize]);
 
-impl Drop for Failing<'_> {
+impl Drop for FailureNote<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            let Failing(seed, story, kills) = self;
+            let FailureNote(seed, story, kills) = self;
             println!("RANDOM_KILLS_SEED={seed} repeats this, killed at {kills:?} of {story:#?}");
         }
     }
@@ -84,7 +84,7 @@ impl Drop for Failing<'_> {
 fn update(seed: u64, empty: &Image) -> bool {
     let mut draw = Draw::new(seed);
     let story = Story::draw(&mut draw);
-    let failing = Failing(seed, &story, &[]);
+    let failing = FailureNote(seed, &story, &[]);
     let ready = story.begin(empty);
     let before = ready.holdings();
 
@@ -100,7 +100,7 @@ fn update(seed: u64, empty: &Image) -> bool {
     let kills: Vec<usize> = (0..1 + draw.below(MOST_KILLS))
         .map(|_| draw.below(steps.max(1) as u64) as usize)
         .collect();
-    let _failing = Failing(seed, &story, &kills);
+    let _failing = FailureNote(seed, &story, &kills);
     let mut image = ready;
     let mut client = Client::default();
     let mut left = kills.iter().copied();

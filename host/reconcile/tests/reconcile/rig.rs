@@ -4,11 +4,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use device_types::event::{Audience, Event};
 use engine::Engines;
 use model::compose::{DeviceFacts, HostFacts};
 use model::contracts::Offers;
 use model::{Branding, DeviceStatus, DeviceUuid};
-use reconcile::{Happening, Limits, Moments, Reconciler, ReconcilerConfig};
+use reconcile::{Limits, Moments, Reconciler, ReconcilerConfig};
 use serde_json::{Map, Value, json};
 use store::Store;
 
@@ -25,11 +26,11 @@ pub(crate) struct Rig {
     store: Store,
     folder: tempfile::TempDir,
     pub managed: bool,
-    /// What it told of.
-    pub told: Told,
+    /// The events that it sent.
+    pub events: SentEvents,
 }
 
-pub(crate) type Told = Arc<Mutex<Vec<Happening>>>;
+pub(crate) type SentEvents = Arc<Mutex<Vec<(Audience, Event)>>>;
 
 /// A device without a cloud.
 pub(crate) fn rig() -> Rig {
@@ -46,10 +47,10 @@ fn rig_that_is(managed: bool) -> Rig {
     let store = Store::open(&folder.path().join("state")).unwrap().store;
     let engine = MemoryEngine::new();
     let host = FakeHost::default();
-    let told = Told::default();
-    let reconciler = start(&engine, &host, &store, &folder, &told, managed);
+    let events = SentEvents::default();
+    let reconciler = start(&engine, &host, &store, &folder, &events, managed);
     Rig {
-        told,
+        events,
         engine,
         host,
         reconciler,
@@ -64,14 +65,14 @@ fn start(
     host: &FakeHost,
     store: &Store,
     folder: &tempfile::TempDir,
-    told: &Told,
+    events: &SentEvents,
     managed: bool,
 ) -> Reconciler {
     let uuid = store.device_uuid().clone();
     let host_root = folder.path().join("host");
     let root = host_root.display().to_string();
-    let told = Arc::clone(told);
-    let happened = Arc::new(move |happening| told.lock().unwrap().push(happening));
+    let sent = Arc::clone(events);
+    let on_event = Arc::new(move |audience, event| sent.lock().unwrap().push((audience, event)));
     let reconciler = Reconciler::start(ReconcilerConfig {
         engines: Engines::new(vec![Arc::new(engine.clone())]),
         store: store.clone(),
@@ -79,7 +80,7 @@ fn start(
         host_root,
         host: Arc::new(host.clone()),
         managed,
-        happened,
+        on_event,
         offers: Offers {
             supervisor: "19.0.0".into(),
             arch: "amd64".into(),
@@ -119,7 +120,7 @@ impl Rig {
             &self.host,
             &self.store,
             &self.folder,
-            &self.told,
+            &self.events,
             self.managed,
         );
     }
@@ -133,7 +134,7 @@ impl Rig {
             &self.host,
             &self.store,
             &self.folder,
-            &self.told,
+            &self.events,
             self.managed,
         );
     }

@@ -75,9 +75,10 @@ fn chaos2_a_store_whose_disk_takes_no_writes_is_read_until_it_does() {
             let store = open(&state);
             store.put_intent("kind", "key", &json!(1)).unwrap();
             let uuid = store.device_uuid().clone();
-            let key = match was_killed {
-                true => store.regenerate_key(&KeyOwner::Global).unwrap(),
-                false => store.global_key().unwrap(),
+            let key = if was_killed {
+                store.regenerate_key(&KeyOwner::Global).unwrap()
+            } else {
+                store.global_key().unwrap()
             };
             // What a kill leaves: a log that is not in the database yet.
             let log = fs::read(state.join("store.db-wal")).unwrap();
@@ -113,6 +114,39 @@ fn chaos2_a_store_whose_disk_takes_no_writes_is_read_until_it_does() {
             assert_eq!(store.intents().unwrap().len(), 2, "{what}");
             assert_eq!(store.global_key().unwrap().reveal(), key.reveal(), "{what}");
         }
+    }
+}
+
+#[test]
+fn chaos14_a_disk_that_fills_while_the_store_is_open_shows_until_it_takes_writes() {
+    for (what, spoil, mend) in UNWRITABLE {
+        let folder = folder();
+        let state = folder.path().join("state");
+        let Some(disk) = SmallDisk::over(&state) else {
+            return;
+        };
+        let store = open(&state);
+        assert!(store.takes_writes(), "{what}");
+        if what == "read-only" {
+            // The open database keeps its disk from being made read-only.
+            continue;
+        }
+        spoil(&disk);
+        let large = json!("x".repeat(1 << 20));
+        let refused = store.put_intent("kind", "key", &large).unwrap_err();
+        assert!(matches!(refused, StoreError::Failed { .. }), "{refused:?}");
+        assert!(!store.takes_writes(), "{what}");
+        // No write of anybody's is needed for it to show that there is room again.
+        mend(&disk);
+        assert!(store.takes_writes(), "{what}");
+        store.put_intent("kind", "key", &large).unwrap();
+        // What fails for another reason says nothing of the disk.
+        let row = |work: &rusqlite::Transaction<'_>| {
+            let done = work.execute("INSERT INTO nowhere VALUES (1)", []);
+            done.map(drop).map_err(StoreError::failed("write"))
+        };
+        assert!(store.write("write", row).is_err());
+        assert!(store.takes_writes(), "{what}");
     }
 }
 

@@ -65,9 +65,10 @@ fn contents(store: &Store) -> Contents {
 
 /// In memory where there is such a place: what the disk does is told, and not tried.
 fn folder_in_memory() -> tempfile::TempDir {
-    match Path::new("/dev/shm").is_dir() {
-        true => tempfile::tempdir_in("/dev/shm").unwrap(),
-        false => folder(),
+    if Path::new("/dev/shm").is_dir() {
+        tempfile::tempdir_in("/dev/shm").unwrap()
+    } else {
+        folder()
     }
 }
 

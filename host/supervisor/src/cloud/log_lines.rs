@@ -2,33 +2,33 @@
 
 use std::sync::Arc;
 
-use cloud_link::{LogLine, LogSource, Wanted};
+use cloud_link::{LogLine, LogShipping, LogSource};
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt};
 use model::DeviceStatus;
-use reconcile::{InForce, Reconciler};
+use reconcile::{EffectiveSettings, Reconciler};
 use tokio::sync::{Mutex, watch};
 
 /// The lines of this device.
 pub(crate) struct LogLines {
     reconciler: Reconciler,
-    seen: Mutex<Seen>,
+    seen: Mutex<LogPolicyWatches>,
 }
 
 /// What tells that logs may be wanted, or not wanted any more: local mode shows in the status.
-struct Seen {
-    in_force: watch::Receiver<Arc<InForce>>,
+struct LogPolicyWatches {
+    settings: watch::Receiver<Arc<EffectiveSettings>>,
     status: watch::Receiver<Arc<DeviceStatus>>,
-    wanted: Wanted,
+    wanted: LogShipping,
 }
 
 impl LogLines {
     pub(crate) fn new(reconciler: &Reconciler) -> Self {
         LogLines {
             reconciler: reconciler.clone(),
-            seen: Mutex::new(Seen {
-                in_force: reconciler.in_force(),
+            seen: Mutex::new(LogPolicyWatches {
+                settings: reconciler.effective_settings(),
                 status: reconciler.watch(),
                 wanted: wanted(reconciler),
             }),
@@ -42,14 +42,14 @@ impl LogSource for LogLines {
         lines
             .map(|line| LogLine {
                 message: line.message.clone(),
-                timestamp_ms: line.timestamp_ms,
-                service: line.service.as_ref().map(|(_, id)| id.0),
+                timestamp_ms: line.timestamp.unwrap_or_default(),
+                service: line.service_id.map(|id| id.0),
                 is_stderr: line.is_stderr,
             })
             .boxed()
     }
 
-    fn wanted(&self) -> Wanted {
+    fn wanted(&self) -> LogShipping {
         wanted(&self.reconciler)
     }
 
@@ -66,11 +66,11 @@ impl LogSource for LogLines {
                     seen.wanted = now;
                     return;
                 }
-                let Seen {
-                    in_force, status, ..
+                let LogPolicyWatches {
+                    settings, status, ..
                 } = &mut *seen;
                 let told = tokio::select! {
-                    changed = in_force.changed() => changed,
+                    changed = settings.changed() => changed,
                     changed = status.changed() => changed,
                 };
                 if told.is_err() {
@@ -82,12 +82,12 @@ impl LogSource for LogLines {
     }
 }
 
-fn wanted(reconciler: &Reconciler) -> Wanted {
+fn wanted(reconciler: &Reconciler) -> LogShipping {
     if reconciler.local_mode() {
-        Wanted::NotNow
-    } else if reconciler.in_force().borrow().settings.log_upload {
-        Wanted::Yes
+        LogShipping::NotNow
+    } else if reconciler.effective_settings().borrow().settings.log_upload {
+        LogShipping::Yes
     } else {
-        Wanted::No
+        LogShipping::No
     }
 }

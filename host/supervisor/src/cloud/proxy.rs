@@ -10,8 +10,8 @@ use hyper::body::Incoming;
 use serde_json::json;
 use tokio::sync::Semaphore;
 
-/// After this an action answers that it goes on, before the cloud gives up at 50 s (device behaviour,
-/// Decisions).
+/// After this an action answers that it goes on, before the cloud gives up at 50 s
+/// (docs/spec/device.md#cloud-requests).
 const ANSWER_WITHIN: Duration = Duration::from_secs(45);
 /// Actions that go on at a time, whether somebody waits for them or not.
 const ACTIONS: usize = 32;

@@ -1,22 +1,22 @@
-//! The device's state as the cloud is told it (device behaviour 7.5): drawn from the reconciler's status and the
-//! facts of the host.
+//! The device's state as the cloud is told it (docs/spec/device.md#report-fields): drawn from the reconciler's status
+//! and the facts of the host.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cloud_link::{METRICS, Reporting};
+use cloud_link::{METRICS, StateSource};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use model::{
     AppId, AppStatus, AppUuid, Commit, DeviceStatus, ImageRef, ImageState, ImageStatus,
     ReleaseState, ServiceName,
 };
-use reconcile::{InForce, Reconciler, RefusedTarget, Signing};
+use reconcile::{EffectiveSettings, Reconciler, RefusedTarget, SigningState};
 use serde_json::{Map, Value, json};
 use store::Store;
 use tokio::sync::watch;
 
-use super::Around;
+use super::CloudContext;
 use crate::facts::{DeviceFacts, Readings, Sensors};
 
 /// What is reported, and when it may have changed.
@@ -29,7 +29,7 @@ pub(crate) struct DeviceState {
     supervisor_version: String,
     allow_unpinned: bool,
     sensors: Mutex<Sensors>,
-    seen: tokio::sync::Mutex<Seen>,
+    seen: tokio::sync::Mutex<StateWatches>,
 }
 
 /// What a device says of itself that takes any file for a plugin; the cloud keeps 50 characters.
@@ -40,15 +40,15 @@ const SIGNED_TARGETS: &str = "Idle (takes signed targets alone)";
 const REFUSED_TARGET: &str = "Refused a target that is not signed: see logs";
 
 /// What tells of changes.
-struct Seen {
+struct StateWatches {
     status: watch::Receiver<Arc<DeviceStatus>>,
-    in_force: watch::Receiver<Arc<InForce>>,
-    signing: watch::Receiver<Arc<Signing>>,
+    settings: watch::Receiver<Arc<EffectiveSettings>>,
+    signing: watch::Receiver<Arc<SigningState>>,
 }
 
 impl DeviceState {
-    pub(crate) fn new(around: &Around<'_>) -> Self {
-        let Around {
+    pub(crate) fn new(around: &CloudContext<'_>) -> Self {
+        let CloudContext {
             reconciler, board, ..
         } = around;
         let mut variant = board.variant.clone();
@@ -71,9 +71,9 @@ impl DeviceState {
             supervisor_version: around.branding.api_level.clone(),
             allow_unpinned: around.allow_unpinned,
             sensors: Mutex::new(Sensors::new(around.host_root, around.state_dir)),
-            seen: tokio::sync::Mutex::new(Seen {
+            seen: tokio::sync::Mutex::new(StateWatches {
                 status: reconciler.watch(),
-                in_force: reconciler.in_force(),
+                settings: reconciler.effective_settings(),
                 signing: reconciler.signing(),
             }),
         }
@@ -87,14 +87,14 @@ impl DeviceState {
         };
         let signing = self.reconciler.signing().borrow().clone();
         let status = match &*signing {
-            Signing {
+            SigningState {
                 refused: Some(_), ..
             } => REFUSED_TARGET,
             _ if self.allow_unpinned => DEVELOPER_MODE,
-            Signing {
+            SigningState {
                 is_required: true, ..
             } => SIGNED_TARGETS,
-            Signing { .. } => "Idle",
+            SigningState { .. } => "Idle",
         };
         put("status", status.into());
         put("provisioning_progress", Value::Null);
@@ -110,7 +110,7 @@ impl DeviceState {
         }
         let measures = self
             .reconciler
-            .in_force()
+            .effective_settings()
             .borrow()
             .settings
             .hardware_metrics;
@@ -134,14 +134,14 @@ impl DeviceState {
     }
 }
 
-impl Reporting for DeviceState {
+impl StateSource for DeviceState {
     fn report(&self) -> BoxFuture<'_, Map<String, Value>> {
         async {
             // What changes from here on is a reason to look again.
             {
                 let mut seen = self.seen.lock().await;
                 seen.status.borrow_and_update();
-                seen.in_force.borrow_and_update();
+                seen.settings.borrow_and_update();
                 seen.signing.borrow_and_update();
             }
             // Files of the kernel, which are written when they are read.
@@ -153,14 +153,14 @@ impl Reporting for DeviceState {
     fn changed(&self) -> BoxFuture<'_, ()> {
         async {
             let mut seen = self.seen.lock().await;
-            let Seen {
+            let StateWatches {
                 status,
-                in_force,
+                settings,
                 signing,
             } = &mut *seen;
             tokio::select! {
                 changed = status.changed() => if changed.is_err() { std::future::pending().await },
-                changed = in_force.changed() => if changed.is_err() { std::future::pending().await },
+                changed = settings.changed() => if changed.is_err() { std::future::pending().await },
                 changed = signing.changed() => if changed.is_err() { std::future::pending().await },
             }
         }

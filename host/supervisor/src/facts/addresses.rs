@@ -1,5 +1,5 @@
 //! Addresses of the host: what its interfaces have, without those that only serve containers, tunnels
-//! and the host itself (device behaviour 6.6).
+//! and the host itself (docs/spec/device.md#host-facts).
 
 use std::fs;
 use std::net::{IpAddr, Ipv6Addr};

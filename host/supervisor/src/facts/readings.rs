@@ -1,5 +1,5 @@
-//! Measures of the hardware, for the cloud's report (device behaviour 7.5): read from files of the kernel, when
-//! somebody asks. What a board does not have is not known.
+//! Measures of the hardware, for the cloud's report (docs/spec/device.md#report-fields): read from files of the
+//! kernel, when somebody asks. What a board does not have is not known.
 
 use std::fs::{self, File};
 use std::io::Read as _;

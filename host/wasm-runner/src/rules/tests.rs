@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use ::tests::NetworkNamespace;
 use tempfile::TempDir;
+use wasm_service::record::MEMBERS;
 
 use super::*;
-use crate::record::MEMBERS;
 
 const OWN: &str = "127.10.0.1";
 const FRIEND: &str = "127.10.0.2";

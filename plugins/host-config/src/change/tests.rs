@@ -83,7 +83,7 @@ fn of_two_name_servers_the_one_outside_the_proxy_wins_and_both_have_to_be_right(
     assert!(
         read(both)
             .unwrap_err()
-            .starts_with("`network.proxy.dns` is `\"nowhere\"`")
+            .starts_with("`network.proxy.dns` is `nowhere`")
     );
     let Some(Setting::To(dns)) = read(json!({ "network": { "dns": true } })).unwrap().dns else {
         panic!("no name server")
@@ -97,34 +97,25 @@ fn what_cannot_be_is_refused_with_field_and_value() {
     let network: [(Value, &str); 33] = [
         (json!({ "hostname": 7 }), "`network.hostname` is `7`"),
         (json!({ "hostname": true }), "`network.hostname` is `true`"),
-        (json!({ "hostname": [] }), "`network.hostname` is `[]`"),
-        (
-            json!({ "hostname": "a b" }),
-            "`network.hostname` is `\"a b\"`",
-        ),
-        (
-            json!({ "hostname": "-a" }),
-            "`network.hostname` is `\"-a\"`",
-        ),
+        (json!({ "hostname": [] }), "`network.hostname` is an array"),
+        (json!({ "hostname": "a b" }), "`network.hostname` is `a b`"),
+        (json!({ "hostname": "-a" }), "`network.hostname` is `-a`"),
         (
             json!({ "hostname": "a..b" }),
-            "`network.hostname` is `\"a..b\"`",
+            "`network.hostname` is `a..b`",
         ),
         (
             json!({ "hostname": "a\nb" }),
-            "`network.hostname` is `\"a\\nb\"`",
+            "`network.hostname` is `a\\nb`",
         ),
-        (json!({ "hostname": long }), "`network.hostname` is `\"aaa"),
+        (json!({ "hostname": long }), "`network.hostname` is `aaa"),
         (json!({ "proxy": 1 }), "`network.proxy` is `1`"),
         (json!({ "proxy": true }), "`network.proxy` is `true`"),
-        (
-            json!({ "proxy": "socks5" }),
-            "`network.proxy` is `\"socks5\"`",
-        ),
-        (json!({ "proxy": [] }), "`network.proxy` is `[]`"),
+        (json!({ "proxy": "socks5" }), "`network.proxy` is `socks5`"),
+        (json!({ "proxy": [] }), "`network.proxy` is an array"),
         (
             json!({ "proxy": { "type": "vpn" } }),
-            "`network.proxy.type` is `\"vpn\"`",
+            "`network.proxy.type` is `vpn`",
         ),
         (
             json!({ "proxy": { "type": null } }),
@@ -132,20 +123,20 @@ fn what_cannot_be_is_refused_with_field_and_value() {
         ),
         (
             json!({ "proxy": { "type": "SOCKS5" } }),
-            "`network.proxy.type` is `\"SOCKS5\"`",
+            "`network.proxy.type` is `SOCKS5`",
         ),
         (json!({ "proxy": { "ip": 1 } }), "`network.proxy.ip` is `1`"),
         (
             json!({ "proxy": { "ip": "::1" } }),
-            "`network.proxy.ip` is `\"::1\"`",
+            "`network.proxy.ip` is `::1`",
         ),
         (
             json!({ "proxy": { "ip": "256.1.1.1" } }),
-            "`network.proxy.ip` is `\"256.1.1.1\"`",
+            "`network.proxy.ip` is `256.1.1.1`",
         ),
         (
             json!({ "proxy": { "ip": "a;} b {" } }),
-            "`network.proxy.ip` is `\"a;} b {\"`",
+            "`network.proxy.ip` is `a;} b {`",
         ),
         (
             json!({ "proxy": { "port": 0 } }),
@@ -161,11 +152,11 @@ fn what_cannot_be_is_refused_with_field_and_value() {
         ),
         (
             json!({ "proxy": { "port": "+1" } }),
-            "`network.proxy.port` is `\"+1\"`",
+            "`network.proxy.port` is `+1`",
         ),
         (
             json!({ "proxy": { "port": "1 " } }),
-            "`network.proxy.port` is `\"1 \"`",
+            "`network.proxy.port` is `1 `",
         ),
         (
             json!({ "proxy": { "port": true } }),
@@ -177,26 +168,26 @@ fn what_cannot_be_is_refused_with_field_and_value() {
         ),
         (
             json!({ "proxy": { "login": "a\u{0}" } }),
-            "`network.proxy.login` is `\"a\\u0000\"`",
+            "`network.proxy.login` is `a\\u0000`",
         ),
         (
             json!({ "proxy": { "noProxy": "10.0.0.1" } }),
-            "`network.proxy.noProxy` is `\"10.0.0.1\"`",
+            "`network.proxy.noProxy` is `10.0.0.1`",
         ),
         (
             json!({ "proxy": { "noProxy": ["10.0.0.1", "x"] } }),
-            "`network.proxy.noProxy[1]` is `\"x\"`",
+            "`network.proxy.noProxy.1` is `x`",
         ),
         (
             json!({ "proxy": { "noProxy": [1] } }),
-            "`network.proxy.noProxy[0]` is `1`",
+            "`network.proxy.noProxy.0` is `1`",
         ),
         (json!({ "dns": 53 }), "`network.dns` is `53`"),
         (
             json!({ "dns": "8.8.8.8:0" }),
-            "`network.dns` is `\"8.8.8.8:0\"`",
+            "`network.dns` is `8.8.8.8:0`",
         ),
-        (json!({ "dns": ":53" }), "`network.dns` is `\":53\"`"),
+        (json!({ "dns": ":53" }), "`network.dns` is `:53`"),
     ];
     for (network, expected) in network {
         let refused = read(json!({ "network": network })).unwrap_err();
@@ -217,7 +208,7 @@ fn what_cannot_be_is_refused_with_field_and_value() {
     }
     for network in [json!(null), json!([]), json!("x"), json!(true)] {
         let refused = read(json!({ "network": network })).unwrap_err();
-        assert!(refused.starts_with("`network` is `"), "{refused}");
+        assert!(refused.starts_with("`network` is "), "{refused}");
     }
 }
 

@@ -60,7 +60,7 @@ const TEXTS: &[&str] = &[
 ];
 
 fn check(body: &[u8]) -> Result<(), TestCaseError> {
-    match serde_json::from_slice::<Wanted>(body) {
+    match serde_json::from_slice::<JournalRequest>(body) {
         Ok(wanted) => {
             let options = wanted.options();
             prop_assert_ne!(options.count, Some(0));

@@ -45,7 +45,7 @@ fn whatever_stands_in_a_redsocks_conf_is_read_and_what_is_written_is_the_same() 
         3000,
         &mutated(corpus(CORPUS), WORDS),
         |text| {
-            let Parsed { conf, warnings } = parse(&text);
+            let ParsedConf { conf, warnings } = parse(&text);
             prop_assert!(warnings.len() <= WARNINGS, "{} warnings", warnings.len());
             for warning in &warnings {
                 // What it says names a place and no text: passwords stand in these files.

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow};
-use data::query::{Caller, Read, Setting, read};
-use data::{Built, Database, Dialect, Options, SystemPurpose};
+use data::query::{Caller, QueryContext, ReadStatement, read};
+use data::{BuiltStatement, Database, Dialect, Options, SystemPurpose};
 use resources::{Role, v7};
 use serde_json::Value;
 
@@ -18,7 +18,7 @@ const DEVICES: i64 = 10_000;
 const TIMES: usize = 60;
 
 /// What is asked, in the query language and by hand; `?` is the user.
-struct Asked {
+struct BenchQuery {
     what: &'static str,
     path: &'static str,
     query: &'static str,
@@ -41,9 +41,9 @@ const OF_FLEET: &str = "FROM organization o WHERE o.id = a.organization AND o.id
 const TAGGED: &str = "EXISTS (SELECT 1 FROM device_tag t WHERE t.device = d.id AND t.tag_key = 'env' \
     AND t.value = 'v7')";
 
-fn asked() -> [Asked; 2] {
+fn asked() -> [BenchQuery; 2] {
     [
-        Asked {
+        BenchQuery {
             what: "100 devices with two nested expansions",
             path: "/device",
             query: "$select=id,device_name&$orderby=id&$top=100&$expand=belongs_to__application($select=slug;\
@@ -65,7 +65,7 @@ fn asked() -> [Asked; 2] {
                 ORDER BY t.id) FROM device_tag t WHERE t.device = d.id)) {SEEN} ORDER BY d.id LIMIT 100"
             ),
         },
-        Asked {
+        BenchQuery {
             what: "the devices with a tag, of 10,000",
             path: "/device",
             query: "$select=id,device_name&$filter=device_tag/any(t:t/tag_key eq 'env' and t/value eq 'v7')",
@@ -112,7 +112,7 @@ pub(crate) async fn measure(kinds: &[Kind]) -> Result<Section> {
 
 async fn side_by_side(
     database: &Database,
-    asked: &Asked,
+    asked: &BenchQuery,
 ) -> Result<(Vec<Duration>, Vec<Duration>)> {
     let by_hand = by_hand(database.dialect(), asked);
     let (ours, theirs) = (
@@ -135,7 +135,7 @@ async fn side_by_side(
 }
 
 /// The same question as SQL, in the words of one database.
-fn by_hand(dialect: Dialect, asked: &Asked) -> Built {
+fn by_hand(dialect: Dialect, asked: &BenchQuery) -> BuiltStatement {
     let text = match dialect {
         Dialect::Postgres => asked.postgres.replace('?', "$1"),
         Dialect::Sqlite => asked.sqlite.replace('?', "?1"),
@@ -149,13 +149,13 @@ fn rows(texts: &[Option<String>]) -> Result<Vec<Value>> {
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-async fn query(database: &Database, asked: &Asked) -> Result<Vec<Option<String>>> {
+async fn query(database: &Database, asked: &BenchQuery) -> Result<Vec<Option<String>>> {
     let caller = Caller::Holder {
         role: Role::User,
         actor: Some(1),
         user: Some(1),
     };
-    let setting = Setting {
+    let setting = QueryContext {
         model: v7(),
         dialect: database.dialect(),
         caller: &caller,
@@ -168,8 +168,10 @@ async fn query(database: &Database, asked: &Asked) -> Result<Vec<Option<String>>
     };
     let request = odata::parse(asked.path, Some(asked.query))?;
     match read(&setting, &request, asked.path, Some(asked.query))? {
-        Read::Records(select) => Ok(database.texts(&select).await?),
-        Read::Count(_) | Read::Metadata => Err(anyhow!("`{}` lists nothing", asked.what)),
+        ReadStatement::Records(select) => Ok(database.texts(&select).await?),
+        ReadStatement::Count(_) | ReadStatement::Metadata => {
+            Err(anyhow!("`{}` lists nothing", asked.what))
+        }
     }
 }
 

@@ -24,7 +24,7 @@ pub(crate) enum Until {
 }
 
 /// What it came to.
-pub(crate) struct Walked {
+pub(crate) struct WalkResult {
     pub(crate) latencies: Latencies,
     pub(crate) per_second: f64,
     /// Time of processors that the cloud took for each.
@@ -33,7 +33,7 @@ pub(crate) struct Walked {
     pub(crate) tags: Vec<Option<String>>,
 }
 
-impl Walked {
+impl WalkResult {
     /// In a line.
     pub(crate) fn told(&self) -> String {
         format!(
@@ -53,7 +53,7 @@ pub(crate) async fn walk(
     requests: Vec<String>,
     expected: u16,
     until: Until,
-) -> Result<Walked> {
+) -> Result<WalkResult> {
     let requests = Arc::new(requests);
     let before: Usage = cloud.usage()?;
     let begun = Instant::now();
@@ -74,7 +74,7 @@ pub(crate) async fn walk(
     let seconds = begun.elapsed().as_secs_f64();
     let used = cloud.usage()?.cpu - before.cpu;
     let count = u32::try_from(samples.len())?.max(1);
-    Ok(Walked {
+    Ok(WalkResult {
         latencies: Latencies::new(samples),
         per_second: f64::from(count) / seconds,
         cpu: used / count,
@@ -82,7 +82,7 @@ pub(crate) async fn walk(
     })
 }
 
-type Found = (Vec<Duration>, Vec<(usize, Option<String>)>);
+type PageResults = (Vec<Duration>, Vec<(usize, Option<String>)>);
 
 async fn walker(
     address: SocketAddr,
@@ -90,7 +90,7 @@ async fn walker(
     first: usize,
     expected: u16,
     until: Until,
-) -> Result<Found> {
+) -> Result<PageResults> {
     let mut connection = TcpStream::connect(address).await?;
     connection.set_nodelay(true)?;
     let (mut samples, mut tags) = (Vec::new(), Vec::new());

@@ -96,9 +96,10 @@ impl Grammar<'_> {
             path.push_str("/$count");
         }
         let options = self.options(shown, DEEPEST, "&");
-        match options.is_empty() {
-            true => path,
-            false => format!("{path}?{options}"),
+        if options.is_empty() {
+            path
+        } else {
+            format!("{path}?{options}")
         }
     }
 

@@ -388,22 +388,22 @@ async fn what_is_wrong_is_pointed_at() {
         (
             "/device?$filter=id eq 'seven'",
             22,
-            "the text `seven` stands where a whole number is needed",
+            "the text `seven` is used where a whole number is needed",
         ),
         (
             "/device?$filter=device_name eq 7",
             31,
-            "a whole number stands where a text is needed",
+            "a whole number is used where a text is needed",
         ),
         (
             "/device?$filter=created_at gt 'soon'",
             30,
-            "`soon` is no time",
+            "`soon` is not a time",
         ),
         (
             "/device?$filter=id",
             16,
-            "a whole number stands where `true` or `false` is needed",
+            "a whole number is used where `true` or `false` is needed",
         ),
         (
             "/device?$filter=api_secret eq 'x'",
@@ -438,17 +438,17 @@ async fn what_is_wrong_is_pointed_at() {
         (
             "/device('x')",
             0,
-            "the text `x` stands where a whole number is needed",
+            "the text `x` is used where a whole number is needed",
         ),
         (
             "/release?$filter=composition eq 'x'",
             32,
-            "stands where an object or array is needed",
+            "is used where an object or array is needed",
         ),
         (
             "/device?$filter=device_name add 1 eq 2",
             16,
-            "cannot be reckoned with so",
+            "this operator does not apply",
         ),
         (
             "/device?$filter=device_name eq 'a%00b'",

@@ -19,9 +19,10 @@ async fn every_resource_is_read_with_all_its_fields_and_every_link_expanded_in_o
             resources.map(move |resource| (model, resource))
         }) {
             let links: Vec<_> = resource.navigations.iter().map(|one| one.name).collect();
-            let expand = match links.is_empty() {
-                true => String::new(),
-                false => format!("?$expand={}", links.join(",")),
+            let expand = if links.is_empty() {
+                String::new()
+            } else {
+                format!("?$expand={}", links.join(","))
             };
             let url = format!("/{}{expand}", resource.name);
             let rows = get_as(

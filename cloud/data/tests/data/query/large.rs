@@ -1,6 +1,6 @@
 //! How large an answer may be, the same on both databases.
 
-use data::query::{Caller, Read, read};
+use data::query::{Caller, ReadStatement, read};
 use data::testing::on_both;
 use data::testing::sql;
 use data::{DataError, Database};
@@ -26,7 +26,7 @@ async fn rows(database: &Database, caller: &Caller, url: &str) -> Result<String,
     let (path, query) = split(url);
     let request = odata::parse(path, query).expect(url);
     let setting = setting(caller, database.dialect());
-    let Read::Records(select) = read(&setting, &request, path, query).expect(url) else {
+    let ReadStatement::Records(select) = read(&setting, &request, path, query).expect(url) else {
         panic!("{url} has no rows");
     };
     let texts = database.texts(&select).await?;

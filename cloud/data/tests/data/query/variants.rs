@@ -1,7 +1,7 @@
 //! The same text with values of other types: what one request leaves prepared on a connection changes nothing of what
 //! the next one means.
 
-use data::query::{Caller, Read, read};
+use data::query::{Caller, ReadStatement, read};
 use data::{Database, Options};
 use fuzz::variants::with_variants;
 
@@ -46,13 +46,13 @@ async fn answer(database: &Database, caller: &Caller, url: &str) -> Result<Vec<S
     let setting = setting(caller, database.dialect());
     let statement = read(&setting, &request, path, query).map_err(|error| refused(&error))?;
     let select = match statement {
-        Read::Records(select) => select,
-        Read::Count(select) => {
+        ReadStatement::Records(select) => select,
+        ReadStatement::Count(select) => {
             let row = database.row(&select).await;
             let row = row.map_err(failed)?.expect("a row");
             return Ok(vec![row.id(0).expect("a number").to_string()]);
         }
-        Read::Metadata => return Ok(Vec::new()),
+        ReadStatement::Metadata => return Ok(Vec::new()),
     };
     let texts = database.texts(&select).await.map_err(failed)?;
     Ok(texts.into_iter().flatten().collect())

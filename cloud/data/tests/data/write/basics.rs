@@ -1,4 +1,4 @@
-//! Bodies, keys and filters (cloud behaviour 2.5 and 2.6).
+//! Bodies, keys and filters (docs/spec/cloud.md#odata-writes).
 
 use data::SystemPurpose;
 use data::query::Caller;

@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use data::catalogue::{CATALOGUE, FirstUser};
-use data::query::{self, Caller, Read, Setting};
+use data::query::{self, Caller, QueryContext, ReadStatement};
 use data::quota::Quotas;
 use data::testing::on_both;
-use data::write::{Environment, Verb, Write, WriteError, Writer, Written, write};
+use data::write::{Environment, Verb, Write, WriteError, WriteOutcome, Writer, write};
 use data::{Database, Effect, Keyring, SystemPurpose};
 use resources::{Branding, Role};
 use serde_json::{Map, Value, json};
@@ -123,8 +123,8 @@ impl Cloud {
         self.now.fetch_add(1, Ordering::SeqCst) + 1
     }
 
-    pub(crate) fn setting<'a>(&self, caller: &'a Caller, now: i64) -> Setting<'a> {
-        Setting {
+    pub(crate) fn setting<'a>(&self, caller: &'a Caller, now: i64) -> QueryContext<'a> {
+        QueryContext {
             model: resources::v7(),
             dialect: self.database.dialect(),
             caller,
@@ -143,7 +143,7 @@ impl Cloud {
         verb: Verb,
         url: &str,
         body: Value,
-    ) -> Result<Written, WriteError> {
+    ) -> Result<WriteOutcome, WriteError> {
         let (path, query) = match url.split_once('?') {
             Some((path, query)) => (path, Some(query)),
             None => (url, None),
@@ -172,8 +172,8 @@ impl Cloud {
             .write(caller, Verb::Post, &format!("/{resource}"), body)
             .await?
         {
-            Written::Created { id, .. } => Ok(id),
-            Written::Changed(_) => panic!("a POST made nothing"),
+            WriteOutcome::Created { id, .. } => Ok(id),
+            WriteOutcome::Changed(_) => panic!("a POST made nothing"),
         }
     }
 
@@ -225,17 +225,17 @@ impl Cloud {
         let setting = self.setting(caller, self.later());
         let read = query::read(&setting, &request, path, query);
         match read.unwrap_or_else(|error| panic!("{url}: {error}")) {
-            Read::Records(select) => {
+            ReadStatement::Records(select) => {
                 let texts = self.database.texts(&select).await.expect(url);
                 let rows = texts.into_iter().flatten();
                 rows.map(|text| serde_json::from_str::<Value>(&text).expect(url))
                     .collect()
             }
-            Read::Count(select) => {
+            ReadStatement::Count(select) => {
                 let row = self.database.row(&select).await.expect(url);
                 row.and_then(|row| row.number(0).ok().flatten()).into()
             }
-            Read::Metadata => Value::Null,
+            ReadStatement::Metadata => Value::Null,
         }
     }
 
@@ -374,10 +374,10 @@ impl Cloud {
     }
 }
 
-fn changed(written: Result<Written, WriteError>) -> Result<u64, WriteError> {
+fn changed(written: Result<WriteOutcome, WriteError>) -> Result<u64, WriteError> {
     match written? {
-        Written::Changed(rows) => Ok(rows),
-        Written::Created { .. } => panic!("a row was made"),
+        WriteOutcome::Changed(rows) => Ok(rows),
+        WriteOutcome::Created { .. } => panic!("a row was made"),
     }
 }
 

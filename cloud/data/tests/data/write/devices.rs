@@ -1,4 +1,4 @@
-//! Devices (cloud behaviour 1.5, 5.2, 5.5, 5.11, 5.14).
+//! Devices (docs/spec/cloud.md#model-device, docs/spec/cloud.md#rules).
 
 use data::SystemPurpose;
 use data::write::WriteError;
@@ -190,10 +190,7 @@ async fn a_move_goes_to_a_fleet_that_is_there_and_that_the_device_can_run() {
         let hidden = cloud.patch(&cloud.ann, &url, to(hidden)).await;
         assert!(matches!(hidden, Err(WriteError::NotFound(_))), "{hidden:?}");
         let nucs = cloud.fleet_for("nucs", "intel-nuc").await;
-        refused(
-            cloud.patch(&cloud.ann, &url, to(nucs)).await,
-            "does not run",
-        );
+        refused(cloud.patch(&cloud.ann, &url, to(nucs)).await, "cannot run");
         // A 64-bit board runs what is built for lesser ones of its family.
         let small = cloud.fleet_for("small", "raspberry-pi2").await;
         cloud.set(&url, to(small)).await;

@@ -1,4 +1,5 @@
-//! What a row is of changes only where both ends agree, and a device says nothing but how it is (cloud behaviour 0).
+//! What a row is of changes only where both ends agree, and a device says nothing but how it is
+//! (docs/spec/cloud.md#odata-ownership).
 
 use data::SystemPurpose;
 use data::query::Caller;

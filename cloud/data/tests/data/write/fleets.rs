@@ -1,4 +1,4 @@
-//! Fleets (cloud behaviour 5.1, 5.2, 5.7, 5.15, 5.16).
+//! Fleets (docs/spec/cloud.md#model-fleet, docs/spec/cloud.md#rules).
 
 use serde_json::json;
 

@@ -1,4 +1,5 @@
-//! Organizations, their members, and who is asked to become one (cloud behaviour 1.12, hosted extras of 1.2).
+//! Organizations, their members, and who is asked to become one (docs/spec/cloud.md#model-organizations,
+//! docs/spec/cloud.md#model-invites).
 
 use data::SystemPurpose;
 use data::query::Caller;

@@ -1,4 +1,4 @@
-//! Releases (cloud behaviour 5.3, 5.4, 5.8).
+//! Releases (docs/spec/cloud.md#rule-finalize, docs/spec/cloud.md#rule-releases).
 
 use data::SystemPurpose;
 use data::write::WriteError;

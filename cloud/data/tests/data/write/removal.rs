@@ -1,4 +1,4 @@
-//! What goes with what, and what stands in the way (cloud behaviour 1.16).
+//! What goes with what, and what stands in the way (docs/spec/cloud.md#model-deletion).
 
 use data::Effect;
 use data::SystemPurpose;

@@ -1,4 +1,4 @@
-//! Who may change what (cloud behaviour 3.2).
+//! Who may change what (docs/spec/cloud.md#rights).
 
 use data::SystemPurpose;
 use data::query::Caller;

@@ -2,7 +2,7 @@
 
 use data::SystemPurpose;
 use data::query::Caller;
-use data::write::{Verb, Written};
+use data::write::{Verb, WriteOutcome};
 use serde_json::{Value, json};
 
 use super::cloud::{Cloud, on_clouds, refused};
@@ -185,7 +185,10 @@ async fn secret_values_are_overwritten_and_never_shown() {
             let guess = format!("{all} and value eq 'all'");
             let body = json!({"value": "x"});
             let written = cloud.write(&cloud.ann, Verb::Patch, &guess, body).await;
-            assert!(matches!(written, Ok(Written::Changed(0))), "{resource}");
+            assert!(
+                matches!(written, Ok(WriteOutcome::Changed(0))),
+                "{resource}"
+            );
 
             assert_eq!(
                 patch(json!({"value": "open", "is_secret": false}))

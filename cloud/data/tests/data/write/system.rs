@@ -1,4 +1,5 @@
-//! Releases of the supervisor and of operating systems (cloud behaviour 5.12 and 5.13).
+//! Releases of the supervisor and of operating systems (docs/spec/cloud.md#rule-supervisor-release,
+//! docs/spec/cloud.md#rule-os-release).
 
 use data::SystemPurpose;
 use data::query::Caller;
@@ -84,7 +85,7 @@ async fn a_supervisor_is_one_for_the_device_and_never_older() {
         for release in [wrong, zero, mine] {
             refused(
                 cloud.patch(&cloud.ann, &url, to(release)).await,
-                "no release of the supervisor",
+                "not a release of the supervisor",
             );
         }
         cloud.set(&url, to(new)).await;
@@ -126,7 +127,7 @@ async fn an_operating_system_follows_the_device_upwards() {
         let to = |release: i64| json!({"should_be_operated_by__release": release});
         refused(
             cloud.patch(&cloud.ann, &url, to(wrong)).await,
-            "no operating system",
+            "not an operating system",
         );
         cloud
             .patch(&key, &url, json!({"os_version": "Platform OS 5.0.0+rev3"}))
@@ -217,7 +218,7 @@ async fn c2_h3_devices_take_no_system_of_another_tenant() {
         let set = json!({"should_be_managed_by__release": supervisor});
         refused(
             cloud.patch(&cloud.ann, &url, set).await,
-            "no release of the supervisor",
+            "not a release of the supervisor",
         );
     })
     .await;

@@ -2,7 +2,7 @@
 
 use data::file::File;
 use data::upload::{Announcement, PartWriter, Upload};
-use data::write::{Verb, Write, WriteError, Written, write};
+use data::write::{Verb, Write, WriteError, WriteOutcome, write};
 use resources::Method;
 use serde_json::{Map, Value, json};
 
@@ -24,7 +24,7 @@ async fn begun(cloud: &Cloud, upload: &Upload) -> PartWriter {
 }
 
 /// As `commitUpload` does with the parts that it saw.
-async fn committed(cloud: &Cloud, upload: &Upload, etag: &str) -> Result<Written, WriteError> {
+async fn committed(cloud: &Cloud, upload: &Upload, etag: &str) -> Result<WriteOutcome, WriteError> {
     let file = File {
         id: upload.file,
         filename: Some(upload.announced.filename.clone()),

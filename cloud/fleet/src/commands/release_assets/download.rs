@@ -45,9 +45,10 @@ pub(super) async fn download(
     if !status.is_success() {
         return Err(cloud.refusal(status, &cloud.read(answer).await?));
     }
-    let mut place = match is_output {
-        true => Place::Output(std::io::stdout()),
-        false => Place::beside(&to)?,
+    let mut place = if is_output {
+        Place::Output(std::io::stdout())
+    } else {
+        Place::beside(&to)?
     };
     let bar = output.bytes(key, stored.size);
     let copied = tokio::select! {
@@ -104,19 +105,20 @@ fn own_name(name: &str) -> Result<&str> {
         && !name.starts_with(['.', '-'])
         && !name.contains(['/', '\\'])
         && !name.chars().any(char::is_control);
-    match is_plain {
-        true => Ok(name),
-        false => Err(
-            Failure::usage(format!("`{name}` is no name for a file here"))
+    if is_plain {
+        Ok(name)
+    } else {
+        Err(
+            Failure::usage(format!("`{name}` is not a valid file name here"))
                 .hint("say where to write it by `--output`"),
-        ),
+        )
     }
 }
 
 /// Where a file is written.
 enum Place {
     Output(std::io::Stdout),
-    File(Unfinished),
+    File(PartialFile),
 }
 
 impl Place {
@@ -131,7 +133,7 @@ impl Place {
             .map_err(|error| {
                 Failure::failed(format!("{} cannot be written", to.display())).because(error)
             })?;
-        Ok(Place::File(Unfinished { file, path }))
+        Ok(Place::File(PartialFile { file, path }))
     }
 
     fn write(&mut self, piece: &[u8]) -> Result<()> {
@@ -152,18 +154,19 @@ impl Place {
 }
 
 /// A file that is not whole yet; it goes with the value unless it is kept.
-struct Unfinished {
+struct PartialFile {
     file: File,
     path: PathBuf,
 }
 
-impl Unfinished {
+impl PartialFile {
     /// Has it take its place.
     fn keep(&self, to: &Path, overwrite: bool) -> Result<()> {
-        let free = match overwrite {
-            true => Ok(()),
+        let free = if overwrite {
+            Ok(())
+        } else {
             // A renaming alone would take the place of what came meanwhile.
-            false => File::create_new(to).map(drop),
+            File::create_new(to).map(drop)
         };
         let kept = free.and_then(|()| std::fs::rename(&self.path, to));
         kept.map_err(|error| {
@@ -172,7 +175,7 @@ impl Unfinished {
     }
 }
 
-impl Drop for Unfinished {
+impl Drop for PartialFile {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);
     }

@@ -46,10 +46,10 @@ impl Source {
                 name: name.to_owned(),
                 size: about.len(),
             }),
-            Some(_) => Err(Failure::usage(format!("{} is no file", path.display()))
+            Some(_) => Err(Failure::usage(format!("{} is not a file", path.display()))
                 .hint("a folder goes as an archive: `tar -czf files.tar.gz FOLDER`")),
             None => Err(Failure::usage(format!(
-                "the name of {} is no text",
+                "the name of {} is not text",
                 path.display()
             ))),
         }
@@ -128,7 +128,7 @@ async fn send(cloud: &Cloud, output: &Output, id: i64, source: &mut Source) -> R
         return send_nothing(cloud, id, source).await;
     }
     #[derive(Deserialize)]
-    struct Begun {
+    struct UploadStart {
         asset: Parts,
     }
     #[derive(Deserialize)]
@@ -148,7 +148,7 @@ async fn send(cloud: &Cloud, output: &Output, id: i64, source: &mut Source) -> R
     let announced = json!({ "asset": {
         "filename": source.name, "content_type": source.content_type(), "size": source.size,
     }});
-    let begun: Begun = cloud
+    let begun: UploadStart = cloud
         .post(&format!("{address}/beginUpload"), &announced)
         .await?;
     let Parts { uuid, upload_parts } = begun.asset;
@@ -241,8 +241,9 @@ async fn send_nothing(cloud: &Cloud, id: i64, source: &Source) -> Result<()> {
         .await?;
     let status = answer.status();
     let body = cloud.read(answer).await?;
-    match status.is_success() {
-        true => Ok(()),
-        false => Err(cloud.refusal(status, &body)),
+    if status.is_success() {
+        Ok(())
+    } else {
+        Err(cloud.refusal(status, &body))
     }
 }

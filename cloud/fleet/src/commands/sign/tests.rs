@@ -43,7 +43,7 @@ fn what_differs_from_the_compose_file_is_not_signed() {
         ),
         (
             same.replace("web:\n", "site:\n"),
-            Some("a service `web` that the file has not; no service `site`"),
+            Some("a service `web` that the file does not have; no service `site`"),
         ),
     ] {
         std::fs::write(&path, &text).unwrap();

@@ -1,10 +1,7 @@
-//! What a device itself is asked: through the tunnel, as the visitor (cloud behaviour 4.6).
+//! What a device itself is asked: through the tunnel, as the visitor (docs/spec/cloud.md#supervisor-proxy).
 //!
 //! The answer comes to the button. What an update lock holds can be done all the same; what is under way is not
 //! begun a second time.
-
-use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::Router;
 use axum::extract::State;
@@ -17,24 +14,24 @@ use serde_json::{Value, json};
 
 use super::{Device, Uuid};
 use crate::answer::Refusal;
-use crate::cloud::Shared;
+use crate::cloud::SharedCloud;
 use crate::dashboard::form::Form;
 use crate::dashboard::page;
-use crate::dashboard::problem::Problem;
-use crate::dashboard::visitor::Visitor;
+use crate::dashboard::problem::PageError;
+use crate::dashboard::visitor::SessionUser;
 
 /// Bytes of a device's answer that are looked at.
 const MOST: usize = 64 << 10;
 /// Characters of it that are shown.
 const SHOWN: usize = 400;
 
-pub(super) fn routes() -> Router<Shared> {
+pub(super) fn routes() -> Router<SharedCloud> {
     Router::new().route("/devices/{uuid}/ask", post(ask))
 }
 
 /// Something that a device can be asked to do.
 #[derive(Debug)]
-struct Deed {
+struct DeviceAction {
     /// In forms.
     name: &'static str,
     /// On the button.
@@ -49,60 +46,62 @@ struct Deed {
     careful: Option<&'static str>,
 }
 
-const DEEDS: [Deed; 6] = [
-    Deed {
+const ACTIONS: [DeviceAction; 6] = [
+    DeviceAction {
         name: "blink",
         label: "Blink",
         path: "/v1/blink",
-        done: "It blinks.",
+        done: "The device is blinking.",
         locked: false,
         careful: None,
     },
-    Deed {
+    DeviceAction {
         name: "update",
         label: "Update now",
         path: "/v1/update",
-        done: "It looks for its target now.",
+        done: "The device is checking for its target.",
         locked: true,
         careful: None,
     },
-    Deed {
+    DeviceAction {
         name: "restart",
         label: "Restart services",
         path: "/v1/restart",
-        done: "Its services were restarted.",
+        done: "The services were restarted.",
         locked: true,
         careful: None,
     },
-    Deed {
+    DeviceAction {
         name: "reboot",
         label: "Reboot",
         path: "/v1/reboot",
-        done: "It reboots.",
+        done: "The device is rebooting.",
         locked: true,
-        careful: Some("All services stop, and start again once it is up."),
+        careful: Some("All services stop, and start again after the reboot."),
     },
-    Deed {
+    DeviceAction {
         name: "shutdown",
         label: "Shut down",
         path: "/v1/shutdown",
-        done: "It switches itself off.",
+        done: "The device is shutting down.",
         locked: true,
-        careful: Some("It stays off until somebody at the device switches it on."),
+        careful: Some("The device stays off until somebody turns it on by hand."),
     },
-    Deed {
+    DeviceAction {
         name: "purge",
         label: "Purge data",
         path: "/v1/purge",
-        done: "The data of its services is gone, and they have started anew.",
+        done: "The data of its services was deleted, and the services have started again.",
         locked: true,
-        careful: Some("The volumes of its services are emptied. That cannot be undone."),
+        careful: Some(
+            "This deletes all data in the volumes of its services. This cannot be undone.",
+        ),
     },
 ];
 
 /// The same for one of its services.
-const OF_SERVICES: [Deed; 3] = [
-    Deed {
+const SERVICE_ACTIONS: [DeviceAction; 3] = [
+    DeviceAction {
         name: "start-service",
         label: "Start",
         path: "/v2/applications/{fleet}/start-service",
@@ -110,7 +109,7 @@ const OF_SERVICES: [Deed; 3] = [
         locked: true,
         careful: None,
     },
-    Deed {
+    DeviceAction {
         name: "stop-service",
         label: "Stop",
         path: "/v2/applications/{fleet}/stop-service",
@@ -118,7 +117,7 @@ const OF_SERVICES: [Deed; 3] = [
         locked: true,
         careful: None,
     },
-    Deed {
+    DeviceAction {
         name: "restart-service",
         label: "Restart",
         path: "/v2/applications/{fleet}/restart-service",
@@ -130,8 +129,8 @@ const OF_SERVICES: [Deed; 3] = [
 
 /// The buttons of a device.
 pub(super) fn panel(device: &Device) -> Markup {
-    let [careful, simple]: [Vec<&Deed>; 2] = [true, false].map(|careful| {
-        DEEDS
+    let [careful, simple]: [Vec<&DeviceAction>; 2] = [true, false].map(|careful| {
+        ACTIONS
             .iter()
             .filter(|it| it.careful.is_some() == careful)
             .collect()
@@ -140,18 +139,18 @@ pub(super) fn panel(device: &Device) -> Markup {
         section.card.stack aria-labelledby="actions" {
             h2 id="actions" { "Actions" }
             div.buttons {
-                @for deed in simple {
-                    (button(device, deed, None, false, "#said"))
-                    @if deed.name == "update" { (button(device, deed, None, true, "#said")) }
+                @for action in simple {
+                    (button(device, action, None, false, "#said"))
+                    @if action.name == "update" { (button(device, action, None, true, "#said")) }
                 }
             }
             div.buttons.careful {
-                @for deed in careful {
+                @for action in careful {
                     details {
-                        summary.button { (deed.label) " …" }
+                        summary.button { (action.label) " …" }
                         div.card.stack {
-                            @if let Some(careful) = deed.careful { p { (careful) } }
-                            (button(device, deed, None, false, "#said"))
+                            @if let Some(careful) = action.careful { p { (careful) } }
+                            (button(device, action, None, false, "#said"))
                         }
                     }
                 }
@@ -166,7 +165,7 @@ pub(super) fn of_service(device: &Device, service: &str) -> Markup {
     let id = format!("said-of-{service}");
     html! {
         div.buttons {
-            @for deed in &OF_SERVICES { (button(device, deed, Some(service), false, "next .answer")) }
+            @for action in &SERVICE_ACTIONS { (button(device, action, Some(service), false, "next .answer")) }
         }
         div.answer id=(id) role="status" data-keep {}
     }
@@ -175,7 +174,7 @@ pub(super) fn of_service(device: &Device, service: &str) -> Markup {
 /// A form with one button. While it is under way a second press does nothing, and the button keeps the focus.
 fn button(
     device: &Device,
-    deed: &Deed,
+    action: &DeviceAction,
     service: Option<&str>,
     force: bool,
     answer: &str,
@@ -183,11 +182,11 @@ fn button(
     let place = format!("{}/ask", device.place());
     html! {
         form.ask method="post" action=(place) hx-post=(place) hx-target=(answer) hx-sync="this:drop" {
-            input type="hidden" name="deed" value=(deed.name);
+            input type="hidden" name="deed" value=(action.name);
             @if let Some(service) = service { input type="hidden" name="service" value=(service); }
             @if force { input type="hidden" name="force" value="yes"; }
-            button.small[service.is_some()].danger[deed.careful.is_some()] type="submit" {
-                (deed.label)
+            button.small[service.is_some()].danger[action.careful.is_some()] type="submit" {
+                (action.label)
                 @if force { ", overriding locks" }
                 @if let Some(service) = service { span.hidden { " " (service) } }
                 span.working aria-hidden="true" {}
@@ -196,61 +195,33 @@ fn button(
     }
 }
 
-/// What devices are being asked at this moment.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Asking(Arc<Mutex<HashSet<String>>>);
-
-impl Asking {
-    /// Begins, unless the same is under way.
-    fn begin(&self, what: String) -> Option<ActionPermit> {
-        let mut under_way = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        under_way.insert(what.clone()).then(|| ActionPermit {
-            asking: self.clone(),
-            what,
-        })
-    }
-}
-
-/// To do one action; it is under way until the value is dropped.
-struct ActionPermit {
-    asking: Asking,
-    what: String,
-}
-
-impl Drop for ActionPermit {
-    fn drop(&mut self) {
-        let mut under_way = self.asking.0.lock().unwrap_or_else(PoisonError::into_inner);
-        under_way.remove(&self.what);
-    }
-}
-
 /// `POST /dashboard/devices/<uuid>/ask`: `deed`, of a `service`, with `force`.
 async fn ask(
-    State(cloud): State<Shared>,
-    visitor: Visitor,
+    State(cloud): State<SharedCloud>,
+    visitor: SessionUser,
     uuid: Uuid,
     form: Form,
-) -> Result<Response, Problem> {
+) -> Result<Response, PageError> {
     let device = Device::find(&cloud, &visitor, &uuid).await?;
     let name = form.text("deed");
-    let deed = DEEDS
+    let action = ACTIONS
         .iter()
-        .chain(&OF_SERVICES)
-        .find(|deed| deed.name == name);
-    let deed = deed.ok_or_else(Problem::nothing_here)?;
+        .chain(&SERVICE_ACTIONS)
+        .find(|action| action.name == name);
+    let action = action.ok_or_else(PageError::nothing_here)?;
     let service = Some(form.text("service")).filter(|service| !service.is_empty());
     let force = form.has("force");
     let key = format!("{} {name} {}", device.uuid, service.unwrap_or_default());
-    let Some(_permit) = cloud.live.asking.begin(key) else {
-        let said = html! { p.notice.wary { "It is being asked this already." } };
-        return Ok(answered(&visitor, &device, StatusCode::CONFLICT, said));
+    let Some(_permit) = cloud.live.actions.begin(key) else {
+        let notice = html! { p.notice.wary { "This action is already in progress." } };
+        return Ok(answered(&visitor, &device, StatusCode::CONFLICT, notice));
     };
     let Some(fleet) = device.fleet() else {
-        return Err(Problem::wrong(
-            "The device is in no fleet, so it has nothing to do this with.",
+        return Err(PageError::wrong(
+            "The device is not in a fleet, so it has no services.",
         ));
     };
-    let path = deed.path.replace("{fleet}", &fleet.to_string());
+    let path = action.path.replace("{fleet}", &fleet.to_string());
     let data = match service {
         Some(service) => json!({ "serviceName": service, "force": force }),
         None => json!({ "appId": fleet, "force": force }),
@@ -259,93 +230,97 @@ async fn ask(
     match visitor.ask(&cloud, &path, whom, data).await {
         Ok(answer) => {
             let status = answer.status();
-            let said = said(answer).await;
-            let markup = outcome(&device, deed, service, status, &said);
+            let notice = answer_text(answer).await;
+            let markup = outcome(&device, action, service, status, &notice);
             if status.is_success() && !visitor.in_place {
                 return Ok(Redirect::to(&device.place()).into_response());
             }
             Ok(answered(&visitor, &device, status, markup))
         }
         Err(Refusal::Missing(_)) => {
-            let said = html! { p.notice.bad {
-                "The device is not connected, so it cannot be asked. Try again when it is back."
+            let notice = html! { p.notice.bad {
+                "The device is not connected. Try again when it is back."
             } };
-            Ok(answered(&visitor, &device, StatusCode::NOT_FOUND, said))
+            Ok(answered(&visitor, &device, StatusCode::NOT_FOUND, notice))
         }
         Err(Refusal::Unreached(why)) => {
-            let said = html! { p.notice.bad { "The device gave no answer: " (why) "." } };
-            Ok(answered(&visitor, &device, StatusCode::BAD_GATEWAY, said))
+            let notice = html! { p.notice.bad { "The device did not answer: " (why) "." } };
+            Ok(answered(&visitor, &device, StatusCode::BAD_GATEWAY, notice))
         }
-        Err(error) => Err(Problem(error)),
+        Err(error) => Err(PageError(error)),
     }
 }
 
 /// What came of it, at the button or on a page of its own.
-fn answered(visitor: &Visitor, device: &Device, status: StatusCode, said: Markup) -> Response {
-    match visitor.in_place {
-        true => (status, said).into_response(),
-        false => {
-            let page = page::bare(
-                "Asked the device",
-                html! {
-                    h1 { (device.device_name) }
-                    (said)
-                    p { a.button href=(device.place()) { "Back to the device" } }
-                },
-            );
-            (status, page).into_response()
-        }
+fn answered(
+    visitor: &SessionUser,
+    device: &Device,
+    status: StatusCode,
+    notice: Markup,
+) -> Response {
+    if visitor.in_place {
+        (status, notice).into_response()
+    } else {
+        let page = page::bare(
+            "Sent to the device",
+            html! {
+                h1 { (device.device_name) }
+                (notice)
+                p { a.button href=(device.place()) { "Back to the device" } }
+            },
+        );
+        (status, page).into_response()
     }
 }
 
 fn outcome(
     device: &Device,
-    deed: &Deed,
+    action: &DeviceAction,
     service: Option<&str>,
     status: StatusCode,
-    said: &str,
+    answer_text: &str,
 ) -> Markup {
     if status.is_success() {
-        return match (deed.name, status) {
+        return match (action.name, status) {
             ("update", StatusCode::ACCEPTED) => html! {
-                p.notice.wary { "It takes updates in its own time: nothing was done. " (said) }
+                p.notice.wary { "Instant updates are disabled on this device; nothing was changed. " (answer_text) }
             },
-            _ => html! { p.notice.good { (deed.done) } },
+            _ => html! { p.notice.good { (action.done) } },
         };
     }
     if status == StatusCode::LOCKED {
         return html! {
             p.notice.wary {
-                "An update lock holds it, so nothing was done."
-                @if !said.is_empty() { " The device says: " (said) }
+                "An update lock is held, so nothing was changed."
+                @if !answer_text.is_empty() { " The device says: " (answer_text) }
             }
-            @if deed.locked { (all_the_same(device, deed, service)) }
+            @if action.locked { (all_the_same(device, action, service)) }
         };
     }
     html! {
         p.notice.bad {
             "The device answered " (status.as_u16())
-            @if said.is_empty() { "." } @else { ": " (said) }
+            @if answer_text.is_empty() { "." } @else { ": " (answer_text) }
         }
     }
 }
 
-fn all_the_same(device: &Device, deed: &Deed, service: Option<&str>) -> Markup {
+fn all_the_same(device: &Device, action: &DeviceAction, service: Option<&str>) -> Markup {
     let place = format!("{}/ask", device.place());
     html! {
         form.ask method="post" action=(place) hx-post=(place) hx-target="closest .answer" hx-sync="this:drop" {
-            input type="hidden" name="deed" value=(deed.name);
+            input type="hidden" name="deed" value=(action.name);
             @if let Some(service) = service { input type="hidden" name="service" value=(service); }
             input type="hidden" name="force" value="yes";
             button.small.danger type="submit" {
-                "Do it all the same (override locks)" span.working aria-hidden="true" {}
+                "Override locks and retry" span.working aria-hidden="true" {}
             }
         }
     }
 }
 
 /// What a device said, as one line; it is hostile, and bounded.
-async fn said(answer: Response) -> String {
+async fn answer_text(answer: Response) -> String {
     let Ok(body) = Limited::new(answer.into_body(), MOST).collect().await else {
         return String::new();
     };

@@ -6,10 +6,10 @@ use serde::Deserialize;
 use super::{Device, Uuid};
 use crate::cloud::Cloud;
 use crate::dashboard::data::Id;
-use crate::dashboard::live::Part;
-use crate::dashboard::problem::Problem;
+use crate::dashboard::live::LiveFragment;
+use crate::dashboard::problem::PageError;
 use crate::dashboard::show::{self, badge, progress, status};
-use crate::dashboard::visitor::Visitor;
+use crate::dashboard::visitor::SessionUser;
 
 /// A device, as its pages show it.
 #[derive(Debug, Deserialize)]
@@ -46,7 +46,7 @@ pub(super) struct Facts {
     #[serde(rename = "is_pinned_on__release")]
     pinned_on: Option<Id>,
     #[serde(rename = "is_of__device_type")]
-    device_type: Vec<Named>,
+    device_type: Vec<DeviceTypeName>,
     #[serde(rename = "is_running__release")]
     running: Vec<Release>,
     #[serde(rename = "should_be_running__release")]
@@ -55,7 +55,7 @@ pub(super) struct Facts {
 }
 
 #[derive(Debug, Deserialize)]
-struct Named {
+struct DeviceTypeName {
     name: String,
 }
 
@@ -77,7 +77,11 @@ impl Facts {
     ///
     /// # Errors
     /// 404 where the visitor does not see it.
-    pub(super) async fn of(cloud: &Cloud, visitor: &Visitor, uuid: &Uuid) -> Result<Self, Problem> {
+    pub(super) async fn of(
+        cloud: &Cloud,
+        visitor: &SessionUser,
+        uuid: &Uuid,
+    ) -> Result<Self, PageError> {
         let query = "$select=device_name,uuid,note,is_active,is_online,api_heartbeat_state,last_connectivity_event,\
             changed_api_heartbeat_state_on__date,overall_status,overall_progress,status,update_status,os_version,\
             os_variant,supervisor_version,ip_address,mac_address,public_address,memory_usage,memory_total,\
@@ -105,8 +109,8 @@ impl Facts {
     }
 
     /// Its name and how it fares; what each of its pages begins with.
-    pub(super) fn head(&self, device: &Device) -> Part {
-        Part::new(
+    pub(super) fn head(&self, device: &Device) -> LiveFragment {
+        LiveFragment::new(
             "head",
             html! {
                 header.head {
@@ -135,7 +139,7 @@ impl Facts {
     fn connection(&self) -> Markup {
         match (self.is_online, self.api_heartbeat_state.as_str()) {
             (true, _) => badge("good", "Connected"),
-            (false, "online") => badge("wary", "Polls, not connected"),
+            (false, "online") => badge("wary", "Polling, not connected"),
             (false, "timeout") => badge("bad", "Stopped polling"),
             _ => badge("none", "Away"),
         }
@@ -157,7 +161,7 @@ impl Facts {
     }
 
     /// All of it.
-    pub(super) fn part(&self) -> Part {
+    pub(super) fn part(&self) -> LiveFragment {
         let fact = |name: &str, value: Markup| html! { div { dt { (name) } dd { (value) } } };
         let text = |name: &str, value: Option<&str>| {
             let value = value.filter(|value| !value.is_empty());
@@ -183,17 +187,17 @@ impl Facts {
                 }
             }
         };
-        Part::new(
+        LiveFragment::new(
             "facts",
             html! {
                 dl.facts {
                     (fact("Last seen", self.seen()))
-                    (fact("Runs release", release(&self.running)))
-                    (fact("Is to run", html! {
+                    (fact("Current release", release(&self.running)))
+                    (fact("Target release", html! {
                         (release(&self.target)) " "
-                        span.faint { @if self.pinned_on.is_some() { "(pinned)" } @else { "(as its fleet)" } }
+                        span.faint { @if self.pinned_on.is_some() { "(pinned)" } @else { "(from its fleet)" } }
                     }))
-                    (text("Says", self.status.as_deref()))
+                    (text("Status", self.status.as_deref()))
                     @if let Some(update) = self.update_status.as_deref() { (text("Update", Some(update))) }
                     (text("Supervisor", self.supervisor_version.as_deref()))
                     (text("Operating system", system.as_deref()))
@@ -215,7 +219,7 @@ impl Facts {
                     (fact("Addresses", words(self.ip_address.as_deref())))
                     (text("Public address", self.public_address.as_deref()))
                     (fact("MAC addresses", words(self.mac_address.as_deref())))
-                    (fact("Made", show::time(Some(&self.created_at))))
+                    (fact("Created", show::time(Some(&self.created_at))))
                     (fact("Uuid", html! {
                         code { (self.uuid) } " "
                         button.quiet.small type="button" data-copy=(self.uuid) { "Copy" span.hidden { " uuid" } }

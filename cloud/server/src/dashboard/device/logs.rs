@@ -16,10 +16,10 @@ use serde::Deserialize;
 use tokio::time::sleep;
 
 use super::{Device, Uuid};
-use crate::cloud::{Cloud, Shared};
-use crate::dashboard::problem::Problem;
-use crate::dashboard::visitor::Visitor;
-use crate::device::logs::line::Line;
+use crate::cloud::{Cloud, SharedCloud};
+use crate::dashboard::problem::PageError;
+use crate::dashboard::visitor::SessionUser;
+use crate::device::logs::line::LogLine;
 use crate::device::logs::read;
 
 /// Lines that a page keeps.
@@ -27,7 +27,7 @@ const KEPT: usize = 1000;
 /// Between two batches of lines: what comes faster is sent together.
 const REST: Duration = Duration::from_millis(200);
 
-pub(super) fn routes() -> Router<Shared> {
+pub(super) fn routes() -> Router<SharedCloud> {
     Router::new().route("/devices/{uuid}/log.txt", get(download))
 }
 
@@ -35,40 +35,40 @@ pub(super) fn routes() -> Router<Shared> {
 struct Names(HashMap<i64, String>);
 
 #[derive(Deserialize)]
-struct Named {
+struct ServiceName {
     id: i64,
     service_name: String,
 }
 
 impl Names {
-    async fn of(cloud: &Cloud, visitor: &Visitor, device: &Device) -> Result<Self, Problem> {
+    async fn of(cloud: &Cloud, visitor: &SessionUser, device: &Device) -> Result<Self, PageError> {
         let Some(fleet) = device.fleet() else {
             return Ok(Names(HashMap::new()));
         };
         let query = format!(
             "$select=id,service_name&$filter=application eq {fleet}&$orderby=service_name asc&$top=1000"
         );
-        let named: Vec<Named> = visitor.rows(cloud, "/service", &query).await?;
+        let named: Vec<ServiceName> = visitor.rows(cloud, "/service", &query).await?;
         let named = named.into_iter().map(|it| (it.id, it.service_name));
         Ok(Names(named.collect()))
     }
 
     /// Looks up those that are not known yet: a release may bring a service, a move another fleet's.
-    async fn learn(&mut self, cloud: &Cloud, visitor: &Visitor, lines: &[Line]) {
+    async fn learn(&mut self, cloud: &Cloud, visitor: &SessionUser, lines: &[LogLine]) {
         let unknown = lines.iter().filter_map(|line| line.service);
         let mut unknown: Vec<i64> = unknown.filter(|id| !self.0.contains_key(id)).collect();
         unknown.sort_unstable();
         unknown.dedup();
         for id in unknown {
             let path = format!("/service({id})");
-            let found: Result<Named, _> =
+            let found: Result<ServiceName, _> =
                 visitor.row(cloud, &path, "$select=id,service_name").await;
             let name = found.map_or_else(|_| format!("service {id}"), |it| it.service_name);
             self.0.insert(id, name);
         }
     }
 
-    fn name<'a>(&'a self, line: &Line) -> &'a str {
+    fn name<'a>(&'a self, line: &LogLine) -> &'a str {
         match line.service {
             Some(id) => self.0.get(&id).map_or("", String::as_str),
             None => "device",
@@ -86,9 +86,9 @@ impl Names {
 /// The log on its page: the lines that are there; a script shows those that come.
 pub(super) async fn panel(
     cloud: &Cloud,
-    visitor: &Visitor,
+    visitor: &SessionUser,
     device: &Device,
-) -> Result<Markup, Problem> {
+) -> Result<Markup, PageError> {
     let mut names = Names::of(cloud, visitor, device).await?;
     // Where the bus is away, the rest of the page is not.
     let right = device.right_to_read(cloud, visitor).await?;
@@ -107,8 +107,8 @@ pub(super) async fn panel(
                 a.button.small href={ (device.place()) "/log.txt" } download { "Download" span.hidden { " the log" } }
             }
             div.filters data-log-controls hidden {
-                label { span.hidden { "Only lines with" }
-                    input type="search" data-log-text placeholder="Only lines with …" maxlength="200" spellcheck="false";
+                label { span.hidden { "Only lines containing" }
+                    input type="search" data-log-text placeholder="Only lines containing …" maxlength="200" spellcheck="false";
                 }
                 label { span.hidden { "Service" }
                     select data-log-service {
@@ -122,10 +122,10 @@ pub(super) async fn panel(
             }
             @if unread {
                 p.notice.wary role="status" data-log-unread {
-                    "The log cannot be read at the moment. Nothing of it is lost: it is shown here as soon as it can be."
+                    "The log cannot be read at the moment. No lines are lost: they appear here as soon as possible."
                 }
             }
-            div.log role="log" aria-live="off" aria-label="Lines of the log" tabindex="0"
+            div.log role="log" aria-live="off" aria-label="Log lines" tabindex="0"
                 data-lines=(KEPT) data-event="lines" {
                 @for line in &lines { (drawn(line, &names)) }
             }
@@ -138,10 +138,10 @@ pub(super) async fn panel(
 /// # Errors
 /// Where the database fails.
 pub(super) async fn events(
-    cloud: &Shared,
-    visitor: &Visitor,
+    cloud: &SharedCloud,
+    visitor: &SessionUser,
     device: &Device,
-) -> Result<impl Stream<Item = Event> + Send + 'static, Problem> {
+) -> Result<impl Stream<Item = Event> + Send + 'static, PageError> {
     let names = Names::of(cloud, visitor, device).await?;
     let right = device.right_to_read(cloud, visitor).await?;
     let live = read::followed(cloud, &right).await?;
@@ -170,7 +170,7 @@ pub(super) async fn events(
     ))
 }
 
-fn drawn(line: &Line, names: &Names) -> Markup {
+fn drawn(line: &LogLine, names: &Names) -> Markup {
     let service = names.name(line);
     html! {
         div.entry.err[line.is_std_err].system[line.is_system] data-service=(service) {
@@ -181,19 +181,19 @@ fn drawn(line: &Line, names: &Names) -> Markup {
     }
 }
 
-fn at(line: &Line) -> String {
+fn at(line: &LogLine) -> String {
     let time = Timestamp::from_millisecond(line.timestamp);
     time.map_or_else(|_| line.timestamp.to_string(), |time| format!("{time:.3}"))
 }
 
 /// The time of day, in UTC.
-fn clock(line: &Line) -> String {
+fn clock(line: &LogLine) -> String {
     at(line).get(11..19).unwrap_or_default().to_owned()
 }
 
 /// Without what is for terminals (colours, carriage returns) and what would break out of its line.
 fn readable(message: &str) -> String {
-    let mut told = String::with_capacity(message.len());
+    let mut plain = String::with_capacity(message.len());
     let mut letters = message.chars();
     while let Some(letter) = letters.next() {
         match letter {
@@ -203,22 +203,22 @@ fn readable(message: &str) -> String {
                     letters.by_ref().find(|it| ('@'..='~').contains(it));
                 }
             }
-            '\n' | '\r' | '\t' => told.push(' '),
+            '\n' | '\r' | '\t' => plain.push(' '),
             // Marks that turn the direction of writing would turn the page's words as well.
             '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {}
             letter if letter.is_control() => {}
-            letter => told.push(letter),
+            letter => plain.push(letter),
         }
     }
-    told
+    plain
 }
 
 /// `GET /dashboard/devices/<uuid>/log.txt`
 async fn download(
-    State(cloud): State<Shared>,
-    visitor: Visitor,
+    State(cloud): State<SharedCloud>,
+    visitor: SessionUser,
     uuid: Uuid,
-) -> Result<Response, Problem> {
+) -> Result<Response, PageError> {
     let device = Device::find(&cloud, &visitor, &uuid).await?;
     let mut names = Names::of(&cloud, &visitor, &device).await?;
     let right = device.right_to_read(&cloud, &visitor).await?;
@@ -226,8 +226,8 @@ async fn download(
     names.learn(&cloud, &visitor, &lines).await;
     let mut text = String::new();
     for line in &lines {
-        let said = readable(&line.message);
-        text.push_str(&format!("{} {} {said}\n", at(line), names.name(line)));
+        let message = readable(&line.message);
+        text.push_str(&format!("{} {} {message}\n", at(line), names.name(line)));
     }
     let name = format!("attachment; filename=\"{}.log.txt\"", device.uuid);
     let headers = [

@@ -9,22 +9,22 @@ use maud::html;
 
 use super::facts::Facts;
 use super::{Device, Tab, Uuid, actions, logs, services, settings};
-use crate::cloud::{Cloud, Shared};
-use crate::dashboard::live::{Part, follow_with};
-use crate::dashboard::problem::Problem;
-use crate::dashboard::visitor::Visitor;
+use crate::cloud::{Cloud, SharedCloud};
+use crate::dashboard::live::{LiveFragment, follow_with};
+use crate::dashboard::problem::PageError;
+use crate::dashboard::visitor::SessionUser;
 
-pub(super) fn routes() -> Router<Shared> {
+pub(super) fn routes() -> Router<SharedCloud> {
     Router::new()
         .route("/devices/{uuid}", get(page))
         .route("/devices/{uuid}/live", get(live))
 }
 
 async fn page(
-    State(cloud): State<Shared>,
-    visitor: Visitor,
+    State(cloud): State<SharedCloud>,
+    visitor: SessionUser,
     uuid: Uuid,
-) -> Result<Response, Problem> {
+) -> Result<Response, PageError> {
     let device = Device::find(&cloud, &visitor, &uuid).await?;
     let [head, facts, services] = parts(&cloud, &visitor, &device, &uuid).await?;
     let main = html! {
@@ -44,13 +44,13 @@ async fn page(
 }
 
 async fn live(
-    State(cloud): State<Shared>,
-    visitor: Visitor,
+    State(cloud): State<SharedCloud>,
+    visitor: SessionUser,
     uuid: Uuid,
-) -> Result<Response, Problem> {
+) -> Result<Response, PageError> {
     let device = Device::find(&cloud, &visitor, &uuid).await?;
     let lines = logs::events(&cloud, &visitor, &device).await?;
-    let look = move |cloud: Shared, visitor: Visitor| {
+    let look = move |cloud: SharedCloud, visitor: SessionUser| {
         let uuid = uuid.clone();
         async move {
             let device = Device::find(&cloud, &visitor, &uuid).await?;
@@ -64,10 +64,10 @@ async fn live(
 
 async fn parts(
     cloud: &Cloud,
-    visitor: &Visitor,
+    visitor: &SessionUser,
     device: &Device,
     uuid: &Uuid,
-) -> Result<[Part; 3], Problem> {
+) -> Result<[LiveFragment; 3], PageError> {
     let facts = Facts::of(cloud, visitor, uuid).await?;
     let services = services::part(cloud, visitor, device).await?;
     Ok([facts.head(device), facts.part(), services])

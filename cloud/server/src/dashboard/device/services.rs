@@ -7,13 +7,13 @@ use serde::Deserialize;
 
 use super::{Device, actions};
 use crate::cloud::Cloud;
-use crate::dashboard::live::Part;
-use crate::dashboard::problem::Problem;
+use crate::dashboard::live::LiveFragment;
+use crate::dashboard::problem::PageError;
 use crate::dashboard::show::{self, badge, progress};
-use crate::dashboard::visitor::Visitor;
+use crate::dashboard::visitor::SessionUser;
 
 #[derive(Deserialize)]
-struct Wanted {
+struct ServiceInstall {
     #[serde(rename = "installs__service")]
     services: Vec<Service>,
 }
@@ -64,14 +64,14 @@ const MOST: usize = 500;
 /// As they are at this moment.
 pub(super) async fn part(
     cloud: &Cloud,
-    visitor: &Visitor,
+    visitor: &SessionUser,
     device: &Device,
-) -> Result<Part, Problem> {
+) -> Result<LiveFragment, PageError> {
     let query = format!(
         "$select=id&$expand=installs__service($select=service_name)&$filter=device eq {}&$top={MOST}",
         device.id
     );
-    let wanted: Vec<Wanted> = visitor.rows(cloud, "/service_install", &query).await?;
+    let targets: Vec<ServiceInstall> = visitor.rows(cloud, "/service_install", &query).await?;
     let query = format!(
         "$select=id,status,download_progress&$filter=device eq {} and status ne 'deleted'&$orderby=id asc&$top={MOST}\
          &$expand=installs__image($select=id;$expand=is_a_build_of__service($select=service_name)),\
@@ -80,19 +80,19 @@ pub(super) async fn part(
     );
     let installs: Vec<Install> = visitor.rows(cloud, "/image_install", &query).await?;
     let mut services: BTreeMap<&str, Vec<&Install>> = BTreeMap::new();
-    for service in wanted.iter().flat_map(|wanted| &wanted.services) {
+    for service in targets.iter().flat_map(|target| &target.services) {
         services.entry(&service.service_name).or_default();
     }
     for install in &installs {
         services.entry(install.service()).or_default().push(install);
     }
-    Ok(Part::new("services", table(device, &services)))
+    Ok(LiveFragment::new("services", table(device, &services)))
 }
 
 fn table(device: &Device, services: &BTreeMap<&str, Vec<&Install>>) -> Markup {
     html! {
         @if services.is_empty() {
-            p.empty { "It has no services: its fleet has no release for it yet." }
+            p.empty { "This device has no services, because its fleet has no release for it yet." }
         } @else {
             table.rows {
                 caption.hidden { "Services" }
@@ -111,7 +111,7 @@ fn row(device: &Device, name: &str, installs: &[&Install]) -> Markup {
         tr id={ "service-" (name) } {
             th scope="row" { (name) }
             td data-label="State" {
-                @if installs.is_empty() { span.none { "Not there yet" } }
+                @if installs.is_empty() { span.none { "Not created yet" } }
                 @for install in installs {
                     div.line-of { (state(&install.status))
                         @if let Some(percent) = install.download_progress {

@@ -10,20 +10,20 @@ use serde_json::{Value, json};
 
 use super::facts::Facts;
 use super::{Device, Tab, Uuid};
-use crate::cloud::{Cloud, Shared};
+use crate::cloud::{Cloud, SharedCloud};
 use crate::dashboard::fleet::Destination;
 use crate::dashboard::form::Form;
-use crate::dashboard::live::{Part, follow};
-use crate::dashboard::pairs::{Adder, Kind, pairs, tags};
-use crate::dashboard::problem::Problem;
+use crate::dashboard::key_values::{AddForm, KeyValueKind, list as key_values, tags};
+use crate::dashboard::live::{LiveFragment, stream_fragments};
+use crate::dashboard::problem::PageError;
 use crate::dashboard::show::{exact, release_name};
 use crate::dashboard::switch::{OVERRIDE_LOCKS, REMOTE_ACCESS};
-use crate::dashboard::visitor::Visitor;
+use crate::dashboard::visitor::SessionUser;
 
 /// Releases that a device can be pinned on here: the latest.
 const RELEASES: usize = 100;
 
-pub(super) fn routes() -> Router<Shared> {
+pub(super) fn routes() -> Router<SharedCloud> {
     Router::new()
         .route("/devices/{uuid}/settings", get(page))
         .route("/devices/{uuid}/settings/live", get(live))
@@ -36,17 +36,17 @@ pub(super) fn routes() -> Router<Shared> {
 }
 
 async fn page(
-    State(cloud): State<Shared>,
-    visitor: Visitor,
+    State(cloud): State<SharedCloud>,
+    visitor: SessionUser,
     uuid: Uuid,
-) -> Result<Response, Problem> {
+) -> Result<Response, PageError> {
     let device = Device::find(&cloud, &visitor, &uuid).await?;
     let facts = Facts::of(&cloud, &visitor, &uuid).await?;
     let [tags, switches] = parts(&cloud, &visitor, &device).await?;
     let at = format!("{}/settings", device.place());
-    let adder = Adder {
+    let adder = AddForm {
         back: &at,
-        choices: vec![(Kind::DeviceTag, device.id, String::new())],
+        choices: vec![(KeyValueKind::DeviceTag, device.id, String::new())],
     };
     let main = html! {
         div.cards {
@@ -90,12 +90,12 @@ async fn page(
             }
             section.card.stack aria-labelledby="end" {
                 h2 id="end" { "Delete" }
-                p { "The cloud forgets the device and its key. A device that still runs has to be made known anew." }
+                p { "The cloud deletes the device and its key. A device that still runs has to be registered again." }
                 details {
                     summary { "Delete this device …" }
                     (form(&device, "delete", html! {
-                        label { "Type its name to be sure: " strong { (device.device_name) }
-                            input name="name" required autocomplete="off" aria-label="Its name, to be sure";
+                        label { "Type its name to confirm: " strong { (device.device_name) }
+                            input name="name" required autocomplete="off" aria-label="Its name, to confirm";
                         }
                         button.danger type="submit" { "Delete the device" }
                     }))
@@ -115,11 +115,11 @@ async fn page(
 }
 
 async fn live(
-    State(cloud): State<Shared>,
-    visitor: Visitor,
+    State(cloud): State<SharedCloud>,
+    visitor: SessionUser,
     uuid: Uuid,
-) -> Result<Response, Problem> {
-    follow(cloud, visitor, move |cloud, visitor| {
+) -> Result<Response, PageError> {
+    stream_fragments(cloud, visitor, move |cloud, visitor| {
         let uuid = uuid.clone();
         async move {
             let device = Device::find(&cloud, &visitor, &uuid).await?;
@@ -159,23 +159,27 @@ fn form(device: &Device, deed: &str, fields: Markup) -> Markup {
     }
 }
 
-async fn parts(cloud: &Cloud, visitor: &Visitor, device: &Device) -> Result<[Part; 2], Problem> {
+async fn parts(
+    cloud: &Cloud,
+    visitor: &SessionUser,
+    device: &Device,
+) -> Result<[LiveFragment; 2], PageError> {
     let at = format!("{}/settings", device.place());
-    let own = pairs(cloud, visitor, Kind::DeviceSetting, device.id).await?;
+    let own = key_values(cloud, visitor, KeyValueKind::DeviceSetting, device.id).await?;
     let fleet = match device.fleet() {
-        Some(fleet) => pairs(cloud, visitor, Kind::FleetSetting, fleet).await?,
+        Some(fleet) => key_values(cloud, visitor, KeyValueKind::FleetSetting, fleet).await?,
         None => Vec::new(),
     };
     let branding = &cloud.configuration.branding;
-    let of = (Kind::DeviceSetting, device.id);
+    let of = (KeyValueKind::DeviceSetting, device.id);
     let switches = html! {
         @for switch in [&OVERRIDE_LOCKS, &REMOTE_ACCESS] {
             (switch.markup(branding, of, &own, &fleet, &at))
         }
     };
     Ok([
-        tags(cloud, visitor, Kind::DeviceTag, device.id, &at).await?,
-        Part::new("switches", switches),
+        tags(cloud, visitor, KeyValueKind::DeviceTag, device.id, &at).await?,
+        LiveFragment::new("switches", switches),
     ])
 }
 
@@ -189,12 +193,12 @@ struct Release {
 
 async fn choose_release(
     cloud: &Cloud,
-    visitor: &Visitor,
+    visitor: &SessionUser,
     device: &Device,
     facts: &Facts,
-) -> Result<Markup, Problem> {
+) -> Result<Markup, PageError> {
     let Some(fleet) = device.fleet() else {
-        return Ok(html! { p.faint { "It is in no fleet." } });
+        return Ok(html! { p.faint { "This device is not in a fleet." } });
     };
     let query = format!(
         "$select=id,commit,raw_version,created_at&$filter=belongs_to__application eq {fleet} and status eq 'success' \
@@ -219,25 +223,26 @@ async fn choose_release(
                     }
                 }
             }
-            small { "Pinned on a release, it stays there whatever its fleet does." }
-            button type="submit" { "Set its release" }
+            small { "A pinned device keeps its release, whatever its fleet runs." }
+            button type="submit" { "Set the release" }
         },
     ))
 }
 
 /// Whether it counts: a device in a drawer is nobody's outage.
 fn in_use(device: &Device, facts: &Facts) -> Markup {
-    let (explained, to, word) = match facts.is_active() {
-        true => (
-            "Deactivated, it is shown as inactive rather than as disconnected. It goes on with what it runs.",
+    let (explained, to, word) = if facts.is_active() {
+        (
+            "A deactivated device is shown as inactive instead of disconnected. It continues to run its services.",
             "no",
             "Deactivate the device",
-        ),
-        false => (
-            "It is deactivated: whatever it tells, it is shown as inactive.",
+        )
+    } else {
+        (
+            "This device is deactivated: it is shown as inactive, whatever it reports.",
             "yes",
             "Activate the device",
-        ),
+        )
     };
     form(
         device,
@@ -251,9 +256,9 @@ fn in_use(device: &Device, facts: &Facts) -> Markup {
 
 async fn choose_fleet(
     cloud: &Cloud,
-    visitor: &Visitor,
+    visitor: &SessionUser,
     device: &Device,
-) -> Result<Markup, Problem> {
+) -> Result<Markup, PageError> {
     let fleets = Destination::all(cloud, visitor, None).await?;
     let current = device.fleet();
     Ok(form(
@@ -269,23 +274,23 @@ async fn choose_fleet(
                     }
                 }
             }
-            small { "It runs what its new fleet runs. A pin does not move with it." }
-            button type="submit" { "Move it" }
+            small { "It will run the release of its new fleet. A pin does not move with it." }
+            button type="submit" { "Move device" }
         },
     ))
 }
 
 async fn rename(
-    State(cloud): State<Shared>,
-    visitor: Visitor,
+    State(cloud): State<SharedCloud>,
+    visitor: SessionUser,
     uuid: Uuid,
     form: Form,
-) -> Result<Response, Problem> {
+) -> Result<Response, PageError> {
     let name = form.text("name");
     if name.is_empty() {
-        return Err(Problem::wrong("Give it a name."));
+        return Err(PageError::wrong("Enter a name."));
     }
-    let word = format!("It is called {name} now.");
+    let word = format!("Renamed to {name}.");
     patched(
         &cloud,
         &visitor,
@@ -297,11 +302,11 @@ async fn rename(
 }
 
 async fn note(
-    State(cloud): State<Shared>,
-    visitor: Visitor,
+    State(cloud): State<SharedCloud>,
+    visitor: SessionUser,
     uuid: Uuid,
     form: Form,
-) -> Result<Response, Problem> {
+) -> Result<Response, PageError> {
     let note = form.text("note");
     let note = if note.is_empty() {
         Value::Null
@@ -312,16 +317,16 @@ async fn note(
 }
 
 async fn pin(
-    State(cloud): State<Shared>,
-    visitor: Visitor,
+    State(cloud): State<SharedCloud>,
+    visitor: SessionUser,
     uuid: Uuid,
     form: Form,
-) -> Result<Response, Problem> {
+) -> Result<Response, PageError> {
     let (release, word) = match form.text("release") {
-        "" => (Value::Null, "It runs what its fleet runs."),
+        "" => (Value::Null, "The device follows its fleet."),
         _ => (
             json!(form.number("release")?),
-            "It is pinned on this release.",
+            "The device is pinned to this release.",
         ),
     };
     patched(
@@ -335,15 +340,15 @@ async fn pin(
 }
 
 async fn activate(
-    State(cloud): State<Shared>,
-    visitor: Visitor,
+    State(cloud): State<SharedCloud>,
+    visitor: SessionUser,
     uuid: Uuid,
     form: Form,
-) -> Result<Response, Problem> {
+) -> Result<Response, PageError> {
     let (active, word) = match form.text("active") {
-        "yes" => (true, "It is active now."),
-        "no" => (false, "It is deactivated now."),
-        _ => return Err(Problem::nothing_here()),
+        "yes" => (true, "The device is active."),
+        "no" => (false, "The device is deactivated."),
+        _ => return Err(PageError::nothing_here()),
     };
     let body = json!({ "is_active": active });
     patched(&cloud, &visitor, &uuid, body, word).await
@@ -352,22 +357,22 @@ async fn activate(
 /// Changes its row; the page that it came from shows the rest.
 async fn patched(
     cloud: &Cloud,
-    visitor: &Visitor,
+    visitor: &SessionUser,
     uuid: &Uuid,
     body: Value,
     word: &str,
-) -> Result<Response, Problem> {
+) -> Result<Response, PageError> {
     let device = Device::find(cloud, visitor, uuid).await?;
     visitor.patch(cloud, &device.path(), body).await?;
     Ok(visitor.done(word, &format!("{}/settings", device.place())))
 }
 
 async fn move_elsewhere(
-    State(cloud): State<Shared>,
-    visitor: Visitor,
+    State(cloud): State<SharedCloud>,
+    visitor: SessionUser,
     uuid: Uuid,
     form: Form,
-) -> Result<Response, Problem> {
+) -> Result<Response, PageError> {
     let device = Device::find(&cloud, &visitor, &uuid).await?;
     let body = json!({ "belongs_to__application": form.number("fleet")? });
     visitor.patch(&cloud, &device.path(), body).await?;
@@ -375,15 +380,15 @@ async fn move_elsewhere(
 }
 
 async fn delete(
-    State(cloud): State<Shared>,
-    visitor: Visitor,
+    State(cloud): State<SharedCloud>,
+    visitor: SessionUser,
     uuid: Uuid,
     form: Form,
-) -> Result<Response, Problem> {
+) -> Result<Response, PageError> {
     let device = Device::find(&cloud, &visitor, &uuid).await?;
     if form.text("name") != device.device_name.trim() {
-        return Err(Problem::wrong(
-            "This is not its name, so nothing was deleted.",
+        return Err(PageError::wrong(
+            "That is not the device's name; nothing was deleted.",
         ));
     }
     visitor.delete(&cloud, &device.path()).await?;

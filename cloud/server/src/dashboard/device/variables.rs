@@ -11,15 +11,16 @@ use serde::Deserialize;
 
 use super::facts::Facts;
 use super::{Device, Tab, Uuid};
-use crate::cloud::{Cloud, Shared};
-use crate::dashboard::live::{Part, follow};
-use crate::dashboard::pairs::{
-    Adder, Inherited, Kind, OfService, Pair, Row, Table, of_services, pairs,
+use crate::cloud::{Cloud, SharedCloud};
+use crate::dashboard::key_values::{
+    AddForm, Inheritance, KeyValue, KeyValueKind, KeyValueRow, KeyValueTable, ServiceKeyValue,
+    list, of_services,
 };
-use crate::dashboard::problem::Problem;
-use crate::dashboard::visitor::Visitor;
+use crate::dashboard::live::{LiveFragment, stream_fragments};
+use crate::dashboard::problem::PageError;
+use crate::dashboard::visitor::SessionUser;
 
-pub(super) fn routes() -> Router<Shared> {
+pub(super) fn routes() -> Router<SharedCloud> {
     Router::new()
         .route("/devices/{uuid}/variables", get(page))
         .route("/devices/{uuid}/variables/live", get(live))
@@ -31,7 +32,7 @@ struct Install {
     id: i64,
     #[serde(rename = "installs__service")]
     services: Vec<Service>,
-    device_service_environment_variable: Vec<Pair>,
+    device_service_environment_variable: Vec<KeyValue>,
 }
 
 #[derive(Deserialize)]
@@ -41,45 +42,49 @@ struct Service {
 }
 
 async fn page(
-    State(cloud): State<Shared>,
-    visitor: Visitor,
+    State(cloud): State<SharedCloud>,
+    visitor: SessionUser,
     uuid: Uuid,
-) -> Result<Response, Problem> {
+) -> Result<Response, PageError> {
     let device = Device::find(&cloud, &visitor, &uuid).await?;
     let facts = Facts::of(&cloud, &visitor, &uuid).await?;
     let installs = installs(&cloud, &visitor, &device).await?;
     let [variables, settings] = parts(&cloud, &visitor, &device).await?;
     let at = format!("{}/variables", device.place());
-    let all = (Kind::DeviceVariable, device.id, "All services".to_owned());
+    let all = (
+        KeyValueKind::DeviceVariable,
+        device.id,
+        "All services".to_owned(),
+    );
     let each = installs.iter().flat_map(|install| {
         let services = install.services.iter();
         services.map(|it| {
             (
-                Kind::DeviceServiceVariable,
+                KeyValueKind::DeviceServiceVariable,
                 install.id,
                 it.service_name.clone(),
             )
         })
     });
-    let adder = Adder {
+    let adder = AddForm {
         back: &at,
         choices: std::iter::once(all).chain(each).collect(),
     };
-    let setting = Adder {
+    let setting = AddForm {
         back: &at,
-        choices: vec![(Kind::DeviceSetting, device.id, String::new())],
+        choices: vec![(KeyValueKind::DeviceSetting, device.id, String::new())],
     };
     let main = html! {
         section.stack aria-labelledby="variables" {
             h2 id="variables" { "Variables" }
-            p.faint { "What its services find in their environment. A change restarts those that it is for." }
+            p.faint { "The environment variables of its services. A change restarts the services concerned." }
             (variables.placed())
             (adder.markup())
         }
         section.stack aria-labelledby="settings" {
             h2 id="settings" { "Settings" }
             p.faint {
-                "What its supervisor and its host go by. Names begin with "
+                "Settings of its supervisor and its host. Names begin with "
                 code { (cloud.configuration.branding.env_prefix) } "."
             }
             (settings.placed())
@@ -98,11 +103,11 @@ async fn page(
 }
 
 async fn live(
-    State(cloud): State<Shared>,
-    visitor: Visitor,
+    State(cloud): State<SharedCloud>,
+    visitor: SessionUser,
     uuid: Uuid,
-) -> Result<Response, Problem> {
-    follow(cloud, visitor, move |cloud, visitor| {
+) -> Result<Response, PageError> {
+    stream_fragments(cloud, visitor, move |cloud, visitor| {
         let uuid = uuid.clone();
         async move {
             let device = Device::find(&cloud, &visitor, &uuid).await?;
@@ -116,9 +121,9 @@ async fn live(
 
 async fn installs(
     cloud: &Cloud,
-    visitor: &Visitor,
+    visitor: &SessionUser,
     device: &Device,
-) -> Result<Vec<Install>, Problem> {
+) -> Result<Vec<Install>, PageError> {
     let query = format!(
         "$select=id&$expand=installs__service($select=id,service_name),\
          device_service_environment_variable($select=id,name,value,is_secret;$orderby=name asc;$top=500)\
@@ -128,31 +133,35 @@ async fn installs(
     visitor.rows(cloud, "/service_install", &query).await
 }
 
-async fn parts(cloud: &Cloud, visitor: &Visitor, device: &Device) -> Result<[Part; 2], Problem> {
+async fn parts(
+    cloud: &Cloud,
+    visitor: &SessionUser,
+    device: &Device,
+) -> Result<[LiveFragment; 2], PageError> {
     let back = format!("{}/variables", device.place());
-    let own = pairs(cloud, visitor, Kind::DeviceVariable, device.id).await?;
+    let own = list(cloud, visitor, KeyValueKind::DeviceVariable, device.id).await?;
     let installs = installs(cloud, visitor, device).await?;
-    let own_settings = pairs(cloud, visitor, Kind::DeviceSetting, device.id).await?;
+    let own_settings = list(cloud, visitor, KeyValueKind::DeviceSetting, device.id).await?;
     let (of_fleet, fleet_settings, of_services) = match device.fleet() {
         None => (Vec::new(), Vec::new(), Vec::new()),
         Some(fleet) => (
-            pairs(cloud, visitor, Kind::FleetVariable, fleet).await?,
-            pairs(cloud, visitor, Kind::FleetSetting, fleet).await?,
+            list(cloud, visitor, KeyValueKind::FleetVariable, fleet).await?,
+            list(cloud, visitor, KeyValueKind::FleetSetting, fleet).await?,
             of_services(cloud, visitor, fleet).await?,
         ),
     };
     let rows = variables(device, own, &installs, of_fleet, of_services);
     let settings = settings(device, own_settings, fleet_settings);
     Ok([
-        Part::new(
+        LiveFragment::new(
             "variables",
             table("Variables", "No variables.", &back, rows),
         ),
-        Part::new(
+        LiveFragment::new(
             "settings",
             table(
                 "Settings",
-                "No settings: it goes by its own.",
+                "No settings. The defaults apply.",
                 &back,
                 settings,
             ),
@@ -160,8 +169,8 @@ async fn parts(cloud: &Cloud, visitor: &Visitor, device: &Device) -> Result<[Par
     ])
 }
 
-fn table(caption: &str, empty: &str, back: &str, rows: Vec<Row>) -> maud::Markup {
-    Table {
+fn table(caption: &str, empty: &str, back: &str, rows: Vec<KeyValueRow>) -> maud::Markup {
+    KeyValueTable {
         caption,
         empty,
         back,
@@ -171,42 +180,42 @@ fn table(caption: &str, empty: &str, back: &str, rows: Vec<Row>) -> maud::Markup
 }
 
 /// Its own first, then its fleet's. Of one name the device's wins over the fleet's, and at each of them that of
-/// the service over that of all services (cloud behaviour 4.2).
+/// the service over that of all services (docs/spec/cloud.md#device-state).
 fn variables(
     device: &Device,
-    own: Vec<Pair>,
+    own: Vec<KeyValue>,
     installs: &[Install],
-    of_fleet: Vec<Pair>,
-    of_services: Vec<OfService>,
-) -> Vec<Row> {
+    of_fleet: Vec<KeyValue>,
+    of_services: Vec<ServiceKeyValue>,
+) -> Vec<KeyValueRow> {
     let names: HashSet<String> = own.iter().map(|pair| pair.name.clone()).collect();
-    let mut rows: Vec<Row> = own
+    let mut rows: Vec<KeyValueRow> = own
         .into_iter()
-        .map(|pair| Row::own(Kind::DeviceVariable, pair))
+        .map(|pair| KeyValueRow::own(KeyValueKind::DeviceVariable, pair))
         .collect();
     for install in installs {
         let service = install.services.first();
         let service = service.map(|service| service.service_name.clone());
         for pair in &install.device_service_environment_variable {
-            rows.push(Row {
+            rows.push(KeyValueRow {
                 service: service.clone(),
-                ..Row::own(Kind::DeviceServiceVariable, pair.clone())
+                ..KeyValueRow::own(KeyValueKind::DeviceServiceVariable, pair.clone())
             });
         }
     }
     for pair in of_fleet {
-        rows.push(Row {
-            kind: Kind::FleetVariable,
+        rows.push(KeyValueRow {
+            kind: KeyValueKind::FleetVariable,
             service: None,
-            inherited: Some(Inherited {
+            inherited: Some(Inheritance {
                 from: "The fleet".to_owned(),
-                to: (Kind::DeviceVariable, device.id),
+                to: (KeyValueKind::DeviceVariable, device.id),
                 overridden: names.contains(&pair.name),
             }),
             pair,
         });
     }
-    for OfService { service, pair } in of_services {
+    for ServiceKeyValue { service, pair } in of_services {
         let install = installs.iter().find(|install| {
             let mut services = install.services.iter();
             services.any(|it| it.id == service.id)
@@ -214,12 +223,12 @@ fn variables(
         // Of a service that this device does not run.
         let Some(install) = install else { continue };
         let mut here = install.device_service_environment_variable.iter();
-        rows.push(Row {
-            kind: Kind::ServiceVariable,
+        rows.push(KeyValueRow {
+            kind: KeyValueKind::ServiceVariable,
             service: install.services.first().map(|it| it.service_name.clone()),
-            inherited: Some(Inherited {
+            inherited: Some(Inheritance {
                 from: "The fleet".to_owned(),
-                to: (Kind::DeviceServiceVariable, install.id),
+                to: (KeyValueKind::DeviceServiceVariable, install.id),
                 overridden: names.contains(&pair.name) || here.any(|it| it.name == pair.name),
             }),
             pair,
@@ -228,17 +237,17 @@ fn variables(
     rows
 }
 
-fn settings(device: &Device, own: Vec<Pair>, of_fleet: Vec<Pair>) -> Vec<Row> {
+fn settings(device: &Device, own: Vec<KeyValue>, of_fleet: Vec<KeyValue>) -> Vec<KeyValueRow> {
     let names: HashSet<String> = own.iter().map(|pair| pair.name.clone()).collect();
     let own = own
         .into_iter()
-        .map(|pair| Row::own(Kind::DeviceSetting, pair));
-    let of_fleet = of_fleet.into_iter().map(|pair| Row {
-        kind: Kind::FleetSetting,
+        .map(|pair| KeyValueRow::own(KeyValueKind::DeviceSetting, pair));
+    let of_fleet = of_fleet.into_iter().map(|pair| KeyValueRow {
+        kind: KeyValueKind::FleetSetting,
         service: None,
-        inherited: Some(Inherited {
+        inherited: Some(Inheritance {
             from: "The fleet".to_owned(),
-            to: (Kind::DeviceSetting, device.id),
+            to: (KeyValueKind::DeviceSetting, device.id),
             overridden: names.contains(&pair.name),
         }),
         pair,

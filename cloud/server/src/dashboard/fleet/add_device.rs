@@ -11,18 +11,18 @@ use serde::Deserialize;
 use serde_json::{Map, json};
 
 use super::{Fleet, Tab};
-use crate::accounts::keys::{self, Described};
+use crate::accounts::keys::{self, KeyDescription};
 use crate::answer::Refusal;
 use crate::clients::download_config;
-use crate::cloud::Shared;
+use crate::cloud::SharedCloud;
 use crate::dashboard::form::{Form, Number};
 use crate::dashboard::page;
-use crate::dashboard::problem::Problem;
+use crate::dashboard::problem::PageError;
 use crate::dashboard::show::once;
-use crate::dashboard::visitor::Visitor;
-use crate::session::random_text;
+use crate::dashboard::visitor::SessionUser;
+use crate::random::random_text;
 
-pub(super) fn routes() -> Router<Shared> {
+pub(super) fn routes() -> Router<SharedCloud> {
     Router::new()
         .route("/fleets/{id}/add-device", get(ask))
         .route("/fleets/{id}/config.json", post(config))
@@ -36,10 +36,10 @@ struct Kind {
 }
 
 async fn ask(
-    State(cloud): State<Shared>,
-    visitor: Visitor,
+    State(cloud): State<SharedCloud>,
+    visitor: SessionUser,
     Number(id): Number,
-) -> Result<Response, Problem> {
+) -> Result<Response, PageError> {
     let fleet = Fleet::find(&cloud, &visitor, id).await?;
     // Those that can run what the fleet's own type runs.
     let query = format!(
@@ -55,8 +55,8 @@ async fn ask(
             form.card.stack method="post" action=(config) {
                 h2 { "Download config.json" }
                 p.faint {
-                    "Put it on the device's boot partition, or give its path to the supervisor. The device registers by "
-                    "the key in it, and shows up here."
+                    "Put it on the device's boot partition, or give its path to the supervisor. The device registers with "
+                    "the key in the file, and appears here."
                 }
                 label { "Device type"
                     select name="deviceType" {
@@ -66,15 +66,15 @@ async fn ask(
                     }
                 }
                 details {
-                    summary { "Wireless network and more" }
+                    summary { "Wi-Fi and other options" }
                     div.stack {
-                        label { "Name of the wireless network" input name="wifiSsid" maxlength="64" autocomplete="off"; }
-                        label { "Its key" input name="wifiKey" maxlength="128" autocomplete="off"; }
+                        label { "Wi-Fi name (SSID)" input name="wifiSsid" maxlength="64" autocomplete="off"; }
+                        label { "Wi-Fi password" input name="wifiKey" maxlength="128" autocomplete="off"; }
                         div {
-                            label { "The key in the file is good until"
+                            label { "The key in the file is valid until"
                                 input type="date" name="expires" aria-describedby="expires-hint";
                             }
-                            small id="expires-hint" { "Without a day it is good until somebody deletes it." }
+                            small id="expires-hint" { "Without a date, it is valid until somebody deletes it." }
                         }
                         label.tick { input type="checkbox" name="developmentMode" value="true"; "Development mode" }
                     }
@@ -82,11 +82,11 @@ async fn ask(
                 div.buttons { button.primary type="submit" { "Download config.json" } }
             }
             form.card.stack method="post" action=(key) hx-post=(key) hx-target="find .answer" hx-sync="this:drop" {
-                h2 { "Make a provisioning key" }
-                p.faint { "Whoever has it can add devices to this fleet, and nothing else. It is shown once." }
+                h2 { "Create a provisioning key" }
+                p.faint { "Anybody who has the key can add devices to this fleet, and nothing else. It is shown once." }
                 label { "What it is for" input name="name" maxlength="50" autocomplete="off"; }
                 div.answer role="status" {}
-                div.buttons { button type="submit" { "Make a key" } }
+                div.buttons { button type="submit" { "Create key" } }
             }
         }
     };
@@ -97,12 +97,12 @@ async fn ask(
 
 /// A form without a script: what it answers is a file.
 async fn config(
-    State(cloud): State<Shared>,
-    visitor: Visitor,
+    State(cloud): State<SharedCloud>,
+    visitor: SessionUser,
     Number(id): Number,
     headers: HeaderMap,
     form: Form,
-) -> Result<Response, Problem> {
+) -> Result<Response, PageError> {
     let mut given = Map::from_iter([("appId".to_owned(), json!(id))]);
     for name in ["deviceType", "wifiSsid", "wifiKey", "developmentMode"] {
         if !form.text(name).is_empty() {
@@ -115,7 +115,7 @@ async fn config(
     }
     let made = download_config::made(&cloud, &visitor.identity, &headers, &given).await?;
     let text = serde_json::to_string_pretty(&made)
-        .map_err(|error| Problem(Refusal::Fault(error.into())))?;
+        .map_err(|error| PageError(Refusal::Fault(error.into())))?;
     let headers = [
         (
             header::CONTENT_TYPE,
@@ -130,30 +130,31 @@ async fn config(
 }
 
 async fn key(
-    State(cloud): State<Shared>,
-    visitor: Visitor,
+    State(cloud): State<SharedCloud>,
+    visitor: SessionUser,
     Number(id): Number,
     form: Form,
-) -> Result<Response, Problem> {
+) -> Result<Response, PageError> {
     let actor = keys::permitted(&cloud, &visitor.identity, "application", id).await?;
     let key = random_text(16).map_err(Refusal::Fault)?;
     let name = Some(form.text("name")).filter(|name| !name.is_empty());
-    let described = Described {
+    let described = KeyDescription {
         name: name.map(str::to_owned),
-        description: Some("made in the dashboard".to_owned()),
-        ..Described::default()
+        description: Some("created in the dashboard".to_owned()),
+        ..KeyDescription::default()
     };
     keys::kept(&cloud, actor, Role::ProvisioningKey, &key, described).await?;
-    let shown = once("The key", &key);
-    Ok(match visitor.in_place {
-        true => shown.into_response(),
-        false => page::bare(
+    let message = once("The key", &key);
+    Ok(if visitor.in_place {
+        message.into_response()
+    } else {
+        page::bare(
             "The key",
             html! {
-                (shown)
-                p { a.button href={ "/dashboard/fleets/" (id) } { "To the fleet" } }
+                (message)
+                p { a.button href={ "/dashboard/fleets/" (id) } { "Back to the fleet" } }
             },
         )
-        .into_response(),
+        .into_response()
     })
 }

@@ -8,18 +8,18 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::{Fleet, Tab, together};
-use crate::cloud::{Cloud, Shared};
+use crate::cloud::{Cloud, SharedCloud};
 use crate::dashboard::data::{Id, literal};
 use crate::dashboard::form::{Form, Number, Search};
-use crate::dashboard::live::{Part, follow};
-use crate::dashboard::problem::Problem;
+use crate::dashboard::live::{LiveFragment, stream_fragments};
+use crate::dashboard::problem::PageError;
 use crate::dashboard::show::{self, progress, status};
-use crate::dashboard::visitor::Visitor;
+use crate::dashboard::visitor::SessionUser;
 
 /// Devices on a page.
 const AT_ONCE: usize = 100;
 
-pub(super) fn routes() -> Router<Shared> {
+pub(super) fn routes() -> Router<SharedCloud> {
     Router::new()
         .route("/fleets/{id}", get(page))
         .route("/fleets/{id}/live", get(live))
@@ -51,7 +51,7 @@ const ORDERS: [(&str, &str, &str); 5] = [
 
 /// Which devices are looked for.
 #[derive(Debug, Clone)]
-struct Wanted {
+struct DeviceFilter {
     search: String,
     status: String,
     tag: String,
@@ -60,17 +60,18 @@ struct Wanted {
     page: usize,
 }
 
-impl Wanted {
+impl DeviceFilter {
     fn of(search: &Form) -> Self {
         let order = search.text("sort");
         let order = ORDERS.iter().find(|(name, _, _)| *name == order);
         let status = search.text("status");
-        let known = STATES.iter().any(|(state, _)| *state == status);
-        Wanted {
+        let is_state = STATES.iter().any(|(state, _)| *state == status);
+        DeviceFilter {
             search: search.text("search").chars().take(100).collect(),
-            status: match known {
-                true => status.to_owned(),
-                false => String::new(),
+            status: if is_state {
+                status.to_owned()
+            } else {
+                String::new()
             },
             tag: search.text("tag").chars().take(200).collect(),
             order: order.map_or("name", |(name, _, _)| name),
@@ -164,45 +165,46 @@ struct Tag {
 }
 
 async fn page(
-    State(cloud): State<Shared>,
-    visitor: Visitor,
+    State(cloud): State<SharedCloud>,
+    visitor: SessionUser,
     Number(id): Number,
     Search(search): Search,
-) -> Result<Response, Problem> {
+) -> Result<Response, PageError> {
     let fleet = Fleet::find(&cloud, &visitor, id).await?;
-    let wanted = Wanted::of(&search);
-    let parts = parts(&cloud, &visitor, &fleet, &wanted).await?;
+    let filter = DeviceFilter::of(&search);
+    let parts = parts(&cloud, &visitor, &fleet, &filter).await?;
     let place = fleet.place();
-    let bar = match fleet.may_change {
-        true => Some(together::bar(&cloud, &visitor, &fleet).await?),
-        false => None,
+    let bar = if fleet.may_change {
+        Some(together::bar(&cloud, &visitor, &fleet).await?)
+    } else {
+        None
     };
     let main = html! {
         form.filters role="search" action=(place) {
             label { span.hidden { "Search devices by name, uuid or tag" }
-                input type="search" name="search" value=(wanted.search) maxlength="100" data-search
+                input type="search" name="search" value=(filter.search) maxlength="100" data-search
                     placeholder="Search name, uuid, tag ( / )";
             }
             label { span.hidden { "Status" }
                 select name="status" {
                     option value="" { "Any status" }
                     @for (state, word) in STATES {
-                        option value=(state) selected[state == wanted.status] { (word) }
+                        option value=(state) selected[state == filter.status] { (word) }
                     }
                 }
             }
             label { span.hidden { "Tag, or tag=value" }
-                input name="tag" value=(wanted.tag) maxlength="200" placeholder="tag or tag=value" size="14";
+                input name="tag" value=(filter.tag) maxlength="200" placeholder="tag or tag=value" size="14";
             }
             label { span.hidden { "Order" }
                 select name="sort" {
                     @for (name, _, word) in ORDERS {
-                        option value=(name) selected[name == wanted.order] { "By " (word.to_lowercase()) }
+                        option value=(name) selected[name == filter.order] { "By " (word.to_lowercase()) }
                     }
                 }
             }
             button type="submit" { "Show" }
-            @if wanted.is_anything() { a.button.quiet href=(place) { "Show all" } }
+            @if filter.is_anything() { a.button.quiet href=(place) { "Show all" } }
         }
         form.together method="post" action={ (place) "/together" } hx-post={ (place) "/together" }
             hx-target="find .answer" hx-sync="this:drop" aria-label="Devices" {
@@ -210,24 +212,24 @@ async fn page(
             @for part in &parts { (part.placed()) }
         }
     };
-    let live = format!("{place}/live?{}", wanted.query(wanted.page));
+    let live = format!("{place}/live?{}", filter.query(filter.page));
     Ok(fleet
         .page(&visitor, Tab::Devices, Some(live), &main)
         .into_response())
 }
 
 async fn live(
-    State(cloud): State<Shared>,
-    visitor: Visitor,
+    State(cloud): State<SharedCloud>,
+    visitor: SessionUser,
     Number(id): Number,
     Search(search): Search,
-) -> Result<Response, Problem> {
-    let wanted = Wanted::of(&search);
-    follow(cloud, visitor, move |cloud, visitor| {
-        let wanted = wanted.clone();
+) -> Result<Response, PageError> {
+    let device_filter = DeviceFilter::of(&search);
+    stream_fragments(cloud, visitor, move |cloud, visitor| {
+        let device_filter = device_filter.clone();
         async move {
             let fleet = Fleet::find(&cloud, &visitor, id).await?;
-            parts(&cloud, &visitor, &fleet, &wanted).await
+            parts(&cloud, &visitor, &fleet, &device_filter).await
         }
     })
     .await
@@ -235,11 +237,11 @@ async fn live(
 
 async fn parts(
     cloud: &Cloud,
-    visitor: &Visitor,
+    visitor: &SessionUser,
     fleet: &Fleet,
-    wanted: &Wanted,
-) -> Result<Vec<Part>, Problem> {
-    let filter = wanted.filter(fleet.id);
+    device_filter: &DeviceFilter,
+) -> Result<Vec<LiveFragment>, PageError> {
+    let filter = device_filter.filter(fleet.id);
     let count = visitor
         .count(cloud, "/device", &format!("$filter={filter}"))
         .await?;
@@ -250,24 +252,24 @@ async fn parts(
          should_be_running__release($select=id,commit,raw_version),\
          device_tag($select=tag_key,value;$orderby=tag_key asc;$top=6)\
          &$filter={filter}&$orderby={}&$top={AT_ONCE}&$skip={}",
-        wanted.order_by(),
-        wanted.page.saturating_mul(AT_ONCE)
+        device_filter.order_by(),
+        device_filter.page.saturating_mul(AT_ONCE)
     );
     let devices: Vec<Device> = visitor.rows(cloud, "/device", &query).await?;
     let count = usize::try_from(count).unwrap_or_default();
     Ok(vec![
-        Part::new("devices", list(fleet, wanted, &devices)),
-        Part::new("pages", pages(fleet, wanted, count)),
+        LiveFragment::new("devices", list(fleet, device_filter, &devices)),
+        LiveFragment::new("pages", pages(fleet, device_filter, count)),
     ])
 }
 
-fn list(fleet: &Fleet, wanted: &Wanted, devices: &[Device]) -> Markup {
+fn list(fleet: &Fleet, filter: &DeviceFilter, devices: &[Device]) -> Markup {
     html! {
-        @if devices.is_empty() && wanted.is_anything() {
-            p.empty { "No device is like this." }
+        @if devices.is_empty() && filter.is_anything() {
+            p.empty { "No devices match these filters." }
         } @else if devices.is_empty() {
             div.empty {
-                p { "No device yet. A device joins with the " code { "config.json" } " of its fleet." }
+                p { "No devices yet. A device joins with the " code { "config.json" } " of its fleet." }
                 p { a.button href={ (fleet.place()) "/add-device" } { "Add a device" } }
             }
         } @else {
@@ -275,7 +277,7 @@ fn list(fleet: &Fleet, wanted: &Wanted, devices: &[Device]) -> Markup {
                 caption.hidden { "Devices of " (fleet.app_name) }
                 thead { tr {
                     @if fleet.may_change {
-                        th.pick scope="col" { input type="checkbox" data-all="device" aria-label="Choose all"; }
+                        th.pick scope="col" { input type="checkbox" data-all="device" aria-label="Select all"; }
                     }
                     th scope="col" { "Device" } th scope="col" { "Status" } th scope="col" { "Release" }
                     th scope="col" { "Last seen" } th scope="col" { "Tags" }
@@ -323,7 +325,7 @@ fn releases(device: &Device) -> Markup {
             None => span.none { "None" },
         }
         @if let Some(target) = target.filter(|target| running.map(|it| it.id) != Some(target.id)) {
-            span.under { "to be " a href={ "/dashboard/releases/" (target.id) } { (name(target)) } }
+            span.under { "target " a href={ "/dashboard/releases/" (target.id) } { (name(target)) } }
         }
         @if device.pinned.is_some() { span.under { "Pinned" } }
     }
@@ -344,17 +346,17 @@ fn seen(device: &Device) -> Markup {
     }
 }
 
-fn pages(fleet: &Fleet, wanted: &Wanted, count: usize) -> Markup {
+fn pages(fleet: &Fleet, filter: &DeviceFilter, count: usize) -> Markup {
     let last = count.saturating_sub(1) / AT_ONCE;
-    let place = |page: usize| format!("{}?{}", fleet.place(), wanted.query(page));
+    let place = |page: usize| format!("{}?{}", fleet.place(), filter.query(page));
     html! {
         p.faint.pages {
             (count) @if count == 1 { " device" } @else { " devices" }
-            @if wanted.is_anything() { " found" }
+            @if filter.is_anything() { " found" }
             @if last > 0 {
-                ", page " (wanted.page + 1) " of " (last + 1) " "
-                @if wanted.page > 0 { a href=(place(wanted.page - 1)) rel="prev" { "Previous" } " " }
-                @if wanted.page < last { a href=(place(wanted.page + 1)) rel="next" { "Next" } }
+                ", page " (filter.page + 1) " of " (last + 1) " "
+                @if filter.page > 0 { a href=(place(filter.page - 1)) rel="prev" { "Previous" } " " }
+                @if filter.page < last { a href=(place(filter.page + 1)) rel="next" { "Next" } }
             }
         }
     }

@@ -9,18 +9,18 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{Fleet, Tab};
-use crate::cloud::{Cloud, Shared};
+use crate::cloud::{Cloud, SharedCloud};
 use crate::dashboard::data::Id;
 use crate::dashboard::form::{Form, Number};
-use crate::dashboard::live::{Part, follow};
-use crate::dashboard::problem::Problem;
+use crate::dashboard::live::{LiveFragment, stream_fragments};
+use crate::dashboard::problem::PageError;
 use crate::dashboard::show::{self, badge};
-use crate::dashboard::visitor::Visitor;
+use crate::dashboard::visitor::SessionUser;
 
 /// Releases on the page, the latest first.
 const MOST: usize = 100;
 
-pub(super) fn routes() -> Router<Shared> {
+pub(super) fn routes() -> Router<SharedCloud> {
     Router::new()
         .route("/fleets/{id}/releases", get(page))
         .route("/fleets/{id}/releases/live", get(live))
@@ -50,10 +50,10 @@ struct Release {
 }
 
 async fn page(
-    State(cloud): State<Shared>,
-    visitor: Visitor,
+    State(cloud): State<SharedCloud>,
+    visitor: SessionUser,
     Number(id): Number,
-) -> Result<Response, Problem> {
+) -> Result<Response, PageError> {
     let fleet = Fleet::find(&cloud, &visitor, id).await?;
     let part = part(&cloud, &visitor, &fleet).await?;
     let main = html! {
@@ -67,18 +67,22 @@ async fn page(
 }
 
 async fn live(
-    State(cloud): State<Shared>,
-    visitor: Visitor,
+    State(cloud): State<SharedCloud>,
+    visitor: SessionUser,
     Number(id): Number,
-) -> Result<Response, Problem> {
-    follow(cloud, visitor, move |cloud, visitor| async move {
+) -> Result<Response, PageError> {
+    stream_fragments(cloud, visitor, move |cloud, visitor| async move {
         let fleet = Fleet::find(&cloud, &visitor, id).await?;
         Ok(vec![part(&cloud, &visitor, &fleet).await?])
     })
     .await
 }
 
-async fn part(cloud: &Cloud, visitor: &Visitor, fleet: &Fleet) -> Result<Part, Problem> {
+async fn part(
+    cloud: &Cloud,
+    visitor: &SessionUser,
+    fleet: &Fleet,
+) -> Result<LiveFragment, PageError> {
     let path = format!("/application({})", fleet.id);
     let query = "$select=should_track_latest_release,should_be_running__release";
     let target: Target = visitor.row(cloud, &path, query).await?;
@@ -92,12 +96,12 @@ async fn part(cloud: &Cloud, visitor: &Visitor, fleet: &Fleet) -> Result<Part, P
     let mut releases: Vec<Release> = visitor.rows(cloud, "/release", &query).await?;
     let more = releases.len() > MOST;
     releases.truncate(MOST);
-    Ok(Part::new(
+    Ok(LiveFragment::new(
         "releases",
         html! {
             @if releases.is_empty() {
                 div.empty {
-                    p { "No release yet. A release is one version of all services of the fleet." }
+                    p { "No releases yet. A release is one version of all services of the fleet." }
                     p { code { "fleet deploy compose.yml --fleet " (fleet.slug) } }
                 }
             } @else {
@@ -105,7 +109,7 @@ async fn part(cloud: &Cloud, visitor: &Visitor, fleet: &Fleet) -> Result<Part, P
                 table.rows {
                     caption.hidden { "Releases of " (fleet.app_name) }
                     thead { tr {
-                        th scope="col" { "Release" } th scope="col" { "State" } th scope="col" { "Made" }
+                        th scope="col" { "Release" } th scope="col" { "State" } th scope="col" { "Created" }
                         th scope="col" { "Devices that run it" } th scope="col" { span.hidden { "Change" } }
                     } }
                     tbody { @for release in &releases { (row(fleet, &target, release)) } }
@@ -155,7 +159,7 @@ fn row(fleet: &Fleet, target: &Target, release: &Release) -> Markup {
                     @if !release.is_passing_tests { " " (badge("wary", "Tests fail")) }
                 }
             }
-            td data-label="Made" { (show::time(release.start_timestamp.as_deref())) }
+            td data-label="Created" { (show::time(release.start_timestamp.as_deref())) }
             td data-label="Devices that run it" { (release.devices) }
             td.act {
                 @if fleet.may_change && can_be && (target.should_track_latest_release || !is_target) {
@@ -185,23 +189,24 @@ pub(crate) fn build(status: &str) -> Markup {
 
 /// `POST /dashboard/fleets/<id>/target`: `latest`, or the number of a `release`.
 async fn target(
-    State(cloud): State<Shared>,
-    visitor: Visitor,
+    State(cloud): State<SharedCloud>,
+    visitor: SessionUser,
     Number(id): Number,
     form: Form,
-) -> Result<Response, Problem> {
-    let (body, word) = match form.has("latest") {
-        true => (
+) -> Result<Response, PageError> {
+    let (body, word) = if form.has("latest") {
+        (
             json!({ "should_track_latest_release": true }),
             "The fleet follows its latest release.",
-        ),
-        false => (
+        )
+    } else {
+        (
             json!({
                 "should_be_running__release": form.number("release")?,
                 "should_track_latest_release": false,
             }),
-            "The fleet is pinned to this release: its devices are told.",
-        ),
+            "The fleet is pinned to this release, and its devices are notified.",
+        )
     };
     let path = format!("/application({id})");
     visitor.patch(&cloud, &path, body).await?;

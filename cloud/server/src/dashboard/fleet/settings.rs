@@ -10,16 +10,16 @@ use serde_json::json;
 
 use super::together::update_now;
 use super::{Fleet, Tab};
-use crate::cloud::{Cloud, Shared};
-use crate::dashboard::form::{End, Form, Number};
-use crate::dashboard::live::{Part, follow};
-use crate::dashboard::pairs::{Adder, Kind, pairs, tags};
-use crate::dashboard::problem::Problem;
+use crate::cloud::{Cloud, SharedCloud};
+use crate::dashboard::form::{DeleteForm, Form, Number};
+use crate::dashboard::key_values::{AddForm, KeyValueKind, list as key_values, tags};
+use crate::dashboard::live::{LiveFragment, stream_fragments};
+use crate::dashboard::problem::PageError;
 use crate::dashboard::quotas;
 use crate::dashboard::switch::OVERRIDE_LOCKS;
-use crate::dashboard::visitor::Visitor;
+use crate::dashboard::visitor::SessionUser;
 
-pub(super) fn routes() -> Router<Shared> {
+pub(super) fn routes() -> Router<SharedCloud> {
     Router::new()
         .route("/fleets/{id}/settings", get(page).post(change))
         .route("/fleets/{id}/settings/live", get(live))
@@ -27,16 +27,16 @@ pub(super) fn routes() -> Router<Shared> {
 }
 
 async fn page(
-    State(cloud): State<Shared>,
-    visitor: Visitor,
+    State(cloud): State<SharedCloud>,
+    visitor: SessionUser,
     Number(id): Number,
-) -> Result<Response, Problem> {
+) -> Result<Response, PageError> {
     let fleet = Fleet::find(&cloud, &visitor, id).await?;
     let at = format!("{}/settings", fleet.place());
     let [switches, tags] = parts(&cloud, &visitor, &fleet).await?;
-    let tag = Adder {
+    let tag = AddForm {
         back: &at,
-        choices: vec![(Kind::FleetTag, id, String::new())],
+        choices: vec![(KeyValueKind::FleetTag, id, String::new())],
     };
     let main = html! {
         div.cards {
@@ -65,26 +65,30 @@ async fn page(
 }
 
 async fn live(
-    State(cloud): State<Shared>,
-    visitor: Visitor,
+    State(cloud): State<SharedCloud>,
+    visitor: SessionUser,
     Number(id): Number,
-) -> Result<Response, Problem> {
-    follow(cloud, visitor, move |cloud, visitor| async move {
+) -> Result<Response, PageError> {
+    stream_fragments(cloud, visitor, move |cloud, visitor| async move {
         let fleet = Fleet::find(&cloud, &visitor, id).await?;
         Ok(parts(&cloud, &visitor, &fleet).await?.into())
     })
     .await
 }
 
-async fn parts(cloud: &Cloud, visitor: &Visitor, fleet: &Fleet) -> Result<[Part; 2], Problem> {
+async fn parts(
+    cloud: &Cloud,
+    visitor: &SessionUser,
+    fleet: &Fleet,
+) -> Result<[LiveFragment; 2], PageError> {
     let at = format!("{}/settings", fleet.place());
-    let settings = pairs(cloud, visitor, Kind::FleetSetting, fleet.id).await?;
+    let settings = key_values(cloud, visitor, KeyValueKind::FleetSetting, fleet.id).await?;
     let branding = &cloud.configuration.branding;
-    let of = (Kind::FleetSetting, fleet.id);
+    let of = (KeyValueKind::FleetSetting, fleet.id);
     let switches = OVERRIDE_LOCKS.markup(branding, of, &settings, &[], &at);
     Ok([
-        Part::new("switches", switches),
-        tags(cloud, visitor, Kind::FleetTag, fleet.id, &at).await?,
+        LiveFragment::new("switches", switches),
+        tags(cloud, visitor, KeyValueKind::FleetTag, fleet.id, &at).await?,
     ])
 }
 
@@ -128,7 +132,7 @@ struct Organization {
     name: String,
 }
 
-async fn people(cloud: &Cloud, visitor: &Visitor, fleet: &Fleet) -> Result<Markup, Problem> {
+async fn people(cloud: &Cloud, visitor: &SessionUser, fleet: &Fleet) -> Result<Markup, PageError> {
     let path = format!("/application({})", fleet.id);
     let query = "$select=id&$expand=organization($select=id,name)";
     let owner: Owner = visitor.row(cloud, &path, query).await?;
@@ -153,8 +157,8 @@ async fn people(cloud: &Cloud, visitor: &Visitor, fleet: &Fleet) -> Result<Marku
             h2 id="people" { "People" }
             p.faint {
                 @match owner.organization.first() {
-                    Some(organization) => { "Members of " strong { (organization.name) } ", whose fleet it is:" }
-                    None => "It belongs to an organization that you do not see.",
+                    Some(organization) => { "Members of " strong { (organization.name) } ", which owns this fleet:" }
+                    None => "This fleet belongs to an organization that you may not see.",
                 }
             }
             (list(&members))
@@ -165,7 +169,11 @@ async fn people(cloud: &Cloud, visitor: &Visitor, fleet: &Fleet) -> Result<Marku
 }
 
 /// What the organization keeps, and how much it may.
-async fn quotas_card(cloud: &Cloud, visitor: &Visitor, fleet: &Fleet) -> Result<Markup, Problem> {
+async fn quotas_card(
+    cloud: &Cloud,
+    visitor: &SessionUser,
+    fleet: &Fleet,
+) -> Result<Markup, PageError> {
     let path = format!("/application({})", fleet.id);
     let query = "$select=id&$expand=organization($select=id,name)";
     let owner: Owner = visitor.row(cloud, &path, query).await?;
@@ -195,21 +203,21 @@ fn list(members: &[Member]) -> Markup {
 }
 
 fn end(fleet: &Fleet) -> Markup {
-    let end = End {
+    let end = DeleteForm {
         what: "fleet",
         place: &fleet.place(),
-        with_it: "Its devices, releases, variables and keys go with it. That cannot be undone.",
+        with_it: "Its devices, releases, variables and keys are deleted too. This cannot be undone.",
     };
     end.markup(&html! { "name, " strong { (fleet.app_name) } })
 }
 
 /// `POST /dashboard/fleets/<id>/settings`
 async fn change(
-    State(cloud): State<Shared>,
-    visitor: Visitor,
+    State(cloud): State<SharedCloud>,
+    visitor: SessionUser,
     Number(id): Number,
     form: Form,
-) -> Result<Response, Problem> {
+) -> Result<Response, PageError> {
     let fleet = Fleet::find(&cloud, &visitor, id).await?;
     let mut body = json!({ "is_public": form.has("public") });
     if form.text("name") != fleet.app_name {
@@ -222,11 +230,11 @@ async fn change(
 }
 
 async fn delete(
-    State(cloud): State<Shared>,
-    visitor: Visitor,
+    State(cloud): State<SharedCloud>,
+    visitor: SessionUser,
     Number(id): Number,
     form: Form,
-) -> Result<Response, Problem> {
+) -> Result<Response, PageError> {
     let fleet = Fleet::find(&cloud, &visitor, id).await?;
     form.confirms(&fleet.app_name)?;
     visitor

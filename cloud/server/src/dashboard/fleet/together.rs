@@ -5,7 +5,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
-use data::write::{Verb, Written};
+use data::write::{Verb, WriteOutcome};
 use futures::{StreamExt as _, stream};
 use http::StatusCode;
 use http_body_util::{BodyExt as _, Limited};
@@ -15,13 +15,13 @@ use serde_json::{Value, json};
 
 use super::{Destination, Fleet};
 use crate::answer::Refusal;
-use crate::cloud::{Cloud, Shared};
+use crate::cloud::{Cloud, SharedCloud};
 use crate::dashboard::form::{Form, Number};
+use crate::dashboard::key_values::{self, KeyValueKind};
 use crate::dashboard::page;
-use crate::dashboard::pairs::{self, Kind};
-use crate::dashboard::problem::Problem;
+use crate::dashboard::problem::PageError;
 use crate::dashboard::show::release_name;
-use crate::dashboard::visitor::Visitor;
+use crate::dashboard::visitor::SessionUser;
 
 /// Devices that are asked at a time.
 const AT_A_TIME: usize = 16;
@@ -30,7 +30,7 @@ const ANSWERS: usize = 64 << 20;
 /// Releases to choose from, the latest first.
 const RELEASES: usize = 50;
 
-pub(super) fn routes() -> Router<Shared> {
+pub(super) fn routes() -> Router<SharedCloud> {
     Router::new()
         .route("/fleets/{id}/together", post(together))
         .route("/fleets/{id}/update", post(update))
@@ -66,9 +66,9 @@ struct Release {
 /// What can be done with the devices that are ticked. It is shown once one is.
 pub(super) async fn bar(
     cloud: &Cloud,
-    visitor: &Visitor,
+    visitor: &SessionUser,
     fleet: &Fleet,
-) -> Result<Markup, Problem> {
+) -> Result<Markup, PageError> {
     let query = format!(
         "$select=id,commit,raw_version&$filter=belongs_to__application eq {} and status eq 'success'\
          &$orderby=start_timestamp desc&$top={RELEASES}",
@@ -77,13 +77,13 @@ pub(super) async fn bar(
     let releases: Vec<Release> = visitor.rows(cloud, "/release", &query).await?;
     let others = Destination::all(cloud, visitor, Some(fleet.id)).await?;
     Ok(html! {
-        div.deeds role="group" aria-label="With the devices that are ticked" {
-            label { span.hidden { "With the devices that are ticked" }
+        div.deeds role="group" aria-label="Action for the selected devices" {
+            label { span.hidden { "Action for the selected devices" }
                 select name="deed" {
                     @for (name, word, _, _) in DEEDS { option value=(name) { (word) } }
                     option value="pin" { "Pin to a release" }
                     option value="follow" { "Follow the fleet's release" }
-                    option value="tag" { "Give a tag" }
+                    option value="tag" { "Add a tag" }
                     @if !others.is_empty() { option value="move" { "Move to another fleet" } }
                     option value="deactivate" { "Deactivate" }
                     option value="activate" { "Activate" }
@@ -103,7 +103,7 @@ pub(super) async fn bar(
             }
             label.for-tag { span.hidden { "Tag" } input name="key" placeholder="tag" maxlength="100" autocomplete="off"; }
             label.for-tag { span.hidden { "Value of the tag" } input name="value" placeholder="value" maxlength="1000" autocomplete="off"; }
-            button.primary type="submit" { "Do it" span.working aria-hidden="true" {} }
+            button.primary type="submit" { "Apply" span.working aria-hidden="true" {} }
         }
         div.answer role="status" {}
     })
@@ -134,49 +134,51 @@ impl Outcome {
             (self.away, "not connected"),
             (self.failed, "failed"),
         ];
-        let said: Vec<String> = parts
+        let sentences: Vec<String> = parts
             .into_iter()
             .filter(|(count, _)| *count > 0)
             .map(|(count, word)| format!("{count} {word}"))
             .collect();
-        match said.is_empty() {
-            true => "No device is connected, so none was asked.".to_owned(),
-            false => format!("{}.", said.join(", ")),
+        if sentences.is_empty() {
+            "No device is connected, so nothing was sent.".to_owned()
+        } else {
+            format!("{}.", sentences.join(", "))
         }
     }
 
     /// At the form, or as a page of its own.
-    fn shown(&self, visitor: &Visitor, place: &str) -> Response {
+    fn shown(&self, visitor: &SessionUser, place: &str) -> Response {
         let kind = match (self.done > 0, self.away + self.locked + self.failed > 0) {
             (true, false) => "good",
             _ => "wary",
         };
-        let said = html! { p.notice.(kind) { (self.words()) } };
-        match visitor.in_place {
-            true => said.into_response(),
-            false => page::bare(
-                "Asked the devices",
-                html! { h1 { "Asked the devices" } (said) p { a.button href=(place) { "Back to the fleet" } } },
+        let notice = html! { p.notice.(kind) { (self.words()) } };
+        if visitor.in_place {
+            notice.into_response()
+        } else {
+            page::bare(
+                "Sent to the devices",
+                html! { h1 { "Sent to the devices" } (notice) p { a.button href=(place) { "Back to the fleet" } } },
             )
-            .into_response(),
+            .into_response()
         }
     }
 }
 
 /// `POST /dashboard/fleets/<id>/together`: `deed` with each `device`.
 async fn together(
-    State(cloud): State<Shared>,
-    visitor: Visitor,
+    State(cloud): State<SharedCloud>,
+    visitor: SessionUser,
     Number(id): Number,
     form: Form,
-) -> Result<Response, Problem> {
+) -> Result<Response, PageError> {
     let fleet = Fleet::find(&cloud, &visitor, id).await?;
     let devices: Vec<i64> = form
         .all("device")
         .filter_map(|device| device.parse().ok())
         .collect();
     if devices.is_empty() {
-        return Err(Problem::wrong("Tick some devices first."));
+        return Err(PageError::wrong("Select some devices first."));
     }
     let mut outcome = Outcome::default();
     match form.text("deed") {
@@ -199,17 +201,25 @@ async fn together(
         "tag" => {
             let key = form.text("key");
             if key.is_empty() {
-                return Err(Problem::wrong("Give the tag a name."));
+                return Err(PageError::wrong("Enter a name for the tag."));
             }
             for device in &devices {
                 let value = form.text("value");
-                pairs::set(&cloud, &visitor, Kind::DeviceTag, *device, key, value).await?;
+                key_values::set(
+                    &cloud,
+                    &visitor,
+                    KeyValueKind::DeviceTag,
+                    *device,
+                    key,
+                    value,
+                )
+                .await?;
                 outcome.done += 1;
             }
         }
         deed => {
             let deed = DEEDS.into_iter().find(|(name, ..)| *name == deed);
-            let (_, _, path, force) = deed.ok_or_else(Problem::nothing_here)?;
+            let (_, _, path, force) = deed.ok_or_else(PageError::nothing_here)?;
             let (cloud, visitor) = (&cloud, &visitor);
             let answers = stream::iter(devices)
                 .map(async |device| {
@@ -225,7 +235,7 @@ async fn together(
                     Ok(answer) => outcome.count(answer.status()),
                     Err(Refusal::Missing(_)) => outcome.away += 1,
                     Err(Refusal::Unreached(_)) => outcome.failed += 1,
-                    Err(error) => return Err(Problem(error)),
+                    Err(error) => return Err(PageError(error)),
                 }
             }
         }
@@ -236,11 +246,11 @@ async fn together(
 /// Changes those of these devices that are of the fleet; how many.
 async fn changed(
     cloud: &Cloud,
-    visitor: &Visitor,
+    visitor: &SessionUser,
     fleet: i64,
     devices: &[i64],
     body: Value,
-) -> Result<usize, Problem> {
+) -> Result<usize, PageError> {
     let devices: Vec<String> = devices.iter().map(i64::to_string).collect();
     let query = format!(
         "$filter=belongs_to__application eq {fleet} and id in ({})",
@@ -250,9 +260,9 @@ async fn changed(
         .change(cloud, Verb::Patch, "/device", &query, body)
         .await?;
     match written {
-        Written::Changed(0) => Err(Problem::nothing_here()),
-        Written::Changed(rows) => Ok(usize::try_from(rows).unwrap_or_default()),
-        Written::Created { .. } => Ok(1),
+        WriteOutcome::Changed(0) => Err(PageError::nothing_here()),
+        WriteOutcome::Changed(rows) => Ok(usize::try_from(rows).unwrap_or_default()),
+        WriteOutcome::Created { .. } => Ok(1),
     }
 }
 
@@ -262,7 +272,7 @@ pub(super) fn update_now(fleet: &Fleet) -> Markup {
     html! {
         section.card.stack aria-labelledby="update" {
             h2 id="update" { "Update now" }
-            p.faint { "Devices that are connected look for their target at once, rather than when they do by themselves." }
+            p.faint { "Connected devices check for their target now, instead of at their next poll." }
             form.buttons method="post" action=(place) hx-post=(place) hx-target="next .answer" hx-sync="this:drop" {
                 button type="submit" { "Update all now" span.working aria-hidden="true" {} }
                 button.danger type="submit" name="force" value="yes" { "Update all now, overriding locks" }
@@ -274,11 +284,11 @@ pub(super) fn update_now(fleet: &Fleet) -> Markup {
 
 /// `POST /dashboard/fleets/<id>/update`, with `force`.
 async fn update(
-    State(cloud): State<Shared>,
-    visitor: Visitor,
+    State(cloud): State<SharedCloud>,
+    visitor: SessionUser,
     Number(id): Number,
     form: Form,
-) -> Result<Response, Problem> {
+) -> Result<Response, PageError> {
     let fleet = Fleet::find(&cloud, &visitor, id).await?;
     let data = json!({ "force": form.has("force") });
     let whom = ("appId", json!(id));
@@ -294,18 +304,18 @@ async fn update(
         Ok(answer) => outcome.count(answer.status()),
         Err(Refusal::Missing(_)) => {}
         Err(Refusal::Unreached(_)) => outcome.failed += 1,
-        Err(error) => return Err(Problem(error)),
+        Err(error) => return Err(PageError(error)),
     }
     Ok(outcome.shown(&visitor, &format!("{}/settings", fleet.place())))
 }
 
-async fn each(body: Body) -> Result<Vec<StatusCode>, Problem> {
+async fn each(body: Body) -> Result<Vec<StatusCode>, PageError> {
     #[derive(Deserialize)]
     struct Entry {
         #[serde(rename = "statusCode")]
         status: u16,
     }
-    let fault = |error: anyhow::Error| Problem(Refusal::Fault(error));
+    let fault = |error: anyhow::Error| PageError(Refusal::Fault(error));
     let body = Limited::new(body, ANSWERS).collect().await;
     let body = body.map_err(|error| fault(anyhow::anyhow!("answers of a fleet: {error}")))?;
     let entries: Vec<Entry> =
@@ -325,7 +335,7 @@ mod tests {
         let mut outcome = Outcome::default();
         assert_eq!(
             outcome.words(),
-            "No device is connected, so none was asked."
+            "No device is connected, so nothing was sent."
         );
         for status in [200, 202, 423, 500] {
             outcome.count(StatusCode::from_u16(status).expect("a status"));

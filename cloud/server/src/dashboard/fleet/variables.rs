@@ -8,17 +8,19 @@ use maud::html;
 use serde::Deserialize;
 
 use super::{Fleet, Tab};
-use crate::cloud::{Cloud, Shared};
+use crate::cloud::{Cloud, SharedCloud};
 use crate::dashboard::form::Number;
-use crate::dashboard::live::{Part, follow};
-use crate::dashboard::pairs::{Adder, Kind, Row, Table, of_services, pairs};
-use crate::dashboard::problem::Problem;
-use crate::dashboard::visitor::Visitor;
+use crate::dashboard::key_values::{
+    AddForm, KeyValueKind, KeyValueRow, KeyValueTable, list, of_services,
+};
+use crate::dashboard::live::{LiveFragment, stream_fragments};
+use crate::dashboard::problem::PageError;
+use crate::dashboard::visitor::SessionUser;
 
 /// Services on the page.
 const MOST: usize = 1000;
 
-pub(super) fn routes() -> Router<Shared> {
+pub(super) fn routes() -> Router<SharedCloud> {
     Router::new()
         .route("/fleets/{id}/variables", get(page))
         .route("/fleets/{id}/variables/live", get(live))
@@ -31,33 +33,33 @@ struct Service {
 }
 
 async fn page(
-    State(cloud): State<Shared>,
-    visitor: Visitor,
+    State(cloud): State<SharedCloud>,
+    visitor: SessionUser,
     Number(id): Number,
-) -> Result<Response, Problem> {
+) -> Result<Response, PageError> {
     let fleet = Fleet::find(&cloud, &visitor, id).await?;
     let at = format!("{}/variables", fleet.place());
     let services = services(&cloud, &visitor, id).await?;
     let [variables, settings] = parts(&cloud, &visitor, &fleet, &services).await?;
-    let all = (Kind::FleetVariable, id, "All services".to_owned());
+    let all = (KeyValueKind::FleetVariable, id, "All services".to_owned());
     let each = services.iter().map(|service| {
         let name = service.service_name.clone();
-        (Kind::ServiceVariable, service.id, name)
+        (KeyValueKind::ServiceVariable, service.id, name)
     });
-    let variable = Adder {
+    let variable = AddForm {
         back: &at,
         choices: std::iter::once(all).chain(each).collect(),
     };
-    let setting = Adder {
+    let setting = AddForm {
         back: &at,
-        choices: vec![(Kind::FleetSetting, id, String::new())],
+        choices: vec![(KeyValueKind::FleetSetting, id, String::new())],
     };
     let main = html! {
         section.stack aria-labelledby="variables" {
             h2 id="variables" { "Variables" }
             p.faint {
-                "What services find in their environment on every device, unless a device has another value of its own. "
-                "A change restarts those that it is for."
+                "The environment variables of services on every device, unless a device has its own value. "
+                "A change restarts the services concerned."
             }
             (variables.placed())
             @if fleet.may_change { (variable.markup()) }
@@ -65,7 +67,7 @@ async fn page(
         section.stack aria-labelledby="settings" {
             h2 id="settings" { "Settings of devices" }
             p.faint {
-                "What supervisors and hosts go by. Names begin with "
+                "Settings of supervisors and hosts. Names begin with "
                 code { (cloud.configuration.branding.env_prefix) } "."
             }
             (settings.placed())
@@ -79,11 +81,11 @@ async fn page(
 }
 
 async fn live(
-    State(cloud): State<Shared>,
-    visitor: Visitor,
+    State(cloud): State<SharedCloud>,
+    visitor: SessionUser,
     Number(id): Number,
-) -> Result<Response, Problem> {
-    follow(cloud, visitor, move |cloud, visitor| async move {
+) -> Result<Response, PageError> {
+    stream_fragments(cloud, visitor, move |cloud, visitor| async move {
         let fleet = Fleet::find(&cloud, &visitor, id).await?;
         let services = services(&cloud, &visitor, id).await?;
         let parts = parts(&cloud, &visitor, &fleet, &services).await?;
@@ -92,7 +94,11 @@ async fn live(
     .await
 }
 
-async fn services(cloud: &Cloud, visitor: &Visitor, id: i64) -> Result<Vec<Service>, Problem> {
+async fn services(
+    cloud: &Cloud,
+    visitor: &SessionUser,
+    id: i64,
+) -> Result<Vec<Service>, PageError> {
     let query = format!(
         "$select=id,service_name&$filter=application eq {id}&$orderby=service_name asc&$top={MOST}"
     );
@@ -101,39 +107,41 @@ async fn services(cloud: &Cloud, visitor: &Visitor, id: i64) -> Result<Vec<Servi
 
 async fn parts(
     cloud: &Cloud,
-    visitor: &Visitor,
+    visitor: &SessionUser,
     fleet: &Fleet,
     services: &[Service],
-) -> Result<[Part; 2], Problem> {
+) -> Result<[LiveFragment; 2], PageError> {
     let back = format!("{}/variables", fleet.place());
-    let own = pairs(cloud, visitor, Kind::FleetVariable, fleet.id).await?;
+    let own = list(cloud, visitor, KeyValueKind::FleetVariable, fleet.id).await?;
     let of_services = of_services(cloud, visitor, fleet.id).await?;
-    let own = own.into_iter().map(|it| Row::own(Kind::FleetVariable, it));
+    let own = own
+        .into_iter()
+        .map(|it| KeyValueRow::own(KeyValueKind::FleetVariable, it));
     let of_services = of_services.into_iter().map(|it| {
         let service = services.iter().find(|one| one.id == it.service.id);
-        Row {
+        KeyValueRow {
             service: service.map(|one| one.service_name.clone()),
-            ..Row::own(Kind::ServiceVariable, it.pair)
+            ..KeyValueRow::own(KeyValueKind::ServiceVariable, it.pair)
         }
     });
-    let variables = Table {
+    let variables = KeyValueTable {
         caption: "Variables",
         empty: "No variables.",
         back: &back,
         rows: own.chain(of_services).collect(),
     };
-    let settings = pairs(cloud, visitor, Kind::FleetSetting, fleet.id).await?;
+    let settings = list(cloud, visitor, KeyValueKind::FleetSetting, fleet.id).await?;
     let settings = settings.into_iter();
-    let settings = Table {
+    let settings = KeyValueTable {
         caption: "Settings of devices",
-        empty: "No settings: devices go by their own.",
+        empty: "No settings. The defaults apply.",
         back: &back,
         rows: settings
-            .map(|it| Row::own(Kind::FleetSetting, it))
+            .map(|it| KeyValueRow::own(KeyValueKind::FleetSetting, it))
             .collect(),
     };
     Ok([
-        Part::new("variables", variables.markup()),
-        Part::new("settings", settings.markup()),
+        LiveFragment::new("variables", variables.markup()),
+        LiveFragment::new("settings", settings.markup()),
     ])
 }

@@ -1,28 +1,30 @@
 //! Where lines are kept: a table of the database, or, where there are several replicas, a stream of the server
 //! between them. Nothing else knows which.
 
-use std::sync::Arc;
+use data::{DataError, Database};
 
-use data::DataError;
-
-use super::line::Line;
-use super::live::Followed;
+use super::line::LogLine;
+use super::live::LineSubscription;
 use super::stream::{Stream, StreamError};
-use super::table::Table;
+use super::table::LogTable;
 use crate::answer::Refusal;
-use crate::bus::Nats;
-use crate::cloud::Cloud;
+use crate::bus::Bus;
 use crate::configuration::NatsSettings;
+
+/// Lines of a device that are kept at most.
+pub(crate) const KEPT: usize = 1000;
+/// For how long, in milliseconds.
+pub(crate) const KEPT_FOR: i64 = 30 * 24 * 3600 * 1000;
 
 /// Where lines are kept.
 pub(crate) enum History {
-    Table(Table),
+    Table(LogTable),
     Stream(Box<Stream>),
 }
 
 /// Why lines are not kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NotKept {
+pub(crate) enum AppendError {
     /// Their device is gone.
     Gone,
     /// They are not taken now.
@@ -31,18 +33,18 @@ pub(crate) enum NotKept {
 
 /// Why lines cannot be read.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum NotRead {
+pub(crate) enum HistoryError {
     #[error(transparent)]
     Database(#[from] DataError),
     #[error(transparent)]
     Stream(#[from] StreamError),
 }
 
-impl From<NotRead> for Refusal {
-    fn from(error: NotRead) -> Self {
+impl From<HistoryError> for Refusal {
+    fn from(error: HistoryError) -> Self {
         match error {
-            NotRead::Database(error) => error.into(),
-            NotRead::Stream(error) => {
+            HistoryError::Database(error) => error.into(),
+            HistoryError::Stream(error) => {
                 tracing::warn!("log lines cannot be read: {error}");
                 Refusal::Unavailable("log lines cannot be read at the moment".to_owned())
             }
@@ -61,11 +63,13 @@ pub(crate) struct Span {
 }
 
 impl History {
-    pub(crate) fn new(nats: Option<(&Arc<Nats>, &NatsSettings)>) -> Self {
-        match nats {
-            None => History::Table(Table::default()),
-            Some((nats, settings)) => {
-                History::Stream(Box::new(Stream::new(nats.clone(), settings.clone())))
+    /// The stream of the server between replicas, or the table if there is none.
+    pub(crate) fn new(bus: &Bus, settings: &NatsSettings) -> Self {
+        match bus.nats() {
+            None => History::Table(LogTable::default()),
+            Some(nats) => {
+                let stream = Stream::new(nats.clone(), bus.clone(), settings.clone());
+                History::Stream(Box::new(stream))
             }
         }
     }
@@ -73,19 +77,19 @@ impl History {
     /// Keeps lines of a device. When it answers, they are kept, and those who follow the device are sent them.
     ///
     /// # Errors
-    /// [`NotKept`]
+    /// [`AppendError`]
     pub(crate) async fn keep(
         &self,
-        cloud: &Cloud,
+        database: &Database,
         device: i64,
-        lines: Vec<Line>,
-    ) -> Result<(), NotKept> {
+        lines: Vec<LogLine>,
+    ) -> Result<(), AppendError> {
         if lines.is_empty() {
             return Ok(());
         }
         match self {
             History::Table(table) => table.queue.keep(device, lines).await,
-            History::Stream(stream) => stream.keep(cloud, device, lines).await,
+            History::Stream(stream) => stream.keep(database, device, lines).await,
         }
     }
 
@@ -93,12 +97,16 @@ impl History {
     ///
     /// # Errors
     /// Where they cannot be read.
-    pub(crate) async fn read(&self, cloud: &Cloud, span: Span) -> Result<Vec<Line>, NotRead> {
+    pub(crate) async fn read(
+        &self,
+        database: &Database,
+        span: Span,
+    ) -> Result<Vec<LogLine>, HistoryError> {
         if span.count == 0 {
             return Ok(Vec::new());
         }
         match self {
-            History::Table(_) => Ok(super::table::read(&cloud.database, span).await?),
+            History::Table(_) => Ok(super::table::read(database, span).await?),
             History::Stream(stream) => Ok(stream.read(span).await?),
         }
     }
@@ -107,7 +115,7 @@ impl History {
     ///
     /// # Errors
     /// Where they cannot be had.
-    pub(crate) async fn follow(&self, device: i64) -> Result<Followed, NotRead> {
+    pub(crate) async fn follow(&self, device: i64) -> Result<LineSubscription, HistoryError> {
         match self {
             History::Table(table) => Ok(table.live.follow(device)),
             History::Stream(stream) => Ok(stream.follow(device).await?),
@@ -115,7 +123,7 @@ impl History {
     }
 
     /// The table, where that is what keeps them.
-    pub(super) fn table(&self) -> Option<&Table> {
+    pub(super) fn table(&self) -> Option<&LogTable> {
         match self {
             History::Table(table) => Some(table),
             History::Stream(_) => None,

@@ -7,22 +7,23 @@ use http::request::Parts;
 use resources::Action;
 use serde_json::Value;
 
-use super::history::NotKept;
-use super::line::Sent;
+use super::history::AppendError;
+use super::line::ParsedLine;
 use super::{gone, taken};
 use crate::answer::Refusal;
 use crate::body;
 use crate::charge::address;
-use crate::cloud::{Cloud, Shared, now};
+use crate::clock::now;
+use crate::cloud::{Cloud, SharedCloud};
 use crate::credential::Identity;
-use crate::device::Known;
+use crate::device::DeviceRef;
 
 /// Lines in one request.
 const MOST: usize = 10;
 
 /// `POST /device/v2/:uuid/logs`
 pub(crate) async fn batch(
-    State(cloud): State<Shared>,
+    State(cloud): State<SharedCloud>,
     Path(uuid): Path<String>,
     request: Request,
 ) -> Result<Response, Refusal> {
@@ -49,10 +50,10 @@ pub(crate) async fn batch(
     let now = now();
     let mut lines = Vec::with_capacity(sent.len());
     for sent in &sent {
-        match Sent::read(sent, now) {
-            Sent::Line(line) => lines.push(line),
-            Sent::Other => {}
-            Sent::Nothing => {
+        match ParsedLine::read(sent, now) {
+            ParsedLine::Line(line) => lines.push(line),
+            ParsedLine::Other => {}
+            ParsedLine::Nothing => {
                 return Err(Refusal::Wrong(
                     "a line has a `message` and a `timestamp` in milliseconds".to_owned(),
                 ));
@@ -60,10 +61,10 @@ pub(crate) async fn batch(
         }
     }
     let history = &cloud.devices.logs.history;
-    match history.keep(&cloud, device.id, lines).await {
+    match history.keep(&cloud.database, device.id, lines).await {
         Ok(()) => Ok(taken()),
-        Err(NotKept::Gone) => Err(gone(&cloud, address(&parts.extensions)).await),
-        Err(NotKept::Unavailable) => Err(unavailable()),
+        Err(AppendError::Gone) => Err(gone(&cloud, address(&parts.extensions)).await),
+        Err(AppendError::Unavailable) => Err(unavailable()),
     }
 }
 
@@ -75,8 +76,8 @@ pub(super) async fn admitted(
     cloud: &Cloud,
     uuid: &str,
     parts: &Parts,
-) -> Result<(Known, Identity), Refusal> {
-    let identity = cloud.admit(parts).await;
+) -> Result<(DeviceRef, Identity), Refusal> {
+    let identity = cloud.auth.admit(parts).await;
     let Some(device) = cloud.device(uuid).await? else {
         return Err(match identity {
             Err(Refusal::TooMany(seconds)) => Refusal::TooMany(seconds),

@@ -8,7 +8,7 @@ const LONGEST: usize = 10_000;
 
 /// One line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Line {
+pub(crate) struct LogLine {
     /// Its number, which no other line of the device has; 0 before it is kept.
     pub(crate) id: i64,
     /// When the cloud got it, in milliseconds.
@@ -24,30 +24,30 @@ pub(crate) struct Line {
 
 /// What was sent in the place of a line.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Sent {
-    Line(Line),
+pub(crate) enum ParsedLine {
+    Line(LogLine),
     /// A line of a device behind this one, which is passed over.
     Other,
     /// No line.
     Nothing,
 }
 
-impl Sent {
+impl ParsedLine {
     /// # Panics
-    /// Never: what has another form is [`Sent::Nothing`].
+    /// Never: what has another form is [`ParsedLine::Nothing`].
     pub(crate) fn read(value: &Value, now: i64) -> Self {
         let Value::Object(fields) = value else {
-            return Sent::Nothing;
+            return ParsedLine::Nothing;
         };
         if fields.contains_key("uuid") {
-            return Sent::Other;
+            return ParsedLine::Other;
         }
         let flag = |name| match fields.get(name) {
             None | Some(Value::Null) => Some(false),
             Some(value) => value.as_bool(),
         };
         let line = || {
-            Some(Line {
+            Some(LogLine {
                 id: 0,
                 created_at: now,
                 timestamp: milliseconds(fields.get("timestamp")?)?,
@@ -60,14 +60,14 @@ impl Sent {
                 },
             })
         };
-        line().map_or(Sent::Nothing, Sent::Line)
+        line().map_or(ParsedLine::Nothing, ParsedLine::Line)
     }
 }
 
-impl Line {
+impl LogLine {
     /// Something that the cloud itself has to say.
     pub(crate) fn system(message: String, now: i64) -> Self {
-        Line {
+        LogLine {
             id: 0,
             created_at: now,
             timestamp: now,
@@ -80,7 +80,7 @@ impl Line {
 
     /// The same, no longer than a line may be.
     pub(crate) fn bounded(self) -> Self {
-        Line {
+        LogLine {
             message: cut(&self.message),
             ..self
         }
@@ -88,7 +88,7 @@ impl Line {
 
     /// As it is read.
     pub(crate) fn json(&self) -> Value {
-        let mut told = Map::from_iter([
+        let mut object = Map::from_iter([
             ("message".to_owned(), json!(self.message)),
             ("timestamp".to_owned(), json!(self.timestamp)),
             ("createdAt".to_owned(), json!(self.created_at)),
@@ -96,9 +96,9 @@ impl Line {
             ("isStdErr".to_owned(), json!(self.is_std_err)),
         ]);
         if let Some(service) = self.service {
-            told.insert("serviceId".to_owned(), json!(service));
+            object.insert("serviceId".to_owned(), json!(service));
         }
-        Value::Object(told)
+        Value::Object(object)
     }
 }
 
@@ -125,10 +125,10 @@ mod tests {
 
     #[test]
     fn a_line_is_what_has_a_message_and_a_time() {
-        let read = |value: Value| Sent::read(&value, 7);
+        let read = |value: Value| ParsedLine::read(&value, 7);
         let whole =
             json!({ "message": "m\u{0}n", "timestamp": 5, "isStdErr": true, "serviceId": 3 });
-        let Sent::Line(line) = read(whole) else {
+        let ParsedLine::Line(line) = read(whole) else {
             panic!("a line")
         };
         let expected = json!({
@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(line.json(), expected);
         assert_eq!(
             read(json!({ "message": "m", "timestamp": 5, "uuid": "x" })),
-            Sent::Other
+            ParsedLine::Other
         );
         for other in [
             json!({ "m": "old", "t": 5, "s": 1 }),
@@ -150,9 +150,9 @@ mod tests {
             json!("text"),
             json!(null),
         ] {
-            assert_eq!(read(other.clone()), Sent::Nothing, "{other}");
+            assert_eq!(read(other.clone()), ParsedLine::Nothing, "{other}");
         }
-        let Sent::Line(long) = read(json!({ "message": "x".repeat(20_000), "timestamp": 5 }))
+        let ParsedLine::Line(long) = read(json!({ "message": "x".repeat(20_000), "timestamp": 5 }))
         else {
             panic!("a line")
         };

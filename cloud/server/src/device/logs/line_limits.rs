@@ -6,11 +6,10 @@ use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use data::quota::LogLineQuotas;
+use data::Database;
+use data::quota::{LogLineQuotas, Quotas};
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use tokio::time::Instant;
-
-use crate::cloud::Cloud;
 
 /// How many seconds' worth of lines may come at once.
 const BURST: u32 = 10;
@@ -68,9 +67,13 @@ pub(super) struct LineShare {
 
 impl LineShare {
     /// By the quotas of now; where they cannot be read, by those that everybody has.
-    pub(super) async fn of(cloud: &Cloud, device: i64) -> Self {
-        let defaults = &cloud.environment.quotas;
-        let quotas = match cloud.database.log_line_quotas(device, defaults).await {
+    pub(super) async fn of(
+        limits: &LineLimits,
+        database: &Database,
+        defaults: &Quotas,
+        device: i64,
+    ) -> Self {
+        let quotas = match database.log_line_quotas(device, defaults).await {
             Ok(quotas) => quotas,
             Err(error) => {
                 tracing::warn!(device, "how many lines it may send is unknown: {error}");
@@ -81,7 +84,6 @@ impl LineShare {
                 }
             }
         };
-        let limits = &cloud.devices.logs.lines;
         LineShare {
             device,
             quotas,
@@ -92,9 +94,14 @@ impl LineShare {
     }
 
     /// Looks at the quotas again where that is due.
-    pub(super) async fn refresh(&mut self, cloud: &Cloud) {
+    pub(super) async fn refresh(
+        &mut self,
+        limits: &LineLimits,
+        database: &Database,
+        defaults: &Quotas,
+    ) {
         if self.until <= Instant::now() {
-            *self = Self::of(cloud, self.device).await;
+            *self = Self::of(limits, database, defaults, self.device).await;
         }
     }
 

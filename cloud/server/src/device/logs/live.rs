@@ -6,21 +6,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::sync::broadcast::{Receiver, Sender, channel};
 
-use super::line::Line;
+use super::line::LogLine;
 
 /// Groups of lines that one who follows may be behind by.
 pub(super) const BEHIND: usize = 256;
 
 /// Lines that were kept together.
-pub(crate) type Lines = Arc<[Line]>;
+pub(crate) type Lines = Arc<[LogLine]>;
 
 /// Live lines.
 #[derive(Default)]
-pub(crate) struct Live {
+pub(crate) struct LiveLines {
     followed: Mutex<HashMap<i64, Sender<Lines>>>,
 }
 
-impl Live {
+impl LiveLines {
     /// Passes lines of a device on. Nobody is waited for.
     pub(crate) fn publish(&self, device: i64, lines: &Lines) {
         let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
@@ -33,10 +33,10 @@ impl Live {
     }
 
     /// Lines of a device, from now on.
-    pub(crate) fn follow(&self, device: i64) -> Followed {
+    pub(crate) fn follow(&self, device: i64) -> LineSubscription {
         let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
         let sender = followed.entry(device).or_insert_with(|| channel(BEHIND).0);
-        Followed::of(sender)
+        LineSubscription::of(sender)
     }
 
     /// Forgets devices that nobody follows any more.
@@ -47,40 +47,40 @@ impl Live {
 }
 
 /// Lines of a device, as they come.
-pub(crate) struct Followed {
+pub(crate) struct LineSubscription {
     lines: Receiver<Lines>,
 }
 
 /// What comes next.
 #[derive(Debug)]
-pub(crate) enum Next {
+pub(crate) enum LineEvent {
     Lines(Lines),
     /// So many groups of lines went by unread.
-    Missed(u64),
+    Lagged(u64),
 }
 
-impl Followed {
+impl LineSubscription {
     /// Lines that are sent from now on.
     pub(super) fn of(sender: &Sender<Lines>) -> Self {
-        Followed {
+        LineSubscription {
             lines: sender.subscribe(),
         }
     }
 
     /// What comes next; none when nothing will. Nothing is lost where the future is dropped.
-    pub(crate) async fn next(&mut self) -> Option<Next> {
+    pub(crate) async fn next(&mut self) -> Option<LineEvent> {
         match self.lines.recv().await {
-            Ok(lines) => Some(Next::Lines(lines)),
-            Err(RecvError::Lagged(missed)) => Some(Next::Missed(missed)),
+            Ok(lines) => Some(LineEvent::Lines(lines)),
+            Err(RecvError::Lagged(missed)) => Some(LineEvent::Lagged(missed)),
             Err(RecvError::Closed) => None,
         }
     }
 
     /// What is there already.
-    pub(crate) fn ready(&mut self) -> Option<Next> {
+    pub(crate) fn ready(&mut self) -> Option<LineEvent> {
         match self.lines.try_recv() {
-            Ok(lines) => Some(Next::Lines(lines)),
-            Err(TryRecvError::Lagged(missed)) => Some(Next::Missed(missed)),
+            Ok(lines) => Some(LineEvent::Lines(lines)),
+            Err(TryRecvError::Lagged(missed)) => Some(LineEvent::Lagged(missed)),
             Err(TryRecvError::Empty | TryRecvError::Closed) => None,
         }
     }
@@ -91,23 +91,23 @@ mod tests {
     use super::*;
 
     fn lines(message: &str) -> Lines {
-        vec![Line::system(message.to_owned(), 1)].into()
+        vec![LogLine::system(message.to_owned(), 1)].into()
     }
 
     #[tokio::test]
     async fn who_follows_slowly_is_told_and_holds_nobody_up() {
-        let live = Live::default();
+        let live = LiveLines::default();
         live.publish(1, &lines("nobody hears this"));
         let mut slow = live.follow(1);
         let mut other = live.follow(2);
         for number in 0..BEHIND + 10 {
             live.publish(1, &lines(&number.to_string()));
         }
-        let Some(Next::Missed(missed)) = slow.next().await else {
+        let Some(LineEvent::Lagged(missed)) = slow.next().await else {
             panic!("a notice")
         };
         assert!(missed >= 10, "{missed}");
-        let Some(Next::Lines(next)) = slow.next().await else {
+        let Some(LineEvent::Lines(next)) = slow.next().await else {
             panic!("lines")
         };
         assert_eq!(next[0].message, missed.to_string());

@@ -16,12 +16,13 @@ use resources::{Method, Role};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-use super::history::{NotRead, Span};
-use super::line::Line;
-use super::live::{Followed, Next};
+use super::history::{HistoryError, Span};
+use super::line::LogLine;
+use super::live::{LineEvent, LineSubscription};
 use super::{KEPT, KEPT_FOR};
 use crate::answer::{Refusal, json};
-use crate::cloud::{Cloud, Shared, now};
+use crate::clock::now;
+use crate::cloud::{Cloud, SharedCloud};
 use crate::device::parameter;
 use crate::lease::{Lease, Need};
 
@@ -37,25 +38,28 @@ const AGAIN: Duration = Duration::from_secs(1);
 
 /// `GET /device/v2/:uuid/logs?stream=1&count=N&start=T`
 pub(crate) async fn read(
-    State(cloud): State<Shared>,
+    State(cloud): State<SharedCloud>,
     Path(uuid): Path<String>,
     request: Request,
 ) -> Result<Response, Refusal> {
     let (parts, _) = request.into_parts();
-    let identity = cloud.admit(&parts).await?;
+    let identity = cloud.auth.admit(&parts).await?;
     if !matches!(identity.role(), Role::User | Role::UserKey) {
         return Err(Refusal::Unauthorized);
     }
-    let shown: String = uuid.chars().take(64).collect();
-    let missing = || Refusal::Missing(format!("No device with uuid {shown}"));
+    let uuid_text: String = uuid.chars().take(64).collect();
+    let missing = || Refusal::Missing(format!("No device with uuid {uuid_text}"));
     let device = cloud.device(&uuid).await?.ok_or_else(missing)?;
     let right = cloud.right_on_device(&identity, device, Method::Read);
     let right = right.await?.ok_or_else(missing)?;
-    let wanted = Wanted::read(&parts)?;
+    let query = LogQuery::read(&parts)?;
     let logs = &cloud.devices.logs;
-    if !wanted.follow {
-        let lines = logs.history.read(&cloud, wanted.span(right.id())).await?;
-        let lines: Vec<_> = lines.iter().map(Line::json).collect();
+    if !query.follow {
+        let lines = logs
+            .history
+            .read(&cloud.database, query.span(right.id()))
+            .await?;
+        let lines: Vec<_> = lines.iter().map(LogLine::json).collect();
         return Ok(json(
             StatusCode::OK,
             serde_json::Value::Array(lines).to_string(),
@@ -66,7 +70,7 @@ pub(crate) async fn read(
         (header::CACHE_CONTROL, "no-cache"),
     ];
     let mut lease = Lease::new(&cloud, &identity, Need::Read(device.id));
-    let live = Live::of(&cloud, &right, &wanted).await?;
+    let live = LogTail::of(&cloud, &right, &query).await?;
     let body = stream::unfold(live, |mut live| async move {
         let next = live.next().await?;
         Some((Ok::<_, Infallible>(text(&next)), live))
@@ -79,30 +83,33 @@ pub(crate) async fn read(
 ///
 /// # Errors
 /// Where they cannot be read.
-pub(crate) async fn latest(cloud: &Cloud, device: &RowRight) -> Result<Vec<Line>, NotRead> {
-    let span = Wanted::latest().span(device.id());
-    cloud.devices.logs.history.read(cloud, span).await
+pub(crate) async fn latest(cloud: &Cloud, device: &RowRight) -> Result<Vec<LogLine>, HistoryError> {
+    let span = LogQuery::latest().span(device.id());
+    cloud.devices.logs.history.read(&cloud.database, span).await
 }
 
 /// The same, and what comes after them.
 ///
 /// # Errors
 /// As [`latest`].
-pub(crate) async fn followed(cloud: &Shared, device: &RowRight) -> Result<Live, NotRead> {
-    Live::of(cloud, device, &Wanted::latest()).await
+pub(crate) async fn followed(
+    cloud: &SharedCloud,
+    device: &RowRight,
+) -> Result<LogTail, HistoryError> {
+    LogTail::of(cloud, device, &LogQuery::latest()).await
 }
 
-struct Wanted {
+struct LogQuery {
     follow: bool,
     count: usize,
     /// Milliseconds.
     start: i64,
 }
 
-impl Wanted {
+impl LogQuery {
     /// Everything that is kept.
     fn latest() -> Self {
-        Wanted {
+        LogQuery {
             follow: true,
             count: KEPT,
             start: now() - KEPT_FOR,
@@ -133,7 +140,7 @@ impl Wanted {
                 })?
                 .max(now - KEPT_FOR),
         };
-        Ok(Wanted {
+        Ok(LogQuery {
             follow,
             count,
             start,
@@ -164,52 +171,55 @@ fn moment(text: &str) -> Option<i64> {
 }
 
 /// Lines as they come, after those that were there.
-pub(crate) struct Live {
+pub(crate) struct LogTail {
     cloud: Arc<Cloud>,
     device: i64,
-    told: Told,
-    first: Option<Vec<Line>>,
-    followed: Followed,
+    recent: RecentLines,
+    first: Option<Vec<LogLine>>,
+    followed: LineSubscription,
     /// Changes where lines may have come that were not passed on.
-    missed: watch::Receiver<u64>,
+    lagged: watch::Receiver<u64>,
     /// When nothing was missed last, in milliseconds.
     seen: i64,
 }
 
-impl Live {
-    async fn of(cloud: &Shared, right: &RowRight, wanted: &Wanted) -> Result<Self, NotRead> {
+impl LogTail {
+    async fn of(
+        cloud: &SharedCloud,
+        right: &RowRight,
+        query: &LogQuery,
+    ) -> Result<Self, HistoryError> {
         let device = right.id();
         let history = &cloud.devices.logs.history;
         // What is there before is not taken for missed.
-        let before = match cloud.bus.has_others() {
-            true => {
-                let span = Span {
-                    device,
-                    count: KEPT,
-                    since: now() - SKEW,
-                };
-                history.read(cloud, span).await?
-            }
-            false => Vec::new(),
+        let before = if cloud.bus.has_others() {
+            let span = Span {
+                device,
+                count: KEPT,
+                since: now() - SKEW,
+            };
+            history.read(&cloud.database, span).await?
+        } else {
+            Vec::new()
         };
         // Followed first and read then: a line is in one of both at least.
-        let missed = cloud.bus.missed();
+        let lagged = cloud.bus.lagged();
         let followed = history.follow(device).await?;
-        let lines = history.read(cloud, wanted.span(device)).await?;
-        Ok(Live {
+        let lines = history.read(&cloud.database, query.span(device)).await?;
+        Ok(LogTail {
             cloud: cloud.clone(),
             device,
-            told: Told::of(before.iter().chain(&lines)),
+            recent: RecentLines::of(before.iter().chain(&lines)),
             first: Some(lines),
             followed,
-            missed,
+            lagged,
             seen: now(),
         })
     }
 
     /// What comes next: first what was there, then lines as they are written, and none of them for a sign of life
     /// after a while; nothing when the cloud ends.
-    pub(crate) async fn next(&mut self) -> Option<Vec<Line>> {
+    pub(crate) async fn next(&mut self) -> Option<Vec<LogLine>> {
         if let Some(first) = self.first.take() {
             return Some(first);
         }
@@ -221,7 +231,7 @@ impl Live {
                     Err(_) => return Some(Vec::new()),
                     Ok(next) => self.lines(next?),
                 },
-                Ok(()) = self.missed.changed() => self.caught_up().await,
+                Ok(()) = self.lagged.changed() => self.caught_up().await,
             };
             let mut lines = lines;
             while lines.len() < KEPT
@@ -236,13 +246,13 @@ impl Live {
         }
     }
 
-    fn lines(&mut self, next: Next) -> Vec<Line> {
+    fn lines(&mut self, next: LineEvent) -> Vec<LogLine> {
         match next {
-            Next::Lines(lines) => {
-                let new = lines.iter().filter(|line| self.told.is_new(line.id));
+            LineEvent::Lines(lines) => {
+                let new = lines.iter().filter(|line| self.recent.is_new(line.id));
                 new.cloned().collect()
             }
-            Next::Missed(groups) => vec![Line::system(
+            LineEvent::Lagged(groups) => vec![LogLine::system(
                 format!(
                     "Warning: Skipped {groups} group(s) of messages, because they are read too slowly"
                 ),
@@ -252,7 +262,7 @@ impl Live {
     }
 
     /// Lines that were kept and not passed on.
-    async fn caught_up(&mut self) -> Vec<Line> {
+    async fn caught_up(&mut self) -> Vec<LogLine> {
         let span = Span {
             device: self.device,
             count: KEPT,
@@ -264,38 +274,38 @@ impl Live {
                 .devices
                 .logs
                 .history
-                .read(&self.cloud, span)
+                .read(&self.cloud.database, span)
                 .await
             {
                 Ok(mut lines) => {
-                    lines.retain(|line| self.told.is_new(line.id));
+                    lines.retain(|line| self.recent.is_new(line.id));
                     return lines;
                 }
                 Err(error) => {
-                    tracing::warn!("log lines that were missed cannot be read yet: {error}");
+                    tracing::warn!("cannot read the log lines that were missed yet: {error}");
                     sleep(AGAIN).await;
                 }
             }
         }
         let warning = "Warning: Some messages may be missing here".to_owned();
-        vec![Line::system(warning, now())]
+        vec![LogLine::system(warning, now())]
     }
 }
 
 /// The latest lines that were sent, which may come once more.
 #[derive(Default)]
-struct Told {
+struct RecentLines {
     ids: HashSet<i64>,
     order: VecDeque<i64>,
 }
 
-impl Told {
-    fn of<'a>(lines: impl Iterator<Item = &'a Line>) -> Self {
-        let mut told = Told::default();
+impl RecentLines {
+    fn of<'a>(lines: impl Iterator<Item = &'a LogLine>) -> Self {
+        let mut recent = RecentLines::default();
         for line in lines {
-            told.is_new(line.id);
+            recent.is_new(line.id);
         }
-        told
+        recent
     }
 
     /// Whether a line was not sent yet; it is now.
@@ -315,7 +325,7 @@ impl Told {
 
 /// A line of JSON for each; a blank one where there is none, so that who follows knows that the answer began, or
 /// goes on.
-fn text(lines: &[Line]) -> Bytes {
+fn text(lines: &[LogLine]) -> Bytes {
     let mut text = String::new();
     if lines.is_empty() {
         text.push('\n');

@@ -21,18 +21,17 @@ use async_nats::jetstream::stream::{Config, DiscardPolicy, RetentionPolicy, Stor
 use async_nats::jetstream::{Context, ContextBuilder};
 use async_nats::{Message, Subscriber};
 use axum::body::Bytes;
-use data::{DataError, DeviceGone, SystemPurpose};
+use data::{DataError, Database, DeviceGone, SystemPurpose};
 use futures::{FutureExt as _, StreamExt as _};
 use tokio::sync::broadcast::{Sender, channel};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::history::{NotKept, Span};
-use super::line::Line;
-use super::live::{BEHIND, Followed, Lines};
-use crate::bus::Nats;
-use crate::cloud::{Cloud, Shared};
+use super::history::{AppendError, Span};
+use super::line::LogLine;
+use super::live::{BEHIND, LineSubscription, Lines};
+use crate::bus::{Bus, Nats};
 use crate::configuration::NatsSettings;
 
 /// How long the server may take to acknowledge a line, or to answer.
@@ -68,10 +67,11 @@ pub(crate) enum StreamError {
 /// The stream of lines.
 pub(crate) struct Stream {
     nats: Arc<Nats>,
+    bus: Bus,
     context: Context,
     settings: NatsSettings,
     present: Mutex<HashMap<i64, Instant>>,
-    followed: Followeds,
+    followed: LineSenders,
     /// The number of the next line that is taken here.
     next: AtomicI64,
     /// The server has no such stream.
@@ -80,10 +80,10 @@ pub(crate) struct Stream {
     to_purge: Mutex<Option<mpsc::Receiver<i64>>>,
 }
 
-type Followeds = Arc<tokio::sync::Mutex<HashMap<i64, Sender<Lines>>>>;
+type LineSenders = Arc<tokio::sync::Mutex<HashMap<i64, Sender<Lines>>>>;
 
 impl Stream {
-    pub(super) fn new(nats: Arc<Nats>, settings: NatsSettings) -> Self {
+    pub(super) fn new(nats: Arc<Nats>, bus: Bus, settings: NatsSettings) -> Self {
         let context = ContextBuilder::new()
             .timeout(PATIENCE)
             .ack_timeout(PATIENCE)
@@ -95,10 +95,11 @@ impl Stream {
         let (gone, to_purge) = mpsc::channel(GONE);
         Stream {
             nats,
+            bus,
             context,
             settings,
             present: Mutex::default(),
-            followed: Followeds::default(),
+            followed: LineSenders::default(),
             next: AtomicI64::new(i64::from_ne_bytes(first)),
             missing: Notify::new(),
             gone,
@@ -109,59 +110,59 @@ impl Stream {
     /// Keeps lines: answers when the server has them all.
     pub(super) async fn keep(
         &self,
-        cloud: &Cloud,
+        database: &Database,
         device: i64,
-        lines: Vec<Line>,
-    ) -> Result<(), NotKept> {
-        match self.is_there(cloud, device).await {
+        lines: Vec<LogLine>,
+    ) -> Result<(), AppendError> {
+        match self.is_there(database, device).await {
             Ok(true) => {}
-            Ok(false) => return Err(NotKept::Gone),
+            Ok(false) => return Err(AppendError::Gone),
             Err(error) => {
                 tracing::error!("log lines cannot be kept: {error}");
-                return Err(NotKept::Unavailable);
+                return Err(AppendError::Unavailable);
             }
         }
         if !self.nats.is_connected() {
-            return Err(NotKept::Unavailable);
+            return Err(AppendError::Unavailable);
         }
         let subject = self.nats.subjects().lines(device);
-        let mut kept = Vec::with_capacity(lines.len());
+        let mut stored = Vec::with_capacity(lines.len());
         for mut line in lines {
             line.id = self.next.fetch_add(1, Ordering::Relaxed);
-            let text = serde_json::to_vec(&line).map_err(|_| NotKept::Unavailable)?;
+            let text = serde_json::to_vec(&line).map_err(|_| AppendError::Unavailable)?;
             let message = PublishMessage::build().payload(text.into());
             let sent = self.context.send_publish(subject.clone(), message).await;
-            kept.push(sent.map_err(|error| self.not_kept(&error))?);
+            stored.push(sent.map_err(|error| self.not_kept(&error))?);
         }
-        for kept in kept {
-            kept.await.map_err(|error| self.not_kept(&error))?;
+        for stored in stored {
+            stored.await.map_err(|error| self.not_kept(&error))?;
         }
         Ok(())
     }
 
-    fn not_kept(&self, error: &async_nats::jetstream::context::PublishError) -> NotKept {
+    fn not_kept(&self, error: &async_nats::jetstream::context::PublishError) -> AppendError {
         tracing::warn!("log lines are not kept: {error}");
         if error.kind() == PublishErrorKind::StreamNotFound {
             self.missing.notify_one();
         }
-        NotKept::Unavailable
+        AppendError::Unavailable
     }
 
     /// Whether there is (still) such a device.
-    async fn is_there(&self, cloud: &Cloud, device: i64) -> Result<bool, DataError> {
+    async fn is_there(&self, database: &Database, device: i64) -> Result<bool, DataError> {
         let known = {
             let present = self.present.lock().unwrap_or_else(PoisonError::into_inner);
             present
                 .get(&device)
                 .is_some_and(|since| since.elapsed() < PRESENT)
         };
-        if known && cloud.bus.hears_all() {
+        if known && self.bus.receives_all() {
             return Ok(true);
         }
         let select = SystemPurpose::Logs
             .sql("SELECT id FROM device WHERE id = ?")
             .with(device);
-        let there = cloud.database.row(&select).await?.is_some();
+        let there = database.row(&select).await?.is_some();
         if there {
             let mut present = self.present.lock().unwrap_or_else(PoisonError::into_inner);
             if present.len() >= MOST_PRESENT {
@@ -173,7 +174,7 @@ impl Stream {
     }
 
     /// These devices are no more, and their lines go with them.
-    pub(super) fn heed(&self, gone: &[DeviceGone]) {
+    pub(super) fn invalidate(&self, gone: &[DeviceGone]) {
         let mut present = self.present.lock().unwrap_or_else(PoisonError::into_inner);
         for device in gone {
             present.remove(&device.id);
@@ -182,26 +183,26 @@ impl Stream {
     }
 
     /// Lines from now on.
-    pub(super) async fn follow(&self, device: i64) -> Result<Followed, StreamError> {
+    pub(super) async fn follow(&self, device: i64) -> Result<LineSubscription, StreamError> {
         if !self.nats.is_connected() {
             return Err(StreamError::Away);
         }
         let mut followed = self.followed.lock().await;
         if let Some(sender) = followed.get(&device) {
-            return Ok(Followed::of(sender));
+            return Ok(LineSubscription::of(sender));
         }
         let subject = self.nats.subjects().lines(device);
         let messages = self.nats.client().subscribe(subject).await;
         let messages = messages.map_err(|error| StreamError::Refused(error.to_string()))?;
         let sender = channel(BEHIND).0;
-        let follower = Followed::of(&sender);
+        let follower = LineSubscription::of(&sender);
         followed.insert(device, sender.clone());
         tokio::spawn(pass_on(self.followed.clone(), device, messages, sender));
         Ok(follower)
     }
 
     /// Lines that are kept, the oldest first.
-    pub(super) async fn read(&self, span: Span) -> Result<Vec<Line>, StreamError> {
+    pub(super) async fn read(&self, span: Span) -> Result<Vec<LogLine>, StreamError> {
         if !self.nats.is_connected() {
             return Err(StreamError::Away);
         }
@@ -211,7 +212,7 @@ impl Stream {
         }
     }
 
-    async fn read_all(&self, span: Span) -> Result<Vec<Line>, StreamError> {
+    async fn read_all(&self, span: Span) -> Result<Vec<LogLine>, StreamError> {
         let refused = |error: &dyn std::fmt::Display| StreamError::Refused(error.to_string());
         let since = jiff::Timestamp::from_millisecond(span.since.max(0))
             .map_err(|error| refused(&error))?
@@ -292,14 +293,14 @@ impl Stream {
     }
 
     /// Has the server have the stream with these limits, and takes lines of devices away that are gone.
-    pub(super) async fn run(&self, cloud: Shared, stop: CancellationToken) {
+    pub(super) async fn run(&self, stop: CancellationToken) {
         let gone = self
             .to_purge
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take();
         let Some(mut gone) = gone else { return };
-        let mut missed = cloud.bus.missed();
+        let mut lagged = self.bus.lagged();
         let mut told = String::new();
         let work = async {
             loop {
@@ -310,9 +311,7 @@ impl Stream {
                 if let Err(error) = self.context.create_or_update_stream(self.config()).await {
                     let error = error.to_string();
                     if error != told {
-                        tracing::error!(
-                            "the stream that log lines are kept in cannot be had: {error}"
-                        );
+                        tracing::error!("failed to open the stream of log lines: {error}");
                         told = error;
                     }
                     sleep(AGAIN).await;
@@ -321,7 +320,7 @@ impl Stream {
                 told.clear();
                 tokio::select! {
                     () = self.missing.notified() => sleep(AGAIN / 4).await,
-                    _ = missed.changed() => {}
+                    _ = lagged.changed() => {}
                     Some(device) = gone.recv() => self.purge(device).await,
                 }
             }
@@ -344,18 +343,18 @@ impl Stream {
         if let Err(error) = purged {
             tracing::warn!(
                 device,
-                "lines of a device that is gone stay until they are too old: {error}"
+                "log lines of a deleted device stay until they are too old: {error}"
             );
         }
     }
 }
 
 /// A line as it came; whatever else comes is passed over.
-fn line(payload: &Bytes) -> Option<Line> {
+fn line(payload: &Bytes) -> Option<LogLine> {
     if i32::try_from(payload.len()).is_ok_and(|length| length <= LONGEST) {
-        serde_json::from_slice::<Line>(payload)
+        serde_json::from_slice::<LogLine>(payload)
             .ok()
-            .map(Line::bounded)
+            .map(LogLine::bounded)
     } else {
         None
     }
@@ -363,7 +362,7 @@ fn line(payload: &Bytes) -> Option<Line> {
 
 /// Passes lines on to all who follow a device here, until nobody does.
 async fn pass_on(
-    followed: Followeds,
+    followed: LineSenders,
     device: i64,
     mut messages: Subscriber,
     sender: Sender<Lines>,

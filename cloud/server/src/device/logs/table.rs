@@ -12,11 +12,10 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-use super::history::{NotKept, Span};
-use super::line::Line;
-use super::live::Live;
-use super::{KEPT, KEPT_FOR};
-use crate::cloud::{Cloud, Shared, now};
+use super::history::{AppendError, KEPT, KEPT_FOR, Span};
+use super::line::LogLine;
+use super::live::LiveLines;
+use crate::clock::now;
 
 /// Groups of lines that wait at most; who sends more waits itself.
 const WAITING: usize = 256;
@@ -32,9 +31,9 @@ const TIDY: Duration = Duration::from_secs(60);
 
 /// The table's lines, on their way in and out.
 #[derive(Default)]
-pub(crate) struct Table {
+pub(crate) struct LogTable {
     pub(super) queue: Queue,
-    pub(super) live: Live,
+    pub(super) live: LiveLines,
 }
 
 /// Lines that wait for the writer.
@@ -56,16 +55,16 @@ impl Default for Queue {
 /// Lines of one device that were sent together.
 struct Group {
     device: i64,
-    lines: Vec<Line>,
-    kept: oneshot::Sender<Result<(), NotKept>>,
+    lines: Vec<LogLine>,
+    kept: oneshot::Sender<Result<(), AppendError>>,
 }
 
 impl Queue {
     /// Keeps lines of a device. When it answers, they are kept and those who follow the device have them.
     ///
     /// # Errors
-    /// [`NotKept`]
-    pub(super) async fn keep(&self, device: i64, lines: Vec<Line>) -> Result<(), NotKept> {
+    /// [`AppendError`]
+    pub(super) async fn keep(&self, device: i64, lines: Vec<LogLine>) -> Result<(), AppendError> {
         let (kept, answer) = oneshot::channel();
         let group = Group {
             device,
@@ -75,13 +74,13 @@ impl Queue {
         self.sender
             .send(group)
             .await
-            .map_err(|_| NotKept::Unavailable)?;
-        answer.await.unwrap_or(Err(NotKept::Unavailable))
+            .map_err(|_| AppendError::Unavailable)?;
+        answer.await.unwrap_or(Err(AppendError::Unavailable))
     }
 }
 
 /// Writes what waits, as long as the program runs.
-pub(super) async fn writing(cloud: Shared, table: &Table) {
+pub(super) async fn writing(database: &Database, table: &LogTable) {
     let receiver = {
         let mut receiver = table
             .queue
@@ -102,14 +101,14 @@ pub(super) async fn writing(cloud: Shared, table: &Table) {
             count += more.lines.len();
             groups.push(more);
         }
-        match write(&cloud, &mut groups).await {
-            Ok(()) => kept(&cloud, table, groups, &mut since).await,
+        match write(database, &mut groups).await {
+            Ok(()) => kept(database, table, groups, &mut since).await,
             // A device that is gone takes nobody else's lines with it.
             Err(_) => {
                 for group in groups {
                     let mut alone = vec![group];
-                    match write(&cloud, &mut alone).await {
-                        Ok(()) => kept(&cloud, table, alone, &mut since).await,
+                    match write(database, &mut alone).await {
+                        Ok(()) => kept(database, table, alone, &mut since).await,
                         Err(error) => not_kept(alone, &error),
                     }
                 }
@@ -118,8 +117,8 @@ pub(super) async fn writing(cloud: Shared, table: &Table) {
     }
 }
 
-async fn write(cloud: &Cloud, groups: &mut [Group]) -> Result<(), DataError> {
-    let mut transaction = cloud.database.begin().await?;
+async fn write(database: &Database, groups: &mut [Group]) -> Result<(), DataError> {
+    let mut transaction = database.begin().await?;
     for group in &mut *groups {
         for lines in group.lines.chunks_mut(500) {
             let mut insert = Query::insert()
@@ -162,10 +161,15 @@ async fn write(cloud: &Cloud, groups: &mut [Group]) -> Result<(), DataError> {
     transaction.commit().await
 }
 
-async fn kept(cloud: &Cloud, table: &Table, groups: Vec<Group>, since: &mut HashMap<i64, usize>) {
+async fn kept(
+    database: &Database,
+    table: &LogTable,
+    groups: Vec<Group>,
+    since: &mut HashMap<i64, usize>,
+) {
     for group in groups {
         let count = group.lines.len();
-        let lines: Arc<[Line]> = group.lines.into();
+        let lines: Arc<[LogLine]> = group.lines.into();
         table.live.publish(group.device, &lines);
         let _ = group.kept.send(Ok(()));
         // The first ones after a start may follow any number.
@@ -173,8 +177,8 @@ async fn kept(cloud: &Cloud, table: &Table, groups: Vec<Group>, since: &mut Hash
         *written += count;
         if *written >= SLACK {
             *written = 0;
-            if let Err(error) = trim(cloud, group.device).await {
-                tracing::warn!("old log lines cannot be taken away: {error}");
+            if let Err(error) = trim(database, group.device).await {
+                tracing::warn!("failed to delete old log lines: {error}");
             }
         }
     }
@@ -185,10 +189,10 @@ async fn kept(cloud: &Cloud, table: &Table, groups: Vec<Group>, since: &mut Hash
 
 fn not_kept(groups: Vec<Group>, error: &DataError) {
     let why = match error {
-        DataError::ForeignKey | DataError::Dangling { .. } => NotKept::Gone,
+        DataError::ForeignKey | DataError::Dangling { .. } => AppendError::Gone,
         error => {
             tracing::error!("log lines cannot be kept: {error}");
-            NotKept::Unavailable
+            AppendError::Unavailable
         }
     };
     for group in groups {
@@ -197,7 +201,7 @@ fn not_kept(groups: Vec<Group>, error: &DataError) {
 }
 
 /// Takes the oldest lines of a device away, above [`KEPT`].
-async fn trim(cloud: &Cloud, device: i64) -> Result<(), DataError> {
+async fn trim(database: &Database, device: i64) -> Result<(), DataError> {
     let most = i64::try_from(KEPT).unwrap_or(i64::MAX);
     let delete = SystemPurpose::Logs
         .sql(
@@ -207,12 +211,12 @@ async fn trim(cloud: &Cloud, device: i64) -> Result<(), DataError> {
         .with(device)
         .with(device)
         .with(most);
-    cloud.database.execute(&delete).await?;
+    database.execute(&delete).await?;
     Ok(())
 }
 
 /// Takes away what is too old, and forgets who is not followed any more, until `stop`.
-pub(super) async fn tidying(cloud: &Cloud, table: &Table, stop: &CancellationToken) {
+pub(super) async fn tidying(database: &Database, table: &LogTable, stop: &CancellationToken) {
     let mut old = interval(LOOK);
     old.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut idle = interval(TIDY);
@@ -223,8 +227,8 @@ pub(super) async fn tidying(cloud: &Cloud, table: &Table, stop: &CancellationTok
             _ = idle.tick() => table.live.tidy(),
             _ = old.tick() => {
                 let delete = SystemPurpose::Logs.sql("DELETE FROM device_log WHERE created_at < ?").with(now() - KEPT_FOR);
-                if let Err(error) = cloud.database.execute(&delete).await {
-                    tracing::warn!("old log lines cannot be taken away: {error}");
+                if let Err(error) = database.execute(&delete).await {
+                    tracing::warn!("failed to delete old log lines: {error}");
                 }
             }
         }
@@ -232,7 +236,7 @@ pub(super) async fn tidying(cloud: &Cloud, table: &Table, stop: &CancellationTok
 }
 
 /// The latest lines of a span, the oldest first.
-pub(super) async fn read(database: &Database, span: Span) -> Result<Vec<Line>, DataError> {
+pub(super) async fn read(database: &Database, span: Span) -> Result<Vec<LogLine>, DataError> {
     let select = SystemPurpose::Logs.sql(
         "SELECT id, created_at, timestamp, message, is_system, is_std_err, service_id FROM device_log \
          WHERE device = ? AND created_at >= ? ORDER BY id DESC LIMIT ?",
@@ -242,7 +246,7 @@ pub(super) async fn read(database: &Database, span: Span) -> Result<Vec<Line>, D
     .with(i64::try_from(span.count).unwrap_or(i64::MAX));
     let mut lines = Vec::new();
     for row in database.rows(&select).await? {
-        lines.push(Line {
+        lines.push(LogLine {
             id: row.id(0)?,
             created_at: row.id(1)?,
             timestamp: row.id(2)?,

@@ -1,8 +1,8 @@
 //! `POST /device/v2/:uuid/log-stream`: lines as they are written, in one request that stays open.
 
-mod again;
 mod lines;
 pub(super) mod open;
+mod stored_lines;
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -14,18 +14,19 @@ use http::{HeaderMap, header};
 use http_body_util::BodyExt as _;
 use tokio::time::{Instant, sleep_until};
 
-use super::history::{NotKept, Span};
+use super::history::{AppendError, Span};
 use super::ingest::{admitted, unavailable};
-use super::line::{Line, Sent};
+use super::line::{LogLine, ParsedLine};
 use super::line_limits::LineShare;
 use super::{KEPT, gone, taken};
 use crate::answer::Refusal;
 use crate::charge::address;
-use crate::cloud::{Cloud, Shared, now};
+use crate::clock::now;
+use crate::cloud::{Cloud, SharedCloud};
 use crate::connections::Connection;
 use crate::lease::{Lease, Need};
-use again::Known;
 use lines::Decoder;
+use stored_lines::StoredLines;
 
 /// Lines that are kept together.
 const TOGETHER: usize = 50;
@@ -40,7 +41,7 @@ const NDJSON: &str = "application/x-ndjson";
 
 /// `POST /device/v2/:uuid/log-stream`. A device takes any answer for the end, so there is none while it sends.
 pub(crate) async fn stream(
-    State(cloud): State<Shared>,
+    State(cloud): State<SharedCloud>,
     Path(uuid): Path<String>,
     request: Request,
 ) -> Result<Response, Refusal> {
@@ -55,7 +56,13 @@ pub(crate) async fn stream(
     let upload = Upload {
         cloud: &cloud,
         device: device.id,
-        share: LineShare::of(&cloud, device.id).await,
+        share: LineShare::of(
+            &cloud.devices.logs.lines,
+            &cloud.database,
+            &cloud.environment.quotas,
+            device.id,
+        )
+        .await,
         address: address(&parts.extensions),
         waiting: Vec::new(),
         suppressed: 0,
@@ -94,7 +101,7 @@ struct Upload<'a> {
     device: i64,
     share: LineShare,
     address: IpAddr,
-    waiting: Vec<Line>,
+    waiting: Vec<LogLine>,
     /// Lines that were one too many.
     suppressed: u64,
     repeats: Repeats,
@@ -108,7 +115,7 @@ enum Repeats {
     /// Nothing came so far.
     Maybe,
     /// Perhaps some of these.
-    Some(Known),
+    Some(StoredLines),
     /// What comes now is new.
     Nothing,
 }
@@ -159,10 +166,7 @@ impl Upload<'_> {
                             taken?;
                         }
                         let any = !self.waiting.is_empty() || self.suppressed > 0;
-                        due = match any {
-                            true => due.or_else(|| Some(Instant::now() + WAIT)),
-                            false => None,
-                        };
+                        due = if any { due.or_else(|| Some(Instant::now() + WAIT)) } else { None };
                     }
                 }
             }
@@ -179,52 +183,62 @@ impl Upload<'_> {
                 continue;
             }
             let value = serde_json::from_slice(text)
-                .map_err(|error| Refusal::Wrong(format!("a line is no JSON: {error}")))?;
-            let Sent::Line(line) = Sent::read(&value, now) else {
+                .map_err(|error| Refusal::Wrong(format!("a line is not JSON: {error}")))?;
+            let ParsedLine::Line(line) = ParsedLine::read(&value, now) else {
                 continue;
             };
-            match self.share.takes() {
-                true => self.waiting.push(line),
-                false => self.suppressed += 1,
+            if self.share.takes() {
+                self.waiting.push(line)
+            } else {
+                self.suppressed += 1
             }
         }
         Ok(())
     }
 
     async fn flush(&mut self) -> Result<(), Refusal> {
-        self.share.refresh(self.cloud).await;
+        self.share
+            .refresh(
+                &self.cloud.devices.logs.lines,
+                &self.cloud.database,
+                &self.cloud.environment.quotas,
+            )
+            .await;
         let mut lines = std::mem::take(&mut self.waiting);
         if self.suppressed > 0 {
             let warning = format!(
                 "Warning: Suppressed {} message(s) due to rate limiting",
                 self.suppressed
             );
-            lines.push(Line::system(warning, now()));
+            lines.push(LogLine::system(warning, now()));
             self.suppressed = 0;
         }
         self.leave_out_repeated(&mut lines).await;
         let history = &self.cloud.devices.logs.history;
-        match history.keep(self.cloud, self.device, lines).await {
+        match history.keep(&self.cloud.database, self.device, lines).await {
             Ok(()) => Ok(()),
-            Err(NotKept::Gone) => Err(gone(self.cloud, self.address).await),
-            Err(NotKept::Unavailable) => Err(unavailable()),
+            Err(AppendError::Gone) => Err(gone(self.cloud, self.address).await),
+            Err(AppendError::Unavailable) => Err(unavailable()),
         }
     }
 
     /// So many of the lines that were kept lately, the oldest first; none where they cannot be read: a line that
     /// is kept twice is better than one that is refused.
-    async fn newest(&self, count: usize) -> Vec<Line> {
+    async fn newest(&self, count: usize) -> Vec<LogLine> {
         let span = Span {
             device: self.device,
             count,
             since: now() - LATELY,
         };
         let history = &self.cloud.devices.logs.history;
-        history.read(self.cloud, span).await.unwrap_or_default()
+        history
+            .read(&self.cloud.database, span)
+            .await
+            .unwrap_or_default()
     }
 
     /// Takes out of `lines` what is kept already.
-    async fn leave_out_repeated(&mut self, lines: &mut Vec<Line>) {
+    async fn leave_out_repeated(&mut self, lines: &mut Vec<LogLine>) {
         let Some(oldest) = lines.iter().map(|line| line.timestamp).min() else {
             return;
         };
@@ -235,9 +249,10 @@ impl Upload<'_> {
             // Most requests begin behind the last line: that one is looked at alone first.
             let last = self.newest(1).await;
             let is_new = last.iter().all(|last| last.timestamp < oldest);
-            self.repeats = match is_new {
-                true => Repeats::Nothing,
-                false => Repeats::Some(Known::of(&self.newest(KEPT).await)),
+            self.repeats = if is_new {
+                Repeats::Nothing
+            } else {
+                Repeats::Some(StoredLines::of(&self.newest(KEPT).await))
             };
         }
         if let Repeats::Some(known) = &mut self.repeats

@@ -20,14 +20,14 @@ const UPDATE_STATES: [&str; 6] = [
 /// What a device runs.
 #[derive(Debug, Default)]
 pub(super) struct Apps {
-    pub(super) releases: Vec<Release>,
+    pub(super) releases: Vec<ReportedRelease>,
     /// By the uuid of the app: the release that it says it runs.
     pub(super) running: Vec<(String, String)>,
 }
 
 /// How an app is named.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Which {
+pub(super) enum ReportedApp {
     /// By its uuid.
     Uuid(String),
     /// As the app of the device.
@@ -35,12 +35,12 @@ pub(super) enum Which {
 }
 
 #[derive(Debug)]
-pub(super) struct Release {
-    pub(super) app: Which,
+pub(super) struct ReportedRelease {
+    pub(super) app: ReportedApp,
     pub(super) name: Name,
     /// Its place in [`UPDATE_STATES`].
     pub(super) update: Option<usize>,
-    pub(super) images: Vec<Image>,
+    pub(super) images: Vec<ReportedImage>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub(super) enum Name {
 
 /// An image on the device.
 #[derive(Debug)]
-pub(super) struct Image {
+pub(super) struct ReportedImage {
     pub(super) name: ImageName,
     /// None where it is unknown or not said.
     pub(super) status: Option<&'static str>,
@@ -86,8 +86,8 @@ impl Apps {
                         images.push(image(object(service, "a service")?)?);
                     }
                 }
-                read.releases.push(Release {
-                    app: Which::Uuid(uuid.clone()),
+                read.releases.push(ReportedRelease {
+                    app: ReportedApp::Uuid(uuid.clone()),
                     name: Name::Commit(commit.clone()),
                     update: text(release, "update_status")?.and_then(update_state),
                     images,
@@ -103,16 +103,20 @@ impl Apps {
             .iter()
             .map(|release| release.images.len())
             .sum();
-        match images <= MOST && self.releases.len() <= MOST && self.running.len() <= MOST {
-            true => Ok(self),
-            false => Err(Refusal::Wrong(format!(
+        if images <= MOST && self.releases.len() <= MOST && self.running.len() <= MOST {
+            Ok(self)
+        } else {
+            Err(Refusal::Wrong(format!(
                 "more than {MOST} releases or images"
-            ))),
+            )))
         }
     }
 
     /// How the update of an app fares: the state that is told first of those of its releases.
-    pub(super) fn update_status(&self, is_it: impl Fn(&Which) -> bool) -> Option<&'static str> {
+    pub(super) fn update_status(
+        &self,
+        is_it: impl Fn(&ReportedApp) -> bool,
+    ) -> Option<&'static str> {
         let of_it = self.releases.iter().filter(|release| is_it(&release.app));
         let first = of_it.filter_map(|release| release.update).min()?;
         UPDATE_STATES.get(first).copied()
@@ -123,14 +127,14 @@ fn update_state(word: &str) -> Option<usize> {
     UPDATE_STATES.iter().position(|state| *state == word)
 }
 
-fn image(service: &Map<String, Value>) -> Result<Image, Refusal> {
+fn image(service: &Map<String, Value>) -> Result<ReportedImage, Refusal> {
     let Some(image) = text(service, "image")? else {
         return Err(Refusal::Wrong(
             "`image` of a service is required".to_owned(),
         ));
     };
     let location = image.split('@').next().unwrap_or_default().to_owned();
-    Ok(Image {
+    Ok(ReportedImage {
         name: ImageName::Location(location),
         status: text(service, "status")?.and_then(status),
         progress: progress(service)?,
@@ -199,10 +203,10 @@ mod tests {
         });
         let apps = Apps::read(&apps).unwrap();
         assert_eq!(
-            apps.update_status(|which| *which == Which::Uuid("a".to_owned())),
+            apps.update_status(|which| *which == ReportedApp::Uuid("a".to_owned())),
             Some("downloading")
         );
-        assert_eq!(apps.update_status(|which| *which == Which::Own), None);
+        assert_eq!(apps.update_status(|which| *which == ReportedApp::Own), None);
     }
 
     #[test]

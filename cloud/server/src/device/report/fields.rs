@@ -8,7 +8,7 @@ use crate::answer::Refusal;
 
 /// What a field holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum FieldKind {
     /// So many characters at most; the rest is cut off.
     Text(usize),
     /// The same, cut at a space.
@@ -38,42 +38,42 @@ pub(super) enum Matter {
 #[derive(Debug, PartialEq)]
 pub(super) struct Field {
     pub(super) name: &'static str,
-    pub(super) kind: Kind,
+    pub(super) kind: FieldKind,
     pub(super) matter: Matter,
 }
 
-const fn field(name: &'static str, kind: Kind, matter: Matter) -> Field {
+const fn field(name: &'static str, kind: FieldKind, matter: Matter) -> Field {
     Field { name, kind, matter }
 }
 
 /// Each of them is a column of `device`.
 pub(super) const FIELDS: [Field; 24] = [
-    field("status", Kind::Text(50), Matter::Plain),
-    field("os_version", Kind::Text(70), Matter::Ruled),
-    field("os_variant", Kind::Variant, Matter::Ruled),
-    field("supervisor_version", Kind::Text(20), Matter::Ruled),
-    field("provisioning_progress", Kind::Number, Matter::Plain),
-    field("provisioning_state", Kind::Text(255), Matter::Plain),
-    field("ip_address", Kind::Spaced(2000), Matter::Plain),
-    field("mac_address", Kind::Spaced(900), Matter::Plain),
-    field("api_port", Kind::Number, Matter::Plain),
-    field("api_secret", Kind::Text(64), Matter::Plain),
-    field("cpu_id", Kind::CpuId, Matter::Ruled),
-    field("is_undervolted", Kind::Flag, Matter::Plain),
-    field("download_progress", Kind::Number, Matter::Plain),
-    field("memory_usage", Kind::Number, Matter::Metric),
-    field("memory_total", Kind::Number, Matter::Metric),
-    field("storage_usage", Kind::Number, Matter::Metric),
-    field("storage_total", Kind::Number, Matter::Metric),
-    field("storage_block_device", Kind::Text(255), Matter::Metric),
-    field("cpu_temp", Kind::Number, Matter::Metric),
-    field("cpu_usage", Kind::Number, Matter::Metric),
+    field("status", FieldKind::Text(50), Matter::Plain),
+    field("os_version", FieldKind::Text(70), Matter::Ruled),
+    field("os_variant", FieldKind::Variant, Matter::Ruled),
+    field("supervisor_version", FieldKind::Text(20), Matter::Ruled),
+    field("provisioning_progress", FieldKind::Number, Matter::Plain),
+    field("provisioning_state", FieldKind::Text(255), Matter::Plain),
+    field("ip_address", FieldKind::Spaced(2000), Matter::Plain),
+    field("mac_address", FieldKind::Spaced(900), Matter::Plain),
+    field("api_port", FieldKind::Number, Matter::Plain),
+    field("api_secret", FieldKind::Text(64), Matter::Plain),
+    field("cpu_id", FieldKind::CpuId, Matter::Ruled),
+    field("is_undervolted", FieldKind::Flag, Matter::Plain),
+    field("download_progress", FieldKind::Number, Matter::Plain),
+    field("memory_usage", FieldKind::Number, Matter::Metric),
+    field("memory_total", FieldKind::Number, Matter::Metric),
+    field("storage_usage", FieldKind::Number, Matter::Metric),
+    field("storage_total", FieldKind::Number, Matter::Metric),
+    field("storage_block_device", FieldKind::Text(255), Matter::Metric),
+    field("cpu_temp", FieldKind::Number, Matter::Metric),
+    field("cpu_usage", FieldKind::Number, Matter::Metric),
     // Not of version 3, where people alone name devices.
-    field("device_name", Kind::Name, Matter::Ruled),
-    field("note", Kind::Text(1_000_000), Matter::Plain),
+    field("device_name", FieldKind::Name, Matter::Ruled),
+    field("note", FieldKind::Text(1_000_000), Matter::Plain),
     // Made from other things that are said.
-    field("is_running__release", Kind::Number, Matter::Ruled),
-    field("update_status", Kind::Text(50), Matter::Plain),
+    field("is_running__release", FieldKind::Number, Matter::Ruled),
+    field("update_status", FieldKind::Text(50), Matter::Plain),
 ];
 
 /// Fields that version 3 does not take from the body as they are.
@@ -87,9 +87,9 @@ const NOT_OF_V3: [&str; 5] = [
 
 /// What a device says of its fields; null where it says that there is nothing.
 #[derive(Debug, Default)]
-pub(super) struct Said(pub(super) Vec<(&'static Field, Value)>);
+pub(super) struct ReportedFields(pub(super) Vec<(&'static Field, Value)>);
 
-impl Said {
+impl ReportedFields {
     /// Of version 3.
     pub(super) fn read(body: &Map<String, Value>) -> Result<Self, Refusal> {
         Self::read_those(body, |field| !NOT_OF_V3.contains(&field.name))
@@ -100,16 +100,16 @@ impl Said {
         body: &Map<String, Value>,
         wanted: impl Fn(&Field) -> bool,
     ) -> Result<Self, Refusal> {
-        let mut said = Said::default();
+        let mut fields = ReportedFields::default();
         for field in FIELDS.iter().filter(|field| wanted(field)) {
             if let Some(given) = body.get(field.name)
                 && let Some(value) = fit(field, given)?
             {
-                said.0.push((field, value));
+                fields.0.push((field, value));
             }
         }
-        said.split_os_version();
-        Ok(said)
+        fields.split_os_version();
+        Ok(fields)
     }
 
     pub(super) fn set(&mut self, name: &str, value: Value) {
@@ -142,11 +142,11 @@ impl Said {
 fn fit(field: &Field, given: &Value) -> Result<Option<Value>, Refusal> {
     let wrong = |what: &str| Err(Refusal::Wrong(format!("`{}` must be {what}", field.name)));
     match (field.kind, given) {
-        (Kind::Flag, Value::Bool(_)) => Ok(Some(given.clone())),
-        (Kind::Flag, _) => wrong("true or false"),
-        (Kind::Variant | Kind::Name, Value::Null) => Ok(None),
+        (FieldKind::Flag, Value::Bool(_)) => Ok(Some(given.clone())),
+        (FieldKind::Flag, _) => wrong("true or false"),
+        (FieldKind::Variant | FieldKind::Name, Value::Null) => Ok(None),
         (_, Value::Null) => Ok(Some(Value::Null)),
-        (Kind::Number, Value::Number(number)) => {
+        (FieldKind::Number, Value::Number(number)) => {
             let whole = number.as_i64().or_else(|| {
                 // Fractions are rounded; what no number holds is the largest.
                 #[expect(clippy::cast_possible_truncation, reason = "such a cast saturates")]
@@ -156,38 +156,38 @@ fn fit(field: &Field, given: &Value) -> Result<Option<Value>, Refusal> {
             let bounded = whole.clamp(i64::from(i32::MIN), i64::from(i32::MAX));
             Ok(Some(bounded.into()))
         }
-        (Kind::Number, _) => wrong("a number"),
+        (FieldKind::Number, _) => wrong("a number"),
         (kind, Value::String(text)) => Ok(fit_text(kind, text).map(Value::String)),
         _ => wrong("text"),
     }
 }
 
-fn fit_text(kind: Kind, text: &str) -> Option<String> {
+fn fit_text(kind: FieldKind, text: &str) -> Option<String> {
     match kind {
-        Kind::Text(most) => Some(cut(text, most).to_owned()),
-        Kind::Spaced(most) => {
-            let kept = cut(text, most);
-            if kept.len() == text.len() {
+        FieldKind::Text(most) => Some(cut(text, most).to_owned()),
+        FieldKind::Spaced(most) => {
+            let text_kept = cut(text, most);
+            if text_kept.len() == text.len() {
                 return Some(text.to_owned());
             }
-            let whole = text.as_bytes().get(kept.len()) == Some(&b' ');
+            let whole = text.as_bytes().get(text_kept.len()) == Some(&b' ');
             let at = if whole {
-                kept.len()
+                text_kept.len()
             } else {
-                kept.rfind(' ').unwrap_or(0)
+                text_kept.rfind(' ').unwrap_or(0)
             };
-            Some(kept.get(..at).unwrap_or_default().to_owned())
+            Some(text_kept.get(..at).unwrap_or_default().to_owned())
         }
-        Kind::Name => {
+        FieldKind::Name => {
             let plain = !text.is_empty() && !text.contains(['\r', '\n']);
             plain.then(|| cut(text, 255).to_owned())
         }
-        Kind::CpuId => {
+        FieldKind::CpuId => {
             let plain = text.bytes().all(|byte| matches!(byte, 0x20..=0x7e));
             plain.then(|| cut(text, 255).to_lowercase())
         }
-        Kind::Variant => matches!(text, "prod" | "dev").then(|| text.to_owned()),
-        Kind::Number | Kind::Flag => None,
+        FieldKind::Variant => matches!(text, "prod" | "dev").then(|| text.to_owned()),
+        FieldKind::Number | FieldKind::Flag => None,
     }
 }
 
@@ -206,9 +206,9 @@ mod tests {
 
     use super::*;
 
-    fn said(body: Value) -> Result<Vec<(&'static str, Value)>, Refusal> {
-        let said = Said::read(body.as_object().unwrap())?;
-        Ok(said
+    fn fields(body: Value) -> Result<Vec<(&'static str, Value)>, Refusal> {
+        let fields = ReportedFields::read(body.as_object().unwrap())?;
+        Ok(fields
             .0
             .into_iter()
             .map(|(field, value)| (field.name, value))
@@ -240,7 +240,7 @@ mod tests {
             ("is_undervolted", json!(true), json!(true)),
         ] {
             assert_eq!(
-                said(json!({ field: given })).unwrap(),
+                fields(json!({ field: given })).unwrap(),
                 [(field, kept)],
                 "{field}"
             );
@@ -254,7 +254,7 @@ mod tests {
             json!({ "cpu_id": "\u{7f}" }),
             json!({ "unknown": 1, "is_connected_to_vpn": true, "uuid": "x", "note": "n", "device_name": "d" }),
         ] {
-            assert_eq!(said(body.clone()).unwrap(), [], "{body}");
+            assert_eq!(fields(body.clone()).unwrap(), [], "{body}");
         }
     }
 
@@ -265,7 +265,7 @@ mod tests {
             ("os_version", json!("Platform OS 2.88.4")),
             ("os_variant", json!("prod")),
         ];
-        assert_eq!(said(body).unwrap(), expected);
+        assert_eq!(fields(body).unwrap(), expected);
     }
 
     #[test]
@@ -278,7 +278,7 @@ mod tests {
             json!({ "ip_address": ["10.0.0.1"] }),
             json!({ "os_variant": {} }),
         ] {
-            assert!(said(body.clone()).is_err(), "{body}");
+            assert!(fields(body.clone()).is_err(), "{body}");
         }
     }
 }

@@ -4,9 +4,10 @@ use serde_json::{Map, Value};
 
 use super::Report;
 use super::apps::{
-    Apps, Image, ImageName, Name, Release, Which, object, present, progress, status, text,
+    Apps, ImageName, Name, ReportedApp, ReportedImage, ReportedRelease, object, present, progress,
+    status, text,
 };
-use super::fields::Said;
+use super::fields::ReportedFields;
 use crate::answer::Refusal;
 
 /// What of fields such a report does not have.
@@ -19,11 +20,11 @@ pub(super) fn read(body: &Map<String, Value>) -> Result<Report, Refusal> {
         return Err(Refusal::Wrong("`local` is required".to_owned()));
     };
     let local = object(local, "local")?;
-    let mut said = Said::read_those(local, |field| !NOT_SAID.contains(&field.name))?;
+    let mut fields = ReportedFields::read_those(local, |field| !NOT_SAID.contains(&field.name))?;
     if let (Some(name), false) = (text(local, "name")?, local.contains_key("device_name")) {
         let renamed = Map::from_iter([("device_name".to_owned(), name.into())]);
-        let named = Said::read_those(&renamed, |field| field.name == "device_name")?;
-        said.0.extend(named.0);
+        let named = ReportedFields::read_those(&renamed, |field| field.name == "device_name")?;
+        fields.0.extend(named.0);
     }
     let apps = match present(local, "apps") {
         None => None,
@@ -32,7 +33,7 @@ pub(super) fn read(body: &Map<String, Value>) -> Result<Report, Refusal> {
         Some(_) => return Err(Refusal::Wrong("`apps` must be an object".to_owned())),
     };
     Ok(Report {
-        said,
+        fields,
         apps,
         running: text(local, "is_on__commit")?.map(str::to_owned),
     })
@@ -55,7 +56,7 @@ fn of_apps<'a>(apps: impl Iterator<Item = &'a Value>) -> Result<Apps, Refusal> {
                         .to_owned(),
                 ));
             };
-            let image = Image {
+            let image = ReportedImage {
                 name: ImageName::Id(image),
                 status: text(service, "status")?.and_then(status),
                 progress: progress(service)?,
@@ -63,8 +64,8 @@ fn of_apps<'a>(apps: impl Iterator<Item = &'a Value>) -> Result<Apps, Refusal> {
             let name = Name::Id(release);
             match read.releases.iter_mut().find(|other| other.name == name) {
                 Some(release) => release.images.push(image),
-                None => read.releases.push(Release {
-                    app: Which::Own,
+                None => read.releases.push(ReportedRelease {
+                    app: ReportedApp::Own,
                     name,
                     update: None,
                     images: vec![image],

@@ -1,13 +1,14 @@
-//! The document of a target state, out of its rows: the same rows make the same bytes (cloud behaviour 4.2).
+//! The document of a target state, out of its rows: the same rows make the same bytes
+//! (docs/spec/cloud.md#device-state-etag).
 
 use std::collections::BTreeMap;
 
 use resources::Branding;
 use serde_json::{Map, Value, json};
 
-use super::rows::{App, Image, Level, Part, Rows};
+use super::rows::{AppRole, Level, Rows, StateApp, StateImage};
 
-/// What devices poll at least this often, in milliseconds (cloud behaviour 4.2).
+/// What devices poll at least this often, in milliseconds (docs/spec/cloud.md#device-state).
 pub(crate) const POLL: i64 = 600_000;
 /// And at least this often: what timers of devices can hold.
 const LONGEST_POLL: i64 = i32::MAX as i64;
@@ -29,19 +30,19 @@ impl Rows {
     /// `GET /device/v2/:uuid/state`: the fleet's app alone, by numbers.
     pub(crate) fn older_document(&self, branding: &Branding) -> Value {
         let mut apps = Map::new();
-        if let Some(app) = self.apps.get(&Part::Fleet) {
-            let mut told = json!({ "name": app.name });
+        if let Some(app) = self.apps.get(&AppRole::Fleet) {
+            let mut object = json!({ "name": app.name });
             let composition = Composition::of(app);
             if let Some(release) = &app.release {
-                told["commit"] = json!(release.commit);
-                told["releaseId"] = json!(release.id);
+                object["commit"] = json!(release.commit);
+                object["releaseId"] = json!(release.id);
                 let mut services = Map::new();
                 for (name, image) in &app.images {
                     let mut service = composition.service(name).unwrap_or_default();
                     let about = json!({
                         "imageId": image.id, "serviceName": name, "image": image.reference(), "running": true,
                         "environment": self.environment(app, image),
-                        "labels": self.labels_of(Part::Fleet, image, branding),
+                        "labels": self.labels_of(AppRole::Fleet, image, branding),
                     });
                     if let Value::Object(about) = about {
                         service.extend(about);
@@ -51,12 +52,12 @@ impl Rows {
                     }
                     services.insert(image.service.to_string(), Value::Object(service));
                 }
-                told["services"] = Value::Object(services);
+                object["services"] = Value::Object(services);
             }
             for (name, part) in composition.shared() {
-                told[name] = part;
+                object[name] = part;
             }
-            apps.insert(app.id.to_string(), told);
+            apps.insert(app.id.to_string(), object);
         }
         json!({
             "local": { "name": self.name, "config": self.config(branding), "apps": apps },
@@ -66,9 +67,9 @@ impl Rows {
 
     /// How often it is to poll, in milliseconds.
     pub(crate) fn poll_interval(&self, branding: &Branding) -> i64 {
-        let said = self.settings(branding).remove(POLL_NAME);
-        let said = said.and_then(|text| text.trim().parse::<i64>().ok());
-        said.unwrap_or(POLL).clamp(POLL, LONGEST_POLL)
+        let interval = self.settings(branding).remove(POLL_NAME);
+        let interval = interval.and_then(|text| text.trim().parse::<i64>().ok());
+        interval.unwrap_or(POLL).clamp(POLL, LONGEST_POLL)
     }
 
     /// Configuration variables by their names without a prefix: what the device has wins over its fleet, the
@@ -108,23 +109,23 @@ impl Rows {
         for (part, app) in &self.apps {
             // Devices run whatever is a fleet: what manages them is none, whatever its row says.
             let class = match part {
-                Part::Supervisor => "app",
-                Part::System | Part::Fleet => app.class.as_str(),
+                AppRole::Supervisor => "app",
+                AppRole::System | AppRole::Fleet => app.class.as_str(),
             };
-            let mut told = json!({
+            let mut object = json!({
                 "id": app.id, "name": app.name, "is_host": app.is_host, "class": class,
             });
             if let Some(release) = &app.release {
                 let inside = self.release(*part, app, release.id, branding);
-                told["releases"] =
+                object["releases"] =
                     Value::Object(Map::from_iter([(release.commit.clone(), inside)]));
             }
-            apps.insert(app.uuid.clone(), told);
+            apps.insert(app.uuid.clone(), object);
         }
         apps.into_iter().collect()
     }
 
-    fn release(&self, part: Part, app: &App, id: i64, branding: &Branding) -> Value {
+    fn release(&self, part: AppRole, app: &StateApp, id: i64, branding: &Branding) -> Value {
         let composition = Composition::of(app);
         let mut release = json!({ "id": id });
         let mut services = Map::new();
@@ -155,7 +156,7 @@ impl Rows {
         release
     }
 
-    fn environment(&self, app: &App, image: &Image) -> Map<String, Value> {
+    fn environment(&self, app: &StateApp, image: &StateImage) -> Map<String, Value> {
         let levels = [
             (Level::IMAGE, image.release_image),
             (Level::FLEET, app.id),
@@ -166,7 +167,12 @@ impl Rows {
         merged(levels.iter().filter_map(|level| self.variables.get(level)))
     }
 
-    fn labels_of(&self, part: Part, image: &Image, branding: &Branding) -> Map<String, Value> {
+    fn labels_of(
+        &self,
+        part: AppRole,
+        image: &StateImage,
+        branding: &Branding,
+    ) -> Map<String, Value> {
         let levels = [
             (Level::IMAGE, image.release_image),
             (Level::SERVICE, image.service),
@@ -181,9 +187,9 @@ impl Rows {
             }
         };
         match part {
-            Part::Supervisor => {}
-            Part::System => unless_there("image.store", "root"),
-            Part::Fleet => {
+            AppRole::Supervisor => {}
+            AppRole::System => unless_there("image.store", "root"),
+            AppRole::Fleet => {
                 let settings = self.settings(branding);
                 for (setting, label) in [
                     ("SUPERVISOR_UPDATE_STRATEGY", "update.strategy"),
@@ -241,7 +247,7 @@ fn merged<'a>(levels: impl Iterator<Item = &'a BTreeMap<String, String>>) -> Map
         .collect()
 }
 
-impl Image {
+impl StateImage {
     /// What a device pulls.
     fn reference(&self) -> String {
         let reference = match self.hash.as_deref() {
@@ -261,7 +267,7 @@ impl Image {
 struct Composition(Map<String, Value>);
 
 impl Composition {
-    fn of(app: &App) -> Self {
+    fn of(app: &StateApp) -> Self {
         let text = app
             .release
             .as_ref()

@@ -32,11 +32,11 @@ pub(crate) fn fingerprint(of_device: i64, of_fleets: &BTreeMap<i64, i64>) -> i64
 /// Looks at the numbers. Clones are the same one.
 #[derive(Clone, Default)]
 pub(super) struct Generations {
-    waiting: Arc<Mutex<Waiting>>,
+    waiting: Arc<Mutex<PollQueue>>,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct PollQueue {
     /// Somebody asks the database, and will for those who wait.
     is_asking: bool,
     polls: Vec<Poll>,
@@ -73,7 +73,7 @@ impl Generations {
         };
         if is_first {
             // Whoever stops waiting for the answer does not stop those who wait for it as well.
-            let asking = Asking {
+            let asking = GenerationQuery {
                 generations: self.clone(),
                 is_over: false,
             };
@@ -89,18 +89,18 @@ impl Generations {
         }
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+    fn waiting(&self) -> MutexGuard<'_, PollQueue> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Asks for those who wait. Where it is dropped before it is over, they ask for themselves.
-struct Asking {
+struct GenerationQuery {
     generations: Generations,
     is_over: bool,
 }
 
-impl Asking {
+impl GenerationQuery {
     async fn ask(mut self, database: Database) {
         loop {
             let polls = {
@@ -132,7 +132,7 @@ impl Asking {
     }
 }
 
-impl Drop for Asking {
+impl Drop for GenerationQuery {
     fn drop(&mut self) {
         if self.is_over {
             return;
@@ -152,12 +152,12 @@ fn padded(numbers: HashSet<i64>) -> Vec<i64> {
 }
 
 /// Numbers as one statement found them.
-struct Found {
+struct GenerationRows {
     devices: HashMap<i64, i64>,
     fleets: HashMap<i64, i64>,
 }
 
-impl Found {
+impl GenerationRows {
     fn fingerprint(&self, device: i64, fleets: &[i64]) -> Option<i64> {
         let of_device = self.devices.get(&device)?;
         let of_fleet = |fleet: &i64| self.fleets.get(fleet).copied().unwrap_or_default();
@@ -166,14 +166,18 @@ impl Found {
     }
 }
 
-async fn look(database: &Database, devices: &[i64], fleets: &[i64]) -> Result<Found, DataError> {
+async fn look(
+    database: &Database,
+    devices: &[i64],
+    fleets: &[i64],
+) -> Result<GenerationRows, DataError> {
     let select = SystemPurpose::TargetState.sql(
         "SELECT 1, d.id, coalesce((SELECT generation FROM state_generation WHERE kind = 'device' AND row_id = d.id), 0) \
          FROM device AS d WHERE d.id IN (?) \
          UNION ALL SELECT 2, row_id, generation FROM state_generation WHERE kind = 'application' AND row_id IN (?)",
     );
     let select = select.with_all(devices).with_all(fleets);
-    let mut found = Found {
+    let mut found = GenerationRows {
         devices: HashMap::new(),
         fleets: HashMap::new(),
     };

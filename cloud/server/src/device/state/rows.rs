@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use data::{DataError, Keyring, Place, Row, RowRight, Sql, SystemPurpose, Unreadable};
+use data::{
+    DataError, Database, Keyring, Place, Row, RowRight, Sql, SystemPurpose, UnreadableSecret,
+};
 
 use super::generation::fingerprint;
-use crate::cloud::Cloud;
 
 /// All that a target state is made from, as it was at one moment.
 #[derive(Debug, Default)]
@@ -23,7 +24,7 @@ pub(crate) struct Rows {
     /// Those of the fleets that have one.
     of_fleets: HashMap<i64, i64>,
     /// Its fleet, and those of its supervisor and its operating system.
-    pub(crate) apps: BTreeMap<Part, App>,
+    pub(crate) apps: BTreeMap<AppRole, StateApp>,
     /// Of the fleet, then of the device; by level.
     pub(crate) config: BTreeMap<(i64, String), String>,
     /// By level (see [`Level`]), what they hang on, and name.
@@ -56,7 +57,7 @@ struct SecretVariable {
 
 /// What an app is for a device. The later one wins where two are the same app.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Part {
+pub(crate) enum AppRole {
     Supervisor,
     System,
     Fleet,
@@ -79,19 +80,19 @@ impl Level {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct App {
+pub(crate) struct StateApp {
     pub(crate) id: i64,
     pub(crate) uuid: String,
     pub(crate) name: String,
     pub(crate) class: String,
     pub(crate) is_host: bool,
-    pub(crate) release: Option<Release>,
+    pub(crate) release: Option<StateRelease>,
     /// By the name of the service.
-    pub(crate) images: BTreeMap<String, Image>,
+    pub(crate) images: BTreeMap<String, StateImage>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Release {
+pub(crate) struct StateRelease {
     pub(crate) id: i64,
     pub(crate) commit: String,
     /// JSON, whatever somebody built.
@@ -101,7 +102,7 @@ pub(crate) struct Release {
 }
 
 #[derive(Debug)]
-pub(crate) struct Image {
+pub(crate) struct StateImage {
     pub(crate) release_image: i64,
     pub(crate) id: i64,
     pub(crate) service: i64,
@@ -226,18 +227,19 @@ pub(crate) fn of_fleet_with(right: &RowRight, release: i64) -> Sql {
     select.with(release)
 }
 
-impl Cloud {
+impl Rows {
     /// What one of these statements finds; none where there is no such device or fleet.
     ///
     /// # Errors
     /// Where the database fails; where a secret is to be shown and cannot be read: a state without it would have the
     /// device start its services without it.
-    pub(crate) async fn state_rows(
-        &self,
+    pub(crate) async fn read(
+        database: &Database,
+        keyring: &Keyring,
         statement: &Sql,
         secret_values: SecretValues,
     ) -> Result<Option<Rows>, DataError> {
-        let found = self.database.rows(statement).await?;
+        let found = database.rows(statement).await?;
         let mut rows = Rows::default();
         let mut any = false;
         for row in &found {
@@ -245,20 +247,18 @@ impl Cloud {
             rows.take(row)?;
         }
         match secret_values {
-            SecretValues::Shown => rows.open_secrets(&self.environment.keyring)?,
+            SecretValues::Shown => rows.open_secrets(keyring)?,
             SecretValues::Hidden => rows.hide_secrets(),
         }
         Ok(any.then_some(rows))
     }
-}
 
-impl Rows {
     /// Whether any of it is for devices alone.
     pub(crate) fn has_secrets(&self) -> bool {
         !self.secrets.is_empty()
     }
 
-    fn open_secrets(&mut self, keyring: &Keyring) -> Result<(), Unreadable> {
+    fn open_secrets(&mut self, keyring: &Keyring) -> Result<(), UnreadableSecret> {
         let secrets = std::mem::take(&mut self.secrets);
         for secret in &secrets {
             let place = Place::of_row(secret.table(), "value", secret.id);
@@ -308,7 +308,7 @@ impl Rows {
                 app.class = row.some_text(7)?;
             }
             2 => {
-                let release = Release {
+                let release = StateRelease {
                     id: number(2)?,
                     commit: row.some_text(5)?,
                     composition: row.some_text(6)?,
@@ -317,7 +317,7 @@ impl Rows {
                 self.app(number(1)?).release = Some(release);
             }
             3 => {
-                let image = Image {
+                let image = StateImage {
                     release_image: number(2)?,
                     id: number(3)?,
                     service: number(4)?,
@@ -375,16 +375,16 @@ impl Rows {
 
     /// What all of this was made from (`data::generation`), in one number.
     pub(crate) fn fingerprint(&self) -> i64 {
-        let of_fleet = |app: &App| self.of_fleets.get(&app.id).copied().unwrap_or_default();
+        let of_fleet = |app: &StateApp| self.of_fleets.get(&app.id).copied().unwrap_or_default();
         let of_fleets = self.apps.values().map(|app| (app.id, of_fleet(app)));
         fingerprint(self.of_device, &of_fleets.collect())
     }
 
-    fn app(&mut self, part: i64) -> &mut App {
+    fn app(&mut self, part: i64) -> &mut StateApp {
         let part = match part {
-            1 => Part::Supervisor,
-            2 => Part::System,
-            _ => Part::Fleet,
+            1 => AppRole::Supervisor,
+            2 => AppRole::System,
+            _ => AppRole::Fleet,
         };
         self.apps.entry(part).or_default()
     }

@@ -7,7 +7,8 @@ use registry_protocol::is_digest;
 use reqwest::{Client, Method, Response, StatusCode};
 use serde::Deserialize;
 
-use crate::cloud::{Cloud, now};
+use crate::clock::now;
+use crate::cloud::Cloud;
 use crate::registry::Access;
 
 /// Tags that are asked for at once.
@@ -176,15 +177,17 @@ impl<'a> Repository<'a> {
             if !seen.insert(digest.clone()) {
                 continue;
             }
-            let parts = match depth < DEEPEST {
-                true => self.parts(&digest).await?,
-                false => Vec::new(),
+            let parts = if depth < DEEPEST {
+                self.parts(&digest).await?
+            } else {
+                Vec::new()
             };
             next.push((digest, depth, Step::Delete));
             for part in parts {
-                let step = match INDEXES.contains(&part.media_type.as_str()) {
-                    true => Step::Look,
-                    false => Step::Delete,
+                let step = if INDEXES.contains(&part.media_type.as_str()) {
+                    Step::Look
+                } else {
+                    Step::Delete
                 };
                 next.push((part.digest, depth + 1, step));
             }
@@ -244,17 +247,17 @@ impl<'a> Repository<'a> {
         if status.is_success() {
             return Ok(answer);
         }
-        let said = self.bytes(answer).await.unwrap_or_default();
-        let said = String::from_utf8_lossy(said.get(..SAID).unwrap_or(&said)).into_owned();
-        let said = said.trim().escape_debug();
+        let text = self.bytes(answer).await.unwrap_or_default();
+        let text = String::from_utf8_lossy(text.get(..SAID).unwrap_or(&text)).into_owned();
+        let text = text.trim().escape_debug();
         Err(match status {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Failure::Registry(format!(
                 "it does not take the cloud's token ({status}): its `rootcertbundle` has to be what \
-                 `fleet-cloud registry-certificate` prints, its `service` what the cloud has as `registry`: {said}"
+                 `fleet-cloud registry-certificate` prints, its `service` what the cloud has as `registry`: {text}"
             )),
-            StatusCode::TOO_MANY_REQUESTS => Failure::Registry(format!("{status}: {said}")),
-            status if status.is_server_error() => Failure::Registry(format!("{status}: {said}")),
-            status => Failure::Repository(format!("{what} was answered by {status}: {said}")),
+            StatusCode::TOO_MANY_REQUESTS => Failure::Registry(format!("{status}: {text}")),
+            status if status.is_server_error() => Failure::Registry(format!("{status}: {text}")),
+            status => Failure::Repository(format!("{what} was answered by {status}: {text}")),
         })
     }
 

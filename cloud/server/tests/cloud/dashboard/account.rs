@@ -12,7 +12,7 @@ async fn a_key_is_made_used_and_deleted() {
         ann.press("Account").await;
         ann.see("No keys.").await;
         ann.fill("What it is for", "nightly builds").await;
-        ann.press("Make a key").await;
+        ann.press("Create key").await;
         ann.see("shown this once").await;
         let key = ann
             .script("document.querySelector('.once code').innerText")
@@ -43,10 +43,10 @@ async fn a_new_password_keeps_this_session_and_ends_the_others() {
         here.fill("Current password", "wrong horse").await;
         here.fill("New password", "another horse").await;
         here.press("Change the password").await;
-        here.see("The current password is another.").await;
+        here.see("The current password is incorrect.").await;
         here.fill("Current password", PASSWORD).await;
         here.press("Change the password").await;
-        here.not_see("The current password is another.").await;
+        here.not_see("The current password is incorrect.").await;
         here.see("Signed in as").await;
         there.reload().await;
         there.see("Sign in").await;

@@ -16,7 +16,7 @@ use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
-use crate::fake_device::{Known, connect};
+use crate::fake_device::{KnownDevice, connect};
 use crate::harness::Cloud;
 use crate::shop::{Device, until};
 
@@ -49,7 +49,7 @@ impl Supervisor {
             let supervisor = answering.clone();
             async move { supervisor.answer(request).await }
         });
-        let known = Known {
+        let known = KnownDevice {
             id: device.id,
             actor: 0,
             uuid: device.uuid.clone(),
@@ -77,12 +77,11 @@ impl Supervisor {
         }
         self.asked.lock().expect("a list").push((path, body));
         let _turn = self.turns.acquire().await;
-        match *self.locked.lock().expect("a flag") && !force {
-            true => {
-                let said = json!({ "Data": "", "Error": "Updates are locked by <b>main</b>" });
-                (StatusCode::LOCKED, Json(said)).into_response()
-            }
-            false => (StatusCode::OK, "OK").into_response(),
+        if *self.locked.lock().expect("a flag") && !force {
+            let said = json!({ "Data": "", "Error": "Updates are locked by <b>main</b>" });
+            (StatusCode::LOCKED, Json(said)).into_response()
+        } else {
+            (StatusCode::OK, "OK").into_response()
         }
     }
 

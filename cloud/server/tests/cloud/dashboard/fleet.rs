@@ -17,9 +17,10 @@ use crate::shop::Shop;
 /// Answers as a supervisor whose update lock is held, or is not.
 fn supervisor(locked: bool, blinked: Arc<AtomicUsize>) -> Router {
     let update = move |Json(body): Json<Value>| async move {
-        match locked && body["force"] != true {
-            true => StatusCode::LOCKED,
-            false => StatusCode::ACCEPTED,
+        if locked && body["force"] != true {
+            StatusCode::LOCKED
+        } else {
+            StatusCode::ACCEPTED
         }
     };
     let blink = move || async move {
@@ -48,34 +49,33 @@ async fn devices_that_are_ticked_are_asked_pinned_and_tagged_together() {
         let ann = ann(chromium, &cloud).await;
         ann.press("shop").await;
         ann.within("calm-river").see("Connected").await;
-        ann.cannot_press("Do it").await;
-        ann.press("Choose all").await;
-        ann.choose("With the devices that are ticked", "Blink")
-            .await;
-        ann.press("Do it").await;
+        ann.cannot_press("Apply").await;
+        ann.press("Select all").await;
+        ann.choose("Action for the selected devices", "Blink").await;
+        ann.press("Apply").await;
         ann.see("1 done, 1 not connected.").await;
         assert_eq!(blinked.load(Ordering::SeqCst), 1);
         ann.is_on("Choose lone-hill", true).await;
         ann.looks_well("devices-ticked").await;
 
         ann.press("Choose calm-river").await;
-        ann.choose("With the devices that are ticked", "Pin to a release")
+        ann.choose("Action for the selected devices", "Pin to a release")
             .await;
-        ann.press("Do it").await;
+        ann.press("Apply").await;
         ann.see("1 done.").await;
         ann.within("lone-hill").see("Pinned").await;
-        ann.choose("With the devices that are ticked", "Give a tag")
+        ann.choose("Action for the selected devices", "Add a tag")
             .await;
         ann.fill("Tag", "place").await;
         ann.fill("Value of the tag", "<north>").await;
-        ann.press("Do it").await;
+        ann.press("Apply").await;
         ann.within("lone-hill").see("place: <north>").await;
         ann.choose(
-            "With the devices that are ticked",
+            "Action for the selected devices",
             "Follow the fleet's release",
         )
         .await;
-        ann.press("Do it").await;
+        ann.press("Apply").await;
         ann.within("lone-hill").not_see("Pinned").await;
         tunnel.abort();
         ann.leave().await;
@@ -112,14 +112,14 @@ async fn devices_that_are_ticked_are_restarted_rebooted_deactivated_and_moved_to
         for name in ["calm-river", "lone-hill"] {
             ann.within(name).see("Connected").await;
         }
-        ann.press("Choose all").await;
+        ann.press("Select all").await;
         for (deed, path, force) in [
             ("Restart services", "/v1/restart", false),
             ("Reboot", "/v1/reboot", false),
             ("Reboot, overriding locks", "/v1/reboot", true),
         ] {
-            ann.choose("With the devices that are ticked", deed).await;
-            ann.press("Do it").await;
+            ann.choose("Action for the selected devices", deed).await;
+            ann.press("Apply").await;
             until("both are asked", async || {
                 let heard = (path.to_owned(), json!(force));
                 let asked = asked.lock().expect("a list");
@@ -132,19 +132,19 @@ async fn devices_that_are_ticked_are_restarted_rebooted_deactivated_and_moved_to
             let filter = format!("/v7/device/$count?$filter={what}");
             shop.ann.get(&filter).await.1["d"].clone()
         };
-        ann.choose("With the devices that are ticked", "Deactivate")
+        ann.choose("Action for the selected devices", "Deactivate")
             .await;
-        ann.press("Do it").await;
+        ann.press("Apply").await;
         until("both are inactive", async || {
             (rows("is_active eq false").await == 2).then_some(())
         })
         .await;
-        ann.choose("With the devices that are ticked", "Move to another fleet")
+        ann.choose("Action for the selected devices", "Move to another fleet")
             .await;
         ann.choose("Fleet to move to", &option(&ann, "annex").await)
             .await;
         ann.looks_well("devices-moved").await;
-        ann.press("Do it").await;
+        ann.press("Apply").await;
         until("both are moved", async || {
             let moved = "belongs_to__application/any(a:a/app_name eq 'annex')";
             (rows(moved).await == 2).then_some(())

@@ -10,14 +10,14 @@ use crate::shop::{Shop, until};
 async fn a_fleet_is_made_renamed_and_deleted() {
     with_browser(async |cloud, chromium| {
         let ann = ann(chromium, &cloud).await;
-        ann.see("No fleet yet").await;
+        ann.see("No fleets yet").await;
         ann.looks_well("no-fleets").await;
         ann.press("New fleet").await;
         ann.fill("Name", "pu?").await;
         ann.choose("Device type", "Raspberry Pi 4 (64-bit)").await;
         ann.looks_well("new-fleet").await;
         ann.fill("Name", "pu?mps").await;
-        ann.press("Make the fleet").await;
+        ann.press("Create fleet").await;
         ann.see("app_name").await;
         assert_eq!(
             ann.value("Name").await,
@@ -25,8 +25,8 @@ async fn a_fleet_is_made_renamed_and_deleted() {
             "what was typed is still there"
         );
         ann.fill("Name", "pumps").await;
-        ann.press("Make the fleet").await;
-        ann.see("No device yet").await;
+        ann.press("Create fleet").await;
+        ann.see("No devices yet").await;
         ann.looks_well("no-devices").await;
 
         ann.press("Settings").await;
@@ -36,15 +36,14 @@ async fn a_fleet_is_made_renamed_and_deleted() {
         ann.looks_well("fleet-settings").await;
 
         ann.press("Delete this fleet").await;
-        ann.fill("Write its name, valves, to confirm", "pumps")
-            .await;
+        ann.fill("Type its name, valves, to confirm", "pumps").await;
         ann.press("Delete the fleet").await;
         ann.see("Nothing was deleted").await;
-        ann.fill("Write its name, valves, to confirm", "valves")
+        ann.fill("Type its name, valves, to confirm", "valves")
             .await;
         ann.press("Delete the fleet").await;
         ann.at("/dashboard").await;
-        ann.see("No fleet yet").await;
+        ann.see("No fleets yet").await;
         ann.leave().await;
     })
     .await;
@@ -120,7 +119,7 @@ async fn devices_are_shown_as_they_are_while_they_report() {
         ann.see("2 devices").await;
         ann.fill("Tag, or tag=value", "place=south").await;
         ann.press("Show").await;
-        ann.see("No device is like this.").await;
+        ann.see("No devices match these filters.").await;
         ann.back().await;
         ann.see("2 devices").await;
         ann.leave().await;
@@ -134,7 +133,7 @@ async fn what_somebody_ticked_or_typed_stays_while_the_page_follows() {
         let shop = Shop::open(&cloud).await;
         let ann = ann(chromium, &cloud).await;
         ann.press("shop").await;
-        ann.see("No device yet").await;
+        ann.see("No devices yet").await;
         ann.fill("Tag, or tag=value", "half a wo").await;
         shop.device(1).await;
         ann.see("1 device").await;
@@ -152,7 +151,7 @@ async fn a_device_is_added_by_a_key_that_is_shown_once() {
         ann.press("shop").await;
         ann.press("Add a device").await;
         ann.fill("What it is for", "the factory").await;
-        ann.press("Make a key").await;
+        ann.press("Create key").await;
         ann.see("shown this once").await;
         ann.looks_well("add-device").await;
         let key = ann
@@ -182,7 +181,7 @@ async fn a_page_that_is_left_open_leaves_with_the_session() {
         let shop = Shop::open(&cloud).await;
         let somebody = ann(chromium, &cloud).await;
         somebody.press("shop").await;
-        somebody.see("No device yet").await;
+        somebody.see("No devices yet").await;
         let new =
             json!({ "currentPassword": crate::harness::PASSWORD, "newPassword": "another horse" });
         let (status, _) = shop

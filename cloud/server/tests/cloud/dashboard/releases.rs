@@ -72,15 +72,15 @@ async fn a_release_is_named_noted_invalidated_and_deleted() {
         assert_eq!(ann.value("Note").await, "the one for the north");
         ann.fill("Why", "it leaks").await;
         ann.press("Invalidate").await;
-        ann.see("It becomes no target any more. it leaks").await;
-        ann.cannot_press("Pin the fleet to it").await;
-        ann.press("Make it valid").await;
-        ann.can_press("Pin the fleet to it").await;
+        ann.see("It can no longer become a target. it leaks").await;
+        ann.cannot_press("Pin the fleet to this release").await;
+        ann.press("Mark as valid").await;
+        ann.can_press("Pin the fleet to this release").await;
 
         // The target of a fleet is not deleted, and that is said at the form.
         ann.open(&format!("/dashboard/releases/{}", other.id)).await;
         ann.press("Delete this release").await;
-        ann.fill("Write its commit, shop-two, to confirm", "shop-two").await;
+        ann.fill("Type its commit, shop-two, to confirm", "shop-two").await;
         ann.press("Delete the release").await;
         ann.see("give that another one first").await;
         ann.leave().await;

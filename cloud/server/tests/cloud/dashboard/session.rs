@@ -206,7 +206,7 @@ async fn a_wrong_password_is_said_and_tried_so_often_and_no_more() {
         assert_eq!(answer.status(), StatusCode::UNAUTHORIZED);
         assert!(!answer.headers().contains_key(SET_COOKIE));
         let shown = answer.text().await.expect("a page");
-        assert!(shown.contains("The name or the password is not right."));
+        assert!(shown.contains("The name or the password is incorrect."));
         assert!(shown.contains(EMAIL), "the name is still there");
     }
     // The same count as the API's.
@@ -269,9 +269,10 @@ async fn other_sites_change_nothing() {
             .header(COOKIE, &cookie)
             .header(name, value);
         let status = send(request, String::new()).await.status();
-        let expected = match taken {
-            true => StatusCode::SEE_OTHER,
-            false => StatusCode::FORBIDDEN,
+        let expected = if taken {
+            StatusCode::SEE_OTHER
+        } else {
+            StatusCode::FORBIDDEN
         };
         assert_eq!(status, expected, "{name}: {value}");
     }
@@ -475,22 +476,22 @@ async fn a_new_password_ends_the_sessions_of_the_dashboard() {
 }
 
 /// On SQLite.
-async fn fresh() -> Kept {
+async fn fresh() -> FreshCloud {
     let folder = tempfile::tempdir().expect("a folder");
     let database = format!("sqlite:{}", folder.path().join("cloud.sqlite").display());
-    Kept {
+    FreshCloud {
         cloud: Cloud::start(&database).await,
         _folder: folder,
     }
 }
 
 /// A cloud, and where its database is.
-struct Kept {
+struct FreshCloud {
     cloud: Cloud,
     _folder: tempfile::TempDir,
 }
 
-impl std::ops::Deref for Kept {
+impl std::ops::Deref for FreshCloud {
     type Target = Cloud;
 
     fn deref(&self) -> &Cloud {

@@ -13,7 +13,7 @@ async fn one_signs_in_comes_to_the_page_asked_for_and_signs_out() {
         ann.fill("Name or e-mail address", EMAIL).await;
         ann.fill("Password", "not the password").await;
         ann.press("Sign in").await;
-        ann.see("The name or the password is not right.").await;
+        ann.see("The name or the password is incorrect.").await;
         assert_eq!(ann.value("Name or e-mail address").await, EMAIL);
         ann.fill("Password", PASSWORD).await;
         ann.press("Sign in").await;
@@ -68,7 +68,7 @@ async fn a_keyboard_is_enough_to_sign_in() {
         ann.write(PASSWORD).await;
         ann.key("Enter").await;
         ann.at("/dashboard").await;
-        ann.tab_to("Skip to the page").await;
+        ann.tab_to("Skip to content").await;
         ann.leave().await;
     })
     .await;
@@ -89,7 +89,7 @@ async fn two_users_at_once_see_what_each_may_see() {
         let ann = ann(chromium, &cloud).await;
         let bob = super::sign_in(chromium, &cloud, "bob", "battery horse").await;
         ann.see("pumps").await;
-        bob.see("No fleet yet").await;
+        bob.see("No fleets yet").await;
         bob.not_see("pumps").await;
         admin.fleet("valves", "raspberrypi4-64").await;
         ann.see("valves").await;

@@ -30,7 +30,7 @@ async fn a_device_is_found_watched_asked_and_pinned_with_either_database() {
         assert_eq!(device.report(said).await, StatusCode::OK);
         ann.see("3 of 7 MB").await;
         ann.press("Blink").await;
-        ann.see("It blinks.").await;
+        ann.see("The device is blinking.").await;
         assert_eq!(supervisor.taken().len(), 1);
         ann.press("Rename …").await;
         ann.fill("Name", "north").await;
@@ -52,8 +52,8 @@ async fn a_device_is_found_watched_asked_and_pinned_with_either_database() {
         );
         let choice = ann.script(&choice).await;
         ann.choose("Runs", choice.as_str().expect("a release")).await;
-        ann.press("Set its release").await;
-        ann.see("It is pinned on this release.").await;
+        ann.press("Set the release").await;
+        ann.see("The device is pinned to this release.").await;
         let (state, _) = device.state().await;
         let inside = &state["apps"][&shop.uuid]["releases"][&shop.release.commit];
         assert_eq!(inside["services"]["main"]["environment"]["A"], "it's 100 %");

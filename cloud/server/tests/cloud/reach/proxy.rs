@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::{PATIENCE, silent, until, until_connected};
-use crate::fake_device::{Known, connect, known};
+use crate::fake_device::{KnownDevice, connect, known};
 use crate::harness::{Cloud, Signed, on_both, read};
 use crate::shop::Shop;
 
@@ -67,7 +67,7 @@ pub(crate) async fn asked(by: &Signed<'_>, path: &str, body: Value) -> Response 
 }
 
 /// A fleet, and a device of it that is connected.
-async fn connected(cloud: &Cloud, ann: &Signed<'_>, fleet: i64, router: Router) -> Known {
+async fn connected(cloud: &Cloud, ann: &Signed<'_>, fleet: i64, router: Router) -> KnownDevice {
     let device = known(cloud, ann, fleet).await;
     connect(cloud, &device, router).await;
     let body = json!({ "deviceId": device.id, "method": "GET" });

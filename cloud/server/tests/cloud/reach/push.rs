@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::{PATIENCE, silent, until, until_connected};
-use crate::fake_device::{Known, connect, known};
+use crate::fake_device::{KnownDevice, connect, known};
 use crate::harness::{Cloud, Signed, on_both};
 
 /// A supervisor that hands on each `POST /v1/update`, with its body and address.
@@ -25,7 +25,7 @@ async fn connected(
     cloud: &Cloud,
     ann: &Signed<'_>,
     fleet: i64,
-) -> (Known, mpsc::UnboundedReceiver<(String, Value)>) {
+) -> (KnownDevice, mpsc::UnboundedReceiver<(String, Value)>) {
     let device = known(cloud, ann, fleet).await;
     let receiver = online(cloud, ann, &device).await;
     (device, receiver)
@@ -34,7 +34,7 @@ async fn connected(
 async fn online(
     cloud: &Cloud,
     ann: &Signed<'_>,
-    device: &Known,
+    device: &KnownDevice,
 ) -> mpsc::UnboundedReceiver<(String, Value)> {
     let (router, mut receiver) = told();
     connect(cloud, device, router).await;
@@ -121,7 +121,7 @@ async fn a_device_that_was_away_is_told_when_it_is_back() {
 }
 
 /// Has a device poll, and waits until that is written down.
-async fn polled(cloud: &Cloud, ann: &Signed<'_>, device: &Known) {
+async fn polled(cloud: &Cloud, ann: &Signed<'_>, device: &KnownDevice) {
     let path = format!("/device/v3/{}/state", device.uuid);
     let (status, _) = cloud.by(device.key.clone()).get(&path).await;
     assert_eq!(status, StatusCode::OK);

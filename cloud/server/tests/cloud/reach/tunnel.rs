@@ -5,7 +5,7 @@ use http::{HeaderMap, StatusCode};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
-use tunnel::{Farewell, Heard, Offer};
+use tunnel::{CloseMessage, CloseReason, Offer};
 
 use super::proxy::{Flood, asked};
 use super::{PATIENCE, silent, until, until_connected};
@@ -13,17 +13,17 @@ use crate::fake_device::{PROTOCOL, ask_for_tunnel, connect, known};
 use crate::harness::{Cloud, on_both};
 
 /// Why the cloud ends a tunnel, once it does.
-async fn why(held: JoinHandle<Option<Heard>>) -> Farewell {
+async fn why(held: JoinHandle<Option<CloseMessage>>) -> CloseReason {
     let ended = tokio::time::timeout(PATIENCE, held).await;
     let heard = ended.expect("an end in time").expect("an end");
     let heard = heard.expect("a word");
     let known = [
-        Farewell::GoingAway,
-        Farewell::Replaced,
-        Farewell::Removed,
-        Farewell::KeyChanged,
+        CloseReason::GoingAway,
+        CloseReason::Replaced,
+        CloseReason::Removed,
+        CloseReason::KeyChanged,
     ];
-    let found = known.into_iter().find(|farewell| heard.is(*farewell));
+    let found = known.into_iter().find(|reason| heard.is(*reason));
     found.unwrap_or_else(|| panic!("{heard}"))
 }
 
@@ -43,7 +43,7 @@ async fn a_device_is_connected_for_as_long_as_it_holds_a_tunnel() {
 
         // A newer tunnel takes the place of the older, and the device was never away.
         let second = connect(&cloud, &device, silent()).await;
-        assert_eq!(why(first).await, Farewell::Replaced);
+        assert_eq!(why(first).await, CloseReason::Replaced);
         assert_eq!(until_connected(&ann, device.id, true).await, since);
 
         second.abort();
@@ -103,13 +103,13 @@ async fn a_tunnel_ends_with_the_key_or_the_device_that_it_was_opened_by() {
         let path = format!("/v7/device({})", device.id);
         let (status, _) = ann.answer(ann.ask(Method::DELETE, &path)).await;
         assert_eq!(status, StatusCode::OK);
-        assert_eq!(why(held).await, Farewell::Removed);
+        assert_eq!(why(held).await, CloseReason::Removed);
 
         until_connected(&ann, other.id, true).await;
         let key = format!("/v7/api_key?$filter=is_of__actor eq {}", other.actor);
         let (status, answer) = ann.answer(ann.ask(Method::DELETE, &key)).await;
         assert_eq!(status, StatusCode::OK, "{answer}");
-        assert_eq!(why(kept).await, Farewell::KeyChanged);
+        assert_eq!(why(kept).await, CloseReason::KeyChanged);
         until_connected(&ann, other.id, false).await;
     })
     .await;
@@ -129,7 +129,7 @@ async fn what_is_under_way_ends_with_the_device_that_is_removed() {
         let path = format!("/v7/device({})", device.id);
         let (status, _) = ann.answer(ann.ask(Method::DELETE, &path)).await;
         assert_eq!(status, StatusCode::OK);
-        assert_eq!(why(held).await, Farewell::Removed);
+        assert_eq!(why(held).await, CloseReason::Removed);
         let rest = tokio::time::timeout(PATIENCE, answer.bytes()).await;
         rest.expect("an end").expect_err("it is cut off");
     })
@@ -155,7 +155,10 @@ async fn a_cloud_that_ends_says_so_to_its_devices_whatever_is_under_way() {
         assert_eq!(answer.status(), StatusCode::OK);
         let ended = cloud.end();
         let (idle, busy, ()) = tokio::join!(why(idle_held), why(busy_held), ended);
-        assert_eq!((idle, busy), (Farewell::GoingAway, Farewell::GoingAway));
+        assert_eq!(
+            (idle, busy),
+            (CloseReason::GoingAway, CloseReason::GoingAway)
+        );
     })
     .await;
 }
@@ -175,9 +178,10 @@ async fn nobody_stays_connected_to_a_cloud_that_ended() {
         }
         // Told to end, it says goodbye. With SQLite it need not: there is nobody else whom they could be
         // connected to. (Of others that share a server, one is missed after half a minute.)
-        match url.starts_with("sqlite:") {
-            true => drop(cloud),
-            false => cloud.end().await,
+        if url.starts_with("sqlite:") {
+            drop(cloud)
+        } else {
+            cloud.end().await
         }
         let cloud = Cloud::start(&url).await;
         let ann = cloud.sign_in().await;

@@ -20,13 +20,13 @@ const SIZE: usize = 600_000;
 const BEGIN: usize = 300_000;
 
 /// What stands in the database of the cloud.
-struct Kept(Database);
+struct CloudDatabase(Database);
 
-impl Kept {
+impl CloudDatabase {
     async fn of(cloud: &Cloud) -> Self {
         let options = Options::default().with_connections(2);
         let database = Database::open(&cloud.database, &options).await;
-        Kept(database.expect("the database"))
+        CloudDatabase(database.expect("the database"))
     }
 
     async fn number(&self, select: &'static str) -> i64 {
@@ -59,7 +59,13 @@ struct Sending {
 
 impl Sending {
     /// Returns once the cloud has kept the first piece of it, as this attempt.
-    async fn begun(cloud: &Cloud, kept: &Kept, part: &Value, content: &[u8], attempt: i64) -> Self {
+    async fn begun(
+        cloud: &Cloud,
+        kept: &CloudDatabase,
+        part: &Value,
+        content: &[u8],
+        attempt: i64,
+    ) -> Self {
         let (rest, body) = mpsc::unbounded::<Vec<u8>>();
         let url = part["url"].as_str().expect("an address");
         let path = url.strip_prefix(&cloud.url).expect("at this cloud");
@@ -124,7 +130,7 @@ async fn s5_of_those_who_send_the_same_part_at_once_the_last_to_begin_is_heard()
         let names = scene(&cloud).await;
         let ann = names.by(&cloud, "ann");
         let asset = asset(&ann, &names.filled("<1.2.3>"), "firmware").await;
-        let kept = Kept::of(&cloud).await;
+        let kept = CloudDatabase::of(&cloud).await;
         let (uuid, part) = begun(&ann, &asset).await;
         let [one, two, three] = [1, 2, 3].map(other_bytes);
         let path = format!("{asset}/commitUpload");
@@ -161,7 +167,7 @@ async fn s5_a_cancelled_upload_leaves_nothing_of_a_part_that_was_coming() {
         let names = scene(&cloud).await;
         let ann = names.by(&cloud, "ann");
         let asset = asset(&ann, &names.filled("<1.2.3>"), "firmware").await;
-        let kept = Kept::of(&cloud).await;
+        let kept = CloudDatabase::of(&cloud).await;
         let before = kept.files().await;
         let (uuid, part) = begun(&ann, &asset).await;
         let sending = Sending::begun(&cloud, &kept, &part, &other_bytes(1), 1).await;
@@ -186,7 +192,7 @@ async fn s5_of_two_commits_at_once_one_takes_the_file() {
         let names = scene(&cloud).await;
         let ann = names.by(&cloud, "ann");
         let asset = asset(&ann, &names.filled("<1.2.3>"), "firmware").await;
-        let kept = Kept::of(&cloud).await;
+        let kept = CloudDatabase::of(&cloud).await;
         let before = kept.files().await;
         let path = format!("{asset}/commitUpload");
         for round in 1..=5 {

@@ -211,9 +211,10 @@ async fn m10_secrets_are_not_in_the_bytes_of_the_database() {
         }
         let state = given(&device).await;
         for (resource, _, value) in &variables {
-            let value = match *resource == of_device.0 {
-                true => format!("{VALUE}-again"),
-                false => value.clone(),
+            let value = if *resource == of_device.0 {
+                format!("{VALUE}-again")
+            } else {
+                value.clone()
             };
             assert!(state.contains(&value), "{resource}: {state}");
         }
@@ -270,7 +271,7 @@ async fn m10_a_start_without_the_key_or_with_a_wrong_one_says_which() {
             );
         }
         let said = keys.refused(&["nonsense"]).await;
-        assert!(said.contains("line 1 is no key"), "{said}");
+        assert!(said.contains("line 1 is not a key"), "{said}");
         let rotated = keys.run(&["rotate-secrets"], &[&b]).await;
         assert!(!rotated.status.success(), "{rotated:?}");
         // Nothing was lost of all that.
@@ -337,7 +338,7 @@ async fn m10_secrets_are_rotated_beside_the_running_cloud() {
             };
             let (_, said) = tokio::join!(writes, rotates);
             assert!(
-                said.contains("device.api_secret: 0 of 1 written anew; 1 by the key "),
+                said.contains("device.api_secret: 0 of 1 rewritten; 1 by the key "),
                 "{said}"
             );
             assert!(
@@ -345,7 +346,7 @@ async fn m10_secrets_are_rotated_beside_the_running_cloud() {
                 "{said}"
             );
             assert_eq!(
-                said.contains("The key a encrypts nothing any more"),
+                said.contains("The key a is no longer used"),
                 key_name == "b",
                 "{said}"
             );

@@ -82,14 +82,14 @@ fn defaults_are_left_to_the_engine() {
 
 /// The body with its fields in order.
 fn picture(body: &Value, expected: &Expect) {
-    let sorted: BTreeMap<String, Sorted> = serde_json::from_value(body.clone()).unwrap();
+    let sorted: BTreeMap<String, SortedJson> = serde_json::from_value(body.clone()).unwrap();
     expected.assert_eq(&serde_json::to_string_pretty(&sorted).unwrap());
 }
 
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(untagged)]
-enum Sorted {
-    Fields(BTreeMap<String, Sorted>),
+enum SortedJson {
+    Fields(BTreeMap<String, SortedJson>),
     Other(Value),
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::{AppClass, DesiredApp, NetworkAttachment, NetworkMode, TargetApp};
 
-fn app(resolved: &Resolved) -> &DesiredApp {
+fn app(resolved: &ResolvedTarget) -> &DesiredApp {
     &resolved.desired.apps[&"12".parse().unwrap()]
 }
 

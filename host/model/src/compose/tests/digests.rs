@@ -154,7 +154,7 @@ fn what_a_rename_carries_is_not_compared() {
     let mut facts = facts();
     facts.name = "renamed".into();
     let second = resolve(&target, &facts, &Keys).unwrap();
-    let service = |resolved: &Resolved| {
+    let service = |resolved: &ResolvedTarget| {
         resolved
             .desired
             .apps
@@ -199,7 +199,7 @@ fn labels_of_ours_are_no_reason_to_make_a_volume_or_network_anew() {
     let mut facts = facts();
     facts.uuid = "f".repeat(32).parse().unwrap();
     let second = resolve(&target, &facts, &Keys).unwrap();
-    let app = |resolved: &Resolved| resolved.desired.apps.values().next().unwrap().clone();
+    let app = |resolved: &ResolvedTarget| resolved.desired.apps.values().next().unwrap().clone();
     assert_ne!(
         app(&first).volumes["data"].config,
         app(&second).volumes["data"].config

@@ -1,4 +1,4 @@
-//! Each compose field of device behaviour 4.4: its forms, its default, its leniency.
+//! Each compose field of docs/spec/device.md#compose-fields: its forms, its default, its leniency.
 
 use super::*;
 

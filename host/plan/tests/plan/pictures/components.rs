@@ -1,6 +1,7 @@
 //! Volumes and networks.
 
 use expect_test::expect;
+use plan::ComponentKind::{Network, Volume};
 use plan::Subject;
 
 use super::{check_plan, service};
@@ -13,7 +14,7 @@ fn a_service_starts_after_its_volumes_and_networks_are_made() {
             .image("web:1")
             .image("db:1")
             .network("shop", "default", "")
-            .busy(Subject::Volume(Docker, "1_data".into())),
+            .busy(Subject::Component(Volume, Docker, "1_data".into())),
         target()
             .network("shop", "default", "")
             .volume("shop", "data", "")
@@ -34,7 +35,7 @@ fn a_network_that_cannot_be_made_costs_no_running_service() {
             .image("web:1")
             .running(service("web", "web:1"))
             .failed(
-                Subject::Network(Docker, "shop_front".into()),
+                Subject::Component(Network, Docker, "shop_front".into()),
                 "address pool overlaps",
             ),
         target()

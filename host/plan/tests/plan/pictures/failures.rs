@@ -1,6 +1,7 @@
 //! What failed, and what is under way.
 
 use expect_test::expect;
+use plan::ComponentKind::Network;
 use plan::Subject;
 
 use super::{check_plan, locks, service, shop};
@@ -33,7 +34,7 @@ fn nothing_is_planned_twice() {
         device()
             .image("web:1")
             .busy(shop("web"))
-            .busy(Subject::Network(Docker, "shop_default".into()))
+            .busy(Subject::Component(Network, Docker, "shop_default".into()))
             .busy(locks()),
         target()
             .network("shop", "default", "")

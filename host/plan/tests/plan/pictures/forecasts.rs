@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use expect_test::{Expect, expect};
 use model::UpdateStrategy::{HandOver, KillThenDownload};
 use model::{ContainerState, HostPart};
-use plan::{Deed, LockedStep, Subject, forecast};
+use plan::{AnyStep, LockedStep, Subject, forecast, plan};
 
 use super::{image, locks, service, shop};
 use crate::build::{Device, Docker, Target, device, target};
@@ -15,25 +15,25 @@ fn check_forecast(current: &Device, desired: &Target, expected: &Expect) {
     let foreseen = forecast(&current.0, &desired.0);
     let mut picture = String::new();
     for step in &foreseen.steps {
-        let deed = match &step.deed {
-            Deed::Free(free) => free.to_string(),
-            Deed::Locked(service, LockedStep::Stop { container, .. }) => {
+        let name = match &step.step {
+            AnyStep::Free(free) => free.to_string(),
+            AnyStep::Locked(service, LockedStep::Stop { container, .. }) => {
                 format!("stop {service} ({})", container.id)
             }
-            Deed::Locked(service, LockedStep::Kill { container, .. }) => {
+            AnyStep::Locked(service, LockedStep::Kill { container, .. }) => {
                 format!("kill {service} ({})", container.id)
             }
-            Deed::Locked(service, LockedStep::Rename { name, .. }) => {
+            AnyStep::Locked(service, LockedStep::Rename { name, .. }) => {
                 format!("rename {service} to {name}")
             }
-            Deed::Locked(_, LockedStep::RemoveImage { image, .. }) => format!("remove {image}"),
-            Deed::Locked(service, LockedStep::HandOver { old, .. }) => {
+            AnyStep::Locked(_, LockedStep::RemoveImage { image, .. }) => format!("remove {image}"),
+            AnyStep::Locked(service, LockedStep::HandOver { old, .. }) => {
                 format!("hand {service} ({}) over", old.id)
             }
-            Deed::Locked(service, LockedStep::Start(_)) => format!("start {service}"),
+            AnyStep::Locked(service, LockedStep::Start(_)) => format!("start {service}"),
         };
         let begun = if step.in_flight { " [begun]" } else { "" };
-        let _ = write!(picture, "{}. {deed}{begun}: {:?}", step.stage, step.why);
+        let _ = write!(picture, "{}. {name}{begun}: {:?}", step.stage, step.reason);
         if !step.waits_for.is_empty() {
             let _ = write!(picture, ", waits for {:?}", step.waits_for);
         }
@@ -70,9 +70,9 @@ fn an_update_is_foreseen_to_its_end() {
             1. create volume 1_data on docker: Missing
             2. kill shop/db (id2): ConfigurationChanged
             2. start shop/db: ConfigurationChanged
-            2. kill shop/web (id1): ImageChanged, waits for [Image(ImageRef("web:2"))]
+            2. kill shop/web (id1): ImageChanged, waits for [Image { image: ImageRef("web:2") }]
             2. kill shop/old (id3): NotInTarget
-            3. start shop/web: ImageChanged, waits for [Image(ImageRef("web:2")), Service(ServiceName("db"))]
+            3. start shop/web: ImageChanged, waits for [Image { image: ImageRef("web:2") }, Dependency { service: ServiceName("db") }]
             4. record commit c2 of shop: Reached
             5. remove image web:1 on docker: Unused
         "#]],
@@ -95,9 +95,9 @@ fn what_is_begun_or_held_back_is_foreseen_as_if_it_were_not() {
         &expect![[r#"
             1. pull db:1 on docker: Missing
             1. pull web:2 on docker [begun]: Missing
-            2. start shop/db: Missing, waits for [Image(ImageRef("db:1"))]
-            2. kill shop/web (id1) [begun]: ImageChanged, waits for [Image(ImageRef("web:2"))]
-            2. start shop/web [begun]: ImageChanged, waits for [Image(ImageRef("web:2"))]
+            2. start shop/db: Missing, waits for [Image { image: ImageRef("db:1") }]
+            2. kill shop/web (id1) [begun]: ImageChanged, waits for [Image { image: ImageRef("web:2") }]
+            2. start shop/web [begun]: ImageChanged, waits for [Image { image: ImageRef("web:2") }]
             3. record commit c1 of shop: Reached
         "#]],
     );
@@ -128,8 +128,8 @@ fn strategies_and_actions_give_their_reasons() {
             1. start shop/db: Restart
             1. kill shop/web (id1): ImageChanged
             2. pull web:2 on docker: Missing
-            3. start shop/web: ImageChanged, waits for [Image(ImageRef("web:2"))]
-            4. start shop/cron: Missing, waits for [Removing]
+            3. start shop/web: ImageChanged, waits for [Image { image: ImageRef("web:2") }]
+            4. start shop/cron: Missing, waits for [Removal]
             5. record commit c1 of shop: Reached
         "#]],
     );
@@ -152,7 +152,7 @@ fn an_app_that_is_purged_goes_and_comes_back() {
             1. kill shop/web (id1): Purge
             2. remove volume 1_data on docker: Purge
             3. create volume 1_data on docker: Purge
-            4. start shop/web: Purge, waits for [Component("1_data")]
+            4. start shop/web: Purge, waits for [Component { name: "1_data" }]
         "#]],
     );
 }
@@ -196,6 +196,30 @@ fn a_configuration_that_the_host_refuses_is_left() {
         &target().configures_host(),
         &expect![[r#"
             ... the host's boot configuration is tried again later: not to be changed
+        "#]],
+    );
+}
+
+#[test]
+fn conformance1_a_service_with_a_replaced_key_goes_on_until_the_next_update_and_is_foreseen_with_it()
+ {
+    let mut current = device()
+        .image("web:1")
+        .commit("shop", "c1")
+        .running(service("web", "web:1"));
+    let made_from = current.0.services[0].digest.clone().unwrap();
+    let key = current.0.services[0].key.clone();
+    let none = Default::default();
+    current.0.replaced_keys.note(key, made_from, &none);
+    let target = target().service(service("web", "web:1").with("another key"));
+    let now = plan(&current.0, &target.0);
+    assert_eq!(now.steps, [], "nothing is done for its own sake");
+    check_forecast(
+        &current,
+        &target,
+        &expect![[r#"
+            1. kill shop/web (id1): KeyReplaced
+            1. start shop/web: KeyReplaced
         "#]],
     );
 }

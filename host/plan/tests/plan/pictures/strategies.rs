@@ -1,7 +1,8 @@
-//! The update strategies (device behaviour 5.4).
+//! The update strategies (docs/spec/device.md#update-strategies).
 
 use expect_test::expect;
 use model::UpdateStrategy::{DeleteThenDownload, HandOver, KillThenDownload};
+use plan::ComponentKind::Network;
 use plan::Subject;
 
 use super::{check_plan, service};
@@ -173,7 +174,7 @@ fn the_removal_of_an_image_that_failed_is_not_a_reason_to_stop_pulling() {
         device()
             .image("web:1")
             .failed(Subject::Image(image_ref("web:1")), "in use")
-            .failed(Subject::Network(Docker, "other".into()), "busy"),
+            .failed(Subject::Component(Network, Docker, "other".into()), "busy"),
         target().service(service("web", "web:2").strategy(DeleteThenDownload)),
         expect![[r#"
             pull web:2 on docker

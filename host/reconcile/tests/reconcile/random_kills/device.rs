@@ -110,9 +110,10 @@ impl Place {
 /// In memory where there is such a place: what is tried is no disk.
 fn folder() -> TempDir {
     let memory = Path::new("/dev/shm");
-    match memory.is_dir() {
-        true => tempfile::tempdir_in(memory).unwrap(),
-        false => tempfile::tempdir().unwrap(),
+    if memory.is_dir() {
+        tempfile::tempdir_in(memory).unwrap()
+    } else {
+        tempfile::tempdir().unwrap()
     }
 }
 
@@ -129,9 +130,10 @@ fn copy_folder(from: &Path, to: &Path) {
     for entry in fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
         let target = to.join(entry.file_name());
-        match entry.file_type().unwrap().is_dir() {
-            true => copy_folder(&entry.path(), &target),
-            false => copy_file(&entry.path(), &target),
+        if entry.file_type().unwrap().is_dir() {
+            copy_folder(&entry.path(), &target)
+        } else {
+            copy_file(&entry.path(), &target)
         }
     }
     fs::set_permissions(to, fs::metadata(from).unwrap().permissions()).unwrap();

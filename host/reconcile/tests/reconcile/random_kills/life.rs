@@ -115,7 +115,7 @@ impl Device {
             host_root: image.folder.path().join("host"),
             host: Arc::new(NoHost),
             managed,
-            happened: Arc::new(drop),
+            on_event: Arc::new(|_, _| {}),
             offers: Offers {
                 supervisor: "19.0.0".into(),
                 arch: "amd64".into(),
@@ -142,9 +142,10 @@ impl Device {
     }
 
     async fn set_target(&self, story: &Story, target: Value, force: bool) {
-        let taken = match story.is_managed {
-            true => self.reconciler.set_cloud_target(target, force).await,
-            false => self.reconciler.set_local_target(target, force).await,
+        let taken = if story.is_managed {
+            self.reconciler.set_cloud_target(target, force).await
+        } else {
+            self.reconciler.set_local_target(target, force).await
         };
         taken.unwrap();
     }

@@ -143,9 +143,10 @@ fn files_below(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
         let entry = entry.unwrap();
-        match entry.file_type().unwrap().is_dir() {
-            true => found.extend(files_below(&entry.path())),
-            false => found.push(entry.path()),
+        if entry.file_type().unwrap().is_dir() {
+            found.extend(files_below(&entry.path()))
+        } else {
+            found.push(entry.path())
         }
     }
     found

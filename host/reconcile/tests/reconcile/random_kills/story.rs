@@ -127,9 +127,10 @@ impl Story {
 
     /// A local target names its apps by their numbers.
     fn uuid(&self, app: u64) -> String {
-        match self.is_managed {
-            true => format!("fleet{app}"),
-            false => app.to_string(),
+        if self.is_managed {
+            format!("fleet{app}")
+        } else {
+            app.to_string()
         }
     }
 
@@ -165,9 +166,10 @@ impl Story {
             .map(|(number, app)| (self.uuid(*number), app.json(*number, self.is_managed)))
             .collect();
         let device = json!({ "name": "bench", "config": {}, "apps": apps });
-        match self.is_managed {
-            true => json!({ UUID: device }),
-            false => json!({ "local": device }),
+        if self.is_managed {
+            json!({ UUID: device })
+        } else {
+            json!({ "local": device })
         }
     }
 }
@@ -275,9 +277,10 @@ impl DrawnApp {
 
     fn put_service(&mut self, number: u64, draw: &mut Draw) {
         let name = *draw.one_of(&SERVICES[number as usize - 1]);
-        let image = match draw.once_in(6) {
-            true => "shared:1".to_owned(),
-            false => format!("{name}:{}", 1 + draw.below(3)),
+        let image = if draw.once_in(6) {
+            "shared:1".to_owned()
+        } else {
+            format!("{name}:{}", 1 + draw.below(3))
         };
         let volumes: Vec<_> = self.volumes.keys().copied().collect();
         let networks: Vec<_> = self.networks.keys().copied().collect();
@@ -314,9 +317,10 @@ impl DrawnApp {
             .map(|(name, service)| {
                 let mut known = SERVICES.iter().flatten();
                 let id = known.position(|known| known == name).unwrap() + 1;
-                match is_managed {
-                    true => ((*name).to_owned(), service.of_a_cloud(id)),
-                    false => (id.to_string(), service.local(name, id)),
+                if is_managed {
+                    ((*name).to_owned(), service.of_a_cloud(id))
+                } else {
+                    (id.to_string(), service.local(name, id))
                 }
             })
             .collect();
@@ -329,8 +333,8 @@ impl DrawnApp {
         };
         let (volumes, networks) = (made(&self.volumes), made(&self.networks));
         let commit = format!("c{}", self.release);
-        match is_managed {
-            true => json!({
+        if is_managed {
+            json!({
                 "id": number,
                 "name": "shop",
                 "releases": { commit: {
@@ -339,15 +343,16 @@ impl DrawnApp {
                     "volumes": volumes,
                     "networks": networks,
                 } },
-            }),
-            false => json!({
+            })
+        } else {
+            json!({
                 "name": "shop",
                 "commit": commit,
                 "releaseId": self.release.to_string(),
                 "services": services,
                 "volumes": volumes,
                 "networks": networks,
-            }),
+            })
         }
     }
 }

@@ -71,9 +71,10 @@ impl Decoder {
 
     fn short_enough(&self, lines: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, String> {
         let longest = lines.iter().map(Vec::len).max().unwrap_or_default();
-        match longest.max(self.begun.len()) <= LONGEST {
-            true => Ok(lines),
-            false => Err(format!("a line has more than {LONGEST} bytes")),
+        if longest.max(self.begun.len()) <= LONGEST {
+            Ok(lines)
+        } else {
+            Err(format!("a line has more than {LONGEST} bytes"))
         }
     }
 

@@ -40,7 +40,7 @@ const PART: &str = r"((root, name) => {
 })";
 
 /// An element, found where it can be used.
-pub(super) struct Found {
+pub(super) struct FoundElement {
     /// Chromium's number of it.
     node: Value,
 }
@@ -65,9 +65,10 @@ impl Visitor {
 
     async fn loaded(&self) {
         until("a page", async || {
-            match self.script("document.readyState").await == "complete" {
-                true => Ok(()),
-                false => Err("it is loading".to_owned()),
+            if self.script("document.readyState").await == "complete" {
+                Ok(())
+            } else {
+                Err("it is loading".to_owned())
             }
         })
         .await;
@@ -83,10 +84,7 @@ impl Visitor {
     pub(crate) async fn at(&self, path: &str) {
         until(path, async || {
             let found = self.path().await;
-            match found == path {
-                true => Ok(()),
-                false => Err(found),
-            }
+            if found == path { Ok(()) } else { Err(found) }
         })
         .await;
     }
@@ -119,9 +117,10 @@ impl Visitor {
     pub(crate) async fn see(&self, text: &str) {
         until(&format!("`{text}`"), async || {
             let found = self.text().await;
-            match found.contains(text) {
-                true => Ok(()),
-                false => Err(format!("`{text}` is not in: {found}")),
+            if found.contains(text) {
+                Ok(())
+            } else {
+                Err(format!("`{text}` is not in: {found}"))
             }
         })
         .await;
@@ -143,9 +142,10 @@ impl Visitor {
     pub(crate) async fn not_see(&self, text: &str) {
         until(&format!("no `{text}`"), async || {
             let found = self.text().await;
-            match found.contains(text) {
-                false => Ok(()),
-                true => Err(format!("`{text}` is in: {found}")),
+            if found.contains(text) {
+                Err(format!("`{text}` is in: {found}"))
+            } else {
+                Ok(())
             }
         })
         .await;
@@ -206,12 +206,11 @@ impl Visitor {
             self.try_command("DOM.focus", json!({ "backendNodeId": found.node }))
                 .await?;
             self.script("document.activeElement.select?.()").await;
-            match text.is_empty() {
-                true => self.key("Delete").await,
-                false => {
-                    self.try_command("Input.insertText", json!({ "text": text }))
-                        .await?;
-                }
+            if text.is_empty() {
+                self.key("Delete").await
+            } else {
+                self.try_command("Input.insertText", json!({ "text": text }))
+                    .await?;
             }
             Ok(())
         })
@@ -245,9 +244,10 @@ impl Visitor {
         );
         until(&format!("to choose `{option}` of `{label}`"), async || {
             let found = self.find(CHOSEN, label).await?;
-            match self.on(&found, &choose).await? == true {
-                true => Ok(()),
-                false => Err("it is none of those".to_owned()),
+            if self.on(&found, &choose).await? == true {
+                Ok(())
+            } else {
+                Err("it is none of those".to_owned())
             }
         })
         .await;
@@ -259,9 +259,10 @@ impl Visitor {
             let found = self.find(PRESSED, name).await?;
             let state = "function() { return this.checked ?? ['aria-checked', 'aria-pressed']
                 .some(it => this.getAttribute(it) === 'true') }";
-            match self.on(&found, state).await? == on {
-                true => Ok(()),
-                false => Err("it is not".to_owned()),
+            if self.on(&found, state).await? == on {
+                Ok(())
+            } else {
+                Err("it is not".to_owned())
             }
         })
         .await;
@@ -337,7 +338,7 @@ impl Visitor {
     }
 
     /// What has one of these roles and this name, is shown and can be used.
-    async fn find(&self, roles: &[&str], name: &str) -> Result<Found, String> {
+    async fn find(&self, roles: &[&str], name: &str) -> Result<FoundElement, String> {
         let asked = json!({ "expression": self.root() });
         let root = self.try_command("Runtime.evaluate", asked).await?;
         let Some(root) = root["result"]["objectId"].as_str() else {
@@ -360,7 +361,7 @@ impl Visitor {
             node["ignored"] != true && roles.contains(&role) && !disabled
         });
         match node {
-            Some(node) => Ok(Found {
+            Some(node) => Ok(FoundElement {
                 node: node["backendDOMNodeId"].clone(),
             }),
             None => Err(format!("there is none, but of that name {others:?}")),
@@ -368,7 +369,7 @@ impl Visitor {
     }
 
     /// Where it can be pressed: its middle, when nothing lies over it.
-    async fn place(&self, found: &Found) -> Result<[f64; 2], String> {
+    async fn place(&self, found: &FoundElement) -> Result<[f64; 2], String> {
         let look = "function() {
             if (document.readyState !== 'complete') return 'the page is loading';
             this.scrollIntoView({ block: 'center', inline: 'nearest', behavior: 'instant' });
@@ -388,7 +389,7 @@ impl Visitor {
     }
 
     /// What a function says of it.
-    async fn on(&self, found: &Found, function: &str) -> Result<Value, String> {
+    async fn on(&self, found: &FoundElement, function: &str) -> Result<Value, String> {
         let asked = json!({ "backendNodeId": found.node });
         let object = self.try_command("DOM.resolveNode", asked).await?;
         let asked = json!({

@@ -19,24 +19,24 @@ async fn each_button_asks_the_device_what_it_says() {
         let whole = |force: bool| json!({ "appId": fleet, "force": force });
         let actions = ann.within("Actions");
         for (button, path, force, said) in [
-            ("Blink", "/v1/blink", false, "It blinks."),
+            ("Blink", "/v1/blink", false, "The device is blinking."),
             (
                 "Update now",
                 "/v1/update",
                 false,
-                "It looks for its target now.",
+                "The device is checking for its target.",
             ),
             (
                 "Update now, overriding locks",
                 "/v1/update",
                 true,
-                "It looks for its target now.",
+                "The device is checking for its target.",
             ),
             (
                 "Restart services",
                 "/v1/restart",
                 false,
-                "Its services were restarted.",
+                "The services were restarted.",
             ),
         ] {
             actions.press(button).await;
@@ -49,18 +49,23 @@ async fn each_button_asks_the_device_what_it_says() {
             ann.reload().await;
         }
         for (button, path, warned, said) in [
-            ("Reboot", "/v1/reboot", "All services stop", "It reboots."),
+            (
+                "Reboot",
+                "/v1/reboot",
+                "All services stop",
+                "The device is rebooting.",
+            ),
             (
                 "Shut down",
                 "/v1/shutdown",
-                "It stays off",
-                "It switches itself off.",
+                "The device stays off",
+                "The device is shutting down.",
             ),
             (
                 "Purge data",
                 "/v1/purge",
                 "cannot be undone",
-                "The data of its services is gone",
+                "The data of its services was deleted",
             ),
         ] {
             actions.cannot_press(button).await;
@@ -101,26 +106,26 @@ async fn what_a_lock_holds_is_said_and_can_be_done_all_the_same() {
         *supervisor.locked.lock().expect("a flag") = true;
         let ann = ann(chromium, &cloud).await;
         ann.open(&page(&device)).await;
-        let anyway = "Do it all the same (override locks)";
+        let anyway = "Override locks and retry";
         let actions = ann.within("Actions");
         actions.press("Restart services").await;
         actions
-            .see("An update lock holds it, so nothing was done.")
+            .see("An update lock is held, so nothing was changed.")
             .await;
         actions.see("Updates are locked by <b>main</b>").await;
         actions.press(anyway).await;
-        actions.see("Its services were restarted.").await;
+        actions.see("The services were restarted.").await;
         actions.cannot_press(anyway).await;
         let service = ann.within("Services").within("main");
         service.press("Restart main").await;
-        service.see("An update lock holds it").await;
+        service.see("An update lock is held").await;
         // What stands at a button stays there when the page follows what happens.
         let said = json!({ "apps": { &shop.uuid: { "releases": { &shop.release.commit: { "services": {
             "main": { "image": shop.release.locations[0], "status": "Running" },
         }}}}}});
         assert_eq!(device.report(said).await, http::StatusCode::OK);
         service.see("Running").await;
-        service.see("An update lock holds it").await;
+        service.see("An update lock is held").await;
         service.press(anyway).await;
         service.see("Restarted.").await;
         let forced: Vec<Value> = supervisor
@@ -143,8 +148,7 @@ async fn a_device_that_is_away_cannot_be_asked() {
         ann.open(&page(&device)).await;
         ann.see("Away").await;
         ann.within("Actions").press("Blink").await;
-        ann.see("The device is not connected, so it cannot be asked.")
-            .await;
+        ann.see("The device is not connected.").await;
         ann.leave().await;
     })
     .await;
@@ -171,9 +175,9 @@ async fn a_slow_device_freezes_nothing_and_a_second_press_does_not_act_again() {
         let again = ann.another().await;
         again.open(&page(&device)).await;
         again.within("Actions").press("Restart services").await;
-        again.see("It is being asked this already.").await;
+        again.see("This action is already in progress.").await;
         drop(all);
-        actions.see("Its services were restarted.").await;
+        actions.see("The services were restarted.").await;
         assert_eq!(supervisor.taken().len(), 1);
         again.leave().await;
         ann.leave().await;
@@ -202,14 +206,14 @@ async fn a_keyboard_is_enough_to_blink_a_device() {
         ann.at(&page(&device)).await;
         ann.tab_to("Blink").await;
         ann.key("Enter").await;
-        ann.see("It blinks.").await;
+        ann.see("The device is blinking.").await;
         // The next thing is where one would look for it.
         assert_eq!(ann.focused().await, "Blink");
         ann.tab_to("Purge data …").await;
         ann.key("Space").await;
         ann.tab_to("Purge data").await;
         ann.key("Enter").await;
-        ann.see("The data of its services is gone").await;
+        ann.see("The data of its services was deleted").await;
         assert_eq!(supervisor.taken().len(), 2);
         ann.leave().await;
     })

@@ -36,7 +36,7 @@ async fn lines_are_there_and_come_of_one_service_or_with_some_words() {
         write(&device, None, &["of the device"]).await;
         let ann = ann(chromium, &cloud).await;
         ann.open(&page(&device)).await;
-        let log = ann.within("Lines of the log");
+        let log = ann.within("Log lines");
         log.see("22:13:20 main first of main").await;
         log.see("device of the device").await;
         write(&device, Some(side), &["live of side"]).await;
@@ -51,10 +51,12 @@ async fn lines_are_there_and_come_of_one_service_or_with_some_words() {
         log.not_see("hidden of side").await;
         ann.within("Log").choose("Service", "All services").await;
         log.see("hidden of side").await;
-        ann.within("Log").fill("Only lines with", "SECOND").await;
+        ann.within("Log")
+            .fill("Only lines containing", "SECOND")
+            .await;
         log.not_see("first of main").await;
         log.see("second of main").await;
-        ann.within("Log").fill("Only lines with", "").await;
+        ann.within("Log").fill("Only lines containing", "").await;
         log.see("first of main").await;
 
         ann.press("Pause").await;
@@ -84,7 +86,7 @@ async fn lines_are_text_and_bounded_and_can_be_taken_along() {
         .await;
         let ann = ann(chromium, &cloud).await;
         ann.open(&page(&device)).await;
-        let log = ann.within("Lines of the log");
+        let log = ann.within("Log lines");
         log.see(hostile).await;
         log.see("main red data: two").await;
         write(&device, main, &[&format!("live {hostile}")]).await;

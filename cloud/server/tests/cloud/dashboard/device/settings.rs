@@ -20,7 +20,7 @@ async fn a_device_is_renamed_noted_tagged_and_pinned() {
         ann.press("Settings and tags").await;
         ann.fill("Name", "north pump").await;
         ann.press("Rename").await;
-        ann.see("It is called north pump now.").await;
+        ann.see("Renamed to north pump.").await;
         ann.heading("north pump").await;
         ann.fill("Note", "behind the door\nof the shed").await;
         ann.press("Save the note").await;
@@ -40,8 +40,8 @@ async fn a_device_is_renamed_noted_tagged_and_pinned() {
         tags.within("site").see("south").await;
 
         ann.choose("Runs", &option(&ann, &first.commit).await).await;
-        ann.press("Set its release").await;
-        ann.see("It is pinned on this release.").await;
+        ann.press("Set the release").await;
+        ann.see("The device is pinned to this release.").await;
         let (state, _) = device.state().await;
         assert!(
             state["apps"][&shop.uuid]["releases"]
@@ -55,8 +55,8 @@ async fn a_device_is_renamed_noted_tagged_and_pinned() {
         ann.see("(pinned)").await;
         ann.press("Settings and tags").await;
         ann.choose("Runs", "What its fleet runs").await;
-        ann.press("Set its release").await;
-        ann.see("It runs what its fleet runs.").await;
+        ann.press("Set the release").await;
+        ann.see("The device follows its fleet.").await;
         let (state, _) = device.state().await;
         assert!(
             state["apps"][&shop.uuid]["releases"]
@@ -80,14 +80,14 @@ async fn a_device_is_deactivated_and_activated() {
         ann.open(&page(&device)).await;
         ann.press("Settings and tags").await;
         ann.press("Deactivate the device").await;
-        ann.see("It is deactivated now.").await;
+        ann.see("The device is deactivated.").await;
         let fields = active().await;
         assert_eq!(fields["is_active"], false);
         assert_eq!(fields["overall_status"], "inactive");
         ann.reload().await;
         ann.looks_well("device-deactivated").await;
         ann.press("Activate the device").await;
-        ann.see("It is active now.").await;
+        ann.see("The device is active.").await;
         assert_eq!(active().await["is_active"], true);
         ann.leave().await;
     })
@@ -117,7 +117,7 @@ async fn locks_are_overridden_by_a_switch_of_the_device_or_its_fleet() {
         let ann = ann(chromium, &cloud).await;
         ann.open(&format!("{}/settings", page(&device))).await;
         ann.is_on("Override update locks", false).await;
-        ann.see("As devices do by themselves.").await;
+        ann.see("Not set: the device's default applies.").await;
         ann.press("Override update locks").await;
         ann.see("Override update locks: on").await;
         ann.is_on("Override update locks", true).await;
@@ -135,7 +135,7 @@ async fn locks_are_overridden_by_a_switch_of_the_device_or_its_fleet() {
         let fleet = json!({ "application": shop.fleet, "name": name, "value": "1" });
         shop.ann.create("application_config_variable", fleet).await;
         ann.see("Override update locks: on").await;
-        ann.see("As its fleet.").await;
+        ann.see("Set by its fleet.").await;
         assert_eq!(target().await, "1");
         ann.is_on("Remote access", true).await;
         ann.press("Remote access").await;
@@ -156,24 +156,24 @@ async fn a_device_moves_to_another_fleet_and_is_deleted_by_its_name_alone() {
         let ann = ann(chromium, &cloud).await;
         ann.open(&format!("{}/settings", page(&device))).await;
         ann.choose("Belongs to", "valves (admin/valves)").await;
-        ann.press("Move it").await;
-        ann.within("Above this page").see("valves").await;
+        ann.press("Move device").await;
+        ann.within("Breadcrumbs").see("valves").await;
         let fields = shop.fields(&device, "belongs_to__application").await;
         assert_eq!(fields["belongs_to__application"]["__id"], other);
         ann.press("Delete this device …").await;
-        ann.fill("Its name, to be sure", "another").await;
+        ann.fill("Its name, to confirm", "another").await;
         ann.press("Delete the device").await;
-        ann.see("This is not its name, so nothing was deleted.")
+        ann.see("That is not the device's name; nothing was deleted.")
             .await;
         let name = shop.fields(&device, "device_name").await["device_name"].clone();
-        ann.fill("Its name, to be sure", name.as_str().expect("a name"))
+        ann.fill("Its name, to confirm", name.as_str().expect("a name"))
             .await;
         ann.press("Delete the device").await;
         ann.at(&format!("/dashboard/fleets/{other}")).await;
         let found = shop.ann.rows(&format!("/v7/device({})", device.id)).await;
         assert!(found.is_empty(), "{found:?}");
         ann.open(&page(&device)).await;
-        ann.see("There is nothing at this address").await;
+        ann.see("This page does not exist").await;
         ann.leave().await;
     })
     .await;

@@ -20,7 +20,7 @@ async fn a_device_is_shown_as_it_is_while_it_reports() {
         ann.press(name).await;
         ann.at(&page(&device)).await;
         let main = ann.within("Services").within("main");
-        main.see("Not there yet").await;
+        main.see("Not created yet").await;
         let mut said = json!({
             "status": "Downloading", "memory_usage": 400, "memory_total": 1000, "cpu_temp": 51,
             "os_version": "Platform OS 2.88.4", "supervisor_version": "16.0.0",
@@ -49,7 +49,7 @@ async fn a_device_is_shown_as_it_is_while_it_reports() {
         main.not_see("%").await;
         // It moves to the release that comes next.
         let next = shop.release("shop-two", json!({ "services": {} })).await;
-        ann.see("Is to run shop-tw (as its fleet)").await;
+        ann.see("Target release shop-tw (from its fleet)").await;
         assert_ne!(next.id, shop.release.id);
         ann.leave().await;
     })

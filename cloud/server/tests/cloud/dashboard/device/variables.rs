@@ -75,7 +75,7 @@ async fn variables_are_added_changed_taken_away_and_override_those_of_the_fleet(
         // A secret is added, seen by nobody and overwritten.
         variables.fill("Name of the new variable", "TOKEN").await;
         variables.fill("Value", "k3ep-this").await;
-        variables.press("Secret: only devices read it").await;
+        variables.press("Secret: only devices can read it").await;
         variables.press("Add variable").await;
         let token = variables.within("TOKEN");
         token.see("Secret All Here").await;
@@ -91,7 +91,7 @@ async fn variables_are_added_changed_taken_away_and_override_those_of_the_fleet(
         // One that could be read becomes secret, and what overrides a secret is one.
         let only = variables.within("ONLY");
         only.press("Edit ONLY").await;
-        only.press("Secret: only devices read it").await;
+        only.press("Secret: only devices can read it").await;
         only.press("Save ONLY").await;
         only.see("Secret side Here").await;
         assert_eq!(environment("side").await["ONLY"], "side");

@@ -1,0 +1,176 @@
+//! What a request of any version writes, in the names of the current one.
+//!
+//! Whoever writes rows calls [`Version::written`] first and knows version 7 alone from there on. What can be
+//! said only with a look into the database is left to be looked up.
+
+use serde_json::{Map, Value};
+
+use crate::access::Method;
+use crate::branding::Branding;
+use crate::field::{Column, Constant, Field, Input, Type, Writer};
+use crate::resource::Resource;
+use crate::value::{StoredValue, ValueError};
+use crate::version::Version;
+
+/// What is written, in the names of version 7.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct TranslatedWrite {
+    /// Fields and their values as the client gave them, each to be taken by
+    /// [`Field::take`](crate::Field::take). Those that no version has are still there.
+    pub fields: Map<String, Value>,
+    /// Further fields, whose values are to be looked up.
+    pub lookups: Vec<Lookup>,
+}
+
+/// A field whose value is to be looked up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lookup {
+    /// This link leads to the device type with this slug or alias.
+    DeviceType {
+        /// The link.
+        field: &'static str,
+        /// Slug or alias.
+        name: String,
+    },
+    /// This link leads to the successful release of the same fleet with this commit, or nowhere.
+    Release {
+        /// The link.
+        field: &'static str,
+        /// The commit; none for null.
+        commit: Option<String>,
+    },
+    /// `organization` is the first one that the user belongs to.
+    OwnOrganization,
+}
+
+impl Version {
+    /// A body of this version (for a resource of its model) in the names of version 7, where `method` is one
+    /// of those that write.
+    ///
+    /// # Errors
+    /// [`ValueError`] where a field that only this version has is not what it takes.
+    pub fn written(
+        self,
+        resource: &Resource,
+        method: Method,
+        body: Map<String, Value>,
+        branding: &Branding,
+    ) -> Result<TranslatedWrite, ValueError> {
+        let mut written = TranslatedWrite::default();
+        if self == Version::V7 {
+            written.fields = body;
+            return Ok(written);
+        }
+        let said = |field: &Field| body.get(field.name).is_some_and(|it| !it.is_null());
+        let of_user = |field: &&Field| field.input == Some(Input::OwnOrganization);
+        if method == Method::Create
+            && let Some(field) = resource.fields.iter().find(of_user)
+            && !said(field)
+        {
+            written.lookups.push(Lookup::OwnOrganization);
+        }
+        let today = crate::v7().resource(resource.table);
+        // What is said in two ways is compared once both are there.
+        let mut release_type = None;
+        for (name, given) in body {
+            let Some(field) = resource.find_field(&name) else {
+                // Unknown names are passed over; one that only version 7 has is unknown here.
+                if today.is_none_or(|it| it.find_field(&name).is_none()) {
+                    written.fields.insert(name, given);
+                }
+                continue;
+            };
+            match field.input {
+                Some(Input::ReleaseType) => release_type = Some((field, given)),
+                Some(Input::OwnOrganization) if given.is_null() => {}
+                Some(Input::DeviceType(link)) => {
+                    if let StoredValue::Text(name) = field.take(&given, branding)? {
+                        written
+                            .lookups
+                            .push(Lookup::DeviceType { field: link, name });
+                    }
+                }
+                Some(Input::Commit(link)) => {
+                    let commit = match field.take(&given, branding)? {
+                        StoredValue::Text(commit) => Some(commit),
+                        _ => None,
+                    };
+                    let field = link;
+                    written.lookups.push(Lookup::Release { field, commit });
+                }
+                Some(Input::OwnOrganization) | None => {
+                    written.add(field, given, today, branding)?
+                }
+            }
+        }
+        if let Some((field, given)) = release_type {
+            written.decide(field, &given, today, branding)?;
+        }
+        Ok(written)
+    }
+}
+
+impl TranslatedWrite {
+    fn add(
+        &mut self,
+        field: &Field,
+        given: Value,
+        today: Option<&Resource>,
+        branding: &Branding,
+    ) -> Result<(), ValueError> {
+        match field.column {
+            Column::Stored(column) => {
+                let given = match field.kind {
+                    Type::JsonText { .. } => parsed(field, &given, branding)?,
+                    _ => given,
+                };
+                self.fields.insert(column.to_owned(), given);
+            }
+            // `semver` and its like are written to this day; what else is worked out is read only.
+            Column::Computed(_) => {
+                if today.is_some_and(|it| it.find_field(field.name).is_some()) {
+                    self.fields.insert(field.name.to_owned(), given);
+                }
+            }
+            // What is always null may be written as such; what else is read only is passed over.
+            Column::Constant(Constant::Null)
+                if field.writer == Writer::Client && !given.is_null() =>
+            {
+                return Err(field.refusal(&given, "null".to_owned()));
+            }
+            Column::Constant(_) => {}
+        }
+        Ok(())
+    }
+
+    /// `release_type` says what `is_final` says.
+    fn decide(
+        &mut self,
+        field: &Field,
+        given: &Value,
+        today: Option<&Resource>,
+        branding: &Branding,
+    ) -> Result<(), ValueError> {
+        let is_final = field.take(given, branding)? == StoredValue::Text("final".to_owned());
+        let other = self.fields.get("is_final");
+        let known = today.and_then(|it| it.find_field("is_final"));
+        if let (Some(other), Some(known)) = (other, known)
+            && known.take(other, branding)? != StoredValue::Boolean(is_final)
+        {
+            return Err(field.refusal(given, "what `is_final` says".to_owned()));
+        }
+        self.fields
+            .insert("is_final".to_owned(), Value::Bool(is_final));
+        Ok(())
+    }
+}
+
+/// An object that was given as text.
+fn parsed(field: &Field, given: &Value, branding: &Branding) -> Result<Value, ValueError> {
+    match field.take(given, branding)? {
+        StoredValue::Text(text) => {
+            serde_json::from_str(&text).map_err(|_| field.refusal(given, field.wanted(branding)))
+        }
+        _ => Ok(Value::Null),
+    }
+}

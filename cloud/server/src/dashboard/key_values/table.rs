@@ -1,0 +1,207 @@
+//! How names with values are shown and edited.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+use maud::{Markup, html};
+
+use super::{KeyValue, KeyValueKind};
+
+/// Names with values in a table that can be edited. It belongs into a part that follows what happens.
+pub(crate) struct KeyValueTable<'a> {
+    /// What is in it, for people.
+    pub(crate) caption: &'a str,
+    /// What is said where there are none.
+    pub(crate) empty: &'a str,
+    /// The address of the page that it stands on.
+    pub(crate) back: &'a str,
+    pub(crate) rows: Vec<KeyValueRow>,
+}
+
+/// One of them.
+pub(crate) struct KeyValueRow {
+    pub(crate) kind: KeyValueKind,
+    pub(crate) pair: KeyValue,
+    /// Which of the owner's services it is for; nothing where there is nothing to tell apart.
+    pub(crate) service: Option<String>,
+    /// Where it comes from, when it is not the owner's own.
+    pub(crate) inherited: Option<Inheritance>,
+}
+
+impl KeyValueRow {
+    /// The owner's own, for whatever it has.
+    pub(crate) fn own(kind: KeyValueKind, pair: KeyValue) -> Self {
+        KeyValueRow {
+            kind,
+            pair,
+            service: None,
+            inherited: None,
+        }
+    }
+}
+
+/// Where a row comes from that is not the owner's own.
+pub(crate) struct Inheritance {
+    /// Its name: `the fleet`.
+    pub(crate) from: String,
+    /// Whose it is to become when somebody gives it another value here.
+    pub(crate) to: (KeyValueKind, i64),
+    /// The owner has another value of its own, which counts.
+    pub(crate) overridden: bool,
+}
+
+impl KeyValueTable<'_> {
+    pub(crate) fn markup(&self) -> Markup {
+        let services = self.rows.iter().any(|row| row.service.is_some());
+        let sources = self.rows.iter().any(|row| row.inherited.is_some());
+        html! {
+            @if self.rows.is_empty() {
+                p.empty { (self.empty) }
+            } @else {
+                table.rows {
+                    caption.hidden { (self.caption) }
+                    thead { tr {
+                        th scope="col" { "Name" } th scope="col" { "Value" }
+                        @if services { th scope="col" { "Service" } }
+                        @if sources { th scope="col" { "From" } }
+                        th scope="col" { span.hidden { "Change" } }
+                    } }
+                    tbody { @for row in &self.rows { (self.row(row, services, sources)) } }
+                }
+            }
+        }
+    }
+
+    fn row(&self, row: &KeyValueRow, services: bool, sources: bool) -> Markup {
+        let (resource, _) = row.kind.resource();
+        let overridden = row.inherited.as_ref().is_some_and(|it| it.overridden);
+        html! {
+            tr id={ (resource) "-" (row.pair.id) } {
+                th scope="row" { code { (row.pair.name) } }
+                td data-label="Value" {
+                    @match row.pair.value.as_deref() {
+                        None if row.pair.is_secret => span.none { "Secret" },
+                        None => span.none { "Hidden" },
+                        Some("") => span.none { "Empty" },
+                        Some(value) => code.value { (value) },
+                    }
+                }
+                @if services { td data-label="Service" { (row.service.as_deref().unwrap_or("All")) } }
+                @if sources {
+                    td data-label="From" {
+                        @match &row.inherited {
+                            None => "Here",
+                            Some(inherited) => {
+                                (inherited.from)
+                                @if overridden { span.under { "Overridden here" } }
+                            }
+                        }
+                    }
+                }
+                td.edit { @if !overridden { (self.editor(row)) } }
+            }
+        }
+    }
+
+    fn editor(&self, row: &KeyValueRow) -> Markup {
+        let (resource, _) = row.kind.resource();
+        let pair = &row.pair;
+        let (word, place) = match &row.inherited {
+            None => ("Edit", format!("/dashboard/pairs/{resource}/{}", pair.id)),
+            Some(_) => ("Override", "/dashboard/pairs".to_owned()),
+        };
+        // Another value makes another editor: an open one does not show what was there before.
+        let id = format!(
+            "{resource}-{}-{:x}",
+            pair.id,
+            hash(pair.value.as_deref().unwrap_or_default())
+        );
+        html! {
+            details id={ "edit-" (id) } {
+                summary { (word) span.hidden { " " (pair.name) } }
+                form.stack method="post" action=(place) hx-post=(place) hx-target="find .answer" hx-sync="this:drop" {
+                    input type="hidden" name="back" value=(self.back);
+                    @if let Some(inherited) = &row.inherited {
+                        input type="hidden" name="to" value={ (inherited.to.0.resource().0) " " (inherited.to.1) };
+                        input type="hidden" name="name" value=(pair.name);
+                    }
+                    @if pair.is_secret {
+                        label { "New value of " (pair.name)
+                            input name="value" required autocomplete="off" spellcheck="false" id={ "value-" (id) };
+                        }
+                        @if row.inherited.is_some() { input type="hidden" name="secret" value="yes"; }
+                    } @else {
+                        label { "Value of " (pair.name)
+                            input name="value" value=[pair.value.as_deref()] autocomplete="off" spellcheck="false" id={ "value-" (id) };
+                        }
+                        @if row.kind.may_be_secret() { (secret(&format!("secret-{id}"))) }
+                    }
+                    div.answer role="status" id={ "answer-" (id) } data-keep {}
+                    div.buttons {
+                        button.small.primary type="submit" { "Save" span.hidden { " " (pair.name) } }
+                        @if row.inherited.is_none() {
+                            button.small.danger type="submit" name="delete" value="yes" formnovalidate {
+                                "Delete" span.hidden { " " (pair.name) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Whether nobody is to read the value again but the devices that get it.
+fn secret(id: &str) -> Markup {
+    html! {
+        label.tick { input type="checkbox" name="secret" value="yes" id=(id); "Secret: only devices can read it" }
+    }
+}
+
+fn hash(text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// A form that adds to what a [`KeyValueTable`] shows. It stands beside the table, outside of the part that follows.
+pub(crate) struct AddForm<'a> {
+    /// The address of the page that it stands on.
+    pub(crate) back: &'a str,
+    /// What it may be for: whose it becomes, and how people call that. The first is offered first.
+    pub(crate) choices: Vec<(KeyValueKind, i64, String)>,
+}
+
+impl AddForm<'_> {
+    pub(crate) fn markup(&self) -> Markup {
+        let first = self.choices.first();
+        let word = first.map_or("variable", |(kind, ..)| kind.word());
+        let may_be_secret = first.is_some_and(|(kind, ..)| kind.may_be_secret());
+        html! {
+            form.line.adder method="post" action="/dashboard/pairs" hx-post="/dashboard/pairs" hx-target="next .answer"
+                hx-sync="this:drop" data-reset {
+                input type="hidden" name="back" value=(self.back);
+                label { "Name of the new " (word)
+                    input name="name" required maxlength="255" autocomplete="off" autocapitalize="none" spellcheck="false";
+                }
+                label { "Value" input name="value" autocomplete="off" spellcheck="false"; }
+                @match self.choices.as_slice() {
+                    [(kind, owner, _)] => {
+                        input type="hidden" name="to" value={ (kind.resource().0) " " (owner) };
+                    }
+                    choices => {
+                        label { "For"
+                            select name="to" {
+                                @for (kind, owner, name) in choices {
+                                    option value={ (kind.resource().0) " " (owner) } { (name) }
+                                }
+                            }
+                        }
+                    }
+                }
+                @if may_be_secret { (secret(&format!("secret-new-{word}"))) }
+                button type="submit" { "Add " (word) }
+            }
+            div.answer role="status" {}
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! The pages that are open, and the actions that are under way from them: what all requests of the dashboard share.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::{AcquireError, Semaphore, SemaphorePermit};
+use tokio_util::sync::CancellationToken;
+
+use crate::answer::Refusal;
+
+/// Looks at a time, of all pages.
+pub(super) const AT_A_TIME: usize = 2;
+/// Open pages of one user.
+const MOST: usize = 32;
+
+/// The open pages.
+pub(crate) struct LivePages {
+    open: Arc<Mutex<HashMap<i64, usize>>>,
+    /// Who looks again takes one.
+    turns: Semaphore,
+    /// What devices are being asked from pages.
+    pub(crate) actions: PendingActions,
+    /// The program is about to end.
+    pub(crate) stop: CancellationToken,
+}
+
+impl Default for LivePages {
+    fn default() -> Self {
+        LivePages {
+            open: Arc::default(),
+            turns: Semaphore::new(AT_A_TIME),
+            actions: PendingActions::default(),
+            stop: CancellationToken::new(),
+        }
+    }
+}
+
+impl LivePages {
+    /// Waits until a page may look again; others wait until the permit is dropped.
+    pub(super) async fn turn(&self) -> Result<SemaphorePermit<'_>, AcquireError> {
+        self.turns.acquire().await
+    }
+
+    /// Opens one more of a user.
+    ///
+    /// # Errors
+    /// 429 where the user has too many open.
+    pub(super) fn enter(&self, user: i64) -> Result<StreamSlot, Refusal> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let pages = open.entry(user).or_default();
+        if *pages >= MOST {
+            return Err(Refusal::TooMany(10));
+        }
+        *pages += 1;
+        Ok(StreamSlot {
+            open: self.open.clone(),
+            user,
+        })
+    }
+}
+
+/// One open page; it is given back with the value.
+pub(super) struct StreamSlot {
+    open: Arc<Mutex<HashMap<i64, usize>>>,
+    user: i64,
+}
+
+impl Drop for StreamSlot {
+    fn drop(&mut self) {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(pages) = open.get_mut(&self.user) {
+            *pages -= 1;
+            if *pages == 0 {
+                open.remove(&self.user);
+            }
+        }
+    }
+}
+
+/// What devices are being asked at this moment.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PendingActions(Arc<Mutex<HashSet<String>>>);
+
+impl PendingActions {
+    /// Begins, unless the same is under way.
+    pub(super) fn begin(&self, what: String) -> Option<ActionPermit> {
+        let mut under_way = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        under_way.insert(what.clone()).then(|| ActionPermit {
+            pending: self.clone(),
+            what,
+        })
+    }
+}
+
+/// To do one action; it is under way until the value is dropped.
+pub(super) struct ActionPermit {
+    pending: PendingActions,
+    what: String,
+}
+
+impl Drop for ActionPermit {
+    fn drop(&mut self) {
+        let mut under_way = self
+            .pending
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        under_way.remove(&self.what);
+    }
+}

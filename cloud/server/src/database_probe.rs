@@ -1,0 +1,44 @@
+//! Whether the database answers, found out at most once a second however many ask.
+
+use std::time::{Duration, Instant};
+
+use data::{Database, SystemPurpose};
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+/// However often somebody asks, the database is asked as often at most.
+const FRESH: Duration = Duration::from_secs(1);
+/// How long the database may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What was found last.
+#[derive(Default)]
+pub(crate) struct DatabaseProbe {
+    last: Mutex<Option<(Instant, bool)>>,
+}
+
+impl DatabaseProbe {
+    /// Whether the database answers. Those who ask at the same time wait for the same answer.
+    pub(crate) async fn answers(&self, database: &Database) -> bool {
+        let mut last = self.last.lock().await;
+        if let Some((at, answers)) = *last
+            && at.elapsed() < FRESH
+        {
+            return answers;
+        }
+        let probe = SystemPurpose::Operation.sql("SELECT 1");
+        let answers = match timeout(PATIENCE, database.row(&probe)).await {
+            Ok(Ok(_)) => true,
+            Ok(Err(error)) => {
+                tracing::warn!("the database does not answer: {error}");
+                false
+            }
+            Err(_) => {
+                tracing::warn!("the database does not answer within {PATIENCE:?}");
+                false
+            }
+        };
+        *last = Some((Instant::now(), answers));
+        answers
+    }
+}

@@ -1,0 +1,77 @@
+//! Polls that wait to be written.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use tokio::sync::Notify;
+
+/// Nobody is waited for longer, in milliseconds: a century, to which the time can still be added.
+const FURTHEST: i64 = 100 * 366 * 24 * 3600 * 1000;
+
+/// Polls that are not written yet, by device.
+#[derive(Default)]
+pub(crate) struct Heartbeats {
+    pending: Mutex<HashMap<i64, PollRecord>>,
+    any: Notify,
+}
+
+/// What a poll says of a device.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PollRecord {
+    pub(super) at: Instant,
+    /// After how many milliseconds it counts as silent.
+    pub(super) silent_after: i64,
+    /// Which state it has: what it was made from, in one number (`state/generation.rs`).
+    pub(super) given: i64,
+}
+
+impl Heartbeats {
+    /// A device polled, was `given` the state of this generation, and is to poll every `interval` milliseconds.
+    pub(crate) fn note(&self, device: i64, interval: i64, given: i64) {
+        let silent_after = (interval / 2).saturating_mul(3);
+        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = Instant::now();
+        let polled = PollRecord {
+            at,
+            silent_after,
+            given,
+        };
+        pending.insert(device, polled);
+        drop(pending);
+        self.any.notify_one();
+    }
+
+    /// Returns when a device polled since the last call.
+    pub(super) async fn added(&self) {
+        self.any.notified().await;
+    }
+
+    /// Has them written (again).
+    pub(super) fn wake(&self) {
+        self.any.notify_one();
+    }
+
+    pub(super) fn take(&self) -> Vec<(i64, PollRecord)> {
+        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut records: Vec<(i64, PollRecord)> = pending.drain().collect();
+        // In one order, whoever writes them.
+        records.sort_unstable_by_key(|(device, _)| *device);
+        records
+    }
+
+    pub(super) fn put_back(&self, records: &[(i64, PollRecord)]) {
+        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        for (device, polled) in records {
+            pending.entry(*device).or_insert(*polled);
+        }
+    }
+}
+
+impl PollRecord {
+    /// In how many milliseconds it counts as silent.
+    pub(super) fn left(&self) -> i64 {
+        let since = i64::try_from(self.at.elapsed().as_millis()).unwrap_or(i64::MAX);
+        self.silent_after.saturating_sub(since).min(FURTHEST)
+    }
+}

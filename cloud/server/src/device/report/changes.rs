@@ -1,0 +1,272 @@
+//! What of a report differs from what is known, and writing that.
+
+mod installs;
+
+use std::net::IpAddr;
+use std::sync::LazyLock;
+
+use data::query::Caller;
+use data::write::{WriteError, Writer};
+use data::{DataError, Keyring, Place, Retries, SystemPurpose, Transaction};
+use sea_query::{Alias, Expr, ExprTrait, Query, SimpleExpr};
+use serde_json::{Map, Value};
+
+use super::apps::ReportedApp;
+use super::fields::{FIELDS, Field, FieldKind, Matter, ReportedFields};
+use super::{Apps, Report};
+use crate::answer::Refusal;
+use crate::clock::now;
+use crate::cloud::Cloud;
+use crate::device::DeviceRef;
+use crate::tunnels::device_request::supervisor_key;
+use installs::{Install, ReportRows};
+
+/// The field that is encrypted in the database.
+const SECRET: &str = "api_secret";
+
+/// A device by its uuid, with the uuid of its fleet; made once.
+static SELECT: LazyLock<&str> = LazyLock::new(|| {
+    let fields = FIELDS.iter().map(|field| format!("d.\"{}\"", field.name));
+    let fields: Vec<String> = fields.collect();
+    let select = format!(
+        "SELECT d.id, d.actor, a.uuid, d.public_address, {} FROM device AS d \
+         LEFT JOIN application AS a ON a.id = d.belongs_to__application WHERE d.uuid = ?",
+        fields.join(", ")
+    );
+    select.leak()
+});
+
+/// A device as it is known.
+pub(super) struct StoredDevice {
+    pub(super) device: DeviceRef,
+    /// The uuid of its fleet.
+    fleet: Option<String>,
+    public_address: Option<String>,
+    /// In the order of [`FIELDS`].
+    values: Vec<Value>,
+}
+
+impl StoredDevice {
+    /// None where there is no such device.
+    pub(super) async fn of(cloud: &Cloud, uuid: &str) -> Result<Option<Self>, Refusal> {
+        if !crate::device::is_uuid(uuid) {
+            return Ok(None);
+        }
+        let select = SystemPurpose::Report.sql(*SELECT).with(uuid);
+        let Some(row) = cloud.database.row(&select).await? else {
+            return Ok(None);
+        };
+        let mut values = Vec::with_capacity(FIELDS.len());
+        for (at, field) in FIELDS.iter().enumerate() {
+            let at = at + 4;
+            values.push(match field.kind {
+                FieldKind::Number => row.number(at)?.map_or(Value::Null, Value::from),
+                FieldKind::Flag => row.flag(at)?.map_or(Value::Null, Value::from),
+                _ => row.text(at)?.map_or(Value::Null, Value::from),
+            });
+        }
+        Ok(Some(StoredDevice {
+            device: DeviceRef {
+                id: row.id(0)?,
+                actor: row.id(1)?,
+            },
+            fleet: row.text(2)?,
+            public_address: row.text(3)?,
+            values,
+        }))
+    }
+
+    fn value(&self, field: &'static Field) -> &Value {
+        let at = FIELDS.iter().position(|other| other == field);
+        at.and_then(|at| self.values.get(at))
+            .unwrap_or(&Value::Null)
+    }
+
+    /// What a report changes.
+    ///
+    /// # Errors
+    /// 401, where it names a release or an image that is not one that the device could have.
+    pub(super) async fn changed_by(
+        &self,
+        cloud: &Cloud,
+        report: Report,
+        from: IpAddr,
+    ) -> Result<DeviceChanges, Refusal> {
+        let Report {
+            mut fields,
+            apps,
+            running,
+        } = report;
+        let is_own = |which: &ReportedApp| match which {
+            ReportedApp::Own => true,
+            ReportedApp::Uuid(uuid) => Some(uuid) == self.fleet.as_ref(),
+        };
+        let mut installs = Vec::new();
+        let running = running.or_else(|| self.running(apps.as_ref()?));
+        let mut runs = None;
+        if let Some(apps) = &apps {
+            let looked = ReportRows::up(cloud, self.device.id, self.fleet.as_deref(), apps).await?;
+            installs = looked.changes(apps)?;
+            runs = running
+                .as_ref()
+                .and_then(|commit| looked.release_of_fleet(commit));
+            if let Some(state) = apps.update_status(is_own) {
+                fields.set("update_status", state.into());
+            }
+        }
+        if let (None, Some(commit), Some(fleet)) = (runs, running, &self.fleet) {
+            runs = installs::release_of(cloud, fleet, &commit).await?;
+        }
+        if let Some(release) = runs {
+            fields.set("is_running__release", release.into());
+        }
+        let from = from.to_canonical().to_string();
+        let moved = self.public_address.as_deref() != Some(from.as_str());
+        Ok(DeviceChanges {
+            device: self.device.id,
+            fields: self.differing(cloud, fields),
+            public_address: moved.then_some(from),
+            installs,
+        })
+    }
+
+    /// The commit that it says it runs of its own fleet.
+    fn running(&self, apps: &Apps) -> Option<String> {
+        let fleet = self.fleet.as_ref()?;
+        let mut running = apps.running.iter();
+        running
+            .find(|(app, _)| app == fleet)
+            .map(|(_, commit)| commit.clone())
+    }
+
+    /// Fields that are worth a write.
+    fn differing(&self, cloud: &Cloud, fields: ReportedFields) -> Vec<(&'static Field, Value)> {
+        let mut fields = fields.0;
+        fields.retain(|(field, value)| match (field.name, self.value(field)) {
+            // One that cannot be read is told anew.
+            (SECRET, Value::String(kept)) => {
+                let current_key = supervisor_key(&cloud.environment.keyring, self.device.id, kept);
+                current_key.as_deref() != value.as_str()
+            }
+            (_, present) => present != value,
+        });
+        let only_metrics = fields
+            .iter()
+            .all(|(field, _)| field.matter == Matter::Metric);
+        if only_metrics && !cloud.devices.metrics.is_due(self.device.id) {
+            fields.clear();
+        }
+        fields
+    }
+}
+
+/// What is to be written.
+pub(super) struct DeviceChanges {
+    device: i64,
+    fields: Vec<(&'static Field, Value)>,
+    public_address: Option<String>,
+    installs: Vec<Install>,
+}
+
+impl DeviceChanges {
+    /// Writes it, in one transaction; nothing where nothing is to be.
+    pub(super) async fn write(self, cloud: &Cloud) -> Result<(), Refusal> {
+        if self.fields.is_empty() && self.installs.is_empty() && self.public_address.is_none() {
+            return Ok(());
+        }
+        let mut retries = Retries::default();
+        loop {
+            match self.once(cloud).await {
+                Ok(()) => break,
+                Err(WriteError::Data(error)) if retries.again(&error) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if self
+            .fields
+            .iter()
+            .any(|(field, _)| field.matter == Matter::Metric)
+        {
+            cloud.devices.metrics.is_done(self.device);
+        }
+        Ok(())
+    }
+
+    async fn once(&self, cloud: &Cloud) -> Result<(), WriteError> {
+        let now = now();
+        let mut transaction = cloud.database.begin().await?;
+        if self
+            .fields
+            .iter()
+            .any(|(field, _)| field.matter == Matter::Ruled)
+        {
+            let body: Map<String, Value> = self
+                .fields
+                .iter()
+                .map(|(field, value)| (field.name.to_owned(), value.clone()))
+                .chain(
+                    self.public_address
+                        .iter()
+                        .map(|from| ("public_address".to_owned(), Value::from(from.as_str()))),
+                )
+                .collect();
+            let platform = Caller::Platform(SystemPurpose::Report);
+            let mut writer = Writer::new(
+                &mut transaction,
+                cloud.setting(&platform),
+                &cloud.environment,
+            );
+            writer.change("device", &[self.device], &body).await?;
+        } else if !self.fields.is_empty() || self.public_address.is_some() {
+            self.update(&mut transaction, &cloud.environment.keyring, now)
+                .await?;
+        }
+        installs::write(&mut transaction, self.device, &self.installs, now).await?;
+        Ok(transaction.commit().await?)
+    }
+
+    /// Fields that nothing follows from but when that was.
+    async fn update(
+        &self,
+        transaction: &mut Transaction,
+        keyring: &Keyring,
+        now: i64,
+    ) -> Result<(), WriteError> {
+        let mut values: Vec<(Alias, SimpleExpr)> =
+            vec![(Alias::new("modified_at"), Expr::val(now))];
+        for (field, value) in &self.fields {
+            let kept = match (field.name, value) {
+                (SECRET, Value::String(secret)) => {
+                    let place = Place::of_row("device", SECRET, self.device);
+                    let sealed = keyring.seal(&place, secret).map_err(DataError::from)?;
+                    Expr::val(sealed)
+                }
+                _ => bound(field, value),
+            };
+            values.push((Alias::new(field.name), kept));
+            if field.name == "update_status" {
+                values.push((Alias::new("last_update_status_event"), Expr::val(now)));
+            }
+        }
+        if let Some(from) = &self.public_address {
+            values.push((Alias::new("public_address"), Expr::val(from.as_str())));
+        }
+        let update = Query::update()
+            .table(Alias::new("device"))
+            .values(values)
+            .and_where(Expr::col(Alias::new("id")).eq(self.device))
+            .take();
+        let update = SystemPurpose::Report.statement(update);
+        transaction.execute(&update).await?;
+        Ok(())
+    }
+}
+
+/// A value as the column takes it; a null has a type as well.
+fn bound(field: &Field, value: &Value) -> SimpleExpr {
+    Expr::val(match field.kind {
+        FieldKind::Number => sea_query::Value::BigInt(value.as_i64()),
+        FieldKind::Flag => sea_query::Value::Bool(value.as_bool()),
+        _ => sea_query::Value::String(value.as_str().map(str::to_owned)),
+    })
+}

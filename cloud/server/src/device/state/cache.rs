@@ -1,0 +1,142 @@
+//! Target states that were made already.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use axum::body::Bytes;
+use data::RowRight;
+use http::HeaderValue;
+use resources::{Action, Branding};
+use sha2::{Digest, Sha256};
+
+use super::generation::Generations;
+use super::rows::Rows;
+use crate::device::device_ref::DeviceRef;
+
+/// Bytes of documents that are remembered.
+const MOST_BYTES: usize = 256 << 20;
+/// What one costs beside its document, about, in bytes.
+const EACH: usize = 512;
+
+/// A state as it was made.
+#[derive(Debug, Clone)]
+pub(crate) struct CachedState {
+    pub(crate) device: DeviceRef,
+    /// The fleets that it is made from.
+    pub(crate) depends: Vec<i64>,
+    pub(crate) generation: i64,
+    /// The document holds values that people are not shown.
+    pub(crate) has_secrets: bool,
+    /// How often the device is to poll, in milliseconds.
+    pub(crate) poll: i64,
+    pub(crate) tag: HeaderValue,
+    /// Shown by [`CachedState::document`] alone: it holds the variables of the device.
+    document: Bytes,
+}
+
+impl CachedState {
+    /// What `rows` are of the state of a device.
+    pub(super) fn new(device: DeviceRef, rows: &Rows, branding: &Branding) -> Self {
+        let document = rows.document(branding).to_string();
+        CachedState {
+            device,
+            depends: rows.apps.values().map(|app| app.id).collect(),
+            generation: rows.fingerprint(),
+            has_secrets: rows.has_secrets(),
+            poll: rows.poll_interval(branding),
+            tag: tag(&document),
+            document: document.into(),
+        }
+    }
+
+    /// The state, for whoever has the right to read this one.
+    pub(super) fn document(&self, right: &RowRight) -> Option<Bytes> {
+        let may = right.is_to(Action::ReadTargetState, "device", self.device.id);
+        may.then(|| self.document.clone())
+    }
+}
+
+/// Target states, by the device's uuid.
+#[derive(Default)]
+pub(crate) struct StateCache {
+    made: Mutex<CacheEntries>,
+    /// Whether they still hold.
+    pub(super) generations: Generations,
+}
+
+#[derive(Default)]
+struct CacheEntries {
+    by_uuid: HashMap<String, CachedState>,
+    bytes: usize,
+}
+
+impl StateCache {
+    fn made(&self) -> MutexGuard<'_, CacheEntries> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn get(&self, uuid: &str) -> Option<CachedState> {
+        self.made().by_uuid.get(uuid).cloned()
+    }
+
+    pub(crate) fn keep(&self, uuid: &str, remembered: &CachedState) {
+        let mut made = self.made();
+        made.remove(uuid);
+        let bytes = EACH + remembered.document.len();
+        if made.bytes + bytes > MOST_BYTES {
+            // All devices poll, each in its turn: none is worth more than another.
+            made.by_uuid.clear();
+            made.bytes = 0;
+        }
+        made.bytes += bytes;
+        made.by_uuid.insert(uuid.to_owned(), remembered.clone());
+    }
+
+    pub(crate) fn forget(&self, uuid: &str) {
+        self.made().remove(uuid);
+    }
+}
+
+impl CacheEntries {
+    fn remove(&mut self, uuid: &str) {
+        if let Some(gone) = self.by_uuid.remove(uuid) {
+            self.bytes -= EACH + gone.document.len();
+        }
+    }
+}
+
+/// The ETag of a document.
+pub(super) fn tag(document: &str) -> HeaderValue {
+    let hash = Sha256::digest(document.as_bytes());
+    let tag = format!("W/\"{}\"", hex::encode(hash.get(..16).unwrap_or(&hash)));
+    // Hexadecimal digits can be in a header.
+    HeaderValue::from_str(&tag).unwrap_or(HeaderValue::from_static("W/\"\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_documents_than_there_is_room_for_make_room() {
+        let states = StateCache::default();
+        let remembered = CachedState {
+            device: DeviceRef { id: 1, actor: 1 },
+            depends: Vec::new(),
+            generation: 0,
+            has_secrets: false,
+            poll: 0,
+            tag: tag(""),
+            document: Bytes::from(vec![b'x'; 1 << 20]),
+        };
+        for device in 0..300 {
+            states.keep(&device.to_string(), &remembered);
+        }
+        assert!(states.made().bytes <= MOST_BYTES);
+        assert!(states.get("299").is_some(), "the latest one");
+        assert!(states.get("0").is_none(), "the first one");
+        states.forget("299");
+        let left = states.made().by_uuid.len() * (EACH + (1 << 20));
+        assert_eq!(states.made().bytes, left);
+    }
+}

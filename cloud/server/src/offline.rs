@@ -1,0 +1,30 @@
+//! Work on the database of a cloud that is not served meanwhile.
+
+use anyhow::{Context as _, Result};
+use data::{Database, Keyring};
+
+use crate::arguments::Serve;
+use crate::configuration::Configuration;
+
+/// Does something with the configured database alone, while no cloud is served from here.
+///
+/// # Errors
+/// Where the configuration is wrong, the database cannot be used, or what is done with it fails.
+pub(crate) fn with_database(
+    given: Serve,
+    work: impl AsyncFnOnce(&Database, &Keyring) -> Result<()>,
+) -> Result<()> {
+    let configuration = Configuration::of(given)?;
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("no threads can be started")?
+        .block_on(async {
+            let database = Database::open(&configuration.database, &configuration.pools.options())
+                .await
+                .context("the database cannot be used")?;
+            work(&database, &configuration.keyring).await?;
+            database.close().await;
+            Ok(())
+        })
+}

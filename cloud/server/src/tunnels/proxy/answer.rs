@@ -1,0 +1,150 @@
+//! What of a device's answer the caller gets.
+//!
+//! A device is not trusted: of its headers only those that say what the body is are passed on, and a page of
+//! its own gets no rights in a browser.
+
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use http_body_util::{BodyExt as _, Limited};
+use hyper::body::Incoming;
+use serde_json::{Value, json};
+
+use crate::answer::json as json_answer;
+
+/// Bytes of one device's answer in a list.
+const IN_LIST: usize = 256 << 10;
+
+/// Headers that are passed on.
+const PASSED_ON: [HeaderName; 5] = [
+    header::CONTENT_TYPE,
+    header::CONTENT_ENCODING,
+    header::CACHE_CONTROL,
+    header::ALLOW,
+    header::RETRY_AFTER,
+];
+
+/// The body of an answer in a form that is not passed on.
+fn bad_answer() -> Value {
+    json!({ "error": "Bad API response from supervisor" })
+}
+
+/// What a body is.
+#[derive(Debug, PartialEq, Eq)]
+enum Kind {
+    /// There is none, or it is not said what it is.
+    Nothing,
+    Json,
+    /// Text, or the host's journal in the journal's own form.
+    Other,
+    /// Nothing that a supervisor answers.
+    Bad,
+}
+
+fn kind(headers: &HeaderMap) -> Kind {
+    let Some(kind) = headers.get(header::CONTENT_TYPE) else {
+        return Kind::Nothing;
+    };
+    let kind = kind.to_str().unwrap_or_default();
+    let essence = kind
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_ascii_lowercase();
+    match essence.as_str() {
+        "application/json" => Kind::Json,
+        "application/x-ndjson" | "application/octet-stream" => Kind::Other,
+        text if text.starts_with("text/") => Kind::Other,
+        _ => Kind::Bad,
+    }
+}
+
+/// One device's answer, as it comes.
+pub(super) fn passed_on(answer: http::Response<Incoming>, method: &Method) -> Response {
+    let (head, body) = answer.into_parts();
+    let kind = kind(&head.headers);
+    if kind == Kind::Bad {
+        let text = bad_answer().to_string();
+        return json_answer(StatusCode::INTERNAL_SERVER_ERROR, text);
+    }
+    let bare = kind == Kind::Nothing || *method == Method::HEAD;
+    let mut response = if bare {
+        head.status.into_response()
+    } else {
+        (head.status, Body::new(body)).into_response()
+    };
+    let headers = response.headers_mut();
+    headers.remove(header::CONTENT_TYPE);
+    for name in PASSED_ON {
+        if let Some(value) = head.headers.get(&name) {
+            headers.insert(name, value.clone());
+        }
+    }
+    headers.insert(
+        header::X_CONTENT_TYPE_OPTIONS,
+        HeaderValue::from_static("nosniff"),
+    );
+    headers.insert(
+        header::CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static("default-src 'none'; sandbox"),
+    );
+    response
+}
+
+/// One device's answer in a list of several.
+pub(super) async fn entry(answer: http::Response<Incoming>) -> Value {
+    let (head, body) = answer.into_parts();
+    let bad = || json!({ "statusCode": 500, "body": bad_answer() });
+    let kind = kind(&head.headers);
+    let body = match kind {
+        Kind::Bad => return bad(),
+        Kind::Nothing => return json!({ "statusCode": head.status.as_u16(), "body": "" }),
+        Kind::Json | Kind::Other => Limited::new(body, IN_LIST).collect().await,
+    };
+    let body = match body {
+        Ok(body) => body.to_bytes(),
+        Err(error) => return failed(&format!("cannot read the device's answer: {error}")),
+    };
+    let text = String::from_utf8_lossy(&body);
+    let body = match kind {
+        Kind::Json => match serde_json::from_str(&text) {
+            Ok(value) => value,
+            Err(_) => return bad(),
+        },
+        _ => Value::String(text.into_owned()),
+    };
+    json!({ "statusCode": head.status.as_u16(), "body": body })
+}
+
+/// The entry of a device that gave no answer.
+pub(super) fn failed(why: &str) -> Value {
+    json!({ "statusCode": StatusCode::BAD_GATEWAY.as_u16(), "body": why })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_and_json_are_passed_on_and_nothing_else() {
+        for (value, found) in [
+            (None, Kind::Nothing),
+            (Some("application/json; charset=utf-8"), Kind::Json),
+            (Some("Application/JSON"), Kind::Json),
+            (Some("application/x-ndjson"), Kind::Other),
+            (Some("text/event-stream"), Kind::Other),
+            (Some("text/plain; charset=utf-8"), Kind::Other),
+            (Some("application/octet-stream"), Kind::Other),
+            (Some("image/png"), Kind::Bad),
+            (Some("textual"), Kind::Bad),
+            (Some(""), Kind::Bad),
+        ] {
+            let mut headers = HeaderMap::new();
+            if let Some(value) = value {
+                headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(value));
+            }
+            assert_eq!(kind(&headers), found, "{value:?}");
+        }
+    }
+}

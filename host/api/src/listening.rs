@@ -1,0 +1,81 @@
+//! Whether the API listens: not from when a request to bring the host down is accepted until it turns out that the host
+//! does not go down (docs/spec/device.md#v1-power).
+
+use std::io;
+use std::net::SocketAddr;
+
+use rustix::net::sockopt;
+use tokio::net::{TcpListener, TcpSocket};
+use tokio::sync::watch;
+
+use crate::bounds::AFTER_FAILURE;
+
+/// How many clients may wait to be taken.
+const BACKLOG: u32 = 256;
+
+/// Whether the API listens, for those who say so and those who do it.
+#[derive(Debug, Clone)]
+pub struct Listening(watch::Sender<usize>);
+
+/// While it lives the API does not listen.
+#[derive(Debug)]
+#[must_use = "the API listens again as soon as this is dropped"]
+pub struct Pause(watch::Sender<usize>);
+
+impl Default for Listening {
+    fn default() -> Self {
+        Listening(watch::Sender::new(0))
+    }
+}
+
+impl Listening {
+    /// Closes all listeners. Requests under way are answered, and their connections end with the answer.
+    pub fn pause(&self) -> Pause {
+        self.0.send_modify(|pauses| *pauses += 1);
+        Pause(self.0.clone())
+    }
+
+    /// Returns once the API is to listen or not to.
+    pub(crate) async fn becomes(&self, listens: bool) {
+        let mut pauses = self.0.subscribe();
+        // The sender is ours, so it is never closed.
+        let _ = pauses.wait_for(|pauses| (*pauses == 0) == listens).await;
+    }
+}
+
+impl Drop for Pause {
+    fn drop(&mut self) {
+        self.0
+            .send_modify(|pauses| *pauses = pauses.saturating_sub(1));
+    }
+}
+
+/// Keeps the address of a listener that was closed, so that nobody else takes it meanwhile: whoever connects is refused.
+pub(crate) fn hold(address: SocketAddr) -> io::Result<TcpSocket> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    socket.set_reuseaddr(true)?;
+    if address.is_ipv4() {
+        // The network of services may not be there, nor its gateway's address.
+        sockopt::set_ip_freebind(&socket, true)?;
+    }
+    socket.bind(address)?;
+    Ok(socket)
+}
+
+/// Listens again at an address, however long that takes.
+pub(crate) async fn reopen(held: io::Result<TcpSocket>, address: SocketAddr) -> TcpListener {
+    let mut held = held;
+    loop {
+        match held.and_then(|socket| socket.listen(BACKLOG)) {
+            Ok(listener) => return listener,
+            Err(error) => {
+                tracing::error!(%error, "failed to listen on {address} again");
+                tokio::time::sleep(AFTER_FAILURE).await;
+                held = hold(address);
+            }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! What the keys of services open. Each covers its own app; whether the device as a whole is every key's as well, to
+//! reboot, to set its proxy or to read its journal, is for the device's owner to say.
+
+use http::Method;
+use serde::{Deserialize, Serialize};
+
+use crate::answer::Failure;
+use crate::auth::{Caller, Scope};
+use crate::routes::Route;
+
+/// What the key of a service opens. Keys of the device open everything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ServiceKeys {
+    /// What is its own app's, and what is the device's, as in the field's reference system.
+    #[default]
+    Device,
+    /// What is its own app's, and what the supervisor itself says of the device. No endpoint of a plugin.
+    OwnApp,
+}
+
+/// They name their app in the body, and refuse another than the key's.
+const WITH_THE_APP_IN_THE_BODY: [&str; 2] = ["/v1/restart", "/v1/purge"];
+/// It is a GET and removes volumes, of all apps.
+const CLEANS_UP: &str = "/v2/cleanup-volumes";
+/// Targets and log lines of all apps.
+const LOCAL_MODE: &str = "/v2/local/";
+
+impl ServiceKeys {
+    /// Refuses a caller for whom `route` is not; `None` is a plugin's.
+    ///
+    /// # Errors
+    /// Says which setting it is.
+    pub(crate) fn check(self, caller: &Caller, route: Option<&Route>) -> Result<(), Failure> {
+        let is_of_a_service = matches!(caller.scope, Scope::App(_));
+        match self {
+            ServiceKeys::OwnApp if is_of_a_service && !route.is_some_and(is_of_one_app) => {
+                Err(Failure::Refused(
+                    http::StatusCode::UNAUTHORIZED,
+                    "this is the whole device's, and keys of services are for their own app here: `service_keys` of the \
+                     supervisor's configuration says so"
+                        .into(),
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether it does nothing to others than the key's app.
+fn is_of_one_app(route: &Route) -> bool {
+    let is_read = route.method == Method::GET
+        && route.path != CLEANS_UP
+        && !route.path.starts_with(LOCAL_MODE);
+    is_read || route.path.contains("/:appId") || WITH_THE_APP_IN_THE_BODY.contains(&route.path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core_routes;
+
+    /// Whoever adds a route that changes something decides here whose it is.
+    #[test]
+    fn l13_what_changes_the_device_is_no_apps() {
+        let of_the_device: Vec<String> = core_routes()
+            .filter(|route| !is_of_one_app(route))
+            .map(|route| format!("{} {}", route.method, route.path))
+            .collect();
+        assert_eq!(
+            of_the_device,
+            [
+                "POST /v1/blink",
+                "POST /v1/regenerate-api-key",
+                "POST /v1/reboot",
+                "POST /v1/shutdown",
+                "POST /v1/update",
+                "GET /v2/cleanup-volumes",
+                "GET /v2/local/target-state",
+                "POST /v2/local/target-state",
+                "GET /v2/local/logs",
+            ]
+        );
+    }
+}

@@ -1,0 +1,104 @@
+//! What the cloud has taken of the device's state, over a restart of the supervisor and not over a reboot.
+
+use std::io;
+
+use secure_fs::SecureFile;
+use serde_json::{Map, Value, json};
+
+/// The longest file that is read, in bytes.
+const LONGEST: u64 = 4 << 20;
+
+/// What was taken, and where that is kept.
+pub(super) struct ReportCache {
+    /// None where it is in memory alone. The key of the API is in it.
+    file: Option<SecureFile>,
+    uuid: String,
+    fields: Map<String, Value>,
+}
+
+impl ReportCache {
+    /// What `file` says of this device; nothing where it says something else, or nothing that can
+    /// be read: then the cloud is told all once more.
+    pub(super) async fn read(file: Option<SecureFile>, uuid: &str) -> ReportCache {
+        let mut fields = Map::new();
+        if let Some(from) = file.clone() {
+            let of = uuid.to_owned();
+            let read = tokio::task::spawn_blocking(move || read(&from, &of));
+            fields = read.await.ok().flatten().unwrap_or_default();
+        }
+        ReportCache {
+            file,
+            uuid: uuid.to_owned(),
+            fields,
+        }
+    }
+
+    pub(super) fn fields(&self) -> &Map<String, Value> {
+        &self.fields
+    }
+
+    /// The cloud has these as well.
+    pub(super) async fn take(&mut self, changes: Map<String, Value>) {
+        self.fields.extend(changes);
+        let Some(file) = &self.file else { return };
+        let text = json!({ self.uuid.as_str(): self.fields }).to_string();
+        let to = file.clone();
+        let writing = move || -> io::Result<()> { to.replace(text.as_bytes()) };
+        if let Ok(Err(error)) = tokio::task::spawn_blocking(writing).await {
+            tracing::warn!(%error, "failed to write `{}`", file.path().display());
+        }
+    }
+}
+
+fn read(file: &SecureFile, uuid: &str) -> Option<Map<String, Value>> {
+    let text = file.read(LONGEST).ok()??;
+    let mut held: Map<String, Value> = serde_json::from_slice(&text).ok()?;
+    match held.remove(uuid)? {
+        Value::Object(fields) => Some(fields),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use secure_fs::{Access, SecureDir};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_was_taken_is_read_back_by_the_same_device_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a/state-report-cache");
+        let run = SecureDir::open(&folder.path().join("a"), Access::Private).unwrap();
+        let file = run.file("state-report-cache");
+        let mut told = ReportCache::read(Some(file.clone()), "one").await;
+        assert!(told.fields().is_empty());
+        let fields = |value: Value| value.as_object().unwrap().clone();
+        told.take(fields(json!({ "a": 1, "b": 2 }))).await;
+        told.take(fields(json!({ "b": 3 }))).await;
+        let same = ReportCache::read(Some(file.clone()), "one").await;
+        assert_eq!(Value::Object(same.fields), json!({ "a": 1, "b": 3 }));
+        assert!(
+            ReportCache::read(Some(file.clone()), "other")
+                .await
+                .fields()
+                .is_empty()
+        );
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
+        for damaged in ["", "[]", "{\"one\":1}", "{\"one\":"] {
+            fs::write(&path, damaged).unwrap();
+            assert!(
+                ReportCache::read(Some(file.clone()), "one")
+                    .await
+                    .fields()
+                    .is_empty()
+            );
+        }
+    }
+}

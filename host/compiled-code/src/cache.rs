@@ -1,0 +1,404 @@
+//! Compiled files, each made once.
+
+use std::collections::HashMap;
+use std::fs;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use confinement::Report;
+use futures::FutureExt as _;
+use futures::future::{BoxFuture, Shared, WeakShared};
+use sha2::{Digest as _, Sha256};
+use tokio::sync::Semaphore;
+
+use crate::child::Compiler;
+use crate::code_key::CodeKey;
+use crate::entries::UnfinishedFile;
+use crate::failures::{self, Conditions};
+use crate::{CompileError, Limits, Profile, Settings, child, entries};
+
+/// The folder of compiled files and the compiler that fills it. Cloning shares it.
+///
+/// A component is known by the SHA-256 of its bytes, so that a changed file is another component and
+/// the same file under two names is compiled once, also when it is asked for by many at the same time.
+#[derive(Clone)]
+pub struct Cache {
+    shared: Arc<Inner>,
+}
+
+/// A component's bytes, with the digest that it is known by.
+pub struct Source<'a> {
+    name: &'a str,
+    wasm: &'a [u8],
+    digest: String,
+    edition: String,
+}
+
+impl<'a> Source<'a> {
+    /// Digests `wasm`; `name` is for messages: the component's file.
+    #[must_use]
+    pub fn new(name: &'a str, wasm: &'a [u8]) -> Source<'a> {
+        Source {
+            name,
+            wasm,
+            digest: digest(wasm),
+            edition: String::new(),
+        }
+    }
+
+    /// The same where the digest is known already; it has to be [`digest`]'s.
+    #[must_use]
+    pub fn with_digest(name: &'a str, wasm: &'a [u8], digest: String) -> Source<'a> {
+        Source {
+            name,
+            wasm,
+            digest,
+            edition: String::new(),
+        }
+    }
+
+    fn stem(&self, profile: Profile) -> String {
+        entries::stem(&self.digest, profile.name(), &settings(profile))
+    }
+
+    /// With a word that changes when somebody wants it tried again though it failed before.
+    #[must_use]
+    pub fn edition(mut self, edition: String) -> Source<'a> {
+        self.edition = edition;
+        self
+    }
+}
+
+/// What a component is known by: SHA-256, in hexadecimal.
+#[must_use]
+pub fn digest(wasm: &[u8]) -> String {
+    hex::encode(Sha256::digest(wasm))
+}
+
+struct Inner {
+    folder: PathBuf,
+    key: CodeKey,
+    compiler: PathBuf,
+    limits: Limits,
+    /// Turns to compile plugins, and turns to compile services.
+    plugins: Semaphore,
+    services: Semaphore,
+    /// Whether nothing is compiled where a wall around the compiler is missing; asked each time.
+    requires_confinement: OnceLock<Box<dyn Fn() -> bool + Send + Sync>>,
+    /// The walls that the compiler was behind when it last ran.
+    walls: Mutex<Option<Report>>,
+    /// What is being compiled now, by what its file's name begins with.
+    running: Mutex<HashMap<String, WeakShared<Compilation>>>,
+}
+
+type Compilation = BoxFuture<'static, Result<(), CompileError>>;
+
+impl Inner {
+    fn requires_confinement(&self) -> bool {
+        self.requires_confinement.get().is_some_and(|rule| rule())
+    }
+
+    /// Notes which walls the compiler was behind, and says so where one is missing and was not said to be.
+    fn note_walls(&self, walls: Option<Report>) {
+        let mut known = self.walls.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(walls) = walls
+            && known.as_ref() != Some(&walls)
+        {
+            if !walls.missing.is_empty() {
+                tracing::warn!(
+                    "walls around the compiler are missing here: {}",
+                    walls.missing_in_words()
+                );
+            }
+            *known = Some(walls);
+        }
+    }
+
+    fn turns(&self, profile: Profile) -> &Semaphore {
+        match profile {
+            Profile::Plugin => &self.plugins,
+            Profile::Service => &self.services,
+        }
+    }
+}
+
+impl Cache {
+    /// The cache in `folder`, which is made if it is not there and belongs to this cache alone;
+    /// `compiler` is the program `supervisor-compile`.
+    ///
+    /// # Errors
+    /// [`CompileError::Folder`] or [`CompileError::Owner`] when the folder cannot be used.
+    pub fn new(
+        folder: impl Into<PathBuf>,
+        compiler: impl Into<PathBuf>,
+        limits: Limits,
+    ) -> Result<Cache, CompileError> {
+        let folder = folder.into();
+        entries::open_folder(&folder)?;
+        let key = CodeKey::open(&folder)?;
+        let turns = || Semaphore::new(limits.at_once.max(1));
+        let (plugins, services) = (turns(), turns());
+        let running = Mutex::default();
+        let shared = Inner {
+            folder,
+            key,
+            compiler: compiler.into(),
+            limits,
+            plugins,
+            services,
+            requires_confinement: OnceLock::new(),
+            walls: Mutex::default(),
+            running,
+        };
+        Ok(Cache {
+            shared: Arc::new(shared),
+        })
+    }
+
+    /// From now on nothing is compiled where a wall around the compiler is missing and `required` says so, which is
+    /// asked each time. Said once.
+    #[must_use]
+    pub fn requiring_confinement(
+        self,
+        required: impl Fn() -> bool + Send + Sync + 'static,
+    ) -> Cache {
+        let _ = self.shared.requires_confinement.set(Box::new(required));
+        self
+    }
+
+    /// The walls that the compiler was behind when it last ran; `None` where it has not run yet.
+    #[must_use]
+    pub fn compiler_walls(&self) -> Option<Report> {
+        let walls = self.shared.walls.lock();
+        walls.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The compiled file of the component of this [`digest`], where there is one that is whole. Whether it loads, those
+    /// say who run it: one that does not is to be [discarded](Cache::discard).
+    pub async fn find_file(&self, digest: &str, profile: Profile) -> Option<PathBuf> {
+        let stem = entries::stem(digest, profile.name(), &settings(profile));
+        let path = self.sound_file(&stem).await?;
+        entries::touch(&path);
+        Some(path)
+    }
+
+    /// As [`Cache::find_file`], compiled where there is none.
+    ///
+    /// # Errors
+    /// When it is not a valid component, or compiling it is over the limits.
+    pub async fn compile_file(
+        &self,
+        source: &Source<'_>,
+        profile: Profile,
+    ) -> Result<PathBuf, CompileError> {
+        self.check_size(source)?;
+        let stem = source.stem(profile);
+        if let Some(path) = self.sound_file(&stem).await {
+            entries::touch(&path);
+            return Ok(path);
+        }
+        self.compile_unless_failed(source, profile, &stem).await?;
+        let path = self.sound_file(&stem).await;
+        path.ok_or_else(|| self.unusable(source.name, GONE.to_owned()))
+    }
+
+    /// As [`Cache::compile_file`], of the component in the file at `path`.
+    ///
+    /// # Errors
+    /// As there, and [`CompileError::Read`].
+    pub async fn compile_component(
+        &self,
+        path: &Path,
+        profile: Profile,
+    ) -> Result<PathBuf, CompileError> {
+        let (owned, limit) = (path.to_owned(), self.shared.limits.wasm);
+        let wasm = tokio::task::spawn_blocking(move || read(&owned, limit)).await;
+        let wasm =
+            wasm.unwrap_or_else(|_| Err(read_error(path, std::io::Error::other("cut short"))))?;
+        let name = path.display().to_string();
+        self.compile_file(&Source::new(&name, &wasm), profile).await
+    }
+
+    /// Removes a compiled file that does not load.
+    pub async fn discard(&self, file: PathBuf) {
+        // One that stays is found again, and does not load again.
+        let _ = tokio::fs::remove_file(file).await;
+    }
+
+    /// The error where what was just compiled of the component `name` does not load, and why.
+    #[must_use]
+    pub fn unusable(&self, name: &str, reason: String) -> CompileError {
+        CompileError::Unusable {
+            name: name.to_owned(),
+            compiler: self.shared.compiler.clone(),
+            reason,
+        }
+    }
+
+    fn check_size(&self, source: &Source<'_>) -> Result<(), CompileError> {
+        let (size, limit) = (source.wasm.len() as u64, self.shared.limits.wasm);
+        if size > limit {
+            return Err(CompileError::TooLarge {
+                name: source.name.to_owned(),
+                size,
+                limit,
+            });
+        }
+        Ok(())
+    }
+
+    /// Compiles under `stem`, unless that failed before.
+    async fn compile_unless_failed(
+        &self,
+        source: &Source<'_>,
+        profile: Profile,
+        stem: &str,
+    ) -> Result<(), CompileError> {
+        let Inner {
+            folder,
+            compiler,
+            limits,
+            ..
+        } = &*self.shared;
+        let requires_confinement = self.shared.requires_confinement();
+        let conditions = Conditions::new(compiler, limits, &source.edition, requires_confinement);
+        if let Some(past) = failures::recall(folder, stem, &conditions) {
+            return Err(CompileError::FailedBefore {
+                again_in: past.again_in,
+                reason: past.reason,
+            });
+        }
+        let compiled = self.compile_once(source.name, source.wasm, profile, stem);
+        let compiled = compiled.await;
+        compiled.inspect_err(|error| failures::note(folder, stem, &conditions, error))
+    }
+
+    /// The file that was compiled under `stem`, held against the digest in its name. Damaged ones are removed.
+    async fn sound_file(&self, stem: &str) -> Option<PathBuf> {
+        let (cache, stem) = (self.shared.clone(), stem.to_owned());
+        let found = tokio::task::spawn_blocking(move || {
+            entries::find(&cache.folder, &stem)
+                .into_iter()
+                .find(|path| {
+                    let is_sound = matches!(entries::is_sound(&cache.key, path), Ok(true));
+                    if !is_sound {
+                        tracing::info!(
+                            "`{}` is damaged, or was not compiled on this device",
+                            path.display()
+                        );
+                        let _ = fs::remove_file(path);
+                    }
+                    is_sound
+                })
+        });
+        found.await.ok().flatten()
+    }
+
+    /// Compiles under `stem`, or waits for the one who does already.
+    async fn compile_once(
+        &self,
+        name: &str,
+        wasm: &[u8],
+        profile: Profile,
+        stem: &str,
+    ) -> Result<(), CompileError> {
+        let compilation: Shared<Compilation> = {
+            let mut running = self
+                .shared
+                .running
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            running.retain(|_, other| other.upgrade().is_some());
+            match running.get(stem).and_then(WeakShared::upgrade) {
+                Some(same) => same,
+                None => {
+                    let compilation = compile(
+                        self.shared.clone(),
+                        name.to_owned(),
+                        wasm.to_vec(),
+                        profile,
+                        stem.to_owned(),
+                    )
+                    .boxed()
+                    .shared();
+                    running.extend(compilation.downgrade().map(|weak| (stem.to_owned(), weak)));
+                    compilation
+                }
+            }
+        };
+        compilation.await
+    }
+}
+
+/// Why what was compiled cannot be used, where its file was taken away meanwhile.
+const GONE: &str = "its file is gone";
+
+async fn compile(
+    cache: Arc<Inner>,
+    name: String,
+    wasm: Vec<u8>,
+    profile: Profile,
+    stem: String,
+) -> Result<(), CompileError> {
+    // The semaphore is never closed.
+    let _turn = cache.turns(profile).acquire().await;
+    // Another may have been done between the caller's look and now.
+    if !entries::find(&cache.folder, &stem).is_empty() {
+        return Ok(());
+    }
+    let begun = std::time::Instant::now();
+    let mut output = UnfinishedFile::create(&cache.folder, &cache.key, &stem)?;
+    let compiler = Compiler {
+        program: &cache.compiler,
+        limits: &cache.limits,
+        profile,
+        requires_confinement: cache.requires_confinement(),
+    };
+    let walls = child::compile(compiler, &name, &wasm, &mut output).await?;
+    cache.note_walls(walls);
+    tracing::info!(
+        "compiled `{name}`: {} bytes of wasm to {} of native code in {} ms",
+        wasm.len(),
+        output.size,
+        begun.elapsed().as_millis()
+    );
+    let target = output.finish().await?;
+    let (folder, limit) = (cache.folder.clone(), cache.limits.folder);
+    let cleaned = tokio::task::spawn_blocking(move || {
+        entries::clean(&folder, profile.name(), &settings(profile), limit, &target);
+    });
+    // What is left there too long is no matter of this component's.
+    let _ = cleaned.await;
+    Ok(())
+}
+
+/// A short word for all that decides what compiled code looks like, but for the processor.
+fn settings(profile: Profile) -> String {
+    let mut hasher = DefaultHasher::new();
+    env!("CARGO_PKG_VERSION").hash(&mut hasher);
+    std::env::consts::ARCH.hash(&mut hasher);
+    Settings::of(profile).hash(&mut hasher);
+    format!("{:016x}", hasher.finish())
+}
+
+fn read(path: &Path, limit: u64) -> Result<Vec<u8>, CompileError> {
+    let size = fs::metadata(path)
+        .map_err(|error| read_error(path, error))?
+        .len();
+    if size > limit {
+        return Err(CompileError::TooLarge {
+            name: path.display().to_string(),
+            size,
+            limit,
+        });
+    }
+    fs::read(path).map_err(|error| read_error(path, error))
+}
+
+fn read_error(path: &Path, error: std::io::Error) -> CompileError {
+    CompileError::Read {
+        path: path.to_owned(),
+        source: Arc::new(error),
+    }
+}

@@ -1,0 +1,316 @@
+//! The folder of compiled files: who may write it, how a file comes into it, and which files go.
+
+use std::ffi::OsStr;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read as _};
+use std::os::unix::fs::{
+    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
+
+use tokio::io::AsyncWriteExt as _;
+
+use crate::code_key::{CodeKey, KeyedDigest};
+use crate::{CheckError, CompileError};
+
+/// What a finished file's name ends in.
+const SUFFIX: &str = ".cwasm";
+/// What an unfinished file's name begins with. Whatever is left of one by a kill goes at the next start.
+const UNFINISHED: &str = "unfinished-";
+/// How many unfinished files this process has made, so that no two have one name.
+static MADE: AtomicU64 = AtomicU64::new(0);
+
+/// How much of a file is in memory at a time while it is digested, in bytes.
+const PIECE: usize = 64 << 10;
+/// Others may write into such a folder, and cannot rename or remove what is ours in it.
+const STICKY: u32 = 0o1000;
+
+/// Makes `folder` fit to hold native code: there, ours alone, in folders in which nobody else can put another in its
+/// place, and without unfinished files.
+pub(crate) fn open_folder(folder: &Path) -> Result<(), CompileError> {
+    let failed = |source| folder_error(folder, source);
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)
+        .map_err(failed)?;
+    // Not `metadata`: a link that someone else put there would name a folder of theirs.
+    let meta = fs::symlink_metadata(folder).map_err(failed)?;
+    if !meta.is_dir() {
+        return Err(failed(io::Error::from(io::ErrorKind::NotADirectory)));
+    }
+    let we = rustix::process::geteuid().as_raw();
+    if meta.uid() != we {
+        return Err(CompileError::Owner {
+            path: folder.to_owned(),
+            owner: meta.uid(),
+            we,
+        });
+    }
+    check_parents(folder, we)?;
+    if meta.mode() & 0o777 != 0o700 {
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).map_err(failed)?;
+    }
+    for entry in fs::read_dir(folder).map_err(failed)?.flatten() {
+        if entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
+            remove_if_left(&entry.path());
+        }
+    }
+    Ok(())
+}
+
+/// Removes an unfinished file that nobody is writing: whoever does holds its lock, which ends with the process.
+fn remove_if_left(path: &Path) {
+    if let Ok(file) = File::open(path)
+        && file.try_lock().is_ok()
+    {
+        let _ = fs::remove_file(path);
+    }
+}
+
+/// Whoever can rename a folder on the way to `folder` decides what is found there.
+fn check_parents(folder: &Path, we: u32) -> Result<(), CompileError> {
+    let failed = |source| folder_error(folder, source);
+    let real = fs::canonicalize(folder).map_err(failed)?;
+    let our_group = rustix::process::getegid().as_raw();
+    for parent in real.ancestors().skip(1) {
+        let about = fs::metadata(parent).map_err(failed)?;
+        let by_group = about.mode() & 0o020 != 0 && ![0, our_group].contains(&about.gid());
+        let by_all = about.mode() & 0o002 != 0;
+        let is_writable = (by_group || by_all) && about.mode() & STICKY == 0;
+        if is_writable || ![0, we].contains(&about.uid()) {
+            return Err(CompileError::Parent {
+                folder: folder.to_owned(),
+                parent: parent.to_owned(),
+                owner: about.uid(),
+                mode: about.mode() & 0o7777,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// What the names of compiled files of a component with this digest begin with: all that decides what is in them.
+pub(crate) fn stem(digest: &str, profile: &str, settings: &str) -> String {
+    format!("{digest}-{profile}-{settings}")
+}
+
+/// The compiled files whose names begin with `stem`: one, but for what a damaged disk makes of it.
+pub(crate) fn find(folder: &Path, stem: &str) -> Vec<PathBuf> {
+    let listing = fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = listing.filter_map(|entry| entry.file_name().into_string().ok());
+    let ours = names.filter(|name| {
+        let rest = name.strip_suffix(SUFFIX);
+        let rest = rest.and_then(|name| name.strip_prefix(stem));
+        rest.is_some_and(|rest| rest.starts_with('-'))
+    });
+    ours.map(|name| folder.join(name)).collect()
+}
+
+/// Holds the file at `path`, in the folder of a [`Cache`](crate::Cache), against the keyed digest in its name.
+///
+/// # Errors
+/// Where no cache of this device wrote it like that under this name, or that cannot be found out.
+pub fn check(path: &Path) -> Result<(), CheckError> {
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    let key = CodeKey::read(folder).map_err(|source| CheckError::Key {
+        folder: folder.to_owned(),
+        source,
+    })?;
+    match is_sound(&key, path) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(CheckError::Unsound {
+            path: path.to_owned(),
+        }),
+        Err(source) => Err(CheckError::Read {
+            path: path.to_owned(),
+            source,
+        }),
+    }
+}
+
+/// Whether the file at `path` was written by a cache that had this key, under this name. Reads all of it.
+pub(crate) fn is_sound(key: &CodeKey, path: &Path) -> io::Result<bool> {
+    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    let Some((stem, tag)) = name
+        .strip_suffix(SUFFIX)
+        .and_then(|name| name.rsplit_once('-'))
+    else {
+        return Ok(false);
+    };
+    let mut file = File::open(path)?;
+    let mut digest = key.digest(stem);
+    let mut piece = vec![0; PIECE];
+    loop {
+        match file.read(&mut piece)? {
+            0 => return Ok(digest.is(tag)),
+            length => digest.update(piece.get(..length).unwrap_or_default()),
+        }
+    }
+}
+
+/// A compiled file that is being written. It goes with this, unless it was finished.
+pub(crate) struct UnfinishedFile {
+    path: PathBuf,
+    stem: String,
+    file: tokio::fs::File,
+    digest: KeyedDigest,
+    /// Its length so far, in bytes.
+    pub(crate) size: u64,
+}
+
+impl UnfinishedFile {
+    /// An empty one in `folder`, of what is compiled under `stem`.
+    pub(crate) fn create(
+        folder: &Path,
+        key: &CodeKey,
+        stem: &str,
+    ) -> Result<UnfinishedFile, CompileError> {
+        loop {
+            let number = MADE.fetch_add(1, Ordering::Relaxed);
+            let name = format!("{UNFINISHED}{}-{number}", std::process::id());
+            let path = folder.join(name);
+            match create_locked(&path) {
+                Ok(Some(file)) => {
+                    return Ok(UnfinishedFile {
+                        path,
+                        stem: stem.to_owned(),
+                        file: file.into(),
+                        digest: key.digest(stem),
+                        size: 0,
+                    });
+                }
+                // Somebody who cleared the folder had it first, or left one of this name.
+                Ok(None) => {}
+                Err(error) => return Err(folder_error(&path, error)),
+            }
+        }
+    }
+
+    /// Adds to its end.
+    pub(crate) async fn write(&mut self, bytes: &[u8]) -> Result<(), CompileError> {
+        self.digest.update(bytes);
+        self.size += bytes.len() as u64;
+        let written = self.file.write_all(bytes).await;
+        written.map_err(|error| folder_error(&self.path, error))
+    }
+
+    /// Gives it the name that it is found by: wholly or not at all, also after a power cut. The name's last part is a
+    /// keyed digest of the bytes and of the rest of the name, so that a file that was damaged, took the name of another
+    /// component's, or was never written here, is not run.
+    pub(crate) async fn finish(mut self) -> Result<PathBuf, CompileError> {
+        let tag = self.digest.clone().in_words();
+        let target = self
+            .path
+            .with_file_name(format!("{}-{tag}{SUFFIX}", self.stem));
+        let written = async {
+            self.file.flush().await?;
+            self.file.sync_all().await?;
+            tokio::fs::rename(&self.path, &target).await?;
+            let folder = target.parent().unwrap_or(Path::new("/"));
+            tokio::fs::File::open(folder).await?.sync_all().await
+        };
+        match written.await {
+            Ok(()) => Ok(target),
+            Err(error) => Err(folder_error(&target, error)),
+        }
+    }
+}
+
+/// A new file that nobody takes for a leftover; `None` where another name has to be tried.
+fn create_locked(path: &Path) -> io::Result<Option<File>> {
+    let created = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path);
+    let file = match created {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
+        created => created?,
+    };
+    file.lock()?;
+    let is_there = file.metadata()?.nlink() > 0;
+    Ok(is_there.then_some(file))
+}
+
+impl Drop for UnfinishedFile {
+    fn drop(&mut self) {
+        // A finished one has another name.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Notes that `path` was used now. Failing to is no matter: it is only older than it should be.
+pub(crate) fn touch(path: &Path) {
+    if let Ok(file) = File::open(path) {
+        let _ = file.set_modified(SystemTime::now());
+    }
+}
+
+/// Removes the files of `profile` that were compiled with other settings than `settings`, and then,
+/// until the rest is within `limit` bytes, those used longest ago; never `keep`.
+pub(crate) fn clean(folder: &Path, profile: &str, settings: &str, limit: u64, keep: &Path) {
+    let Ok(listing) = fs::read_dir(folder) else {
+        return;
+    };
+    let mut files: Vec<(SystemTime, u64, PathBuf)> = Vec::new();
+    for entry in listing.flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let Some(stem) = name.strip_suffix(SUFFIX) else {
+            continue;
+        };
+        let mut parts = stem.split('-').skip(1);
+        let (of_profile, of_settings, tag) = (parts.next(), parts.next(), parts.next());
+        // Without its last part it is an earlier version's, and not found any more.
+        if of_profile == Some(profile) && (of_settings != Some(settings) || tag.is_none()) {
+            let _ = fs::remove_file(entry.path());
+            continue;
+        }
+        if let Ok(meta) = entry.metadata() {
+            let used = meta.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+            files.push((used, meta.len(), entry.path()));
+        }
+    }
+    let mut total: u64 = files.iter().map(|(_, size, _)| size).sum();
+    files.sort();
+    for (_, size, path) in files {
+        if total <= limit {
+            break;
+        }
+        if path != keep && fs::remove_file(&path).is_ok() {
+            total -= size;
+        }
+    }
+}
+
+pub(crate) fn folder_error(path: &Path, source: io::Error) -> CompileError {
+    CompileError::Folder {
+        path: path.to_owned(),
+        source: Arc::new(source),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_being_written_stays_and_what_a_kill_left_goes() {
+        let folder = tempfile::tempdir().unwrap();
+        let left = folder.path().join(format!("{UNFINISHED}7-0"));
+        fs::write(&left, "half").unwrap();
+        let key = CodeKey::open(folder.path()).unwrap();
+        let one = UnfinishedFile::create(folder.path(), &key, "a").unwrap();
+        let other = UnfinishedFile::create(folder.path(), &key, "a").unwrap();
+        assert_ne!(one.path, other.path);
+        open_folder(folder.path()).unwrap();
+        assert!(one.path.exists() && other.path.exists() && !left.exists());
+        let path = one.path.clone();
+        drop(one);
+        assert!(!path.exists());
+    }
+}

@@ -1,0 +1,26 @@
+//! Native code of WebAssembly components, each made once and kept.
+//!
+//! Two parts of the host have components compiled: that of plugins and the engine of services. Both get compiled
+//! files from a [`Cache`], which starts the program `supervisor-compile` for each component that it does not know yet.
+//! What it wrote is told from any other file by a keyed digest ([`check`]).
+//!
+//! Nothing here compiles, loads or runs a component: the settings of the compiler are numbers and switches
+//! ([`Settings`]), of which the crate `sandbox` makes an engine's, in the programs that need one.
+
+#![warn(missing_docs)]
+
+mod cache;
+mod child;
+mod code_key;
+mod entries;
+mod error;
+mod failures;
+mod profile;
+mod settings;
+
+pub use cache::{Cache, Source, digest};
+pub use child::{Limits, WALLS};
+pub use entries::check;
+pub use error::{CheckError, CompileError};
+pub use profile::{Profile, UnknownProfile};
+pub use settings::{Memory, PLUGIN_MEMORY, Proposal, Settings, WASMTIME};

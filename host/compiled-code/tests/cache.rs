@@ -1,0 +1,719 @@
+//! The cache against the real compiler: `SUPERVISOR_DIST` names the layout folder that it is in, and
+//! without it one that was built before is looked for.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test fails by panicking"
+)]
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use compiled_code::{Cache, CheckError, CompileError, Limits, Profile, Source};
+
+fn compiler() -> PathBuf {
+    if let Some(dist) = std::env::var_os("SUPERVISOR_DIST") {
+        return Path::new(&dist).join("bin/supervisor-compile");
+    }
+    let this = std::env::current_exe().unwrap();
+    this.ancestors()
+        .flat_map(|folder| {
+            ["dist/bin", "compiler", "release"]
+                .map(|sub| folder.join(sub).join("supervisor-compile"))
+        })
+        .find(|path| path.is_file())
+        .expect("no compiler: run `cargo xtask build`, or set SUPERVISOR_DIST")
+}
+
+struct Fixture {
+    folder: tempfile::TempDir,
+    cache: Cache,
+}
+
+fn cache_with(limits: Limits) -> Fixture {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = Cache::new(folder.path().join("compiled"), compiler(), limits).unwrap();
+    Fixture { folder, cache }
+}
+
+impl Fixture {
+    async fn compiled(&self, wasm: &[u8]) -> Result<PathBuf, CompileError> {
+        compiled(&self.cache, wasm, Profile::Plugin).await
+    }
+
+    /// The compiled files, and what else is there beside the key and what is remembered of failures.
+    fn files(&self) -> Vec<String> {
+        let mut names: Vec<_> = fs::read_dir(self.folder.path().join("compiled"))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter(|name| !name.ends_with(".failed") && name != "key")
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+async fn compiled(cache: &Cache, wasm: &[u8], profile: Profile) -> Result<PathBuf, CompileError> {
+    let source = Source::new("some.wasm", wasm);
+    cache.compile_file(&source, profile).await
+}
+
+/// A component that differs from those with other numbers.
+fn component(number: u32) -> Vec<u8> {
+    let text = format!(
+        "(component (core module $m (func (export \"f\") (result i32) i32.const {number}))
+           (core instance $i (instantiate $m))
+           (func (export \"f\") (result s32) (canon lift (core func $i \"f\"))))"
+    );
+    wat::parse_str(text).unwrap()
+}
+
+#[tokio::test]
+async fn a_component_is_compiled_once_and_found_again() {
+    let fixture = cache_with(Limits::default());
+    let first = fixture.compiled(&component(1)).await.unwrap();
+    let made = fs::metadata(&first).unwrap();
+    assert_eq!(made.permissions().mode() & 0o777, 0o600);
+    let parent = fs::metadata(first.parent().unwrap()).unwrap();
+    assert_eq!(parent.permissions().mode() & 0o777, 0o700);
+
+    let second = fixture.compiled(&component(1)).await.unwrap();
+    assert_eq!(first, second);
+    assert_eq!(made.ino(), fs::metadata(&second).unwrap().ino());
+
+    let another = fixture.compiled(&component(2)).await.unwrap();
+    assert_ne!(first, another);
+    assert_eq!(fixture.files().len(), 2);
+}
+
+#[tokio::test]
+async fn the_two_profiles_have_files_of_their_own() {
+    let fixture = cache_with(Limits::default());
+    let wasm = component(1);
+    let one = fixture.compiled(&wasm).await.unwrap();
+    let two = compiled(&fixture.cache, &wasm, Profile::Service);
+    let two = two.await.unwrap();
+    assert_ne!(one, two);
+    assert_eq!(fixture.files().len(), 2);
+}
+
+#[tokio::test]
+async fn many_who_ask_at_once_share_one_compilation() {
+    let folder = tempfile::tempdir().unwrap();
+    // A compiler that leaves a line for each time that it runs.
+    let (runs, script) = (folder.path().join("runs"), folder.path().join("compiler"));
+    let text = format!(
+        "#!/bin/sh\necho x >> {}\nexec {} \"$@\"\n",
+        runs.display(),
+        compiler().display()
+    );
+    fs::write(&script, text).unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o700)).unwrap();
+    let cache = Cache::new(folder.path().join("compiled"), &script, Limits::default()).unwrap();
+    let wasm = component(1);
+    let asked = (0..20).map(|_| compiled(&cache, &wasm, Profile::Plugin));
+    for answer in futures::future::join_all(asked).await {
+        answer.unwrap();
+    }
+    assert_eq!(fs::read_to_string(&runs).unwrap(), "x\n");
+}
+
+/// A compiler of the test's own: a script.
+struct Script {
+    folder: tempfile::TempDir,
+}
+
+impl Script {
+    /// One that leaves a line in `runs` each time, and then does `then`.
+    fn new(then: &str) -> Script {
+        let folder = tempfile::tempdir().unwrap();
+        let (runs, path) = (folder.path().join("runs"), folder.path().join("compiler"));
+        let text = format!("#!/bin/sh\necho x >> {}\n{then}\n", runs.display());
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
+        Script { folder }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("compiler")
+    }
+
+    fn runs(&self) -> usize {
+        let lines = fs::read_to_string(self.folder.path().join("runs"));
+        lines.map_or(0, |lines| lines.lines().count())
+    }
+
+    /// A supervisor that has just been started.
+    fn cache(&self, limits: Limits) -> Cache {
+        Cache::new(self.folder.path().join("compiled"), self.path(), limits).unwrap()
+    }
+
+    fn records(&self) -> Vec<PathBuf> {
+        let listing = fs::read_dir(self.folder.path().join("compiled")).unwrap();
+        let paths = listing.map(|entry| entry.unwrap().path());
+        paths
+            .filter(|path| path.extension().is_some_and(|suffix| suffix == "failed"))
+            .collect()
+    }
+}
+
+#[tokio::test]
+async fn m4_what_does_not_compile_is_not_tried_at_every_start() {
+    let script = Script::new("echo too strange >&2; exit 1");
+    let wasm = component(1);
+    let ask = async |limits: &Limits, edition: &str| {
+        let source = Source::new("some.wasm", &wasm).edition(edition.to_owned());
+        let cache = script.cache(limits.clone());
+        let compiled = cache.compile_file(&source, Profile::Plugin);
+        compiled.await.unwrap_err().to_string()
+    };
+    let (limits, reason) = (Limits::default(), "cannot compile `some.wasm`: too strange");
+    assert_eq!(ask(&limits, "").await, reason);
+    let again = format!("{reason} (this was so before, and is tried again in 23 h)");
+    assert_eq!(ask(&limits, "").await, again);
+    assert_eq!(script.runs(), 1);
+
+    // The file was touched, the limits are others, the compiler is another: each is asked once.
+    let more = Limits {
+        memory: limits.memory + 1,
+        ..limits.clone()
+    };
+    for (limits, edition) in [(&limits, "touched"), (&more, "touched")] {
+        let before = script.runs();
+        assert_eq!(ask(limits, edition).await, reason);
+        assert_eq!(ask(limits, edition).await, again);
+        assert_eq!(script.runs(), before + 1);
+    }
+    let compiler = fs::read(script.path()).unwrap();
+    fs::write(script.path(), [compiler.as_slice(), b"#\n"].concat()).unwrap();
+    assert_eq!(ask(&more, "touched").await, reason);
+    assert_eq!(script.runs(), 4);
+
+    // A day has passed.
+    let records = script.records();
+    assert_eq!(records.len(), 1, "{records:?}");
+    let yesterday = std::time::SystemTime::now() - Duration::from_secs(25 * 3600);
+    let record = fs::File::options().write(true).open(&records[0]).unwrap();
+    record.set_modified(yesterday).unwrap();
+    assert_eq!(ask(&more, "touched").await, reason);
+    // A board whose clock has not been set yet.
+    let tomorrow = std::time::SystemTime::now() + Duration::from_secs(25 * 3600);
+    let record = fs::File::options().write(true).open(&records[0]).unwrap();
+    record.set_modified(tomorrow).unwrap();
+    let soon = format!("{reason} (this was so before, and is tried again in 24 h)");
+    assert_eq!(ask(&more, "touched").await, soon);
+    assert_eq!(script.runs(), 5);
+}
+
+#[tokio::test]
+async fn m4_where_the_board_had_no_memory_it_is_tried_again_sooner_and_without_a_compiler_at_once()
+{
+    let script = Script::new("kill -9 $$");
+    let wasm = component(1);
+    let ask = async || {
+        let cache = script.cache(Limits::default());
+        compiled(&cache, &wasm, Profile::Plugin).await.unwrap_err()
+    };
+    let error = ask().await;
+    assert!(
+        matches!(error, CompileError::Killed { signal: 9, .. }),
+        "{error}"
+    );
+    let error = ask().await.to_string();
+    assert!(error.ends_with("is tried again in 59 min)"), "{error}");
+
+    fs::remove_file(script.path()).unwrap();
+    for _ in 0..2 {
+        let error = ask().await;
+        assert!(matches!(error, CompileError::NoCompiler { .. }), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn m4_plugins_that_compile_for_ever_hold_up_no_service_and_the_other_way_round() {
+    let script = Script::new(&format!(
+        "test -e {{}}/$2 && exec sleep 600\nexec {} \"$@\"",
+        compiler().display()
+    ));
+    let text = fs::read_to_string(script.path()).unwrap();
+    let text = text.replace("{}", &script.folder.path().display().to_string());
+    fs::write(script.path(), text).unwrap();
+    for (stuck, free) in [
+        (Profile::Plugin, Profile::Service),
+        (Profile::Service, Profile::Plugin),
+    ] {
+        let flag = script.folder.path().join(stuck.name());
+        fs::write(&flag, "").unwrap();
+        let cache = script.cache(Limits::of_board(512 << 20));
+        let runs = script.runs();
+        let hanging: Vec<_> = (0..3)
+            .map(|number| {
+                let cache = cache.clone();
+                tokio::spawn(async move { compiled(&cache, &component(number), stuck).await })
+            })
+            .collect();
+        while script.runs() == runs {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        compiled(&cache, &component(9), free).await.unwrap();
+        for task in hanging {
+            task.abort();
+            assert!(task.await.is_err_and(|error| error.is_cancelled()));
+        }
+        fs::remove_file(flag).unwrap();
+    }
+}
+
+#[test]
+fn m4_a_child_has_half_of_a_boards_memory_at_most() {
+    for (board, memory, at_once) in [
+        (0, 256, 1),
+        (480, 256, 1),
+        (900, 450, 1),
+        (1_800, 900, 2),
+        (8_000, 1_024, 2),
+    ] {
+        let limits = Limits::of_board(board << 20);
+        assert_eq!(
+            (limits.memory >> 20, limits.at_once),
+            (memory, at_once),
+            "{board}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_file_is_compiled_again() {
+    let fixture = cache_with(Limits::default());
+    let path = fixture.compiled(&component(1)).await.unwrap();
+    let sound = fs::read(&path).unwrap();
+    fs::write(&path, b"not native code").unwrap();
+    let again = fixture.compiled(&component(1)).await.unwrap();
+    assert_eq!(path, again);
+    assert_eq!(fs::read(&again).unwrap(), sound);
+}
+
+#[tokio::test]
+async fn chaos4_a_flipped_bit_in_compiled_code_is_found_before_it_is_run() {
+    let fixture = cache_with(Limits::default());
+    let path = fixture.compiled(&component(1)).await.unwrap();
+    let sound = fs::read(&path).unwrap();
+    // The header, the code, the sections after it, the last byte.
+    let places = [0, 64, sound.len() / 4, sound.len() / 2, sound.len() - 1];
+    for place in places.into_iter().chain((4096..sound.len()).step_by(4096)) {
+        let mut damaged = sound.clone();
+        damaged[place] ^= 0x10;
+        fs::write(&path, &damaged).unwrap();
+        let again = fixture.compiled(&component(1)).await.unwrap();
+        assert_eq!(fs::read(&again).unwrap(), sound, "byte {place}");
+        assert_eq!(fixture.files().len(), 1, "byte {place}");
+    }
+    for damaged in [
+        &sound[..sound.len() - 1],
+        &[],
+        &[sound.as_slice(), &[0]].concat(),
+    ] {
+        fs::write(&path, damaged).unwrap();
+        let again = fixture.compiled(&component(1)).await.unwrap();
+        assert_eq!(fs::read(&again).unwrap(), sound);
+    }
+}
+
+#[tokio::test]
+async fn chaos4_a_file_under_another_components_name_is_not_run() {
+    let fixture = cache_with(Limits::default());
+    let one = fixture.compiled(&component(1)).await.unwrap();
+    let two = fixture.compiled(&component(2)).await.unwrap();
+    let (first, second) = (fs::read(&one).unwrap(), fs::read(&two).unwrap());
+    assert_ne!(first, second);
+    // Copied over it, and under a name that is made of both.
+    fs::write(&one, &second).unwrap();
+    let again = fixture.compiled(&component(1)).await.unwrap();
+    assert_eq!(fs::read(again).unwrap(), first);
+
+    fs::remove_file(&one).unwrap();
+    let (of_one, of_two) = (name(&one), name(&two));
+    let (stem, _) = of_one.rsplit_once('-').unwrap();
+    let (_, tag) = of_two.rsplit_once('-').unwrap();
+    fs::copy(&two, one.with_file_name(format!("{stem}-{tag}"))).unwrap();
+    let again = fixture.compiled(&component(1)).await.unwrap();
+    assert_eq!(fs::read(again).unwrap(), first);
+    assert_eq!(fixture.files().len(), 2);
+}
+
+/// The name of the file, and its content under the digest that anybody can compute: what a forger has who can write
+/// into the folder and cannot read the key.
+fn forged(sound: &Path, content: &[u8]) -> PathBuf {
+    use sha2::{Digest as _, Sha256};
+    let of_sound = name(sound);
+    let (stem, _) = of_sound.rsplit_once('-').unwrap();
+    let mut digest = Sha256::new();
+    digest.update(stem.as_bytes());
+    digest.update([0]);
+    digest.update(content);
+    let forged = sound.with_file_name(format!("{stem}-{}.cwasm", hex::encode(digest.finalize())));
+    fs::write(&forged, content).unwrap();
+    forged
+}
+
+#[tokio::test]
+async fn item4_compiled_code_that_this_device_did_not_write_is_not_run() {
+    let fixture = cache_with(Limits::default());
+    let one = fixture.compiled(&component(1)).await.unwrap();
+    let first = fs::read(&one).unwrap();
+    // What another device has compiled of the same component, though it is the same to the last byte.
+    let elsewhere = cache_with(Limits::default());
+    let other = elsewhere.compiled(&component(1)).await.unwrap();
+    assert_eq!(fs::read(&other).unwrap(), first);
+    assert_ne!(name(&other), name(&one), "each has a key of its own");
+    fs::remove_file(&one).unwrap();
+    let brought = one.with_file_name(name(&other));
+    fs::copy(&other, &brought).unwrap();
+    let refused = compiled_code::check(&brought);
+    assert!(matches!(refused, Err(CheckError::Unsound { .. })));
+    assert_eq!(fixture.compiled(&component(1)).await.unwrap(), one);
+    assert!(!brought.exists(), "it is removed");
+
+    // Another component's code, with a digest without the key.
+    let two = elsewhere.compiled(&component(2)).await.unwrap();
+    fs::remove_file(&one).unwrap();
+    let forged = forged(&one, &fs::read(&two).unwrap());
+    let refused = compiled_code::check(&forged);
+    assert!(matches!(refused, Err(CheckError::Unsound { .. })));
+    assert_eq!(fixture.compiled(&component(1)).await.unwrap(), one);
+    assert_eq!(fs::read(&one).unwrap(), first);
+    assert_eq!(fixture.files().len(), 1);
+}
+
+#[tokio::test]
+async fn item4_the_key_of_compiled_code_is_its_users_alone_and_lasts() {
+    let fixture = cache_with(Limits::default());
+    let folder = fixture.folder.path().join("compiled");
+    let key = folder.join("key");
+    let one = fixture.compiled(&component(1)).await.unwrap();
+    let about = fs::metadata(&key).unwrap();
+    assert_eq!(
+        (about.len(), about.permissions().mode() & 0o777),
+        (64, 0o600)
+    );
+    let again = || Cache::new(&folder, compiler(), Limits::default()).unwrap();
+    let compiled = async |cache: Cache| {
+        let wasm = component(1);
+        compiled(&cache, &wasm, Profile::Plugin).await.unwrap()
+    };
+    let inode = fs::metadata(&one).unwrap().ino();
+    assert_eq!(compiled(again()).await, one);
+    assert_eq!(
+        fs::metadata(&one).unwrap().ino(),
+        inode,
+        "it is not compiled again"
+    );
+
+    // One that others could have read or written counts no longer.
+    let bytes = fs::read(&key).unwrap();
+    type Harm = fn(&Path, &[u8]);
+    let harms: [Harm; 4] = [
+        |key, _| fs::set_permissions(key, fs::Permissions::from_mode(0o640)).unwrap(),
+        |key, bytes| fs::write(key, &bytes[1..]).unwrap(),
+        |key, _| fs::remove_file(key).unwrap(),
+        |key, bytes| {
+            let elsewhere = key.with_file_name("elsewhere");
+            fs::write(&elsewhere, bytes).unwrap();
+            fs::remove_file(key).unwrap();
+            std::os::unix::fs::symlink(&elsewhere, key).unwrap();
+        },
+    ];
+    for (number, harm) in harms.into_iter().enumerate() {
+        let before = fs::read(&key).unwrap();
+        harm(&key, &before);
+        compiled(again()).await;
+        let about = fs::symlink_metadata(&key).unwrap();
+        assert!(about.is_file(), "{number}");
+        assert_eq!(about.permissions().mode() & 0o777, 0o600, "{number}");
+        assert_ne!(fs::read(&key).unwrap(), before, "{number}");
+    }
+    assert_ne!(fs::read(&key).unwrap(), bytes);
+}
+
+#[test]
+fn l6_a_folder_below_one_that_others_can_write_is_not_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let above = folder.path().join("above");
+    let state = above.join("state/compiled");
+    let open = || Cache::new(&state, compiler(), Limits::default()).map(drop);
+    let set = |mode| fs::set_permissions(&above, fs::Permissions::from_mode(mode)).unwrap();
+    open().unwrap();
+    set(0o777);
+    let error = open().unwrap_err().to_string();
+    let said = format!("stands in `{}`, which others can change", above.display());
+    assert!(error.contains(&said), "{error}");
+    // As in `/tmp`: nobody renames what is another's.
+    set(0o1777);
+    open().unwrap();
+    set(0o755);
+    open().unwrap();
+    if rustix::process::geteuid().is_root() {
+        set(0o775);
+        std::os::unix::fs::chown(&above, None, Some(65534)).unwrap();
+        assert!(matches!(open(), Err(CompileError::Parent { .. })));
+        set(0o755);
+        std::os::unix::fs::chown(&above, Some(65534), None).unwrap();
+        assert!(matches!(
+            open(),
+            Err(CompileError::Parent { owner: 65534, .. })
+        ));
+    }
+}
+
+fn name(path: &Path) -> String {
+    path.file_name().unwrap().to_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn what_is_no_component_is_refused_by_name() {
+    let fixture = cache_with(Limits::default());
+    let core = wat::parse_str("(module)").unwrap();
+    let broken = [component(1), vec![0xff; 10]].concat();
+    for (wasm, expected) in [
+        (
+            &b"GIF89a"[..],
+            "cannot compile `some.wasm`: not a WebAssembly file",
+        ),
+        (b"", "cannot compile `some.wasm`: not a WebAssembly file"),
+        (
+            b"(component)",
+            "cannot compile `some.wasm`: not a WebAssembly file",
+        ),
+        (
+            &core,
+            "cannot compile `some.wasm`: a core module and not a component",
+        ),
+        (&broken, "cannot compile `some.wasm`: "),
+    ] {
+        let error = fixture.compiled(wasm).await.unwrap_err().to_string();
+        assert!(error.starts_with(expected), "{error}");
+    }
+    assert!(fixture.files().is_empty());
+}
+
+/// A function so large that compiling it takes seconds and a great deal of memory.
+fn bomb() -> Vec<u8> {
+    let body =
+        "local.get 0 i32.popcnt local.get 1 i32.rotl local.tee 1 i32.load drop ".repeat(200_000);
+    wat::parse_str(format!(
+        "(component (core module $m (memory 1) (func (param i32) (local i32) {body})))"
+    ))
+    .unwrap()
+}
+
+#[tokio::test]
+async fn a_component_that_needs_too_much_to_compile_is_ended() {
+    let wasm = bomb();
+    let memory = cache_with(Limits {
+        memory: 96 << 20,
+        ..Limits::default()
+    });
+    let error = memory.compiled(&wasm).await.unwrap_err();
+    assert!(matches!(error, CompileError::Killed { .. }), "{error}");
+    assert!(error.to_string().contains("96 MiB of memory"), "{error}");
+
+    let clock = cache_with(Limits {
+        wall: Duration::from_millis(50),
+        ..Limits::default()
+    });
+    let error = clock.compiled(&wasm).await.unwrap_err();
+    assert!(matches!(error, CompileError::TimedOut { .. }), "{error}");
+
+    let size = cache_with(Limits {
+        wasm: 1000,
+        ..Limits::default()
+    });
+    let error = size.compiled(&wasm).await.unwrap_err();
+    assert!(matches!(error, CompileError::TooLarge { .. }), "{error}");
+
+    let output = cache_with(Limits {
+        output: 100,
+        ..Limits::default()
+    });
+    let error = output.compiled(&component(1)).await.unwrap_err();
+    assert!(
+        matches!(error, CompileError::OutputTooLarge { .. }),
+        "{error}"
+    );
+    // None of these left anything behind, and the next one compiles.
+    assert!(output.files().is_empty());
+    assert!(memory.compiled(&component(1)).await.is_ok());
+}
+
+#[tokio::test]
+async fn cpu_time_is_bounded() {
+    let fixture = cache_with(Limits {
+        cpu: Duration::from_secs(1),
+        ..Limits::default()
+    });
+    // Several bombs in one, so that even a fast machine needs more than a second for it.
+    let function =
+        "local.get 0 i32.popcnt local.get 1 i32.rotl local.tee 1 i32.load drop ".repeat(100_000);
+    let functions = format!("(func (param i32) (local i32) {function})").repeat(12);
+    let wasm = wat::parse_str(format!(
+        "(component (core module $m (memory 1) {functions}))"
+    ))
+    .unwrap();
+    let error = fixture.compiled(&wasm).await.unwrap_err();
+    assert!(matches!(error, CompileError::Killed { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn old_files_go_when_there_are_too_many() {
+    let size = {
+        let fixture = cache_with(Limits::default());
+        fs::metadata(fixture.compiled(&component(1)).await.unwrap())
+            .unwrap()
+            .len()
+    };
+    let fixture = cache_with(Limits {
+        folder: size * 2 + size / 2,
+        ..Limits::default()
+    });
+    let first = fixture.compiled(&component(1)).await.unwrap();
+    let second = fixture.compiled(&component(2)).await.unwrap();
+    let hour = std::time::SystemTime::now() - Duration::from_secs(3600);
+    for path in [&first, &second] {
+        fs::File::open(path).unwrap().set_modified(hour).unwrap();
+    }
+    // A use makes it young again.
+    fixture.compiled(&component(1)).await.unwrap();
+    // What other settings compiled goes at once, what is no compiled file stays.
+    let folder = first.parent().unwrap();
+    fs::write(folder.join("0123-plugin-ffff.cwasm"), b"x").unwrap();
+    fs::write(folder.join("0123-service-ffff.cwasm"), b"x").unwrap();
+    fs::write(folder.join("note"), b"x").unwrap();
+    let third = fixture.compiled(&component(3)).await.unwrap();
+    assert!(first.exists() && !second.exists() && third.exists());
+    let left = fixture.files();
+    assert!(
+        !left.iter().any(|name| name == "0123-plugin-ffff.cwasm"),
+        "{left:?}"
+    );
+    assert!(
+        left.iter().any(|name| name == "0123-service-ffff.cwasm"),
+        "{left:?}"
+    );
+    assert!(left.iter().any(|name| name == "note"), "{left:?}");
+}
+
+#[test]
+fn a_folder_of_someone_else_is_not_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("target");
+    fs::create_dir(&target).unwrap();
+    let link = folder.path().join("link");
+    std::os::unix::fs::symlink(&target, &link).unwrap();
+    assert!(matches!(
+        Cache::new(&link, compiler(), Limits::default()),
+        Err(CompileError::Folder { .. })
+    ));
+
+    if rustix::process::geteuid().is_root() {
+        std::os::unix::fs::chown(&target, Some(65534), None).unwrap();
+        let refused = Cache::new(&target, compiler(), Limits::default());
+        assert!(matches!(
+            refused,
+            Err(CompileError::Owner { owner: 65534, .. })
+        ));
+    }
+    // One of ours that others could write is made ours alone, and what a kill left there goes.
+    let open = folder.path().join("open");
+    fs::create_dir(&open).unwrap();
+    fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
+    fs::write(open.join("unfinished-x"), b"half").unwrap();
+    Cache::new(&open, compiler(), Limits::default()).unwrap();
+    assert_eq!(
+        fs::metadata(&open).unwrap().permissions().mode() & 0o777,
+        0o700
+    );
+    assert!(!open.join("unfinished-x").exists());
+}
+
+#[tokio::test]
+async fn a_compiler_that_is_not_there_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = Cache::new(
+        folder.path(),
+        "/nowhere/supervisor-compile",
+        Limits::default(),
+    )
+    .unwrap();
+    let wasm = component(1);
+    let compiled = compiled(&cache, &wasm, Profile::Plugin);
+    let error = compiled.await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "cannot run the compiler `/nowhere/supervisor-compile`"
+    );
+}
+
+/// The child looks at itself through the kernel's eyes while it waits for its input.
+#[tokio::test]
+async fn the_compiler_runs_without_privileges() {
+    use tokio::io::AsyncWriteExt as _;
+    let mut child = tokio::process::Command::new(compiler())
+        .args(["--profile", "plugin"])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let id = child.id().unwrap();
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(20);
+    let limits = loop {
+        let limits = fs::read_to_string(format!("/proc/{id}/limits")).unwrap();
+        // The last limit that it sets.
+        if limits
+            .lines()
+            .any(|line| line.starts_with("Max open files") && line.contains(" 3 "))
+        {
+            break limits;
+        }
+        assert!(tokio::time::Instant::now() < deadline, "{limits}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    };
+    let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap();
+    let field = |name: &str| {
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix(name))
+            .unwrap_or_default();
+        line.split_whitespace()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(field("NoNewPrivs:"), ["1"]);
+    // M4: the first to go where memory runs out.
+    let score = fs::read_to_string(format!("/proc/{id}/oom_score_adj")).unwrap();
+    assert_eq!(score.trim(), "800");
+    if rustix::process::geteuid().is_root() {
+        assert_eq!(field("Uid:"), ["65534"; 4]);
+        assert_eq!(field("Gid:"), ["65534"; 4]);
+        assert_eq!(field("CapEff:"), ["0000000000000000"]);
+        assert!(field("Groups:").is_empty());
+    }
+    for (name, value) in [
+        ("Max file size", "0"),
+        ("Max core file size", "0"),
+        ("Max cpu time", "120"),
+    ] {
+        let line = limits.lines().find(|line| line.starts_with(name)).unwrap();
+        assert_eq!(
+            line.trim_start_matches(name).split_whitespace().next(),
+            Some(value),
+            "{line}"
+        );
+    }
+    child.stdin.take().unwrap().write_all(b"x").await.unwrap();
+    assert!(!child.wait().await.unwrap().success());
+}

@@ -1,0 +1,377 @@
+//! Control groups, which bound what a whole process uses.
+//!
+//! Unlike the other walls they are put up from outside: whoever starts a process makes its groups before, and removes
+//! them after. Without the rights, without the controllers, or on a system that has none, there are no groups, and what
+//! is not bounded is said.
+
+mod hierarchies;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{MissingWall, Report, Wall};
+use hierarchies::{HierarchyKind, ROOT, system};
+
+/// The period of the CPU limit, in microseconds.
+const PERIOD: u64 = 100_000;
+
+/// A control group.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ControlGroup {
+    /// Its folder.
+    pub path: PathBuf,
+    /// What it bounds.
+    pub walls: Vec<Wall>,
+}
+
+/// What the processes of a group may use, all together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GroupLimits {
+    /// Bytes of memory, that of the kernel for them included.
+    pub memory: u64,
+    /// Processes and threads.
+    pub processes: u64,
+    /// CPUs in billionths; 0 is no limit.
+    pub nano_cpus: u64,
+}
+
+/// The groups of one process, as far as they could be made: one, or one of each kind on older systems.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ControlGroups {
+    /// Those that are there.
+    pub made: Vec<ControlGroup>,
+    /// The bounds that could not be set, and why.
+    pub missing: Vec<MissingWall>,
+}
+
+impl ControlGroups {
+    /// Makes the groups called `name`, a path below where this process may make groups. Those that are there already
+    /// get these limits.
+    #[must_use]
+    pub fn make(name: &Path, limits: &GroupLimits) -> ControlGroups {
+        make_in(&places(name), limits)
+    }
+
+    /// Puts a process into the groups, and answers which walls stand around it by them.
+    #[must_use]
+    pub fn enter(&self, process: u32) -> Report {
+        let mut report = Report {
+            missing: self.missing.clone(),
+            ..Report::default()
+        };
+        for group in &self.made {
+            let entered = group.enter(process);
+            for wall in &group.walls {
+                report.note(*wall, entered.clone());
+            }
+        }
+        report
+    }
+
+    /// How many processes of the groups the kernel has ended because they wanted more memory than they may have.
+    #[must_use]
+    pub fn ended_for_memory(&self) -> u64 {
+        let of = |group: &ControlGroup| {
+            ["memory.events", "memory.oom_control"]
+                .into_iter()
+                .filter_map(|file| fs::read_to_string(group.path.join(file)).ok())
+                .find_map(|text| {
+                    let line = text
+                        .lines()
+                        .find_map(|line| line.strip_prefix("oom_kill "))?;
+                    line.trim().parse::<u64>().ok()
+                })
+        };
+        self.made.iter().filter_map(of).sum()
+    }
+}
+
+impl ControlGroup {
+    /// Puts a process into the group.
+    ///
+    /// # Errors
+    /// Why it is not in it.
+    pub fn enter(&self, process: u32) -> Result<(), String> {
+        fs::write(self.path.join("cgroup.procs"), process.to_string())
+            .map_err(|error| format!("failed to enter `{}`: {error}", self.path.display()))
+    }
+}
+
+/// Removes the groups called `name`, whose processes are gone, and the folder around them with the last of them.
+///
+/// # Errors
+/// Where one stays, since it has processes.
+pub fn remove_groups(name: &Path) -> io::Result<()> {
+    let mut outcome = Ok(());
+    for GroupLocation { path, .. } in places(name) {
+        match fs::remove_dir(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => outcome = Err(error),
+            _ => {
+                if let Some(parent) = path.parent() {
+                    let _ = fs::remove_dir(parent);
+                }
+            }
+        }
+    }
+    outcome
+}
+
+/// The names of the groups below `name`.
+#[must_use]
+pub fn groups_below(name: &Path) -> Vec<String> {
+    let mut names = Vec::new();
+    for GroupLocation { path, .. } in places(name) {
+        let entries = fs::read_dir(path).into_iter().flatten().flatten();
+        let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        names.extend(folders.filter_map(|entry| entry.file_name().into_string().ok()));
+    }
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// Where a group can be.
+struct GroupLocation {
+    path: PathBuf,
+    kind: HierarchyKind,
+}
+
+fn places(name: &Path) -> Vec<GroupLocation> {
+    let places = system().iter().map(|(kind, root)| GroupLocation {
+        path: root.join(name),
+        kind: *kind,
+    });
+    places.collect()
+}
+
+fn make_in(places: &[GroupLocation], limits: &GroupLimits) -> ControlGroups {
+    let mut made: Vec<ControlGroup> = Vec::new();
+    let mut reasons = BTreeMap::new();
+    for place in places {
+        match limits.put_on(place) {
+            Ok(outcome) => {
+                reasons.extend(outcome.failures);
+                made.push(ControlGroup {
+                    path: place.path.clone(),
+                    walls: outcome.walls,
+                });
+            }
+            Err(failures) => reasons.extend(failures),
+        }
+    }
+    let missing = [Wall::Memory, Wall::Processes]
+        .into_iter()
+        .filter(|wall| !made.iter().any(|group| group.walls.contains(wall)))
+        .map(|wall| MissingWall {
+            wall,
+            reason: reasons
+                .remove(&wall)
+                .unwrap_or_else(|| format!("there is no control group for it below `{ROOT}`")),
+        })
+        .collect();
+    ControlGroups { made, missing }
+}
+
+/// What came of one group.
+struct GroupOutcome {
+    walls: Vec<Wall>,
+    failures: Vec<(Wall, String)>,
+}
+
+impl GroupLimits {
+    /// # Errors
+    /// Where no limit could be set: the group is not there then.
+    fn put_on(&self, place: &GroupLocation) -> Result<GroupOutcome, Vec<(Wall, String)>> {
+        let of_kind = match place.kind {
+            HierarchyKind::Unified => vec![Wall::Memory, Wall::Processes],
+            HierarchyKind::Memory => vec![Wall::Memory],
+            HierarchyKind::Pids => vec![Wall::Processes],
+            HierarchyKind::Cpu => Vec::new(),
+        };
+        if place.kind == HierarchyKind::Cpu && self.nano_cpus == 0 {
+            return Err(Vec::new());
+        }
+        let path = place.path.display();
+        let failed = |wall, error: &io::Error| (wall, format!("`{path}` cannot bound it: {error}"));
+        if let Err(error) = fs::create_dir_all(&place.path) {
+            return Err(of_kind
+                .into_iter()
+                .map(|wall| failed(wall, &error))
+                .collect());
+        }
+        if place.kind == HierarchyKind::Unified {
+            hierarchies::hand_down(&place.path);
+        }
+        let put = |file: &str, value: u64| fs::write(place.path.join(file), value.to_string());
+        let quota = self.set_quota(place);
+        let mut outcome = GroupOutcome {
+            walls: Vec::new(),
+            failures: Vec::new(),
+        };
+        for wall in of_kind {
+            let set = match (wall, place.kind) {
+                (Wall::Memory, HierarchyKind::Memory) => put("memory.limit_in_bytes", self.memory),
+                (Wall::Memory, _) => put("memory.max", self.memory),
+                _ => put("pids.max", self.processes),
+            };
+            match set {
+                Ok(()) => outcome.walls.push(wall),
+                Err(error) => outcome.failures.push(failed(wall, &error)),
+            }
+        }
+        if outcome.walls.is_empty() && quota.is_err() {
+            let _ = fs::remove_dir(&place.path);
+            return Err(outcome.failures);
+        }
+        Ok(outcome)
+    }
+
+    /// The share of a processor. An error where there is none.
+    fn set_quota(&self, place: &GroupLocation) -> io::Result<()> {
+        if self.nano_cpus == 0 {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        let quota = self.nano_cpus.saturating_mul(PERIOD) / 1_000_000_000;
+        let put = |file: &str, value: String| fs::write(place.path.join(file), value);
+        match place.kind {
+            HierarchyKind::Unified => put("cpu.max", format!("{quota} {PERIOD}")),
+            HierarchyKind::Cpu => put("cpu.cfs_period_us", PERIOD.to_string())
+                .and_then(|()| put("cpu.cfs_quota_us", quota.to_string())),
+            HierarchyKind::Memory | HierarchyKind::Pids => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: GroupLimits = GroupLimits {
+        memory: 100 << 20,
+        processes: 64,
+        nano_cpus: 250_000_000,
+    };
+
+    /// A folder in the place of the system's: files are made where a control group has them.
+    fn put(
+        kind: HierarchyKind,
+        limits: &GroupLimits,
+    ) -> (ControlGroups, impl Fn(&str) -> Option<String>) {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("ours/one");
+        let place = GroupLocation {
+            path: path.clone(),
+            kind,
+        };
+        let groups = make_in(&[place], limits);
+        let read = move |file: &str| {
+            let _root = &root;
+            fs::read_to_string(path.join(file)).ok()
+        };
+        (groups, read)
+    }
+
+    #[test]
+    fn m9_limits_are_written_as_each_hierarchy_takes_them() {
+        for (kind, file, value) in [
+            (HierarchyKind::Unified, "memory.max", "104857600"),
+            (HierarchyKind::Unified, "pids.max", "64"),
+            (HierarchyKind::Unified, "cpu.max", "25000 100000"),
+            (
+                HierarchyKind::Unified,
+                "../cgroup.subtree_control",
+                "+cpu +memory +pids",
+            ),
+            (
+                HierarchyKind::Unified,
+                "../../cgroup.subtree_control",
+                "+cpu +memory +pids",
+            ),
+            (HierarchyKind::Memory, "memory.limit_in_bytes", "104857600"),
+            (HierarchyKind::Pids, "pids.max", "64"),
+            (HierarchyKind::Cpu, "cpu.cfs_quota_us", "25000"),
+            (HierarchyKind::Cpu, "cpu.cfs_period_us", "100000"),
+        ] {
+            let (groups, read) = put(kind, &LIMITS);
+            assert_eq!(groups.made.len(), 1, "{kind:?}");
+            assert_eq!(read(file).as_deref(), Some(value), "{kind:?} {file}");
+        }
+    }
+
+    #[test]
+    fn m9_a_bound_that_the_system_does_not_take_is_named() {
+        let (groups, _) = put(HierarchyKind::Unified, &LIMITS);
+        assert_eq!(groups.missing, []);
+        let (groups, _) = put(HierarchyKind::Memory, &LIMITS);
+        let missing: Vec<Wall> = groups.missing.iter().map(|missing| missing.wall).collect();
+        assert_eq!(missing, [Wall::Processes]);
+        let nowhere = GroupLocation {
+            path: "/proc/no/group".into(),
+            kind: HierarchyKind::Unified,
+        };
+        let groups = make_in(&[nowhere], &LIMITS);
+        assert!(groups.made.is_empty());
+        let said: Vec<String> = groups.missing.iter().map(ToString::to_string).collect();
+        assert!(
+            said.len() == 2 && said.iter().all(|said| said.contains("`/proc/no/group`")),
+            "{said:?}"
+        );
+    }
+
+    #[test]
+    fn item4_a_process_that_does_not_get_into_its_group_lacks_that_wall() {
+        let groups = ControlGroups {
+            made: vec![ControlGroup {
+                path: "/proc/no/group".into(),
+                walls: vec![Wall::Memory],
+            }],
+            missing: vec![MissingWall {
+                wall: Wall::Processes,
+                reason: "there is none".to_owned(),
+            }],
+        };
+        let report = groups.enter(1);
+        assert_eq!(report.in_force, []);
+        let said = report.missing_in_words();
+        assert!(
+            said.starts_with("processes (there is none), memory (failed to enter `/proc/no/group`"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn item4_processes_that_ended_for_memory_are_counted_in_both_hierarchies() {
+        for (kind, file, text) in [
+            (
+                HierarchyKind::Unified,
+                "memory.events",
+                "oom 3\noom_kill 2\n",
+            ),
+            (
+                HierarchyKind::Memory,
+                "memory.oom_control",
+                "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n",
+            ),
+        ] {
+            let (groups, read) = put(kind, &LIMITS);
+            assert_eq!(groups.ended_for_memory(), 0);
+            fs::write(groups.made[0].path.join(file), text).unwrap();
+            assert_eq!(groups.ended_for_memory(), 2, "{kind:?}");
+            drop(read);
+        }
+    }
+
+    #[test]
+    fn no_group_is_made_for_a_share_that_is_not_set() {
+        let limits = GroupLimits {
+            nano_cpus: 0,
+            ..LIMITS
+        };
+        let (groups, _) = put(HierarchyKind::Cpu, &limits);
+        assert!(groups.made.is_empty());
+    }
+}

@@ -1,0 +1,228 @@
+//! What happens on the device, each event with its data: what readers of `GET /v3/events` are sent.
+
+use model::{
+    AppId, Commit, ContainerId, ImageRef, PowerAction, ReleaseState, ServiceName, ServiceState,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::Moment;
+
+/// The longest message of an event, in bytes.
+const MAX_MESSAGE: usize = 1024;
+
+/// Who may know of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Audience {
+    /// Whoever has a key.
+    Everyone,
+    /// Whoever may see this app.
+    App(AppId),
+    /// The device's own key alone.
+    Owner,
+}
+
+/// Declares the events once: the enum of their data, the enum of their types, and the types' names.
+macro_rules! events {
+    ($($(#[$doc:meta])* $name:ident($data:ty) = $text:literal,)*) => {
+        /// Something that has happened.
+        #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+        #[serde(tag = "type", content = "data", rename_all = "kebab-case")]
+        #[schemars(rename = "Happening")]
+        pub enum Event {
+            $($(#[$doc])* #[serde(rename = $text)] $name($data),)*
+        }
+
+        /// The type of an event.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum EventType {
+            $(#[doc = concat!("[`Event::", stringify!($name), "`].")] $name,)*
+        }
+
+        impl EventType {
+            /// All types, in the order in which the documentation lists them.
+            pub const ALL: &[EventType] = &[$(EventType::$name),*];
+
+            /// The name by which clients ask for the type.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(EventType::$name => $text,)*
+                }
+            }
+        }
+
+        impl Event {
+            /// The type of this event.
+            #[must_use]
+            pub fn event_type(&self) -> EventType {
+                match self {
+                    $(Event::$name(_) => EventType::$name,)*
+                }
+            }
+        }
+    };
+}
+
+events! {
+    /// The state of a service has changed.
+    Service(ServiceChanged) = "service",
+    /// The progress of an app's release has changed.
+    Release(ReleaseChanged) = "release",
+    /// The progress of a download; at most once a second for each image and service.
+    Download(Download) = "download",
+    /// An update waits for a lock.
+    LockWait(LockWait) = "lock-wait",
+    /// A step failed and is tried again.
+    StepFailed(StepFailed) = "step-failed",
+    /// The device began to apply its target.
+    ApplyBegin(ApplyBegin) = "apply-begin",
+    /// The device has stopped applying its target.
+    ApplyEnd(ApplyEnd) = "apply-end",
+    /// A plugin failed at a call through its own fault.
+    PluginFault(PluginFault) = "plugin-fault",
+    /// The host is about to reboot or to power off.
+    Power(PowerRequested) = "power",
+}
+
+impl Event {
+    /// The same event with a message of bounded length: those of engines and plugins have none.
+    #[must_use]
+    pub fn bounded(mut self) -> Self {
+        if let Event::LockWait(LockWait { message, .. })
+        | Event::PluginFault(PluginFault { message, .. })
+        | Event::StepFailed(StepFailed { message, .. }) = &mut self
+            && message.len() > MAX_MESSAGE
+        {
+            message.truncate(message.floor_char_boundary(MAX_MESSAGE));
+            message.push('…');
+        }
+        self
+    }
+}
+
+/// The state of a service has changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ServiceChanged {
+    /// The app's number.
+    #[schemars(with = "u64")]
+    pub app_id: AppId,
+    /// The service's name.
+    #[schemars(with = "String")]
+    pub service: ServiceName,
+    /// As in `GET /v2/state/status`; null once nothing is left of the service.
+    #[schemars(with = "Option<String>")]
+    pub status: Option<ServiceState>,
+    /// What it was before; null where there was nothing of it.
+    #[schemars(with = "Option<String>")]
+    pub before: Option<ServiceState>,
+    /// The container; null while there is none.
+    #[schemars(with = "Option<String>")]
+    pub container_id: Option<ContainerId>,
+    /// The image that it is made from; null once nothing is left of the service.
+    #[schemars(with = "Option<String>")]
+    pub image: Option<ImageRef>,
+}
+
+/// The progress of an app's release has changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ReleaseChanged {
+    /// The app's number.
+    #[schemars(with = "u64")]
+    pub app_id: AppId,
+    /// How far the target's release has come; null once nothing is left of the app.
+    #[schemars(with = "Option<String>")]
+    pub status: Option<ReleaseState>,
+    /// The release that runs whole; null until one does.
+    #[schemars(with = "Option<String>")]
+    pub commit: Option<Commit>,
+    /// The release that the target names.
+    #[schemars(with = "Option<String>")]
+    pub target_commit: Option<Commit>,
+}
+
+/// The progress of a download.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Download {
+    /// The number of the app that it is for.
+    #[schemars(with = "u64")]
+    pub app_id: AppId,
+    /// The name of the service that it is for.
+    #[schemars(with = "String")]
+    pub service: ServiceName,
+    /// The image's reference.
+    #[schemars(with = "String")]
+    pub image: ImageRef,
+    /// Percent; 100 once the image is there.
+    pub progress: u8,
+}
+
+/// An update waits for a lock.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LockWait {
+    /// The app's number.
+    #[schemars(with = "u64")]
+    pub app_id: AppId,
+    /// Which lock is in the way.
+    pub message: String,
+    /// When it is tried again at the latest; ISO 8601.
+    pub retry_at: Moment,
+}
+
+/// A step failed and is tried again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StepFailed {
+    /// The app's number; null where the step is no app's.
+    #[schemars(with = "Option<u64>")]
+    pub app_id: Option<AppId>,
+    /// What it is about, in words.
+    pub subject: String,
+    /// What went wrong.
+    pub message: String,
+    /// How often it has failed in a row.
+    pub failures: u32,
+    /// When it is tried again; ISO 8601.
+    pub retry_at: Moment,
+}
+
+/// The device began to apply its target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ApplyBegin {
+    /// The device is in local mode.
+    pub local_mode: bool,
+}
+
+/// The device has stopped applying its target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ApplyEnd {
+    /// Everything is as the target says.
+    pub reached: bool,
+}
+
+/// A plugin failed at a call through its own fault.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PluginFault {
+    /// The plugin's name.
+    pub plugin: String,
+    /// What it did.
+    pub message: String,
+}
+
+/// The host is about to reboot or to power off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PowerRequested {
+    /// `reboot` or `power-off`.
+    #[schemars(with = "String")]
+    pub action: PowerAction,
+    /// Update locks are overridden.
+    pub force: bool,
+}

@@ -1,0 +1,28 @@
+//! What the device reports about itself: its plan, its events, its counters and its log lines. Each is declared here
+//! once, made by whoever knows it and returned by the API as it is.
+//!
+//! ```text
+//! model ◄── device-types ◄─┬─ plan, reconcile, supervisor   make the values
+//!                          └─ api                           answers with them
+//! ```
+//!
+//! A value here is read by clients: field names are those of the API (docs/device-api.md), and a field that clients do
+//! not get is marked `serde(skip)` with the reason.
+
+#![warn(missing_docs)]
+
+pub mod event;
+mod log;
+mod moment;
+pub mod plan;
+mod plugin;
+mod stats;
+
+pub use event::Event;
+pub use log::LogEvent;
+pub use moment::Moment;
+pub use plan::DevicePlan;
+pub use plugin::{
+    ConfinedProcess, Confinement, MissingWall, PluginReport, PluginRoutes, PluginState, RouteReport,
+};
+pub use stats::{PluginStats, ReconcilerStats};

@@ -1,0 +1,140 @@
+//! The start of a container's process, until its service runs.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use model::ContainerId;
+use tokio::io::AsyncReadExt as _;
+use tokio::process::Command;
+use tokio::time::timeout;
+use wasm_service::StartOutcome;
+use wasm_service::process::ProcessId;
+use wasm_service::record::{self, LAUNCH};
+
+use super::record::{ContainerRecord, read_state};
+use super::{Shared, Wasm, walls};
+use crate::EngineError;
+
+/// How long a process has to say that its service runs.
+const START: Duration = Duration::from_secs(60);
+/// The longest message of a process that could not start, in bytes.
+const MAX_MESSAGE: u64 = 8 << 10;
+
+impl Wasm {
+    /// Starts the process of a container, and answers it once its service runs.
+    pub(super) async fn spawn(&self, id: &ContainerId) -> Result<ProcessId, EngineError> {
+        let found = id.clone();
+        let record = self
+            .blocking(move |shared| {
+                let _changing = shared.change();
+                shared.record_with_user(&found)
+            })
+            .await?;
+        let component = self.compiled(&record.image_id).await?;
+        let mut outcome = self.run_process(&record, component.clone()).await?;
+        if let StartOutcome::DoesNotLoad(reason) = outcome {
+            // Damaged since it was looked at, or made by another version of wasmtime or for another processor, as in a
+            // state folder that was copied here.
+            tracing::warn!(
+                "the compiled code of the image `{}` does not load, compiling it again: {reason}",
+                record.image_id
+            );
+            self.shared.config.cache.discard(component).await;
+            let component = self.compiled(&record.image_id).await?;
+            outcome = self.run_process(&record, component.clone()).await?;
+            if let StartOutcome::DoesNotLoad(reason) = outcome {
+                self.shared.config.cache.discard(component).await;
+                return Err(self.unloadable(&record, reason).await);
+            }
+        }
+        match outcome {
+            StartOutcome::Ready | StartOutcome::AlreadyServed => {}
+            StartOutcome::DoesNotLoad(reason) | StartOutcome::Failed(reason) => {
+                return Err(failed(&record, io::Error::other(reason)));
+            }
+        }
+        let folder = self.shared.folders.container(id);
+        let state = self.blocking(move |_| Ok(read_state(&folder))).await?;
+        walls::note_missing(&record.name, state.confinement.as_ref());
+        state.process.ok_or_else(|| {
+            let error = io::Error::other("its process did not say which one it is");
+            failed(&record, error)
+        })
+    }
+
+    /// Runs a process with this compiled component until it says what became of it.
+    async fn run_process(
+        &self,
+        record: &ContainerRecord,
+        component: PathBuf,
+    ) -> Result<StartOutcome, EngineError> {
+        let of = record.clone();
+        self.blocking(move |shared| {
+            let launch = shared.launch(&of, component)?;
+            let path = shared.folders.container(&of.id).join(LAUNCH);
+            record::write_volatile(&path, &launch).map_err(|error| failed(&of, error))
+        })
+        .await?;
+        let folder = self.shared.folders.container(&record.id);
+        let started = start(&self.shared, &folder).await;
+        started.map_err(|error| failed(record, error))
+    }
+
+    /// Notes, and answers, that what was just compiled does not load either: a service is not compiled on and on.
+    async fn unloadable(&self, record: &ContainerRecord, reason: String) -> EngineError {
+        let shared = &self.shared;
+        let component = shared.folders.component(record.image_id.as_str());
+        let name = component.display().to_string();
+        let error = shared.config.cache.unusable(&name, reason);
+        let (id, text) = (record.id.clone(), error.to_string());
+        let noted = self.blocking(move |shared| {
+            let _changing = shared.change();
+            let mut state = read_state(&shared.folders.container(&id));
+            if !state.is_served() {
+                state.fail(text);
+                shared.write_state(&id, &state);
+            }
+            Ok(())
+        });
+        match noted.await {
+            Ok(()) => failed(record, error),
+            Err(error) => error,
+        }
+    }
+}
+
+fn failed(
+    record: &ContainerRecord,
+    error: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+) -> EngineError {
+    EngineError::failed(format!("start the container `{}`", record.name), error)
+}
+
+async fn start(shared: &Shared, folder: &Path) -> io::Result<StartOutcome> {
+    let mut child = Command::new(&shared.config.runner)
+        .arg("wasm-service")
+        .arg("--record")
+        .arg(folder)
+        .env_clear()
+        // Its process reaches what is in here as another user, who may not look up the path.
+        .current_dir(&shared.folders.root)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .kill_on_drop(false)
+        .spawn()?;
+    let output = child.stdout.take();
+    // It outlives us, and whoever asked for it; while we are there, no zombie is left of it.
+    tokio::spawn(async move { child.wait().await });
+    let mut message = String::new();
+    if let Some(output) = output {
+        let read = async { output.take(MAX_MESSAGE).read_to_string(&mut message).await };
+        match timeout(START, read).await {
+            Ok(read) => read?,
+            Err(_) => return Err(io::Error::other("its process does not answer")),
+        };
+    }
+    Ok(StartOutcome::read(&message))
+}

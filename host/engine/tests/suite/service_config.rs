@@ -1,0 +1,60 @@
+//! The configuration that services of the tests are made from. The example `many_containers` has it as well.
+
+use std::collections::BTreeMap;
+
+use model::{ImageRef, NetworkMode, RestartPolicy, ServiceConfig};
+
+/// A service as compose's defaults make it, but that it stops at once and is not started again.
+pub(crate) fn service_config(image: ImageRef, command: Vec<String>) -> ServiceConfig {
+    ServiceConfig {
+        image,
+        command: Some(command),
+        entrypoint: None,
+        environment: BTreeMap::new(),
+        labels: BTreeMap::new(),
+        restart: RestartPolicy::No,
+        network_mode: NetworkMode::Bridge,
+        networks: BTreeMap::new(),
+        ports: Vec::new(),
+        mounts: Vec::new(),
+        tmpfs: BTreeMap::new(),
+        devices: Vec::new(),
+        healthcheck: None,
+        mem_limit: 0,
+        mem_reservation: 0,
+        shm_size: 64 << 20,
+        stop_grace_period: 1,
+        stop_signal: None,
+        ulimits: BTreeMap::new(),
+        sysctls: BTreeMap::new(),
+        dns: Vec::new(),
+        dns_search: Vec::new(),
+        dns_opt: Vec::new(),
+        cap_add: Vec::new(),
+        cap_drop: Vec::new(),
+        extra_hosts: Vec::new(),
+        group_add: Vec::new(),
+        security_opt: Vec::new(),
+        nano_cpus: 0,
+        cpu_shares: 0,
+        cpu_quota: 0,
+        oom_score_adj: 0,
+        cpuset: String::new(),
+        domainname: String::new(),
+        hostname: String::new(),
+        mac_address: String::new(),
+        pid: String::new(),
+        userns_mode: String::new(),
+        cgroup_parent: String::new(),
+        user: String::new(),
+        working_dir: String::new(),
+        ipc: "shareable".into(),
+        pids_limit: 0,
+        privileged: false,
+        read_only: false,
+        oom_kill_disable: false,
+        init: None,
+        tty: false,
+        gpu: false,
+    }
+}

@@ -1,0 +1,266 @@
+//! Instances made ready ahead, so that a call need not wait for its own.
+//!
+//! They take at most half of the pool and belong to the plugins that were called last. Making one runs the plugin's
+//! start function, so each plugin's are made by a task of its own and within a second: one that starts for ever holds
+//! up no other. It throws away the one that was used before, or a task that runs nothing of a plugin's does. Both are off the
+//! way of the requests. A plugin with folders has none: an instance opens them when it is made, and by its call they may be
+//! others.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::task::{JoinHandle, JoinSet};
+
+use crate::bounds::START_WITHIN;
+use crate::instance::Instance;
+use crate::plugin::Plugin;
+use crate::pool::{Pool, Slot};
+
+/// How long no plugin is called before they are at rest.
+const AT_REST: Duration = Duration::from_secs(5);
+/// How many are kept ready for one plugin.
+const EACH: usize = 2;
+/// The ready instances.
+pub(crate) struct WarmPool {
+    pool: Arc<Pool>,
+    shared: Arc<Shared>,
+    /// One for each plugin whose instances are being made; they end with this.
+    makers: Mutex<JoinSet<()>>,
+    /// Takes an instance that was used, or none where that is thrown away already.
+    used: mpsc::UnboundedSender<Option<Instance>>,
+    clearing: JoinHandle<()>,
+}
+
+struct Shared {
+    /// The most of all plugins together.
+    most: usize,
+    /// The plugin called last comes first.
+    entries: Mutex<VecDeque<Entry>>,
+}
+
+/// What there is for one plugin.
+struct Entry {
+    plugin: Weak<Plugin>,
+    instances: Vec<Instance>,
+    /// Alive while a task makes more; it makes one at a time.
+    maker: Weak<()>,
+    /// Whether it started in time when it was last tried.
+    starts: bool,
+}
+
+impl WarmPool {
+    /// Starts the task that clears away; it ends when this is dropped.
+    /// `return_memory` is called once plugins have come to rest.
+    pub(crate) fn start(pool: Arc<Pool>, return_memory: Option<fn()>) -> WarmPool {
+        let (used, to_drop) = mpsc::unbounded_channel::<Option<Instance>>();
+        let clearing = tokio::spawn(clear(to_drop, return_memory));
+        let shared = Arc::new(Shared {
+            most: pool.slots() / 2,
+            entries: Mutex::default(),
+        });
+        WarmPool {
+            pool,
+            shared,
+            makers: Mutex::default(),
+            used,
+            clearing,
+        }
+    }
+
+    /// Whether the task that throws away used instances is there.
+    pub(crate) fn are_cleared(&self) -> bool {
+        !self.clearing.is_finished()
+    }
+
+    /// An instance of `plugin` that is ready, if there is one. The plugin is the one called last now.
+    pub(crate) fn take(&self, plugin: &Arc<Plugin>) -> Option<Instance> {
+        let mut entries = self.shared.lock();
+        let at = entries.iter().position(|other| is(&other.plugin, plugin))?;
+        if at > 0
+            && let Some(entry) = entries.remove(at)
+        {
+            entries.push_front(entry);
+        }
+        entries.front_mut()?.instances.pop()
+    }
+
+    /// After a call: throws `used` away and has another made ready.
+    pub(crate) fn replace(&self, plugin: &Arc<Plugin>, used: Option<Instance>) {
+        let maker = if plugin.has_folders() {
+            None
+        } else {
+            self.shared.begin(plugin)
+        };
+        let Some(maker) = maker else {
+            if used.is_some() {
+                // Where the task is gone it is thrown away here.
+                let _ = self.used.send(used);
+            }
+            return;
+        };
+        let mut makers = self.makers.lock().unwrap_or_else(PoisonError::into_inner);
+        while makers.try_join_next().is_some() {}
+        let (shared, pool, plugin) = (
+            Arc::clone(&self.shared),
+            Arc::clone(&self.pool),
+            Arc::clone(plugin),
+        );
+        let cleared = self.used.clone();
+        // One task for both: a second one would have another thread woken while the answer is on its way.
+        makers.spawn(async move {
+            drop(used);
+            shared.fill(&pool, &plugin, maker).await;
+            // Which gives memory back once nobody has called for a while.
+            let _ = cleared.send(None);
+        });
+    }
+
+    /// A call had to start an instance of its own, which took so long, or failed (`None`).
+    pub(crate) fn started(&self, plugin: &Arc<Plugin>, took: Option<Duration>) {
+        let in_time = took.is_some_and(|took| took <= START_WITHIN);
+        self.shared.note_start(plugin, in_time);
+    }
+
+    /// Gives up the instance that is needed least, for its slot.
+    pub(crate) fn give_up_one(&self) -> Option<Slot> {
+        let given_up = self
+            .shared
+            .lock()
+            .iter_mut()
+            .rev()
+            .find_map(|entry| entry.instances.pop());
+        given_up.map(Instance::into_slot)
+    }
+
+    /// Gives up those of a version that nobody can call any more.
+    pub(crate) fn forget(&self, plugin: &Arc<Plugin>) {
+        let mut entries = self.shared.lock();
+        plugin.retire();
+        let at = entries.iter().position(|other| is(&other.plugin, plugin));
+        let gone = at.and_then(|at| entries.remove(at));
+        drop(entries);
+        // Thrown away once others can go on.
+        drop(gone);
+    }
+}
+
+/// Throws away what comes. Calls leave holes in the heap: after a burst of them, what it keeps goes back to the system.
+async fn clear(
+    mut to_drop: mpsc::UnboundedReceiver<Option<Instance>>,
+    return_memory: Option<fn()>,
+) {
+    while let Some(instance) = to_drop.recv().await {
+        drop(instance);
+        loop {
+            match tokio::time::timeout(AT_REST, to_drop.recv()).await {
+                Ok(Some(instance)) => drop(instance),
+                Ok(None) => return,
+                Err(_) => break,
+            }
+        }
+        if let Some(return_memory) = return_memory {
+            return_memory();
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Entry>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whoever holds what this answers makes the instances of `plugin`; `None` where somebody does already, or where
+    /// it does not start in time.
+    fn begin(&self, plugin: &Arc<Plugin>) -> Option<Arc<()>> {
+        let mut entries = self.lock();
+        if plugin.is_retired() {
+            return None;
+        }
+        let entry = entry_of(&mut entries, plugin)?;
+        if !entry.starts || entry.maker.strong_count() > 0 {
+            return None;
+        }
+        let maker = Arc::new(());
+        entry.maker = Arc::downgrade(&maker);
+        Some(maker)
+    }
+
+    fn note_start(&self, plugin: &Arc<Plugin>, in_time: bool) {
+        let mut entries = self.lock();
+        if !plugin.is_retired()
+            && let Some(entry) = entry_of(&mut entries, plugin)
+        {
+            entry.starts = in_time;
+        }
+    }
+
+    /// Makes instances of `plugin` until it has [`EACH`], at the cost of those called less recently.
+    async fn fill(&self, pool: &Pool, plugin: &Arc<Plugin>, maker: Arc<()>) {
+        while self.make_room(plugin) {
+            let Some(slot) = pool.try_slot() else { break };
+            let started = Instance::new_within(START_WITHIN, pool, plugin, slot).await;
+            // Why it cannot be made is for the call to say that needs it.
+            let Ok(instance) = started else {
+                self.note_start(plugin, false);
+                break;
+            };
+            let mut entries = self.lock();
+            if let Some(entry) = entries.iter_mut().find(|other| is(&other.plugin, plugin)) {
+                entry.instances.push(instance);
+            }
+        }
+        drop(maker);
+    }
+
+    /// Whether `plugin` can have another, making room for it. Where not, its maker is done.
+    fn make_room(&self, plugin: &Arc<Plugin>) -> bool {
+        // Thrown away once others can go on.
+        let mut given_up = None;
+        let mut entries = self.lock();
+        let Some(at) = entries.iter().position(|other| is(&other.plugin, plugin)) else {
+            return false;
+        };
+        // What others are making takes a place as well.
+        let taken = |entry: &Entry| entry.instances.len() + entry.maker.strong_count().min(1);
+        let total: usize = entries.iter().map(taken).sum();
+        let mut can = entries
+            .get(at)
+            .is_some_and(|entry| entry.instances.len() < EACH);
+        // Its own place is in the total.
+        if can && total > self.most {
+            // Someone who was called less recently than this one has to give one up.
+            let mut later = entries.iter_mut().enumerate().skip(at + 1).rev();
+            given_up = later.find_map(|(_, entry)| entry.instances.pop());
+            can = given_up.is_some();
+        }
+        if !can && let Some(entry) = entries.get_mut(at) {
+            // Under the lock, so that a call which ends now has another maker begin.
+            entry.maker = Weak::new();
+        }
+        drop(entries);
+        drop(given_up);
+        can
+    }
+}
+
+/// The entry of `plugin`, made where it has none. Those of plugins with nothing to remember go.
+fn entry_of<'a>(entries: &'a mut VecDeque<Entry>, plugin: &Arc<Plugin>) -> Option<&'a mut Entry> {
+    if !entries.iter().any(|other| is(&other.plugin, plugin)) {
+        entries.retain(|entry| {
+            !entry.instances.is_empty() || !entry.starts || entry.maker.strong_count() > 0
+        });
+        entries.push_front(Entry {
+            plugin: Arc::downgrade(plugin),
+            instances: Vec::new(),
+            maker: Weak::new(),
+            starts: true,
+        });
+    }
+    entries.iter_mut().find(|other| is(&other.plugin, plugin))
+}
+
+fn is(weak: &Weak<Plugin>, plugin: &Arc<Plugin>) -> bool {
+    std::ptr::eq(weak.as_ptr(), Arc::as_ptr(plugin))
+}

@@ -1,0 +1,197 @@
+//! Whether a worker that has something to do is there.
+//!
+//! It is asked again and again. One that does not answer is hung where it sleeps, is stopped, or computes; where it waits
+//! for the processor, behind others of which there may be many on a small board, or for a disk, it is given time.
+
+use std::fs;
+use std::io::Error;
+use std::path::Path;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
+use std::time::{Duration, Instant};
+
+use super::session::Session;
+use crate::wire::{Question, Reply};
+
+/// How often a worker that has something to do is asked whether it is there.
+const PULSE: Duration = Duration::from_secs(1);
+/// How often one that has not answered is looked at.
+const LOOK: Duration = Duration::from_millis(100);
+/// How long it may sleep over the question: whoever is asked is woken.
+const ASLEEP: Duration = Duration::from_secs(1);
+/// How much processor time it may take before it answers, which takes it far less than a thousandth of that.
+const COMPUTING: Duration = Duration::from_secs(1);
+/// How long it may take in any case.
+const LONGEST: Duration = Duration::from_secs(30);
+
+/// Asks the worker, which is this process, again and again while it has something to do; ends when it is not there.
+pub(super) async fn pulse(session: &Arc<Session>, process: Option<u32>) -> Error {
+    loop {
+        if session.open.load(SeqCst) == 0 {
+            session.opened.notified().await;
+        }
+        tokio::time::sleep(PULSE).await;
+        if session.open.load(SeqCst) == 0 {
+            continue;
+        }
+        let mut pinged = pin!(session.ask(&Question::Ping, None));
+        let mut watch = Watch::begin(Instant::now(), look(process));
+        loop {
+            match tokio::time::timeout(LOOK, &mut pinged).await {
+                Ok(Ok(Some(Reply::Done))) => break,
+                Ok(Ok(_)) => return Error::other("it did not answer"),
+                Ok(Err(error)) => return error,
+                Err(_) => {}
+            }
+            if let Some(why) = watch.look(Instant::now(), look(process)) {
+                return Error::other(why);
+            }
+        }
+    }
+}
+
+/// What the threads of a process do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Activity {
+    /// Whether one computes, or waits for the processor or a disk.
+    is_awake: bool,
+    /// The processor time of all of them.
+    used: Duration,
+}
+
+/// A worker that has not answered yet.
+struct Watch {
+    asked: Instant,
+    /// When it was last seen awake.
+    awake: Instant,
+    at_first: Activity,
+    latest: Activity,
+}
+
+impl Watch {
+    fn begin(asked: Instant, activity: Activity) -> Watch {
+        Watch {
+            asked,
+            awake: asked,
+            at_first: activity,
+            latest: activity,
+        }
+    }
+
+    /// Why it counts as hung, where it does.
+    fn look(&mut self, now: Instant, activity: Activity) -> Option<String> {
+        if activity.is_awake || activity.used > self.latest.used {
+            self.awake = now;
+        }
+        self.latest = activity;
+        let computed = activity.used.saturating_sub(self.at_first.used);
+        let took = now.saturating_duration_since(self.asked).as_millis();
+        let how = if computed >= COMPUTING {
+            "while it computed"
+        } else if now.saturating_duration_since(self.awake) >= ASLEEP {
+            "while it slept or was stopped"
+        } else if now.saturating_duration_since(self.asked) >= LONGEST {
+            "while it waited for the processor or a disk"
+        } else {
+            return None;
+        };
+        Some(format!("no answer for {took} ms, {how}"))
+    }
+}
+
+/// What the process does now. Of one that the system does not show nothing bad is thought.
+fn look(process: Option<u32>) -> Activity {
+    let mut activity = Activity {
+        is_awake: false,
+        used: Duration::ZERO,
+    };
+    let tasks = process.map(|process| Path::new("/proc").join(process.to_string()).join("task"));
+    let tasks = tasks.and_then(|tasks| fs::read_dir(tasks).ok());
+    let Some(tasks) = tasks else {
+        activity.is_awake = true;
+        return activity;
+    };
+    for task in tasks.flatten() {
+        // One that has ended meanwhile has nothing to say.
+        let stat = fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+        if let Some((is_awake, used)) = of_thread(&stat) {
+            activity.is_awake |= is_awake;
+            activity.used += used;
+        }
+    }
+    activity
+}
+
+/// Of a line as in `/proc/PID/stat`: the name of the thread in brackets, its state, and later its times in ticks.
+fn of_thread(stat: &str) -> Option<(bool, Duration)> {
+    let (_, fields) = stat.rsplit_once(") ")?;
+    let mut fields = fields.split_ascii_whitespace();
+    let is_awake = matches!(fields.next()?, "R" | "D");
+    // The 14th and the 15th of all fields; the state is the 3rd.
+    let user: u64 = fields.nth(10)?.parse().ok()?;
+    let system: u64 = fields.next()?.parse().ok()?;
+    let ticks = rustix::param::clock_ticks_per_second().max(1);
+    let milliseconds = user.saturating_add(system).saturating_mul(1000) / ticks;
+    Some((is_awake, Duration::from_millis(milliseconds)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// When a worker counts as hung that is like this at each look, in milliseconds.
+    fn hung_after(at: impl Fn(u64) -> (bool, u64)) -> u64 {
+        let begun = Instant::now();
+        let activity = |time: u64| {
+            let (is_awake, used) = at(time);
+            Activity {
+                is_awake,
+                used: Duration::from_millis(used),
+            }
+        };
+        let mut watch = Watch::begin(begun, activity(0));
+        (100..60_000)
+            .step_by(100)
+            .find(|time| {
+                let now = begun + Duration::from_millis(*time);
+                watch.look(now, activity(*time)).is_some()
+            })
+            .unwrap()
+    }
+
+    #[test]
+    fn item4_a_starved_worker_is_given_time_and_a_hung_one_is_not() {
+        // Stopped, or all its threads wait for something.
+        assert_eq!(hung_after(|_| (false, 5_000)), 1_000);
+        // It computes on one processor, or on two.
+        assert_eq!(hung_after(|time| (true, 5_000 + time)), 1_000);
+        assert_eq!(hung_after(|time| (true, 2 * time)), 500);
+        // It waits for a processor that others have, of which it gets a hundredth.
+        assert_eq!(hung_after(|time| (true, time / 100)), 30_000);
+        // It waits for a disk, and goes on by fits and starts.
+        assert_eq!(hung_after(|_| (true, 0)), 30_000);
+        assert_eq!(hung_after(|time| (false, time / 500 * 10)), 30_000);
+        // It was awake for a while.
+        assert_eq!(hung_after(|time| (time < 700, 0)), 1_600);
+    }
+
+    #[test]
+    fn a_line_of_a_thread_is_read_whatever_its_name_is() {
+        let line = "12 (a) R 1 (b) S 1 2 3 4 5 6 7 8 9 10 30 20 0 0 20 0 1 0 100";
+        let ticks = rustix::param::clock_ticks_per_second();
+        let used = Duration::from_millis(50 * 1000 / ticks);
+        assert_eq!(of_thread(line), Some((false, used)));
+        assert_eq!(of_thread(&line.replace(" S ", " R ")), Some((true, used)));
+        for damaged in [
+            "",
+            "1 (a)",
+            "1 (a) R 2",
+            "1 (a) R 1 2 3 4 5 6 7 8 9 10 x 20",
+        ] {
+            assert_eq!(of_thread(damaged), None, "{damaged}");
+        }
+        assert!(look(Some(std::process::id())).is_awake);
+        assert!(look(None).is_awake);
+    }
+}

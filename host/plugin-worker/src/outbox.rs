@@ -1,0 +1,248 @@
+//! Frames of many on their way over one stream: written at once where there is room, by whoever has them, and else by a
+//! task, in their order.
+
+use std::collections::VecDeque;
+use std::io::ErrorKind;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use crate::frames::Frames;
+use crate::socket::WriteHalf;
+use crate::wire::PIECE;
+
+/// How long frames that nobody waits for may be kept, so that others take them along.
+const LATER: Duration = Duration::from_millis(2);
+
+/// One end's frames.
+pub(crate) struct Outbox {
+    state: Mutex<State>,
+    /// Told when the task has something to write.
+    queued: Notify,
+    /// Told when the queue has become shorter.
+    taken: Notify,
+}
+
+struct State {
+    queue: VecDeque<Frames>,
+    /// How many bytes of the first are written.
+    written: usize,
+    /// None once the other end is gone, or while the task waits for room.
+    write: Option<WriteHalf>,
+    is_closed: bool,
+    /// Whether the task is to write without waiting for others.
+    is_urgent: bool,
+}
+
+impl Outbox {
+    /// Starts the task, which ends when this is closed. Runs in a tokio runtime.
+    pub(crate) fn start(write: WriteHalf) -> Arc<Outbox> {
+        let outbox = Arc::new(Outbox {
+            state: Mutex::new(State {
+                queue: VecDeque::new(),
+                written: 0,
+                write: Some(write),
+                is_closed: false,
+                is_urgent: false,
+            }),
+            queued: Notify::new(),
+            taken: Notify::new(),
+        });
+        tokio::spawn(write_queued(Arc::clone(&outbox)));
+        outbox
+    }
+
+    /// Writes these frames, now or as soon as there is room.
+    pub(crate) fn send(&self, frames: Frames) {
+        let mut state = self.lock();
+        if state.is_closed {
+            return;
+        }
+        state.push(frames);
+        state.write_some();
+        if !state.queue.is_empty() && !state.is_closed {
+            state.is_urgent = true;
+            self.queued.notify_one();
+        }
+    }
+
+    /// Writes these frames with the next ones, or a little later.
+    pub(crate) fn send_later(&self, frames: Frames) {
+        let mut state = self.lock();
+        if state.is_closed {
+            return;
+        }
+        state.push(frames);
+        self.queued.notify_one();
+    }
+
+    /// As [`Self::send`], once fewer than `most` frames wait.
+    pub(crate) async fn send_among(&self, most: usize, frames: Frames) {
+        loop {
+            let mut taken = std::pin::pin!(self.taken.notified());
+            taken.as_mut().enable();
+            let is_full = {
+                let state = self.lock();
+                state.queue.len() >= most && !state.is_closed
+            };
+            if !is_full {
+                return self.send(frames);
+            }
+            taken.await;
+        }
+    }
+
+    /// How many frames wait.
+    pub(crate) fn waiting(&self) -> usize {
+        self.lock().queue.len()
+    }
+
+    /// Whether the other end is gone.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.lock().is_closed
+    }
+
+    /// Nothing is written any more.
+    pub(crate) fn close(&self) {
+        self.lock().close();
+        self.queued.notify_one();
+        self.taken.notify_waiters();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Puts frames behind those that wait: small ones into one piece with them, which is written at once.
+    fn push(&mut self, frames: Frames) {
+        let is_begun = self.written > 0 && self.queue.len() == 1;
+        match self.queue.back_mut() {
+            Some(last) if !is_begun && last.bytes().len() + frames.bytes().len() <= PIECE => {
+                last.append(&frames);
+            }
+            _ => self.queue.push_back(frames),
+        }
+    }
+
+    /// Writes what there is room for. While the task waits for room, nothing.
+    fn write_some(&mut self) {
+        let Some(write) = &self.write else { return };
+        while let Some(frames) = self.queue.front() {
+            let rest = frames.bytes().get(self.written..).unwrap_or_default();
+            match write.try_write(rest) {
+                Ok(length) if length < rest.len() => self.written += length,
+                Ok(_) => {
+                    self.queue.pop_front();
+                    self.written = 0;
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(_) => return self.close(),
+            }
+        }
+    }
+
+    fn close(&mut self) {
+        self.is_closed = true;
+        self.queue.clear();
+        self.write = None;
+    }
+}
+
+/// The task.
+async fn write_queued(outbox: Arc<Outbox>) {
+    loop {
+        outbox.queued.notified().await;
+        let is_urgent = std::mem::take(&mut outbox.lock().is_urgent);
+        if !is_urgent {
+            tokio::time::sleep(LATER).await;
+        }
+        loop {
+            let write = {
+                let mut state = outbox.lock();
+                state.write_some();
+                if state.is_closed {
+                    return outbox.taken.notify_waiters();
+                }
+                if state.queue.is_empty() {
+                    None
+                } else {
+                    // There is no room. Others put theirs behind what waits.
+                    state.write.take()
+                }
+            };
+            outbox.taken.notify_waiters();
+            let Some(mut write) = write else { break };
+            let room = write.room().await;
+            let mut state = outbox.lock();
+            match room {
+                Ok(()) if !state.is_closed => state.write = Some(write),
+                _ => {
+                    state.close();
+                    drop(state);
+                    return outbox.taken.notify_waiters();
+                }
+            }
+        }
+        if let Some(write) = &mut outbox.lock().write {
+            write.has_room();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frames::FrameReader;
+    use crate::socket::{halves, pair};
+
+    #[tokio::test]
+    async fn frames_come_in_their_order_past_a_reader_that_is_slower() {
+        let (one, other) = pair().unwrap();
+        let (_keep, write) = halves(one).unwrap();
+        let (read, _) = halves(other).unwrap();
+        let outbox = Outbox::start(write);
+        let message = |number: u32| Frames::message(&(number, vec![7_u8; 10_000])).unwrap();
+        for number in 0..100 {
+            match number % 3 {
+                0 => outbox.send_later(message(number)),
+                _ => outbox.send(message(number)),
+            }
+        }
+        assert!(outbox.waiting() > 0);
+        let sending = tokio::spawn({
+            let outbox = Arc::clone(&outbox);
+            async move {
+                for number in 100..200 {
+                    outbox.send_among(4, message(number)).await;
+                }
+                outbox.send_later(message(200));
+            }
+        });
+        let mut reader = FrameReader::new(read, 1 << 20);
+        for expected in 0..=200 {
+            let (number, _) = reader.message::<(u32, Vec<u8>)>().await.unwrap().unwrap();
+            assert_eq!(number, expected);
+        }
+        sending.await.unwrap();
+        assert_eq!(outbox.waiting(), 0);
+    }
+
+    #[tokio::test]
+    async fn whoever_waits_for_room_goes_on_once_the_other_end_is_gone() {
+        let (one, other) = pair().unwrap();
+        let (_keep, write) = halves(one).unwrap();
+        let outbox = Outbox::start(write);
+        let large = || Frames::message(&vec![7_u8; 4 << 20]).unwrap();
+        outbox.send(large());
+        let waiting = tokio::spawn({
+            let outbox = Arc::clone(&outbox);
+            async move { outbox.send_among(1, large()).await }
+        });
+        drop(other);
+        waiting.await.unwrap();
+        assert!(outbox.is_closed());
+    }
+}

@@ -1,0 +1,68 @@
+//! What the host has for one version of a plugin.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use plugin_protocol::{Blueprint, FolderView, Limits};
+
+use crate::actions::Actions;
+use crate::config::{AppLocks, Cloud, Device, HostName, PluginData};
+use crate::identify::Identify;
+use crate::log_lines::LineShare;
+use crate::pins::Pin;
+use crate::policy::Grants;
+use crate::provision::led::Leds;
+
+/// What all instances of one version of a plugin share.
+pub(crate) struct PluginContext {
+    /// The plugin's name.
+    pub(crate) name: Arc<str>,
+    /// Its own configuration as JSON.
+    pub(crate) config: String,
+    /// What the policy grants it.
+    pub(crate) grants: Grants,
+    /// The lines that it may write to the log.
+    pub(crate) lines: LineShare,
+    pub(crate) device: Arc<dyn Device>,
+    pub(crate) data: Arc<dyn PluginData>,
+    pub(crate) cloud: Arc<dyn Cloud>,
+    pub(crate) os: Arc<dyn os::HostOs>,
+    pub(crate) locks: Arc<dyn AppLocks>,
+    pub(crate) host_name: Arc<dyn HostName>,
+    pub(crate) journal: os::Journal,
+    pub(crate) leds: Leds,
+    pub(crate) identify: Identify,
+    pub(crate) actions: Actions,
+}
+
+impl PluginContext {
+    /// What its instances are made from, each call of which may use so much.
+    pub(crate) fn blueprint(&self, limits: &Limits) -> Blueprint {
+        let folders = self.grants.files.iter();
+        Blueprint {
+            name: self.name.to_string(),
+            config: self.config.clone(),
+            grants: self.grants.grants.clone(),
+            limits: limits.clone(),
+            folders: folders
+                .map(|folder| FolderView {
+                    host: folder.host.clone(),
+                    guest: folder.guest.clone(),
+                    write: folder.write,
+                    // One that is to be made is there by now, or could not be made.
+                    optional: folder.optional || folder.create,
+                })
+                .collect(),
+        }
+    }
+
+    /// Whose stored data the plugin reads and writes: what a pinned file has kept is not an unpinned one's.
+    pub(crate) fn data_owner(&self) -> Cow<'_, str> {
+        if self.grants.pin == Pin::None {
+            // No manifest can claim such a name.
+            Cow::Owned(format!("{} (unpinned)", self.name))
+        } else {
+            Cow::Borrowed(&self.name)
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! A part of the supervisor that is not there.
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+
+use crate::config::{AppLocks, HeldLocks, HostName, HostNameError, LocksError};
+
+/// Stands in [`crate::PluginsConfig`] for parts that nobody is going to call, since plugins are only loaded,
+/// or that a test has none of: whatever calls them is told so.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Unavailable;
+
+const WHY: &str = "this part of the supervisor is not there";
+
+impl AppLocks for Unavailable {
+    fn acquire_all(&self, _: bool) -> BoxFuture<'_, Result<HeldLocks, LocksError>> {
+        async { Err(LocksError::Other(WHY.to_owned())) }.boxed()
+    }
+}
+
+impl HostName for Unavailable {
+    fn get(&self) -> BoxFuture<'_, Result<Option<String>, HostNameError>> {
+        async { Err(HostNameError::Other(WHY.to_owned())) }.boxed()
+    }
+
+    fn set(&self, _: String) -> BoxFuture<'_, Result<(), HostNameError>> {
+        async { Err(HostNameError::Other(WHY.to_owned())) }.boxed()
+    }
+}

@@ -1,0 +1,187 @@
+//! What is about to happen and what holds it up, for whoever asks: the loop copies what it knows, and the forecast
+//! ([`plan::forecast()`]) is made on the caller's side. Asking changes nothing.
+
+mod step;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use device_types::plan::{
+    Blocked, Blocker, DevicePlan, PlanState, SignedTargets, StepReason, Unplanned,
+};
+use model::{AppId, AppUuid, DesiredState, ImageRef, ServiceName};
+use plan::{AnyStep, CurrentState, Failure, ForecastStep, Step, Subject, forecast};
+
+use crate::{Locks, SigningState};
+
+/// What the loop knows at one moment.
+pub(crate) struct LoopSnapshot {
+    pub state: PlanState,
+    pub current: CurrentState,
+    pub desired: DesiredState,
+    /// Apps whose users' locks are overridden.
+    pub overridden: BTreeSet<AppUuid>,
+    pub going_down: bool,
+    pub progress: BTreeMap<ImageRef, u8>,
+}
+
+impl LoopSnapshot {
+    /// Forecasts what comes. It looks at the lock files, so it belongs on a thread that may block. `cloud_apps` are the
+    /// apps of the cloud's target.
+    pub(crate) fn device_plan(
+        self,
+        locks: &Locks,
+        cloud_apps: &[(AppId, AppUuid)],
+        signing: &SigningState,
+    ) -> DevicePlan {
+        let forecast = match self.state {
+            PlanState::Settled | PlanState::Applying => forecast(&self.current, &self.desired),
+            PlanState::Looking | PlanState::NoTarget | PlanState::LeavingLocalMode => {
+                plan::Forecast::default()
+            }
+        };
+        let mut user_locks: BTreeMap<&AppUuid, Vec<Blocker>> = BTreeMap::new();
+        for (app, (id, services)) in &forecast.locked {
+            if !self.overridden.contains(app) {
+                user_locks.insert(app, held_locks(locks, *id, services));
+            }
+        }
+        let steps = (1..).zip(&forecast.steps).map(|(number, step)| {
+            let mut blockers = Vec::new();
+            if !step.in_flight {
+                let held = match &step.step {
+                    AnyStep::Free(Step::Reboot { .. }) => self.locks_of_all(locks),
+                    _ => {
+                        let app = step.app.as_ref();
+                        app.and_then(|app| user_locks.get(app).cloned())
+                            .unwrap_or_default()
+                    }
+                };
+                blockers = self.blockers(step, held);
+            }
+            self.describe(number, step, blockers)
+        });
+        let steps: Vec<_> = steps.collect();
+        let mut unplanned = self.left_alone(cloud_apps);
+        unplanned.extend(forecast.stuck.iter().map(|waiting| {
+            let (app, service) = match &waiting.subject {
+                Subject::Service(key) => (Some(&key.app), Some(&key.service)),
+                Subject::App(app) | Subject::Locks(app) => (Some(app), None),
+                _ => (None, None),
+            };
+            let failed = self.current.failed.get(&waiting.subject);
+            let blocker = failed.map_or_else(|| waiting.reason.clone(), Failure::blocker);
+            let app = app.and_then(|app| Some((self.app_id(app)?, app)));
+            unplanned_of(app, service, blocker)
+        }));
+        let is_settled =
+            steps.is_empty() && forecast.stuck.is_empty() && self.current.busy.is_empty();
+        DevicePlan {
+            state: match self.state {
+                PlanState::Settled if !is_settled => PlanState::Applying,
+                state => state,
+            },
+            local_mode: self.current.local_mode,
+            steps,
+            unplanned,
+            cut_short: forecast.cut_short,
+            signed_targets: signing.is_required.then(|| {
+                let refused = signing.refused.as_ref();
+                SignedTargets {
+                    refused: refused.map(|refused| refused.reasons.clone()),
+                }
+            }),
+        }
+    }
+
+    fn blockers(&self, step: &ForecastStep, user_locks: Vec<Blocker>) -> Vec<Blocker> {
+        let failed = |subject: &Subject| self.current.failed.get(subject).map(Failure::blocker);
+        let mut blockers = step.waits_for.clone();
+        match &step.step {
+            AnyStep::Free(Step::Reboot { .. }) => blockers.extend(user_locks),
+            AnyStep::Free(_) => {}
+            AnyStep::Locked(service, _) => {
+                blockers.extend(user_locks);
+                blockers.extend(failed(&Subject::Locks(service.app.clone())));
+            }
+        }
+        blockers.extend(failed(&step.subject()));
+        if step.reason == StepReason::KeyReplaced {
+            blockers.push(Blocker::NextUpdate);
+        }
+        if step.stage > 1 && blockers.is_empty() {
+            blockers.push(Blocker::EarlierSteps);
+        }
+        if self.going_down {
+            blockers.push(Blocker::GoingDown);
+        }
+        blockers
+    }
+
+    /// The locks that users hold of any app: a reboot needs them all.
+    fn locks_of_all(&self, locks: &Locks) -> Vec<Blocker> {
+        let mut apps: BTreeMap<(AppId, &AppUuid), BTreeSet<ServiceName>> = BTreeMap::new();
+        for held in &self.current.services {
+            let services = apps.entry((held.app_id, &held.key.app)).or_default();
+            services.insert(held.key.service.clone());
+        }
+        apps.into_iter()
+            .filter(|((_, uuid), _)| !self.overridden.contains(*uuid))
+            .flat_map(|((app, _), services)| held_locks(locks, app, &services))
+            .collect()
+    }
+
+    fn app_id(&self, app: &AppUuid) -> Option<AppId> {
+        let desired = self.desired.apps.get(app).map(|app| app.id);
+        let mut services = self.current.services.iter();
+        desired.or_else(|| Some(services.find(|held| held.key.app == *app)?.app_id))
+    }
+
+    fn left_alone(&self, cloud_apps: &[(AppId, AppUuid)]) -> Vec<Unplanned> {
+        let mut left = Vec::new();
+        for app in self.desired.apps.values() {
+            let blocker = match (app.not_ours, app.rejected) {
+                (true, _) => Blocker::NotOurs,
+                (_, true) => Blocker::ReleaseRejected,
+                _ => continue,
+            };
+            left.push(unplanned_of(Some((app.id, &app.uuid)), None, blocker));
+        }
+        if self.current.local_mode {
+            let hidden = cloud_apps
+                .iter()
+                .filter(|(_, uuid)| !self.desired.apps.contains_key(uuid));
+            left.extend(
+                hidden.map(|(id, uuid)| unplanned_of(Some((*id, uuid)), None, Blocker::LocalMode)),
+            );
+        }
+        let stopped = self
+            .current
+            .services
+            .iter()
+            .filter(|held| self.current.held.contains(&held.container));
+        left.extend(stopped.map(|held| {
+            let app = Some((held.app_id, &held.key.app));
+            unplanned_of(app, Some(&held.key.service), Blocker::StoppedByUser)
+        }));
+        left
+    }
+}
+
+fn held_locks(locks: &Locks, app_id: AppId, services: &BTreeSet<ServiceName>) -> Vec<Blocker> {
+    let held = locks.of_users(app_id, services).into_iter();
+    held.map(|service| Blocker::Lock { app_id, service })
+        .collect()
+}
+
+fn unplanned_of(
+    app: Option<(AppId, &AppUuid)>,
+    service: Option<&ServiceName>,
+    blocker: Blocker,
+) -> Unplanned {
+    Unplanned {
+        app_id: app.map(|(id, _)| id),
+        app_uuid: app.map(|(_, uuid)| uuid.clone()),
+        service: service.cloned(),
+        blocked_by: vec![Blocked::from(blocker)],
+    }
+}

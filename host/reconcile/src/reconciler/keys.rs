@@ -1,0 +1,87 @@
+//! Keys of services to the API that were replaced.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use model::{AppId, DesiredState, ServiceName};
+use tokio::sync::oneshot;
+
+use super::Reconciler;
+use crate::messages::Command;
+use crate::persistence::LocalMode;
+use crate::targets::AcceptedTarget;
+
+/// How long the caller waits: local mode may be on its way out, which an engine can hold up.
+const SOON: Duration = Duration::from_secs(10);
+
+impl Reconciler {
+    /// Takes note that the store has a new key for a service. Answers once whatever makes the service's container gives
+    /// it that one, or after 10 s; the containers that there are go on until the next update (docs/spec/device.md#keys-regenerate).
+    pub async fn key_replaced(&self, app: AppId, service: ServiceName) {
+        let reconciler = self.clone();
+        let taking = tokio::spawn(async move {
+            if let Err(why) = reconciler.read_key_again(app, &service).await {
+                tracing::error!(
+                    "service `{service}` of app {app} gets its new API key with the next target only: {why}"
+                );
+            }
+        });
+        let _ = tokio::time::timeout(SOON, taking).await;
+    }
+
+    /// Reads the targets again and takes over what has become of this one service: whatever else would come out
+    /// otherwise by now is for the next target.
+    async fn read_key_again(&self, app: AppId, service: &ServiceName) -> Result<(), String> {
+        let inner = &self.inner;
+        let _one_at_a_time = inner.setting.lock().await;
+        let targets = &inner.context.targets;
+        let (local, cloud) = {
+            let targets = targets.borrow();
+            (targets.local.clone(), targets.cloud.clone())
+        };
+        let (local, cloud) = (
+            self.with_new_key(local, app, service).await?,
+            self.with_new_key(cloud, app, service).await?,
+        );
+        targets.send_modify(|targets| {
+            targets.local = local;
+            targets.cloud = cloud;
+        });
+        let wanted = {
+            let targets = targets.borrow();
+            match targets.mode {
+                LocalMode::On => Some(targets.wanted_in_local_mode()),
+                LocalMode::Leaving | LocalMode::Off => targets.wanted_of_the_cloud(),
+            }
+        };
+        let (taken, acknowledged) = oneshot::channel();
+        self.command(Command::KeyReplaced { wanted, taken });
+        // Should the loop have ended, the next start reads the key.
+        let _ = acknowledged.await;
+        Ok(())
+    }
+
+    async fn with_new_key(
+        &self,
+        taken: Option<AcceptedTarget>,
+        app: AppId,
+        service: &ServiceName,
+    ) -> Result<Option<AcceptedTarget>, String> {
+        let Some(mut taken) = taken else {
+            return Ok(None);
+        };
+        let (reader, target) = (self.reader(), Arc::clone(&taken.target));
+        let reading = tokio::task::spawn_blocking(move || reader.again(&target));
+        let read = reading.await.map_err(|error| error.to_string())?;
+        let read: DesiredState = read.map_err(|error| error.to_string())?;
+        let desired = Arc::make_mut(&mut taken.desired);
+        for held in desired.apps.values_mut().filter(|held| held.id == app) {
+            let next = read.apps.get(&held.uuid);
+            let next = next.and_then(|next| next.services.get(service));
+            if let (Some(held), Some(next)) = (held.services.get_mut(service), next) {
+                held.clone_from(next);
+            }
+        }
+        Ok(Some(taken))
+    }
+}

@@ -1,0 +1,512 @@
+//! The loop: observe, plan, apply, publish. One task owns everything here; it waits for something to
+//! happen and for nothing else.
+
+mod actions;
+mod host;
+mod keys;
+mod local;
+mod lock_wait;
+mod loop_snapshot;
+mod observe;
+mod on_command;
+mod on_message;
+mod quiesce;
+mod restore;
+
+mod events;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use device_types::Moment;
+use model::{
+    AppUuid, Commit, ContainerId, ContainerState, DesiredNetwork, DesiredState, DeviceStatus,
+    EngineKind, ImageRef, ServiceKey, ServiceState, Settings, TargetState,
+};
+use plan::{CurrentState, EngineHealth, Failure, Plan, ReplacedKeys, Step, Subject, plan};
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::{Notify, oneshot, watch};
+use tokio::task::AbortHandle;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::actions::Actions;
+use crate::config::Limits;
+use crate::definitions::Definitions;
+use crate::events::EngineEvents;
+use crate::local_mode::Snapshot;
+use crate::locks::LockScope;
+use crate::logs::{LogSource, LogSources};
+use crate::messages::{ActiveTarget, Message, StepFailure, StoredRecord};
+use crate::persistence::{LocalMode, RecoveredState};
+use crate::status_events::Downloads;
+use crate::steps::StepContext;
+use crate::view::View;
+use crate::{EffectiveSettings, Exposure, UpdateLocks, apply, status};
+use host::HostView;
+use lock_wait::LockWaits;
+use quiesce::Quiesce;
+
+/// What is said of `SUPERVISOR_DELTA` (docs/spec/device.md#deltas).
+const NO_DELTAS: &str =
+    "SUPERVISOR_DELTA is set, and this device downloads full images all the same";
+
+/// Something that failed and is to be tried again.
+struct RetryState {
+    count: u32,
+    reason: String,
+    retry_at: Instant,
+}
+
+/// When an engine that does not answer is asked again.
+struct SilentEngine {
+    count: u32,
+    retry_at: Instant,
+}
+
+/// What the loop starts from.
+pub(crate) struct StartState {
+    pub memory: RecoveredState,
+    /// `None` where no target was ever given, or it cannot be read: then nothing is touched.
+    pub desired: Option<DesiredState>,
+    /// What it comes from.
+    pub target: Option<Arc<TargetState>>,
+    pub settings: Settings,
+    /// What comes after local mode, where that is being left.
+    pub resumes: Option<ActiveTarget>,
+    pub api_network: DesiredNetwork,
+    pub managed: bool,
+}
+
+pub(crate) struct ReconcilerTask {
+    context: Arc<StepContext>,
+    limits: Limits,
+    settings: Settings,
+    /// What registries said since the target was set.
+    image_kinds: BTreeMap<ImageRef, EngineKind>,
+    view: View,
+    /// `None` where no target was ever given: then nothing is touched.
+    desired: Option<DesiredState>,
+    api_network: DesiredNetwork,
+    mode: LocalMode,
+    snapshot: Snapshot,
+    commits: BTreeMap<AppUuid, Commit>,
+    recorded_images: BTreeSet<ImageRef>,
+    /// What there is was made from.
+    definitions: Definitions,
+    stopped: BTreeSet<ContainerId>,
+    /// Those of them that stay stopped, since it was asked for over the API.
+    held: BTreeSet<ContainerId>,
+    actions: Actions,
+    /// Services that have replaced their keys to the API since the last update.
+    replaced_keys: ReplacedKeys,
+    quiesce: Option<Quiesce>,
+    host: HostView,
+    guards: BTreeMap<AppUuid, Vec<Arc<UpdateLocks>>>,
+    /// What a step is in flight for, and since when.
+    busy: BTreeMap<Subject, Instant>,
+    doing: BTreeMap<ServiceKey, ServiceState>,
+    cancels: BTreeMap<ImageRef, CancellationToken>,
+    failing: BTreeMap<Subject, RetryState>,
+    silent: BTreeMap<EngineKind, SilentEngine>,
+    listing: BTreeSet<EngineKind>,
+    lock_watches: BTreeMap<AppUuid, AbortHandle>,
+    lock_waits: LockWaits,
+    /// Locks are overridden until the target is reached.
+    force: bool,
+    plan: Plan,
+    downloaded: bool,
+    /// Images that were pulled since the target was set, each until it turns out to be missing.
+    pulled: BTreeSet<ImageRef>,
+    cleaning: bool,
+    /// What comes after local mode, while that is being left.
+    resumes: Option<ActiveTarget>,
+    /// Somebody is asking what there is to do.
+    checking: bool,
+    /// Local mode, once left, is entered again: the device was killed while leaving it, and has no
+    /// cloud.
+    reenters: bool,
+    /// Whoever asks for deltas was told once that there are none.
+    told_of_deltas: bool,
+    /// Another pass is due without anything having happened.
+    again: Arc<Notify>,
+    /// Callers that wait for their command to show in the status.
+    taken: Vec<oneshot::Sender<()>>,
+    publish: watch::Sender<Arc<DeviceStatus>>,
+    /// What was told of downloads.
+    downloads: Downloads,
+}
+
+impl ReconcilerTask {
+    pub(crate) fn new(
+        context: Arc<StepContext>,
+        limits: Limits,
+        start: StartState,
+        publish: watch::Sender<Arc<DeviceStatus>>,
+    ) -> Self {
+        let memory = start.memory;
+        let mut actions = Actions::default();
+        for (app, stored) in memory.actions {
+            actions.resume(app, stored);
+        }
+        let snapshot = memory.snapshot.map(serde_json::from_value::<Snapshot>);
+        let boot = context.host.boot();
+        let task = ReconcilerTask {
+            view: View::new(&context.engines, context.branding.clone()),
+            context,
+            limits,
+            settings: start.settings,
+            image_kinds: BTreeMap::new(),
+            desired: start.desired,
+            api_network: start.api_network,
+            mode: memory.local_mode,
+            // One that cannot be read protects nothing that it should: then all that is there now is
+            // taken for older.
+            snapshot: snapshot.and_then(Result::ok).unwrap_or_default(),
+            commits: memory.commits,
+            recorded_images: memory.recorded_images,
+            definitions: memory.definitions,
+            stopped: memory.stopped,
+            // Who asked for a stop meant it until the supervisor starts anew (docs/spec/device.md#stopped-services).
+            held: BTreeSet::new(),
+            actions,
+            replaced_keys: ReplacedKeys::default(),
+            quiesce: None,
+            host: HostView::new(start.target, boot, memory.reboots),
+            guards: BTreeMap::new(),
+            busy: BTreeMap::new(),
+            doing: BTreeMap::new(),
+            cancels: BTreeMap::new(),
+            failing: BTreeMap::new(),
+            silent: BTreeMap::new(),
+            listing: BTreeSet::new(),
+            lock_watches: BTreeMap::new(),
+            lock_waits: LockWaits::default(),
+            force: false,
+            plan: Plan::default(),
+            downloaded: false,
+            pulled: BTreeSet::new(),
+            cleaning: false,
+            resumes: start.resumes,
+            checking: false,
+            reenters: !start.managed && memory.local_mode == LocalMode::Leaving,
+            told_of_deltas: false,
+            again: Arc::default(),
+            taken: Vec::new(),
+            publish,
+            downloads: Downloads::default(),
+        };
+        task.tell_settings();
+        task
+    }
+
+    /// Tells the other parts of the supervisor what the target in force says to them.
+    fn tell_settings(&self) {
+        let now = EffectiveSettings {
+            settings: self.settings.clone(),
+            variables: self.host.variables(),
+            exposure: Exposure::of(self.desired.as_ref(), self.mode == LocalMode::On),
+        };
+        self.context.effective_settings.send_if_modified(|held| {
+            let changed = **held != now;
+            if changed {
+                *held = Arc::new(now);
+            }
+            changed
+        });
+    }
+
+    /// Runs until `stop`. Services are left as they are.
+    pub(crate) async fn run(
+        mut self,
+        mut messages: UnboundedReceiver<Message>,
+        announced: Arc<EngineEvents>,
+        stop: CancellationToken,
+    ) {
+        let progress = Arc::clone(&self.context.progress);
+        let again = Arc::clone(&self.again);
+        let checking = Arc::clone(&self.publish.borrow());
+        self.tell_changes(&DeviceStatus::default(), &checking);
+        loop {
+            self.keep_snapshot().await;
+            self.observe();
+            self.context.counters.pass();
+            let applying = self.decide();
+            self.publish(applying);
+            let wake = self.next_try();
+            tokio::select! {
+                message = messages.recv() => {
+                    let Some(message) = message else { return };
+                    self.hear(message);
+                    // Whatever else has happened by now is part of the same pass.
+                    while let Ok(message) = messages.try_recv() {
+                        self.hear(message);
+                    }
+                }
+                announced = announced.next() => self.announce(announced),
+                () = progress.changed.notified() => {}
+                () = again.notified() => {}
+                () = until(wake) => self.retry_silent(),
+                () = stop.cancelled() => break,
+            }
+        }
+        self.end(messages).await;
+    }
+
+    /// Makes a plan and starts its steps; answers whether there is anything left to do.
+    fn decide(&mut self) -> bool {
+        if self.mode == LocalMode::Leaving {
+            self.end_all_actions("the device is leaving local mode");
+            self.leave_local_mode();
+            return true;
+        }
+        if self.desired.is_some() && !self.view.is_known() {
+            return true;
+        }
+        if self.quiesce.is_some() && self.quiesce() {
+            return true;
+        }
+        self.begin_actions();
+        let current = self.current();
+        let Some(desired) = self.wanted_now() else {
+            self.plan = Plan::default();
+            return false;
+        };
+        let mut plan = plan(&current, &desired);
+        let steps = std::mem::take(&mut plan.steps);
+        let waits = !plan.waiting_on.is_empty();
+        self.plan = plan;
+        let mut acts = false;
+        for step in steps {
+            match step {
+                Step::ReleaseLocks { app } => {
+                    if !self.actions.has(&app) && self.quiesce.is_none() {
+                        self.guards.remove(&app);
+                    }
+                }
+                Step::Reboot { reasons } => {
+                    acts = true;
+                    self.start_reboot(&reasons);
+                }
+                step => {
+                    acts = true;
+                    self.start(step);
+                }
+            }
+        }
+        // What comes after an action, or in its next phase, is planned in a pass of its own.
+        if self.conclude_actions() {
+            self.again.notify_one();
+            return true;
+        }
+        let rests = !acts && current.busy.is_empty() && !self.host_is_unknown();
+        // What our own steps were taken to have done is looked at once they have all ended.
+        if rests && self.view.verify() {
+            self.observe();
+        }
+        if rests {
+            self.forget_stops();
+        }
+        if rests && !waits {
+            self.context.counters.reached();
+            if self.actions.is_empty() {
+                self.forget_definitions();
+            }
+            self.failing.clear();
+            self.downloaded = false;
+            self.force = false;
+            self.forget_reboots();
+        }
+        !rests || waits || !self.actions.is_empty()
+    }
+
+    fn current(&mut self) -> CurrentState {
+        let now = Instant::now();
+        let mut busy: BTreeSet<Subject> = self.busy.keys().cloned().collect();
+        busy.extend(self.view.unknown().cloned());
+        let failed = self.failing.iter().map(|(subject, failing)| {
+            let failure = Failure {
+                reason: failing.reason.clone(),
+                held: failing.retry_at > now,
+                retry_at: Moment::after(failing.retry_at.saturating_duration_since(now)),
+                failures: failing.count,
+            };
+            (subject.clone(), failure)
+        });
+        let mut current = CurrentState {
+            default_engine: self.context.engines.default_kind(),
+            image_kinds: self.image_kinds.clone(),
+            recorded_images: self.recorded_images.clone(),
+            api_network: Some(self.api_network.clone()),
+            commits: self.commits.clone(),
+            locks: self.guards.keys().cloned().collect(),
+            stopped: self.stopped.clone(),
+            replaced_keys: self.replaced_keys.clone(),
+            host: self.current_host(),
+            local_mode: self.mode == LocalMode::On,
+            busy,
+            failed: failed.collect(),
+            ..self.view.current()
+        };
+        self.tell_of_actions(&mut current);
+        current
+    }
+
+    fn start(&mut self, step: Step) {
+        let now = Instant::now();
+        self.busy.insert(step.subject(), now);
+        if let Step::UnderLocks(locked) = step {
+            let services = locked.work.iter().map(|work| work.service.clone());
+            self.busy
+                .extend(services.map(|service| (Subject::Service(service), now)));
+            let held = self.guards.get(&locked.app).cloned().unwrap_or_default();
+            let policy = self.policy(&locked.app);
+            apply::spawn_locked(&self.context, locked, LockScope::Named, held, policy);
+            return;
+        }
+        let cancel = CancellationToken::new();
+        if let Step::PullImage { image, .. } = &step {
+            if self.pulled.remove(image) {
+                // It was pulled, and is not listed: without a wait that would go round and round.
+                let why = "it was downloaded, but the engine does not have it by that name";
+                self.busy.remove(&step.subject());
+                self.failed(step.subject(), StepFailure::new(why));
+                return;
+            }
+            self.cancels.insert(image.clone(), cancel.clone());
+            if self.settings.delta.wanted && !std::mem::replace(&mut self.told_of_deltas, true) {
+                self.context.hub.system(NO_DELTAS.to_owned());
+            }
+        }
+        apply::spawn(&self.context, step, cancel);
+    }
+
+    /// Forgets that we stopped containers that are gone or run again.
+    fn forget_stops(&mut self) {
+        self.held.retain(|id| self.view.container(id).is_some());
+        if self.stopped.is_empty() || !self.silent.is_empty() {
+            return;
+        }
+        for id in &self.stopped {
+            let container = self.view.container(id);
+            if container.is_none_or(|container| container.state == ContainerState::Running) {
+                let (context, id) = (Arc::clone(&self.context), id.clone());
+                tokio::spawn(async move {
+                    match context.journal.forget_stop(id.clone()).await {
+                        Ok(()) => context.tell(Message::Stored(StoredRecord::NotStopped(id))),
+                        Err(why) => tracing::warn!("failed to forget a stop of `{id}`: {why}"),
+                    }
+                });
+            }
+        }
+    }
+
+    fn publish(&mut self, applying: bool) {
+        // Outside local mode the log is a cloud's (docs/spec/device.md#local-logs).
+        self.context.hub.set_silent(self.mode == LocalMode::Off);
+        let services: Vec<_> = self.view.services().collect();
+        let sources: LogSources = services
+            .iter()
+            .map(|service| {
+                let source = LogSource {
+                    engine: service.engine,
+                    service: service.key.service.clone(),
+                    id: service.id,
+                };
+                (service.container.clone(), source)
+            })
+            .collect();
+        self.context.hub.set_sources(sources);
+        let status = status::build(&status::StatusInputs {
+            services,
+            images: self
+                .view
+                .engines
+                .values()
+                .flat_map(|view| &view.images)
+                .collect(),
+            desired: self.desired.as_ref(),
+            commits: &self.commits,
+            busy: &self.busy.keys().cloned().collect(),
+            doing: &self.doing,
+            progress: self.context.progress.all(),
+            waiting_on: &self.plan.waiting_on,
+            applying,
+            acting: self.actions.apps().into_iter().collect(),
+            checking: self.checking,
+            downloaded: self.downloaded,
+            failed: !self.failing.is_empty(),
+        });
+        let before = Arc::clone(&self.publish.borrow());
+        if *before != status {
+            self.tell_changes(&before, &status);
+            self.publish.send_replace(Arc::new(status));
+        }
+        let steps = self
+            .busy
+            .iter()
+            .map(|(subject, since)| (subject.clone(), *since));
+        let steps = steps.filter(|(subject, _)| !matches!(subject, Subject::Image(_)));
+        let silent = self
+            .view
+            .engines
+            .iter()
+            .filter_map(|(kind, view)| match &view.health {
+                EngineHealth::Answers => None,
+                EngineHealth::Silent(why) => Some((*kind, why.clone())),
+            });
+        self.context
+            .health
+            .set(silent.collect(), steps.min_by_key(|(_, since)| *since));
+        for taken in self.taken.drain(..) {
+            // A caller that has gone does not need to know.
+            let _ = taken.send(());
+        }
+    }
+
+    /// The next time at which something is to be tried again.
+    fn next_try(&self) -> Option<Instant> {
+        let now = Instant::now();
+        let failing = self.failing.values().map(|failing| failing.retry_at);
+        let silent = self.silent.values().map(|silent| silent.retry_at);
+        let actions = self.actions.next_try().into_iter();
+        let host = self.host.look_at.into_iter();
+        failing
+            .chain(silent)
+            .chain(actions)
+            .chain(host)
+            .filter(|at| *at > now)
+            .min()
+    }
+
+    /// Lets the steps that disturb a service end, for a moment: a service should not be left killed
+    /// because its supervisor was told to stop. Locks go with the guards.
+    async fn end(mut self, mut messages: UnboundedReceiver<Message>) {
+        self.cancel_pulls(|_| true);
+        let patience = self.limits.shutdown;
+        let disturbing = |busy: &BTreeMap<Subject, Instant>| {
+            let mut subjects = busy.keys();
+            subjects.any(|subject| matches!(subject, Subject::Service(_)))
+        };
+        let finishing = async {
+            while disturbing(&self.busy) {
+                match messages.recv().await {
+                    Some(message) => self.hear(message),
+                    None => return,
+                }
+            }
+        };
+        if tokio::time::timeout(patience, finishing).await.is_err() {
+            tracing::warn!(
+                "stopping while a service is being changed; it is finished at the next start"
+            );
+        }
+    }
+}
+
+async fn until(wake: Option<Instant>) {
+    match wake {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,98 @@
+//! The loop's part in telling what happens.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use device_types::Moment;
+use device_types::event::{Audience, Event, LockWait, StepFailed};
+use model::{AppId, AppUuid, DesiredApp, DeviceStatus};
+use plan::{Subject, has_component};
+use tokio::time::Instant;
+
+use super::ReconcilerTask;
+use crate::persistence::LocalMode;
+use crate::status_events::between;
+
+impl ReconcilerTask {
+    /// What is about to be published is another status than the last.
+    pub(super) fn tell_changes(&mut self, before: &DeviceStatus, after: &DeviceStatus) {
+        let local_mode = self.mode == LocalMode::On;
+        let changes = between(before, after, local_mode);
+        let downloads = self.downloads.due(after, Instant::now());
+        for (audience, event) in downloads.into_iter().chain(changes) {
+            (self.context.on_event)(audience, event);
+        }
+    }
+
+    /// Something failed, and is tried again after `retry_in`.
+    pub(super) fn tell_failure(
+        &self,
+        subject: &Subject,
+        reason: &str,
+        failures: u32,
+        retry_in: Duration,
+    ) {
+        let message = reason.to_owned();
+        let retry_at = Moment::after(retry_in);
+        if let Subject::Locks(app) = subject {
+            if let Some(app_id) = self.id_of(app) {
+                let wait = LockWait {
+                    app_id,
+                    message,
+                    retry_at,
+                };
+                (self.context.on_event)(Audience::App(app_id), Event::LockWait(wait));
+            }
+            return;
+        }
+        let failed = |app_id| {
+            Event::StepFailed(StepFailed {
+                app_id,
+                subject: subject.to_string(),
+                message: message.clone(),
+                failures,
+                retry_at,
+            })
+        };
+        let apps = self.apps_of(subject);
+        if apps.is_empty() {
+            (self.context.on_event)(Audience::Owner, failed(None));
+        }
+        for app in apps {
+            (self.context.on_event)(Audience::App(app), failed(Some(app)));
+        }
+    }
+
+    /// The apps that a step about `subject` is for; none where it is for none that is wanted.
+    fn apps_of(&self, subject: &Subject) -> BTreeSet<AppId> {
+        let concerns = |app: &DesiredApp| match subject {
+            Subject::Image(image) => {
+                let mut services = app.services.values();
+                services.any(|service| service.config.image == *image)
+            }
+            Subject::Component(kind, _, name) => has_component(app, *kind, name),
+            _ => false,
+        };
+        match subject {
+            Subject::Service(service) => self.id_of(&service.app).into_iter().collect(),
+            Subject::App(app) | Subject::Locks(app) => self.id_of(app).into_iter().collect(),
+            Subject::Container(id) => {
+                let mut services = self.view.services();
+                let of = services.find(|service| service.container == *id);
+                of.map(|service| service.app_id).into_iter().collect()
+            }
+            _ => {
+                let apps = self
+                    .desired
+                    .iter()
+                    .flat_map(|desired| desired.apps.values());
+                apps.filter(|app| concerns(app)).map(|app| app.id).collect()
+            }
+        }
+    }
+
+    fn id_of(&self, app: &AppUuid) -> Option<AppId> {
+        let desired = self.desired.as_ref()?.apps.get(app).map(|app| app.id);
+        desired.or_else(|| Some(self.services_of(app).first()?.app_id))
+    }
+}

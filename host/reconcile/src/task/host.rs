@@ -1,0 +1,237 @@
+//! The loop's part in the host: looks whether it is as the target wants it, and reboots it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use model::{ActionError, BootId, DesiredHost, TargetState, Verb};
+use plan::{CurrentHost, MOST_REBOOTS, Subject};
+use tokio::time::Instant;
+
+use super::ReconcilerTask;
+use crate::HostLook;
+use crate::actions::ActionPhase;
+use crate::messages::{Message, StepFailure};
+
+/// What is known of the host.
+pub(super) struct HostView {
+    /// Where what is wanted of it comes from.
+    target: Option<Arc<TargetState>>,
+    pub boot: Option<BootId>,
+    /// The last look.
+    look: HostLook,
+    /// It is to be looked at.
+    pub is_stale: bool,
+    /// It was looked at once.
+    was_seen: bool,
+    /// A look is under way.
+    is_looking: bool,
+    /// When it is looked at without anything having happened.
+    pub look_at: Option<Instant>,
+    reboots: u32,
+    /// Warnings that were told, so that each is told once.
+    told: BTreeSet<String>,
+}
+
+impl HostView {
+    pub(super) fn new(
+        target: Option<Arc<TargetState>>,
+        boot: Option<BootId>,
+        reboots: u32,
+    ) -> Self {
+        HostView {
+            target,
+            boot,
+            look: HostLook::default(),
+            is_stale: true,
+            was_seen: false,
+            is_looking: false,
+            look_at: None,
+            reboots,
+            told: BTreeSet::new(),
+        }
+    }
+
+    /// The variables in force.
+    pub(super) fn variables(&self) -> Option<BTreeMap<String, String>> {
+        let target = self.target.as_ref();
+        target.map(|target| target.config.clone())
+    }
+}
+
+impl ReconcilerTask {
+    /// Makes this what the host is measured by.
+    pub(super) fn aim_host_at(&mut self, target: Option<Arc<TargetState>>) {
+        self.host.is_stale = true;
+        // The same target again, such as at the first poll after a reboot, is no new reason to reboot.
+        if self.host.target != target {
+            self.host.target = target;
+            self.forget_reboots();
+        }
+    }
+
+    fn wanted_of_host(&self) -> Option<&DesiredHost> {
+        self.desired.as_ref()?.host.as_ref()
+    }
+
+    /// Whether something is wanted of the host and it is not known whether it is so.
+    pub(super) fn host_is_unknown(&self) -> bool {
+        // At the start a look takes as long as plugins take to be loaded: what asks for nothing need not wait.
+        let matters = self
+            .wanted_of_host()
+            .is_some_and(|wanted| self.host.was_seen || *wanted != DesiredHost::default());
+        matters && (self.host.is_stale || self.host.is_looking)
+    }
+
+    /// Starts a look at the host where there is a reason for one.
+    pub(super) fn look_at_host(&mut self) {
+        let now = Instant::now();
+        let due = |at: Instant| at <= now;
+        let failed = self
+            .failing
+            .iter()
+            .any(|(subject, failing)| matches!(subject, Subject::Host(_)) && due(failing.retry_at));
+        let stale = self.host.is_stale || failed || self.host.look_at.is_some_and(due);
+        if !stale || self.host.is_looking {
+            return;
+        }
+        // A look while it is being changed would show neither what was nor what will be.
+        let mut busy = self.busy.keys();
+        if busy.any(|subject| matches!(subject, Subject::Host(_))) {
+            return;
+        }
+        let Some(wanted) = self.wanted_of_host().cloned() else {
+            return;
+        };
+        self.host.is_stale = false;
+        self.host.is_looking = true;
+        self.host.look_at = None;
+        let context = Arc::clone(&self.context);
+        tokio::spawn(async move {
+            let host = Arc::clone(&context.host);
+            // In a task of its own, so that the loop is told also where it panics.
+            let look = tokio::spawn(async move { host.compare(&wanted).await }).await;
+            context.tell(Message::HostLooked(look.unwrap_or_else(|_| HostLook {
+                look_again: true,
+                ..HostLook::default()
+            })));
+        });
+    }
+
+    pub(super) fn host_looked(&mut self, look: HostLook) {
+        self.host.is_looking = false;
+        self.host.was_seen = true;
+        if self.host.is_stale {
+            // The target has changed meanwhile, or the host.
+            return;
+        }
+        for warning in &look.warnings {
+            if self.host.told.insert(warning.clone()) {
+                self.context.hub.warning(warning.clone());
+            }
+        }
+        self.host.told.retain(|told| look.warnings.contains(told));
+        if look.look_again {
+            self.host.look_at = Some(Instant::now() + self.settings.poll_interval);
+        }
+        self.failing.retain(|subject, _| match subject {
+            Subject::Host(part) => look.failed.contains_key(part) || look.differs.contains(part),
+            _ => true,
+        });
+        for (part, why) in &look.failed {
+            let subject = Subject::Host(*part);
+            let is_news = self.failing.get(&subject).is_none_or(|f| f.reason != *why);
+            if is_news {
+                let line = format!("Failed to change the host's {part} due to '{why}'");
+                self.context.hub.warning(line);
+            }
+            self.failed(subject, StepFailure::new(why.clone()));
+        }
+        self.host.look = look;
+    }
+
+    /// What the planner is told.
+    pub(super) fn current_host(&self) -> CurrentHost {
+        let look = &self.host.look;
+        let starts = self.actions.current().filter(|underway| {
+            let verb = &underway.action.verb;
+            underway.phase != ActionPhase::Waiting && !matches!(verb, Verb::Stop(_))
+        });
+        CurrentHost {
+            // What was seen before another target came says nothing of that.
+            differs: if self.host.is_stale || self.host.is_looking {
+                BTreeSet::new()
+            } else {
+                look.differs.clone()
+            },
+            boot: self.host.boot.clone(),
+            reboot_due: look.reboot_due,
+            reboots: self.host.reboots,
+            acting: starts.map(|underway| underway.action.app.clone()).collect(),
+        }
+    }
+
+    /// Reboots the host, once all apps are locked. Not while somebody waits for an action, who would be cut
+    /// off, nor before it is known what the last reboot has left to do.
+    pub(super) fn start_reboot(&mut self, reasons: &[String]) {
+        let is_known = !self.host.is_stale && !self.host.is_looking;
+        if !self.actions.is_empty() || self.quiesce.is_some() || !is_known {
+            return;
+        }
+        let reasons = reasons.join(", ");
+        self.busy.insert(Subject::Reboot, Instant::now());
+        self.host.reboots += 1;
+        let (context, force, count) = (Arc::clone(&self.context), self.force, self.host.reboots);
+        if count == MOST_REBOOTS {
+            tracing::warn!("the device is rebooted for {reasons} for the {count}. and last time");
+        }
+        tokio::spawn(async move {
+            let outcome = async {
+                // Before it: a device that is rebooted again and again would otherwise never know.
+                let counted = context.journal.set_reboots(count).await;
+                counted.map_err(StepFailure::new)?;
+                let host = Arc::clone(&context.host);
+                let going = tokio::spawn(async move { host.reboot(force).await }).await;
+                let going =
+                    going.unwrap_or_else(|_| Err(ActionError::Failed("it broke off".into())));
+                match going {
+                    Ok(()) => {
+                        context.log(format!("Rebooting for {reasons}"));
+                        Ok(())
+                    }
+                    Err(error) => {
+                        context.log(format!("The reboot for {reasons} waits. Reason: {error}"));
+                        Err(StepFailure::new(error.to_string()))
+                    }
+                }
+            };
+            let outcome = outcome.await;
+            if outcome.is_err() {
+                context.tell(Message::NotRebooted);
+            }
+            context.tell(Message::Finished(Subject::Reboot, outcome));
+        });
+    }
+
+    /// The last reboot that was begun does not take place.
+    pub(super) fn not_rebooted(&mut self) {
+        let count = self.host.reboots.saturating_sub(1);
+        self.note_reboots(count);
+    }
+
+    /// The target is reached, or another.
+    pub(super) fn forget_reboots(&mut self) {
+        if self.host.reboots > 0 {
+            self.note_reboots(0);
+        }
+    }
+
+    fn note_reboots(&mut self, count: u32) {
+        self.host.reboots = count;
+        let context = Arc::clone(&self.context);
+        tokio::spawn(async move {
+            if let Err(why) = context.journal.set_reboots(count).await {
+                tracing::warn!("failed to note how often the device was rebooted: {why}");
+            }
+        });
+    }
+}

@@ -1,0 +1,80 @@
+//! Local mode: what is noted when it is entered, and removed when it is left.
+
+use std::sync::Arc;
+
+use model::DesiredState;
+
+use super::ReconcilerTask;
+use crate::local_mode::clean_up;
+use crate::messages::Message;
+use crate::persistence::LocalMode;
+
+impl ReconcilerTask {
+    /// Notes what was there when local mode was entered: before the first step that adds to it.
+    pub(super) async fn keep_snapshot(&mut self) {
+        if self.mode != LocalMode::On || !self.view.is_known() {
+            return;
+        }
+        let mut snapshot = self.snapshot.clone();
+        for (engine, view) in &self.view.engines {
+            let answers = !self.silent.contains_key(engine);
+            if answers && !snapshot.has(*engine) {
+                snapshot.add(*engine, view);
+            }
+        }
+        if snapshot == self.snapshot {
+            return;
+        }
+        self.snapshot = snapshot;
+        match serde_json::to_value(&self.snapshot) {
+            Ok(value) => {
+                if let Err(why) = self.context.journal.set_snapshot(value).await {
+                    tracing::error!("failed to keep the snapshot of local mode: {why}");
+                }
+            }
+            Err(error) => tracing::error!(%error, "failed to write the snapshot of local mode"),
+        }
+    }
+
+    pub(super) fn leave_local_mode(&mut self) {
+        if self.cleaning || !self.busy.is_empty() {
+            return;
+        }
+        self.cleaning = true;
+        let context = Arc::clone(&self.context);
+        let snapshot = std::mem::take(&mut self.snapshot);
+        let pulled = self.recorded_images.clone();
+        let reenters = self.reenters;
+        tokio::spawn(async move {
+            clean_up(&context, &snapshot, &pulled).await;
+            context.hub.system("Left local mode".into());
+            let mut noted = context.journal.close_local_mode().await;
+            if reenters && noted.is_ok() {
+                noted = context.journal.set_local_mode(LocalMode::On).await;
+            }
+            if let Err(why) = noted {
+                tracing::error!("failed to note that local mode is over: {why}");
+            }
+            context.tell(Message::LeftLocalMode);
+        });
+    }
+
+    pub(super) fn left_local_mode(&mut self) {
+        self.cleaning = false;
+        self.guards.clear();
+        self.commits.clear();
+        self.mode = LocalMode::Off;
+        if std::mem::take(&mut self.reenters) {
+            self.mode = LocalMode::On;
+            self.desired = Some(DesiredState::default());
+        } else if let Some(resumes) = self.resumes.take() {
+            self.aim_at(resumes);
+        }
+        self.tell_settings();
+        // A snapshot of the next local mode must not hold what has just been removed.
+        self.view.invalidate_all();
+        self.context
+            .targets
+            .send_modify(|targets| targets.mode = self.mode);
+    }
+}

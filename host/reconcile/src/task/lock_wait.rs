@@ -1,0 +1,84 @@
+//! How long an app has waited for an update lock that a user holds, and when somebody is told.
+//!
+//! Any process of a service can hold its update lock for ever, as can any user of the host: the lock folders are
+//! open to all, as services expect them to be. So nobody is kept from it, and an update that waits for long is told.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use model::{AppUuid, MAX_LOCK_TTL};
+use tokio::time::Instant;
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
+/// The longest that a lock over the API lasts: whoever holds a file for longer may have forgotten it.
+const LONG: Duration = MAX_LOCK_TTL;
+/// Between two tries of one update there is less than this; a try after a longer pause is another update's.
+const SAME_UPDATE: Duration = Duration::from_secs(3600);
+
+/// The apps whose updates wait.
+#[derive(Debug, Default)]
+pub(super) struct LockWaits(BTreeMap<AppUuid, LockWait>);
+
+#[derive(Debug, Clone, Copy)]
+struct LockWait {
+    since: Instant,
+    latest: Instant,
+    /// How long it had waited when it was told last.
+    told_at: Option<Duration>,
+}
+
+impl LockWaits {
+    /// The update of `app` found a lock in its way once more. Answers for how many days it has waited, where that is
+    /// to be told now: after a week, and each day from then on.
+    pub(super) fn refused(&mut self, app: &AppUuid, now: Instant) -> Option<u64> {
+        let begins = LockWait {
+            since: now,
+            latest: now,
+            told_at: None,
+        };
+        let wait = self.0.entry(app.clone()).or_insert(begins);
+        if now.duration_since(wait.latest) > SAME_UPDATE {
+            *wait = begins;
+        }
+        wait.latest = now;
+        let waited = now.duration_since(wait.since);
+        let due = wait.told_at.map_or(LONG, |told_at| told_at + DAY);
+        if waited < due {
+            return None;
+        }
+        wait.told_at = Some(waited);
+        Some(waited.as_secs() / DAY.as_secs())
+    }
+
+    /// Its locks were taken.
+    pub(super) fn taken(&mut self, app: &AppUuid) {
+        self.0.remove(app);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn l11_a_wait_is_told_after_a_week_and_each_day_from_then_on() {
+        let app: AppUuid = "0123456789abcdef0123456789abcdef".parse().unwrap();
+        let other: AppUuid = "fedcba9876543210fedcba9876543210".parse().unwrap();
+        let begin = Instant::now();
+        let mut waits = LockWaits::default();
+        let mut told = Vec::new();
+        // Every quarter of an hour, for nine days and a half.
+        for quarter in 0..(9 * 24 + 12) * 4 {
+            let now = begin + Duration::from_secs(900) * quarter;
+            told.extend(waits.refused(&app, now));
+            if quarter % 100 == 0 {
+                // Each of these comes after a pause, so that it never waits for long.
+                assert_eq!(waits.refused(&other, now), None);
+            }
+        }
+        assert_eq!(told, [7, 8, 9]);
+        let end = begin + 10 * DAY;
+        waits.taken(&app);
+        assert_eq!(waits.refused(&app, end), None);
+    }
+}

@@ -1,0 +1,37 @@
+//! What the loop knows, copied for somebody who asks what comes.
+
+use std::borrow::Cow;
+
+use device_types::plan::PlanState;
+
+use super::ReconcilerTask;
+use crate::device_plan::LoopSnapshot;
+use crate::persistence::LocalMode;
+
+impl ReconcilerTask {
+    pub(super) fn loop_snapshot(&mut self) -> LoopSnapshot {
+        let state = match &self.desired {
+            _ if self.mode == LocalMode::Leaving => PlanState::LeavingLocalMode,
+            None => PlanState::NoTarget,
+            Some(_) if !self.view.is_known() => PlanState::Looking,
+            Some(_) => PlanState::Settled,
+        };
+        let mut current = self.current();
+        // What has failed and is not listed yet counts as busy for the planner, but nothing is done about it.
+        current.busy = self.busy.keys().cloned().collect();
+        let desired = self.wanted_now().map(Cow::into_owned).unwrap_or_default();
+        let apps = desired.apps.keys();
+        let apps = apps.chain(current.services.iter().map(|service| &service.key.app));
+        LoopSnapshot {
+            state,
+            overridden: apps
+                .filter(|app| self.policy(app) == crate::LockPolicy::Override)
+                .cloned()
+                .collect(),
+            going_down: self.quiesce.is_some(),
+            progress: self.context.progress.all(),
+            current,
+            desired,
+        }
+    }
+}

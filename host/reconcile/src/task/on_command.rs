@@ -1,0 +1,140 @@
+//! What callers ask of the loop.
+
+use model::{DesiredState, ImageRef};
+use plan::Plan;
+use tokio::time::Instant;
+
+use super::ReconcilerTask;
+use crate::locks::LockSubjects;
+use crate::messages::{ActiveTarget, Command};
+use crate::persistence::LocalMode;
+use crate::view::KINDS;
+
+impl ReconcilerTask {
+    pub(super) fn obey(&mut self, command: Command) {
+        match command {
+            Command::Target {
+                wanted,
+                force,
+                taken,
+            } => {
+                self.aim_at(wanted);
+                self.force = force;
+                self.taken.push(taken);
+            }
+            Command::EnterLocalMode { wanted, taken } => {
+                self.mode = LocalMode::On;
+                self.aim_at(wanted);
+                self.force = false;
+                self.taken.push(taken);
+            }
+            Command::Checking(checking) => self.checking = checking,
+            Command::LeaveLocalMode { resumes, taken } => {
+                self.mode = LocalMode::Leaving;
+                self.resumes = resumes;
+                self.desired = None;
+                self.plan = Plan::default();
+                self.failing.clear();
+                self.cancel_pulls(|_| true);
+                self.taken.push(taken);
+            }
+            Command::Act(action, answer) => self.actions.add(action, answer),
+            Command::Quiesce {
+                force,
+                locked,
+                stopped,
+            } => self.begin_quiesce(force, locked, stopped),
+            Command::Resume => {
+                self.quiesce = None;
+                self.host.is_stale = true;
+                self.host.boot = self.context.host.boot();
+            }
+            Command::WantedVolumes(asked) => {
+                let apps = self
+                    .desired
+                    .iter()
+                    .flat_map(|desired| desired.apps.values());
+                let volumes = apps.flat_map(|app| app.volumes.values());
+                let _ = asked.send(volumes.map(|volume| volume.engine_name.clone()).collect());
+            }
+            Command::Answer(asked) => drop(asked),
+            Command::Snapshot(asked) => {
+                let snapshot = self.loop_snapshot();
+                // A caller that has gone sees nothing.
+                let _ = asked.send(snapshot);
+            }
+            Command::Locking(asked) => {
+                let services = self.view.services();
+                let apps = services.map(|service| service.app_id).collect();
+                let locking = LockSubjects {
+                    apps: self.view.is_known().then_some(apps),
+                    override_locks: self.settings.override_locks,
+                };
+                // A caller that has gone locks nothing.
+                let _ = asked.send(locking);
+            }
+            Command::KeyReplaced { wanted, taken } => {
+                if let Some(wanted) = wanted {
+                    self.take_new_keys(wanted);
+                }
+                self.taken.push(taken);
+            }
+            Command::LookAgain => self.look_again(),
+            Command::BeginUpdate => self.replaced_keys.clear(),
+            Command::Trigger { force, cancel } => {
+                self.replaced_keys.clear();
+                self.look_again();
+                if force {
+                    self.forget_reboots();
+                }
+                self.force |= force;
+                if cancel {
+                    self.cancel_pulls(|_| true);
+                }
+            }
+        }
+    }
+
+    /// Looks at everything, and tries at once what waits to be tried again.
+    fn look_again(&mut self) {
+        let now = Instant::now();
+        for failing in self.failing.values_mut() {
+            failing.retry_at = now;
+        }
+        self.silent
+            .values_mut()
+            .for_each(|silent| silent.retry_at = now);
+        for engine in self.context.engines.all() {
+            self.view.mark(engine.kind(), &KINDS);
+        }
+        self.image_kinds.clear();
+        self.host.is_stale = true;
+    }
+
+    /// Makes this what the device is measured by, and begins anew to try.
+    pub(super) fn aim_at(&mut self, wanted: ActiveTarget) {
+        self.cancel_pulls(|image| !wants(&wanted.desired, image));
+        self.desired = Some(wanted.desired);
+        self.aim_host_at(wanted.target);
+        self.settings = wanted.settings;
+        self.tell_settings();
+        self.failing.clear();
+        self.replaced_keys.clear();
+        self.downloaded = false;
+        self.image_kinds.clear();
+        self.pulled.clear();
+    }
+
+    pub(super) fn cancel_pulls(&self, is_unwanted: impl Fn(&ImageRef) -> bool) {
+        for (image, cancel) in &self.cancels {
+            if is_unwanted(image) {
+                cancel.cancel();
+            }
+        }
+    }
+}
+
+fn wants(desired: &DesiredState, image: &ImageRef) -> bool {
+    let mut services = desired.apps.values().flat_map(|app| app.services.values());
+    services.any(|service| service.config.image == *image)
+}

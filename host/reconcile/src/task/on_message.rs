@@ -1,0 +1,164 @@
+//! What has happened: steps, listings and the store tell the loop, and it takes note.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use model::AppUuid;
+use plan::Subject;
+use tokio::time::Instant;
+
+use super::{ReconcilerTask, RetryState};
+use crate::messages::{Message, StepFailure, StoredRecord};
+use crate::{backoff, locks};
+
+impl ReconcilerTask {
+    pub(super) fn hear(&mut self, message: Message) {
+        match message {
+            Message::Listed(listing) => self.listed(listing),
+            Message::Effect(effect) => self.view.apply(effect),
+            Message::Doing(service, state) => {
+                self.doing.insert(service, state);
+            }
+            Message::Kind(image, kind) => {
+                self.image_kinds.insert(image, kind);
+            }
+            Message::Stored(kept) => self.kept(kept),
+            Message::LocksTaken(app, guard) => self.guards.entry(app).or_default().push(guard),
+            Message::LockGone(app) => {
+                self.lock_watches.remove(&app);
+                // It needs the locks of all.
+                self.failing.remove(&Subject::Reboot);
+                self.failing.remove(&Subject::Locks(app));
+            }
+            Message::Finished(subject, outcome) => self.finished(subject, outcome),
+            Message::ActionWritten(app, number, outcome) => {
+                self.action_written(&app, number, outcome);
+            }
+            Message::LeftLocalMode => self.left_local_mode(),
+            Message::HostLooked(look) => self.host_looked(look),
+            Message::HostChanged => self.host.is_stale = true,
+            Message::NotRebooted => self.not_rebooted(),
+            Message::Command(command) => self.obey(command),
+        }
+    }
+
+    pub(super) fn kept(&mut self, kept: StoredRecord) {
+        match kept {
+            StoredRecord::Image(image) => {
+                self.recorded_images.insert(image);
+            }
+            StoredRecord::NoImage(image) => {
+                self.recorded_images.remove(&image);
+            }
+            StoredRecord::Definition(definition) => self.definitions.put(definition),
+            StoredRecord::Commit(app, commit) => {
+                self.commits.insert(app, commit);
+            }
+            StoredRecord::NoCommit(app) => {
+                self.commits.remove(&app);
+            }
+            StoredRecord::Stopped(container) => {
+                self.stopped.insert(container);
+            }
+            StoredRecord::NotStopped(container) => {
+                self.stopped.remove(&container);
+            }
+        }
+    }
+
+    pub(super) fn finished(&mut self, subject: Subject, outcome: Result<(), StepFailure>) {
+        self.busy.remove(&subject);
+        match &subject {
+            Subject::Image(image) => {
+                let pulled = self.cancels.remove(image).is_some();
+                self.context.progress.remove(image);
+                let given_up = matches!(&outcome, Err(failure) if failure.cancelled);
+                if pulled && !given_up {
+                    self.context.counters.download_ended(outcome.is_ok());
+                }
+                if pulled && outcome.is_ok() {
+                    self.downloaded = true;
+                    self.pulled.insert(image.clone());
+                }
+            }
+            Subject::Service(service) => {
+                self.doing.remove(service);
+            }
+            _ => {}
+        }
+        if let Subject::Locks(app) = &subject
+            && (self.locks_for_action(app, &outcome) || self.locks_for_quiesce(app, &outcome))
+        {
+            return;
+        }
+        match outcome {
+            Ok(()) => {
+                self.failing.remove(&subject);
+                if let Subject::Locks(app) = &subject {
+                    self.lock_waits.taken(app);
+                }
+            }
+            Err(failure) if failure.cancelled => {
+                if matches!(subject, Subject::Image(_)) {
+                    self.view.invalidate(subject);
+                }
+            }
+            Err(failure) => self.failed(subject, failure),
+        }
+    }
+
+    pub(super) fn failed(&mut self, subject: Subject, failure: StepFailure) {
+        let count = self
+            .failing
+            .get(&subject)
+            .map_or(1, |failing| failing.count + 1);
+        let cap = self.limits.retry_cap.min(self.settings.poll_interval);
+        let delay = backoff::delay(count, cap);
+        let reason = failure.reason;
+        self.step_of_action_failed(&subject, &reason);
+        tracing::debug!("{subject} failed, tried again in {delay:?}: {reason}");
+        if let Subject::Host(_) | Subject::Reboot = &subject {
+            // No engine knows more of it.
+        } else if let Subject::Locks(app) = &subject {
+            let seconds = delay.as_secs_f64().ceil();
+            self.context.hub.system(format!(
+                "Updates are locked, retrying in {seconds}s. Reason: {reason}"
+            ));
+            if let Some(path) = failure.lock {
+                if let Some(days) = self.lock_waits.refused(app, Instant::now()) {
+                    self.context.hub.warning(format!(
+                        "The update of app {app} has waited for {days} days for whoever holds `{}`: GET /v3/locks shows since when; \
+                         removing the file, or force, ends the wait",
+                        path.display()
+                    ));
+                }
+                self.watch_lock(app.clone(), path);
+            }
+        } else {
+            self.view.invalidate(subject.clone());
+        }
+        self.context.counters.step_failed();
+        self.tell_failure(&subject, &reason, count, delay);
+        let failing = RetryState {
+            count,
+            reason,
+            retry_at: Instant::now() + delay,
+        };
+        self.failing.insert(subject, failing);
+    }
+
+    /// Tries again as soon as the user's lock is gone.
+    pub(super) fn watch_lock(&mut self, app: AppUuid, path: PathBuf) {
+        let context = Arc::clone(&self.context);
+        let watched = app.clone();
+        let watch = tokio::spawn(async move {
+            match locks::until_removed(&path).await {
+                Ok(()) => context.tell(Message::LockGone(watched)),
+                Err(error) => tracing::debug!(%error, "failed to watch `{}`", path.display()),
+            }
+        });
+        if let Some(before) = self.lock_watches.insert(app, watch.abort_handle()) {
+            before.abort();
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! The settings of compiled code, as wasmtime takes them.
+
+use compiled_code::{Memory, Profile, Settings};
+use wasmtime::Config;
+
+use crate::proposals;
+
+/// The settings for `profile`, complete but for the allocation strategy, which is on demand until the
+/// caller says otherwise (it does not change compiled code).
+#[must_use]
+pub fn engine_config(profile: Profile) -> Config {
+    of_settings(&Settings::of(profile))
+}
+
+/// Takes every field: by them the cache tells what it compiled with these settings from what it compiled with others.
+fn of_settings(settings: &Settings) -> Config {
+    let Settings {
+        wasmtime: _,
+        proposals,
+        epoch_interruption,
+        native_unwind_info,
+        memory,
+        wasm_stack,
+        stack,
+    } = settings;
+    let mut config = Config::new();
+    config
+        .epoch_interruption(*epoch_interruption)
+        .native_unwind_info(*native_unwind_info)
+        .max_wasm_stack(*wasm_stack)
+        .async_stack_size(*stack);
+    proposals::restrict(&mut config, proposals);
+    if let Some(Memory {
+        reservation,
+        guard,
+        growth,
+        may_move,
+    }) = memory
+    {
+        config
+            .memory_reservation(*reservation)
+            .memory_guard_size(*guard)
+            .memory_reservation_for_growth(*growth)
+            .memory_may_move(*may_move);
+    }
+    config
+}

@@ -1,0 +1,165 @@
+//! What makes a device unhealthy, and that nothing restarts it for that.
+
+use std::fs;
+use std::os::unix::net::UnixDatagram;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::Value;
+use tests::{Builder, DEADLINE, Supervisor, distribution, until};
+
+/// The answer of `/v1/healthy` once it is this.
+async fn until_health(device: &Supervisor, status: u16) {
+    until("the device's health", || async {
+        let answer = device.get("/v1/healthy").await;
+        if answer.status == status {
+            Ok(answer)
+        } else {
+            Err((answer, device.log()))
+        }
+    })
+    .await;
+}
+
+/// `state` of a plugin in `GET /v3/plugins`; null where it is not listed.
+async fn state_of(device: &Supervisor, plugin: &str) -> Value {
+    let report = device.json("/v3/plugins").await;
+    let mut plugins = report["plugins"].as_array().unwrap().iter();
+    let found = plugins.find(|one| one["name"] == plugin);
+    found.map_or(Value::Null, |one| one["state"].clone())
+}
+
+fn write_policy(path: &Path, text: &str) {
+    // Whole or not at all, as an editor does.
+    let beside = path.with_extension("new");
+    fs::write(&beside, text).unwrap();
+    fs::rename(&beside, path).unwrap();
+}
+
+const POLICY: &str = "[plugins.device-info]\ngrants = [\"device\"]\n";
+const WRONG: &str = "[plugins.device-info]\ngrants = [\"devise\"]\n";
+
+fn with_policy(path: &Path) -> Builder {
+    Supervisor::on_wasm()
+        .argument("--policy")
+        .argument(path.display().to_string())
+}
+
+#[tokio::test]
+async fn chaos12_without_any_policy_in_force_a_device_is_not_healthy_and_nothing_restarts_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let policy = folder.path().join("policy.toml");
+    write_policy(&policy, WRONG);
+    let notify = folder.path().join("notify");
+    let socket = UnixDatagram::bind(&notify).unwrap();
+    socket.set_read_timeout(Some(DEADLINE)).unwrap();
+    let period = Duration::from_millis(200).as_micros();
+    let device = with_policy(&policy)
+        .environment("NOTIFY_SOCKET", notify.to_str().unwrap())
+        .environment("WATCHDOG_USEC", period.to_string())
+        .start()
+        .await;
+    until_health(&device, 500).await;
+    assert_eq!(device.get("/v1/healthy").await.text, "Unhealthy");
+    let log = device.log();
+    assert!(log.contains("the device is not healthy"), "{log}");
+    assert!(log.contains("no policy is in force"), "{log}");
+    let report = device.json("/v3/plugins").await;
+    let error = report["policyError"].as_str().unwrap();
+    for part in [policy.to_str().unwrap(), "devise", "no policy is in force"] {
+        assert!(error.contains(part), "{part}: {error}");
+    }
+    // What systemd watches is something else: a line in a file does not have the device restarted for ever.
+    for _ in 0..3 {
+        let mut word = [0; 64];
+        loop {
+            let length = socket.recv(&mut word).expect("the watchdog was not told");
+            if word[..length].starts_with(b"WATCHDOG=1") {
+                break;
+            }
+        }
+    }
+
+    write_policy(&policy, POLICY);
+    until_health(&device, 200).await;
+    until("device-info to serve", || async {
+        match state_of(&device, "device-info").await {
+            state if state == "running" => Ok(()),
+            state => Err(state),
+        }
+    })
+    .await;
+    assert_eq!(device.json("/v3/plugins").await["policyError"], Value::Null);
+}
+
+#[tokio::test]
+async fn chaos12_a_policy_that_is_spoilt_later_leaves_the_one_before_in_force_and_the_device_healthy()
+ {
+    let folder = tempfile::tempdir().unwrap();
+    let policy = folder.path().join("policy.toml");
+    write_policy(&policy, POLICY);
+    let device = with_policy(&policy).start().await;
+    until_health(&device, 200).await;
+    write_policy(&policy, WRONG);
+    until("the policy's error to show", || async {
+        let report = device.json("/v3/plugins").await;
+        match report["policyError"].as_str() {
+            Some(error) if error.contains("the policy before stays in force") => Ok(()),
+            _ => Err(report["policyError"].clone()),
+        }
+    })
+    .await;
+    assert_eq!(state_of(&device, "device-info").await, "running");
+    // A restart, which is what some do with a device that is not healthy, would take its plugins away.
+    assert_eq!(device.get("/v1/healthy").await.status, 200);
+}
+
+#[tokio::test]
+async fn chaos12_a_device_one_of_whose_own_plugins_is_damaged_is_not_healthy() {
+    let folder = tempfile::tempdir().unwrap();
+    let plugin = folder.path().join("device_info.wasm");
+    let whole = fs::read(distribution().join("plugins/device_info.wasm")).unwrap();
+    let replace = |content: &[u8]| {
+        let beside = folder.path().join(".device_info");
+        fs::write(&beside, content).unwrap();
+        fs::rename(&beside, &plugin).unwrap();
+    };
+    replace(&whole);
+    let mut device = Supervisor::on_wasm()
+        .argument("--plugin-dir")
+        .argument(folder.path().display().to_string())
+        .start()
+        .await;
+    until("the plugin to serve", || async {
+        match state_of(&device, "device-info").await {
+            state if state == "running" => Ok(()),
+            state => Err(state),
+        }
+    })
+    .await;
+    until_health(&device, 200).await;
+    // The version before serves on, so nothing is amiss until the next start.
+    replace(b"half a file");
+    until("the damage to show", || async {
+        let report = device.json("/v3/plugins").await;
+        if report.to_string().contains("not a WebAssembly component") {
+            Ok(())
+        } else {
+            Err(report)
+        }
+    })
+    .await;
+    assert_eq!(state_of(&device, "device-info").await, "running");
+    assert_eq!(device.get("/v1/healthy").await.status, 200);
+
+    device.kill().await;
+    device.start_again().await;
+    until_health(&device, 500).await;
+    let log = device.log();
+    assert!(
+        log.contains("the stock plugin `device-info` does not load"),
+        "{log}"
+    );
+    replace(&whole);
+    until_health(&device, 200).await;
+}

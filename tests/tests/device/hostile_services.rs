@@ -1,0 +1,118 @@
+//! Services that mean harm, as far as it takes a whole device to see what they reach. What one process of a component
+//! can do to its surroundings is tried in `host/engine/tests/wasm`.
+
+use std::fs;
+
+use serde_json::{Value, json};
+use tests::{Supervisor, guest, service, services_of, target, until};
+
+/// What may be left in the supervisor of hostile services, in KiB: what the heap keeps for the next ones.
+const MAX_LEFT_KIB: u64 = 24 << 10;
+
+/// What the kernel says of the supervisor's own memory, in KiB.
+fn memory(device: &Supervisor) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{}/status", device.pid())).unwrap();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("RssAnon:"));
+    line.unwrap()
+        .trim()
+        .trim_end_matches(" kB")
+        .parse()
+        .unwrap()
+}
+
+/// Of app 1: a service that means well, of app 2 those that do not, of app 3 one that changes with each word.
+fn apps(hostile: &[&str], word: &str) -> Value {
+    let component = guest("guest");
+    let well = service("well", &component, &json!({ "command": ["tick"] }));
+    let hostile: Vec<Value> = hostile
+        .iter()
+        .map(|what| {
+            let more = json!({ "command": [what], "restart": "always" });
+            service(what, &component, &more)
+        })
+        .collect();
+    let news = json!({ "command": ["dump"], "environment": { "WORD": word } });
+    let news = service("news", &component, &news);
+    let mut all = target(1, &[well]);
+    for (app, services) in [(2, hostile), (3, vec![news])] {
+        let more = target(app, &services)["local"]["apps"][app.to_string()].take();
+        all["local"]["apps"][app.to_string()] = more;
+    }
+    all
+}
+
+/// The process of the service of this name.
+fn process(device: &Supervisor, name: &str) -> i32 {
+    let is_it = |pid: &i32| {
+        let command = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        command.split('\0').any(|word| {
+            let record = fs::read_to_string(format!("{word}/container.json")).unwrap_or_default();
+            record.contains(&format!("\"{name}\""))
+        })
+    };
+    services_of(device.state_dir())
+        .into_iter()
+        .find(is_it)
+        .unwrap()
+}
+
+/// One row for each word of "a service that traps, loops, floods or blocks costs the others nothing": the others are
+/// the API, plugins, other services, and updates of other apps.
+#[tokio::test]
+async fn item3_a_service_that_traps_loops_floods_or_blocks_costs_the_others_nothing() {
+    let device = Supervisor::on_wasm().start().await;
+    let mut logs = device.read_logs().await;
+    device.set_target(&apps(&[], "nothing")).await;
+    logs.until_message("variable WORD=nothing").await;
+    logs.until_message("tick ").await;
+    let well = process(&device, "well");
+    let before = memory(&device);
+    for (word, hostile) in [
+        ("traps", &["trap"][..]),
+        ("loops", &["spin"]),
+        ("floods", &["flood", "fill-memory"]),
+        // It does not end when it is told to.
+        ("blocks", &["ignore-stop"]),
+    ] {
+        device.set_target(&apps(hostile, word)).await;
+        // An update of another app goes through beside them.
+        logs.until_message(&format!("variable WORD={word}")).await;
+        until("the hostile services to be there", || async {
+            let state = device.json("/v2/applications/state").await.to_string();
+            if hostile.iter().all(|name| state.contains(name)) {
+                Ok(())
+            } else {
+                Err(state)
+            }
+        })
+        .await;
+        for _ in 0..10 {
+            for path in [
+                "/ping",
+                "/v1/device",
+                "/v2/local/device-info",
+                "/v2/device/name",
+            ] {
+                let answer = device.get(path).await;
+                assert_eq!(answer.status, 200, "{word}: {path}: {answer:?}");
+            }
+        }
+        logs.until_message("tick ").await;
+        assert_eq!(process(&device, "well"), well, "{word}: it was disturbed");
+    }
+    device.set_target(&apps(&[], "over")).await;
+    logs.until_message("variable WORD=over").await;
+    until("the hostile services to be gone", || async {
+        let left = services_of(device.state_dir()).len();
+        let held = memory(&device).saturating_sub(before);
+        if left == 2 && held < MAX_LEFT_KIB {
+            Ok(())
+        } else {
+            Err(format!("{left} services, {held} KiB more than before"))
+        }
+    })
+    .await;
+    assert_eq!(process(&device, "well"), well);
+}

@@ -1,0 +1,207 @@
+//! What a session of `cargo xtask run` keeps for the next one, in one folder: the device's state and its
+//! `config.json`, the cloud's database, the registry's images, and what only the session knows of them.
+
+use std::fs;
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+
+use super::engine_choice::Engine;
+use super::registry::ImagesIn;
+use crate::held_address;
+
+/// What the session knows.
+const RECORD: &str = "session.json";
+
+/// The folder's parts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct SessionFolder {
+    pub(super) folder: PathBuf,
+}
+
+/// What the next session has to know of the cloud of this one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Session {
+    /// Where images are, which their names say.
+    pub(super) registry: SocketAddr,
+    /// The device's engine, for which the fleet's releases are made.
+    pub(super) engine: String,
+    /// The number of the fleet, and the key that its devices register with, once there is one.
+    pub(super) fleet: Option<(i64, String)>,
+}
+
+impl SessionFolder {
+    /// The supervisor's own.
+    pub(super) fn device(&self) -> PathBuf {
+        self.folder.join("device")
+    }
+
+    /// The root of the host's file system as the device sees it, with its `config.json`.
+    pub(super) fn host_root(&self) -> PathBuf {
+        self.folder.join("host")
+    }
+
+    pub(super) fn device_config(&self) -> PathBuf {
+        self.host_root().join("mnt/boot/config.json")
+    }
+
+    /// The cloud's database, as the cloud is told it.
+    pub(super) fn database(&self) -> String {
+        format!("sqlite:{}", self.folder.join("cloud.sqlite").display())
+    }
+
+    pub(super) fn registry(&self) -> PathBuf {
+        self.folder.join("registry")
+    }
+
+    /// The session that was before, or what a new one begins with.
+    ///
+    /// # Errors
+    /// Where the one before cannot go on like this.
+    pub(super) fn session(&self, engine: &Engine) -> Result<Session> {
+        let file = self.folder.join(RECORD);
+        let Ok(text) = fs::read_to_string(&file) else {
+            return Ok(Session {
+                registry: held_address::hold_free()?,
+                engine: engine.name().to_owned(),
+                fleet: None,
+            });
+        };
+        let session = Session::read(&text).with_context(|| {
+            format!(
+                "`{}` cannot be read; remove `{}` to begin anew",
+                file.display(),
+                self.folder.display()
+            )
+        })?;
+        if session.engine != engine.name() {
+            bail!(
+                "the releases in `{}` are for the engine {}, and the device would have {}: give --engine {1}, or \
+                 another --state-dir",
+                self.folder.display(),
+                session.engine,
+                engine.name()
+            );
+        }
+        held_address::hold(session.registry).with_context(|| {
+            format!(
+                "the registry in `{}` was at {}, as the names of its images say; stop what uses that address",
+                self.folder.display(),
+                session.registry
+            )
+        })?;
+        Ok(session)
+    }
+
+    /// Keeps it for the next one. It has a key in it.
+    pub(super) fn keep(&self, session: &Session) -> Result<()> {
+        let file = self.folder.join(RECORD);
+        let written = fs::OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&file)
+            .and_then(|mut open| open.write_all(session.written().to_string().as_bytes()));
+        written.with_context(|| format!("failed to write `{}`", file.display()))
+    }
+
+    /// Has the device's `config.json` say where the cloud is now; the rest is the device's own.
+    pub(super) fn point_device_at(&self, url: &str, registry: &ImagesIn) -> Result<()> {
+        change_config(&self.device_config(), |config| {
+            config["apiEndpoint"] = json!(url);
+            config["registryEndpoint"] = json!(registry.to_string());
+        })
+    }
+}
+
+fn change_config(file: &Path, change: impl FnOnce(&mut Value)) -> Result<()> {
+    let failed = || format!("failed to change `{}`", file.display());
+    let text = fs::read_to_string(file).with_context(failed)?;
+    let mut config: Value = serde_json::from_str(&text).with_context(failed)?;
+    change(&mut config);
+    fs::write(file, config.to_string()).with_context(failed)
+}
+
+impl Session {
+    fn read(text: &str) -> Option<Self> {
+        let record: Value = serde_json::from_str(text).ok()?;
+        let fleet = record["fleet"].as_i64();
+        let key = record["provisioningKey"].as_str();
+        Some(Session {
+            registry: record["registry"].as_str()?.parse().ok()?,
+            engine: record["engine"].as_str()?.to_owned(),
+            fleet: fleet.zip(key.map(str::to_owned)),
+        })
+    }
+
+    fn written(&self) -> Value {
+        json!({
+            "registry": self.registry,
+            "engine": self.engine,
+            "fleet": self.fleet.as_ref().map(|(number, _)| number),
+            "provisioningKey": self.fleet.as_ref().map(|(_, key)| key),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    fn kept(folder: &tempfile::TempDir) -> SessionFolder {
+        SessionFolder {
+            folder: folder.path().to_owned(),
+        }
+    }
+
+    #[test]
+    fn the_next_session_goes_on_with_the_registry_and_the_fleet_of_the_one_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut session = kept(&folder).session(&Engine::Wasm).unwrap();
+        assert_eq!(session.fleet, None);
+        session.fleet = Some((7, "key".into()));
+        kept(&folder).keep(&session).unwrap();
+        assert_eq!(kept(&folder).session(&Engine::Wasm).unwrap(), session);
+    }
+
+    #[test]
+    fn a_session_that_cannot_go_on_says_why() {
+        let folder = tempfile::tempdir().unwrap();
+        let session = kept(&folder).session(&Engine::Wasm).unwrap();
+        kept(&folder).keep(&session).unwrap();
+        let why = |engine: &Engine| format!("{:#}", kept(&folder).session(engine).unwrap_err());
+        assert!(why(&Engine::Docker("unix:///x".into())).contains("--engine wasm"));
+        let _taken = TcpListener::bind(session.registry).unwrap();
+        assert!(why(&Engine::Wasm).contains(&session.registry.to_string()));
+        fs::write(folder.path().join(RECORD), "nonsense").unwrap();
+        assert!(why(&Engine::Wasm).contains("to begin anew"));
+    }
+
+    #[test]
+    fn a_device_that_has_joined_stays_who_it_is_where_the_cloud_has_another_address() {
+        let folder = tempfile::tempdir().unwrap();
+        let kept = kept(&folder);
+        fs::create_dir_all(kept.host_root().join("mnt/boot")).unwrap();
+        fs::write(
+            kept.device_config(),
+            r#"{"uuid":"ab","apiEndpoint":"http://127.0.0.1:1"}"#,
+        )
+        .unwrap();
+        let registry = ImagesIn::Named("127.0.0.1:2".into());
+        kept.point_device_at("http://127.0.0.1:3", &registry)
+            .unwrap();
+        let config: Value =
+            serde_json::from_str(&fs::read_to_string(kept.device_config()).unwrap()).unwrap();
+        assert_eq!(
+            config,
+            json!({ "uuid": "ab", "apiEndpoint": "http://127.0.0.1:3", "registryEndpoint": "127.0.0.1:2" })
+        );
+    }
+}

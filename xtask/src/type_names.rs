@@ -1,0 +1,91 @@
+//! Names of types: a type is called by a noun of its domain, and not by what was done to it (docs/CONTRIBUTING.md).
+//!
+//! A participle alone says nothing to a reader who has not seen where the value comes from: `Asked` and `Taken` were the
+//! names of ten types each, of ten different things. [`check`] knows those that were used most; it cannot know them all.
+
+use anyhow::{Result, bail};
+
+use crate::text_files::TextFile;
+
+/// Names that no type has.
+const PARTICIPLES: [&str; 24] = [
+    "Asked", "Begun", "Counted", "Ended", "Expected", "Fetched", "Found", "Given", "Granted",
+    "Heard", "Held", "Kept", "Known", "Missed", "Read", "Received", "Said", "Seen", "Sent",
+    "Shown", "Taken", "Told", "Wanted", "Written",
+];
+/// The keywords that declare a type.
+const DECLARATIONS: [&str; 4] = ["enum ", "struct ", "trait ", "type "];
+
+/// Fails if a type of the repository has one of these names.
+pub(crate) fn check(files: &[TextFile]) -> Result<()> {
+    let problems: Vec<String> = files.iter().flat_map(problems).collect();
+    if problems.is_empty() {
+        return Ok(());
+    }
+    bail!(
+        "types are named by participles:\n{}\ncall each by a noun that says what it is",
+        problems.join("\n")
+    )
+}
+
+/// The types of one file that need another name, as `path:line: sentence`.
+fn problems(file: &TextFile) -> Vec<String> {
+    if !file.path.ends_with(".rs") {
+        return Vec::new();
+    }
+    let lines = (1..).zip(file.text.lines());
+    let named = lines.filter_map(|(line, text)| Some((line, participle(text)?)));
+    named
+        .map(|(line, name)| format!("{}:{line}: a type is called `{name}`", file.path))
+        .collect()
+}
+
+/// The participle by which a line of code names the type that it declares.
+fn participle(line: &str) -> Option<&'static str> {
+    let mut rest = line.trim_start();
+    if let Some(public) = rest.strip_prefix("pub") {
+        rest = public.trim_start();
+        if rest.starts_with('(') {
+            rest = rest.split_once(')')?.1.trim_start();
+        }
+    }
+    let declared = DECLARATIONS
+        .iter()
+        .find_map(|keyword| rest.strip_prefix(keyword))?;
+    let end = declared.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let name = &declared[..end.unwrap_or(declared.len())];
+    PARTICIPLES
+        .into_iter()
+        .find(|participle| *participle == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn item13_types_that_participles_name_are_problems() {
+        for (line, expected) in [
+            ("struct Asked {", Some("Asked")),
+            ("    pub(crate) struct Told(u8);", Some("Told")),
+            ("pub(in crate::a) enum Wanted {", Some("Wanted")),
+            ("pub trait Read {", Some("Read")),
+            ("type Kept<'a> = &'a str;", Some("Kept")),
+            ("struct AskedQuestion {", None),
+            ("    Asked,", None),
+            ("// struct Asked", None),
+            ("let taken: Taken = x;", None),
+        ] {
+            assert_eq!(participle(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn item13_a_problem_says_where_the_type_is() {
+        let file = TextFile {
+            path: "host/a.rs".to_owned(),
+            text: "use b;\n\nstruct Told;\n".to_owned(),
+        };
+        assert_eq!(problems(&file), ["host/a.rs:3: a type is called `Told`"]);
+    }
+}
