@@ -27,9 +27,9 @@ use crate::bounds::{BUFFER, HEAD_WITHIN, KERNEL_BUFFER, LONG_TURN, STREAM_UNREAD
 use crate::device::Request;
 use crate::listener::{KeylessAccess, LocalModeAuth, LocalModeProcesses};
 use crate::peer_process;
-use crate::places::{Place, UnderWay};
+use crate::places::{ConnectionSlot, UnderWay};
 use crate::socket::Socket;
-use crate::unread::Received;
+use crate::unread::SocketBody;
 
 /// The connection that a request came by, among the request's extensions. What comes through the cloud's
 /// tunnel has none.
@@ -37,7 +37,7 @@ use crate::unread::Received;
 pub(crate) struct ClientConnection(Arc<Client>);
 
 struct Client {
-    place: Option<Arc<Place>>,
+    place: Option<Arc<ConnectionSlot>>,
     auth: LocalModeAuth,
     /// Whether this client may do without a key where `auth` says so, once that is known.
     trusted: OnceCell<bool>,
@@ -46,7 +46,11 @@ struct Client {
 }
 
 impl ClientConnection {
-    fn new(stream: &TcpStream, keyless: KeylessAccess, place: Arc<Place>) -> std::io::Result<Self> {
+    fn new(
+        stream: &TcpStream,
+        keyless: KeylessAccess,
+        place: Arc<ConnectionSlot>,
+    ) -> std::io::Result<Self> {
         let (peer, local) = (stream.peer_addr()?, stream.local_addr()?);
         let keyless = keyless.between(peer, local);
         let is_process = peer.ip().to_canonical().is_loopback();
@@ -120,7 +124,7 @@ pub(crate) async fn serve(
     app: App,
     stream: TcpStream,
     keyless: KeylessAccess,
-    place: Place,
+    place: ConnectionSlot,
     stopping: CancellationToken,
 ) {
     let place = Arc::new(place);
@@ -154,6 +158,7 @@ pub(crate) async fn serve(
             }
             Ok::<_, Infallible>(answer.map(|body| AnswerBody {
                 body,
+                failure: None,
                 _under_way: under_way,
             }))
         }
@@ -189,7 +194,7 @@ fn with_rest(request: http::Request<hyper::body::Incoming>) -> Request {
     let body = if hyper::body::Body::is_end_stream(&body) {
         Body::empty()
     } else {
-        Body::new(Received::new(body, &head.headers))
+        Body::new(SocketBody::new(body, &head.headers))
     };
     Request::from_parts(head, body)
 }
@@ -205,8 +210,12 @@ fn prepare(stream: &TcpStream) -> std::io::Result<()> {
 }
 
 /// The body of an answer: its request is under way until all of it is written.
+///
+/// hyper drops a connection as soon as its answer's body fails, with what it had not sent yet: of a stream that failed
+/// early the client would not even see the head. So a failure is held back once, and hyper sends what it has.
 struct AnswerBody {
     body: Body,
+    failure: Option<axum::Error>,
     _under_way: UnderWay,
 }
 
@@ -218,14 +227,58 @@ impl http_body::Body for AnswerBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
+        if let Some(failure) = self.failure.take() {
+            return Poll::Ready(Some(Err(failure)));
+        }
+        match Pin::new(&mut self.body).poll_frame(context) {
+            Poll::Ready(Some(Err(failure))) => {
+                self.failure = Some(failure);
+                context.waker().wake_by_ref();
+                Poll::Pending
+            }
+            polled => polled,
+        }
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.failure.is_none() && self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
         self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{IpAddr, Ipv4Addr};
+
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+    use crate::places::Places;
+
+    #[tokio::test]
+    async fn an_answer_that_fails_is_sent_as_far_as_it_was_written() {
+        let places = Arc::<Places>::default();
+        let slot = places.take(IpAddr::V4(Ipv4Addr::LOCALHOST)).unwrap();
+        let slot = Arc::new(slot);
+        let service = service_fn(|_| {
+            let pieces = [Ok("begun"), Err(std::io::Error::other("it broke off"))];
+            let answer = AnswerBody {
+                body: Body::from_stream(futures::stream::iter(pieces)),
+                failure: None,
+                _under_way: slot.request(),
+            };
+            async { Ok::<_, Infallible>(http::Response::new(answer)) }
+        });
+        let (mut client, server) = tokio::io::duplex(BUFFER);
+        client.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
+        let served = http1::Builder::new().serve_connection(TokioIo::new(server), service);
+        assert!(served.await.is_err(), "the answer is not whole");
+        let mut sent = String::new();
+        client.read_to_string(&mut sent).await.unwrap();
+        assert!(sent.starts_with("HTTP/1.1 200 OK\r\n"), "{sent:?}");
+        assert!(sent.ends_with("5\r\nbegun\r\n"), "{sent:?}");
     }
 }
