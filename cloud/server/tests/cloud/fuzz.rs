@@ -1,7 +1,7 @@
 //! Bodies that nobody would send, over HTTP on both databases: each is taken or refused with a 4xx, and afterwards
 //! the database is whole.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
 use data::testing::{FreshDatabases, text};
@@ -128,7 +128,7 @@ impl Clouds {
         let (sent, taken) = (self.sent.get(), self.taken.get());
         println!("{taken} of {sent} were taken");
         assert!(
-            taken * least > sent,
+            taken * least > sent || sent < SHORTEST_ROUND,
             "only {taken} of {sent} were taken: nothing is shown"
         );
         for (cloud, _) in &self.all {
@@ -253,13 +253,23 @@ fn written() -> impl Strategy<Value = (&'static str, Method, String, String)> {
         })
 }
 
+/// Fewer requests say nothing about how many are taken.
+const SHORTEST_ROUND: u32 = 500;
+
+/// How many requests one pair of clouds gets: what they delete makes the later ones show less and less.
+const REQUESTS_OF_A_ROUND: u32 = 10_000;
+
 #[test]
 fn whatever_stands_in_the_body_of_a_write_is_taken_or_refused() {
-    let clouds = Clouds::made();
+    let clouds = RefCell::new(Clouds::made());
     fuzz::run("bodies", 300, &written(), |(who, method, path, body)| {
-        clouds.send(who, &method, &path, &body)
+        if clouds.borrow().sent.get() >= REQUESTS_OF_A_ROUND {
+            clouds.borrow().check(50);
+            clouds.replace(Clouds::made());
+        }
+        clouds.borrow().send(who, &method, &path, &body)
     });
-    clouds.check(50);
+    clouds.borrow().check(50);
 }
 
 #[test]
