@@ -54,6 +54,7 @@ pub mod lenient;
 pub mod log;
 #[doc(hidden)]
 pub mod manifest;
+pub mod metrics;
 mod pairs;
 mod plugin_macro;
 pub mod proxy_redirector;

@@ -4,24 +4,59 @@
 //! carries no code for it, and a mistake in it is a compile error.
 
 /// The version of the interface package that this SDK speaks, as `wit/types.wit` states it.
-pub const INTERFACE: &str = "1.1.0";
+pub const INTERFACE: &str = "1.2.0";
 
-/// What may stand in `capabilities`, as an identifier: `_` stands for the `-` of the name.
-const CAPABILITIES: &[&str] = &[
-    "device",
-    "store",
-    "led",
-    "units",
-    "journal",
-    "identify",
-    "proxy_redirector",
-    "cloud",
-    "update_lock",
-    "host_name",
-    "clock",
-    "random",
-    "files",
-];
+/// The name of a capability in `capabilities`, which is an identifier: `_` stands for the `-` of the name. Empty for
+/// what only a policy gives.
+macro_rules! identifier {
+    (ours $module:ident) => {
+        stringify!($module)
+    };
+    (wasi $module:ident) => {
+        stringify!($module)
+    };
+    (policy $module:ident) => {
+        ""
+    };
+}
+
+/// The same as a part of a sentence.
+macro_rules! listed {
+    (ours $module:ident) => {
+        concat!("`", stringify!($module), "`, ")
+    };
+    (wasi $module:ident) => {
+        concat!("`", stringify!($module), "`, ")
+    };
+    (policy $module:ident) => {
+        ""
+    };
+}
+
+macro_rules! capabilities {
+    ($(
+        $(#[$doc:meta])*
+        $origin:ident $capability:ident $module:ident $name:literal $([$($import:literal),*])? may $may:literal;
+    )*) => {
+        /// What may stand in `capabilities`.
+        const CAPABILITIES: &[&str] = &[$(identifier!($origin $module),)*];
+
+        /// Ends the compilation if `name` is not a capability.
+        pub const fn check_capability(name: &str) {
+            assert!(
+                contains(CAPABILITIES, name),
+                concat!(
+                    "no such capability: there are ",
+                    $(listed!($origin $module),)*
+                    "and, for every plugin, `log`, `config`, `timer` and `caller`"
+                )
+            );
+        }
+    };
+}
+
+include!("../../wit/capabilities.rs");
+
 /// What may stand in `limits`.
 const LIMITS: &[&str] = &["memory_mib", "cpu_ms", "wall_ms", "body_kib", "concurrency"];
 /// The methods that a route may have. HEAD and OPTIONS are the host's.
@@ -119,14 +154,6 @@ impl<const N: usize> Output<N> {
         }
         self.at += 1;
     }
-}
-
-/// Ends the compilation where `name` is no capability.
-pub const fn check_capability(name: &str) {
-    assert!(
-        contains(CAPABILITIES, name),
-        "no such capability: there are `device`, `store`, `led`, `units`, `journal`, `identify`, `proxy_redirector`, `cloud`, `update_lock`, `host_name`, `clock`, `random` and `files` (`log`, `config` and `timer` need none)"
-    );
 }
 
 /// Ends the compilation where `name` is no limit.

@@ -48,6 +48,11 @@ fn policy() -> String {
             "grants = [\"led\"]\nroutes = [\"/v3/led-guests/*\"]",
         ),
         (
+            "tank-gauge",
+            "tank_gauge",
+            "grants = [\"metrics\"]\nroutes = [\"/v3/tanks/*\"]",
+        ),
+        (
             "ticker",
             "ticker",
             "routes = [\"/v3/ticks\", \"/v3/shout\"]",
@@ -298,7 +303,7 @@ async fn the_report_tells_of_each_plugin_what_it_is_what_it_may_and_how_it_does(
     assert_eq!(
         report,
         json!({
-            "name": "device-info", "file": null, "version": env!("CARGO_PKG_VERSION"), "interface": "1.1.0",
+            "name": "device-info", "file": null, "version": env!("CARGO_PKG_VERSION"), "interface": "1.2.0",
             "digest": digest(&stock("device_info")), "state": "running",
             "routes": [
                 {"method": "GET", "path": "/v2/local/device-info"},
@@ -341,6 +346,40 @@ async fn the_first_plugins_answer_from_what_the_host_says_of_its_board() {
         .supervisor
         .request_without_key("GET", "/v2/device/name");
     assert_eq!(device.supervisor.send(request).await.status, 401);
+}
+
+#[tokio::test]
+async fn what_a_plugin_measures_is_on_the_page_of_metrics_until_its_grant_goes() {
+    let device = Device::with(&[guest("tank_gauge")]).await;
+    for (tank, level) in [("north", 0.25), ("a%22b%5Cc", 1.0), ("north", 0.5)] {
+        let path = format!("/v3/tanks/{tank}");
+        let answer = device
+            .supervisor
+            .post(&path, &json!({ "level": level }))
+            .await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+    }
+    let family = "# HELP plugin_tank_gauge__level Reported by the plugin tank-gauge.\n\
+                  # TYPE plugin_tank_gauge__level gauge\n\
+                  plugin_tank_gauge__level{tank=\"a\\\"b\\\\c\"} 1.0\n\
+                  plugin_tank_gauge__level{tank=\"north\"} 0.5\n\
+                  # HELP plugin_tank_gauge__readings_total Reported by the plugin tank-gauge.\n\
+                  # TYPE plugin_tank_gauge__readings_total counter\n\
+                  plugin_tank_gauge__readings_total{tank=\"a\\\"b\\\\c\"} 1\n\
+                  plugin_tank_gauge__readings_total{tank=\"north\"} 2\n";
+    let page = device.supervisor.get("/metrics").await.text;
+    assert!(page.contains(family), "{page}");
+
+    fs::write(device.folder.path().join("policy.toml"), STOCK).unwrap();
+    until("what it reported to go with its grant", || async {
+        let page = device.supervisor.get("/metrics").await.text;
+        if page.contains("plugin_tank_gauge__") {
+            Err(page)
+        } else {
+            Ok(())
+        }
+    })
+    .await;
 }
 
 #[tokio::test]

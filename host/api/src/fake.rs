@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use device_types::{
-    ConfinedProcess, Confinement, DevicePlan, LogEvent, MissingWall, PluginReport, PluginRoutes,
-    PluginState, PluginStats, ReconcilerStats,
+    ConfinedProcess, Confinement, DevicePlan, LogEvent, MissingWall, PluginMetric,
+    PluginMetricValue, PluginReport, PluginRoutes, PluginState, PluginStats, ReconcilerStats,
 };
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, future::BoxFuture};
@@ -346,7 +346,27 @@ impl Endpoints for FakeEndpoints {
             calls: 3,
             faults: 1,
             time: std::time::Duration::from_millis(2),
+            metrics: vec![
+                metric(
+                    "level",
+                    &[("tank", "a \"b\"")],
+                    PluginMetricValue::Gauge(1e300),
+                ),
+                metric("level", &[("tank", "c")], PluginMetricValue::Gauge(-0.5)),
+                metric("refills_total", &[], PluginMetricValue::Counter(u64::MAX)),
+            ],
         }]
+    }
+}
+
+fn metric(name: &str, labels: &[(&str, &str)], value: PluginMetricValue) -> PluginMetric {
+    PluginMetric {
+        name: name.to_owned(),
+        labels: labels
+            .iter()
+            .map(|&(name, value)| (name.to_owned(), value.to_owned()))
+            .collect(),
+        value,
     }
 }
 

@@ -24,7 +24,7 @@ use crate::call::Call;
 use crate::operation::{Answer, Operation};
 use crate::routes::{Handler, Outcome, Route};
 use crate::{answer, events, v2};
-use device_types::{PluginStats, ReconcilerStats};
+use device_types::{PluginMetricValue, PluginStats, ReconcilerStats};
 
 pub(crate) const ROUTES: &[Route] = &[Route {
     method: Method::GET,
@@ -61,7 +61,9 @@ async fn metrics(api: Api, call: Call) -> Outcome {
     put_streams(&mut text, &api);
     put_device(&mut text, &api.device.stats());
     put_services(&mut text, &api.device.status(), call.caller.scope);
-    put_plugins(&mut text, &api.endpoints.stats());
+    let plugins = api.endpoints.stats();
+    put_plugins(&mut text, &plugins);
+    put_plugin_metrics(&mut text, &plugins);
     Ok(answer::metrics(text.into()))
 }
 
@@ -197,6 +199,38 @@ fn put_plugins(text: &mut Exposition, plugins: &[PluginStats]) {
     );
     for plugin in plugins {
         seconds.seconds(&[("plugin", &plugin.name)], plugin.time);
+    }
+}
+
+/// What plugins themselves report. The `__` keeps their names apart (`host/plugins/src/provision/metrics.rs`).
+fn put_plugin_metrics(text: &mut Exposition, plugins: &[PluginStats]) {
+    for plugin in plugins {
+        let help = format!("Reported by the plugin {}.", plugin.name);
+        let prefix = plugin.name.replace('-', "_");
+        let families = plugin
+            .metrics
+            .chunk_by(|metric, next| metric.name == next.name);
+        for family in families {
+            let Some(first) = family.first() else {
+                continue;
+            };
+            let name = format!("plugin_{prefix}__{}", first.name);
+            let mut samples = text.family(&name, &help, first.value.kind());
+            for metric in family {
+                let labels: Vec<_> = metric
+                    .labels
+                    .iter()
+                    .map(|(name, value)| (name.as_str(), value.as_str()))
+                    .collect();
+                match metric.value {
+                    // With an exponent where it would be long.
+                    PluginMetricValue::Gauge(value) => {
+                        samples.sample("", &labels, format_args!("{value:?}"));
+                    }
+                    PluginMetricValue::Counter(value) => samples.value(&labels, value),
+                }
+            }
+        }
     }
 }
 

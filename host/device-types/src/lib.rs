@@ -25,4 +25,4 @@ pub use plan::DevicePlan;
 pub use plugin::{
     ConfinedProcess, Confinement, MissingWall, PluginReport, PluginRoutes, PluginState, RouteReport,
 };
-pub use stats::{PluginStats, ReconcilerStats};
+pub use stats::{PluginMetric, PluginMetricValue, PluginStats, ReconcilerStats};

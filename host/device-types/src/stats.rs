@@ -24,7 +24,7 @@ pub struct ReconcilerStats {
 }
 
 /// How a plugin has fared.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct PluginStats {
     /// The plugin's name.
     pub name: String,
@@ -34,4 +34,47 @@ pub struct PluginStats {
     pub faults: u64,
     /// The time that all calls took until their answers began.
     pub time: Duration,
+    /// What the plugin itself reports (`wit/metrics.wit`), sorted by name.
+    pub metrics: Vec<PluginMetric>,
+}
+
+/// One series that a plugin reports. Its texts are valid in Prometheus' format, but for the escapes of values.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PluginMetric {
+    /// The metric's name, without the plugin's.
+    pub name: String,
+    /// Pairs of a name and a value, sorted by name.
+    pub labels: Vec<(String, String)>,
+    /// The latest value.
+    pub value: PluginMetricValue,
+}
+
+/// What a series is at.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum PluginMetricValue {
+    /// Goes up and down; finite.
+    Gauge(f64),
+    /// Only grows.
+    Counter(u64),
+}
+
+impl PluginMetricValue {
+    /// The type in Prometheus' format.
+    #[must_use]
+    pub fn kind(self) -> &'static str {
+        match self {
+            PluginMetricValue::Gauge(_) => "gauge",
+            PluginMetricValue::Counter(_) => "counter",
+        }
+    }
+
+    /// The value as Prometheus reads it.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "as in Prometheus")]
+    pub fn as_f64(self) -> f64 {
+        match self {
+            PluginMetricValue::Gauge(value) => value,
+            PluginMetricValue::Counter(count) => count as f64,
+        }
+    }
 }

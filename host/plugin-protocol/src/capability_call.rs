@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Capability, CloudRefusal, DataError, Handle, HostNameError, Identity, JournalError,
-    JournalOptions, LedError, LocksError, OpenLed, Piece, ProxyAnswer, ProxyCall, ProxyError,
-    UnitError, UnitState,
+    JournalOptions, LedError, LocksError, MetricsError, OpenLed, Piece, ProxyAnswer, ProxyCall,
+    ProxyError, UnitError, UnitState,
 };
 
 /// A call whose answer has a type of its own.
@@ -25,7 +25,7 @@ macro_rules! capability_calls {
     )*) => {
         $(
             $(#[$doc])*
-            #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+            #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
             pub struct $name {
                 $($(#[$field_doc])* pub $field: $kind,)*
             }
@@ -49,7 +49,7 @@ macro_rules! capability_calls {
         )*
 
         /// What an instance asks of the host.
-        #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
         pub enum CapabilityCall {
             $($(#[$doc])* $name($name),)*
         }
@@ -179,4 +179,22 @@ capability_calls! {
         /// The new name.
         name: String
     } -> Result<(), HostNameError>;
+    /// Sets a gauge of the plugin's.
+    GaugeSet needs [Metrics] {
+        /// The metric's name.
+        name: String,
+        /// Pairs of a name and a value.
+        labels: Vec<(String, String)>,
+        /// What it is set to.
+        value: f64
+    } -> Result<(), MetricsError>;
+    /// Adds to a counter of the plugin's.
+    CounterAdd needs [Metrics] {
+        /// The metric's name.
+        name: String,
+        /// Pairs of a name and a value.
+        labels: Vec<(String, String)>,
+        /// What is added.
+        increment: u64
+    } -> Result<(), MetricsError>;
 }

@@ -92,6 +92,17 @@ pub enum ProxyError {
     Other(String),
 }
 
+/// Why a metric was not reported (`wit/metrics.wit`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+pub enum MetricsError {
+    /// A name, a label or a value is not valid, or the metric is of the other kind.
+    #[error("{0}")]
+    Invalid(String),
+    /// The plugin has as many series as it may have.
+    #[error("{0}")]
+    TooMany(String),
+}
+
 /// Why a unit was not looked at or not restarted (`wit/units.wit`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum UnitError {

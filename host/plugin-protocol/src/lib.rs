@@ -35,14 +35,14 @@ pub use bound::{Bound, DEFAULT_SLOTS, PATIENCE};
 pub use caller::{Caller, CallerScope};
 pub use capability::Capability;
 pub use capability_call::{
-    Call, CapabilityAnswer, CapabilityCall, CloudQueue, CloudRecords, DeviceIdentity, DeviceState,
-    HostNameGet, HostNameSet, Identify, IdentifyWindow, JournalOpen, JournalRead, LedNames,
-    LedOpen, LedSet, LockAcquire, ProxyRequest, StoreDelete, StoreGet, StoreKeys, StoreSet,
-    UnitQuery, UnitRestart,
+    Call, CapabilityAnswer, CapabilityCall, CloudQueue, CloudRecords, CounterAdd, DeviceIdentity,
+    DeviceState, GaugeSet, HostNameGet, HostNameSet, Identify, IdentifyWindow, JournalOpen,
+    JournalRead, LedNames, LedOpen, LedSet, LockAcquire, ProxyRequest, StoreDelete, StoreGet,
+    StoreKeys, StoreSet, UnitQuery, UnitRestart,
 };
 pub use errors::{
-    CloudRefusal, DataError, HostNameError, JournalError, LedError, LocksError, ProxyError,
-    UnitError,
+    CloudRefusal, DataError, HostNameError, JournalError, LedError, LocksError, MetricsError,
+    ProxyError, UnitError,
 };
 pub use failure::Failure;
 pub use limits::Limits;

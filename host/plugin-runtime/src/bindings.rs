@@ -14,13 +14,13 @@ wasmtime::component::bindgen!({
     inline: "
         package platform:host;
         world everything {
-            include platform:supervisor/capabilities@1.1.0;
-            import platform:supervisor/identify-window@1.1.0;
-            import platform:supervisor/identify@1.1.0;
-            export platform:supervisor/handler@1.1.0;
-            export platform:supervisor/identify@1.1.0;
-            export platform:supervisor/proxy-redirector@1.1.0;
-            export platform:supervisor/boot-config@1.1.0;
+            include platform:supervisor/capabilities@1.2.0;
+            import platform:supervisor/identify-window@1.2.0;
+            import platform:supervisor/identify@1.2.0;
+            export platform:supervisor/handler@1.2.0;
+            export platform:supervisor/identify@1.2.0;
+            export platform:supervisor/proxy-redirector@1.2.0;
+            export platform:supervisor/boot-config@1.2.0;
         }
     ",
     world: "platform:host/everything",
@@ -33,6 +33,7 @@ wasmtime::component::bindgen!({
         "platform:supervisor/identify-window": async | trappable,
         "platform:supervisor/journal": trappable,
         "platform:supervisor/led": async | trappable,
+        "platform:supervisor/metrics": trappable,
         "platform:supervisor/proxy-redirector": trappable,
         "platform:supervisor/store": trappable,
         "platform:supervisor/units": trappable,

@@ -10,6 +10,7 @@ mod identify;
 pub(crate) mod journal;
 pub(crate) mod led;
 pub(crate) mod log;
+mod metrics;
 mod proxy_redirector;
 mod proxy_types;
 mod store;

@@ -61,7 +61,7 @@ fn facts(shared: &Shared, component: &Component) -> ComponentFacts {
         ..ComponentFacts::default()
     };
     // With all that can be granted, whatever is: what does not fit then fits with nothing.
-    let all = Capability::ALL.into_iter().collect();
+    let all = Capability::ALL.iter().copied().collect();
     let linked = shared
         .linkers
         .granted(engine, &all, |linker| linker.instantiate_pre(component));

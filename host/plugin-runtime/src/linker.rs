@@ -7,10 +7,7 @@ use plugin_protocol::Capability;
 use wasmtime::Engine;
 use wasmtime::component::Linker;
 
-use crate::bindings::platform::supervisor::{
-    caller, cloud, config, device, host_name, identify, identify_window, journal, led, log,
-    proxy_redirector, proxy_types, store, timer, types, units, update_lock,
-};
+use crate::bindings::platform::supervisor;
 use crate::guest::{Guest, ThisGuest};
 use crate::wasi;
 
@@ -38,48 +35,47 @@ impl Linkers {
 fn linker(engine: &Engine, grants: &BTreeSet<Capability>) -> wasmtime::Result<Linker<Guest>> {
     let mut linker = Linker::new(engine);
     wasi::link(&mut linker, grants)?;
-    types::add_to_linker::<Guest, ThisGuest>(&mut linker, |guest| guest)?;
-    log::add_to_linker::<Guest, ThisGuest>(&mut linker, |guest| guest)?;
-    config::add_to_linker::<Guest, ThisGuest>(&mut linker, |guest| guest)?;
-    timer::add_to_linker::<Guest, ThisGuest>(&mut linker, |guest| guest)?;
-    caller::add_to_linker::<Guest, ThisGuest>(&mut linker, |guest| guest)?;
-    identify_window::add_to_linker::<Guest, ThisGuest>(&mut linker, |guest| guest)?;
-    proxy_types::add_to_linker::<Guest, ThisGuest>(&mut linker, |guest| guest)?;
+    for link in [
+        supervisor::types::add_to_linker::<Guest, ThisGuest>,
+        supervisor::log::add_to_linker::<Guest, ThisGuest>,
+        supervisor::config::add_to_linker::<Guest, ThisGuest>,
+        supervisor::timer::add_to_linker::<Guest, ThisGuest>,
+        supervisor::caller::add_to_linker::<Guest, ThisGuest>,
+        supervisor::identify_window::add_to_linker::<Guest, ThisGuest>,
+        supervisor::proxy_types::add_to_linker::<Guest, ThisGuest>,
+    ] {
+        link(&mut linker, |guest| guest)?;
+    }
     for capability in grants {
-        match capability {
-            Capability::Device => {
-                device::add_to_linker::<Guest, ThisGuest>(&mut linker, |guest| guest)?
-            }
-            Capability::Store => {
-                store::add_to_linker::<Guest, ThisGuest>(&mut linker, |guest| guest)?
-            }
-            Capability::Led => led::add_to_linker::<Guest, ThisGuest>(&mut linker, |guest| guest)?,
-            Capability::Cloud => {
-                cloud::add_to_linker::<Guest, ThisGuest>(&mut linker, |guest| guest)?
-            }
-            Capability::Units => {
-                units::add_to_linker::<Guest, ThisGuest>(&mut linker, |guest| guest)?
-            }
-            Capability::Journal => {
-                journal::add_to_linker::<Guest, ThisGuest>(&mut linker, |guest| guest)?
-            }
-            Capability::Identify => {
-                identify::add_to_linker::<Guest, ThisGuest>(&mut linker, |guest| guest)?
-            }
-            Capability::ProxyRedirector => {
-                proxy_redirector::add_to_linker::<Guest, ThisGuest>(&mut linker, |guest| guest)?
-            }
-            Capability::UpdateLock => {
-                update_lock::add_to_linker::<Guest, ThisGuest>(&mut linker, |guest| guest)?
-            }
-            Capability::HostName => {
-                host_name::add_to_linker::<Guest, ThisGuest>(&mut linker, |guest| guest)?
-            }
-            // Asked for when a lock is overridden.
-            Capability::UpdateLockForce => {}
-            // WASI's own, linked above.
-            Capability::Clock | Capability::Random | Capability::Files => {}
-        }
+        link_capability(&mut linker, *capability)?;
     }
     Ok(linker)
 }
+
+/// Adds the interface of a capability, where that is one of ours: WASI's own are linked with the rest of it.
+macro_rules! link {
+    (ours $module:ident $linker:ident) => {
+        supervisor::$module::add_to_linker::<Guest, ThisGuest>($linker, |guest| guest)
+    };
+    (wasi $module:ident $linker:ident) => {
+        Ok(())
+    };
+    (policy $module:ident $linker:ident) => {
+        Ok(())
+    };
+}
+
+macro_rules! capabilities {
+    ($(
+        $(#[$doc:meta])*
+        $origin:ident $capability:ident $module:ident $name:literal $([$($import:literal),*])? may $may:literal;
+    )*) => {
+        fn link_capability(linker: &mut Linker<Guest>, capability: Capability) -> wasmtime::Result<()> {
+            match capability {
+                $(Capability::$capability => link!($origin $module linker),)*
+            }
+        }
+    };
+}
+
+include!("../../../wit/capabilities.rs");

@@ -7,6 +7,7 @@
 //! waiting     for a place, a turn or memory      PATIENCE of `host/plugin-protocol`
 //! starting    ahead of calls, for each plugin    START_WITHIN of `host/plugin-runtime`
 //! log         lines, by plugin and over all      LINES_AT_ONCE, LINES_A_SECOND; half for one
+//! metrics     series and their texts, by plugin  SERIES, METRIC_NAME, LABELS, LABEL_NAME, LABEL_VALUE
 //! compiling   children, their memory and time    `Limits` of `host/compiled-code`
 //! store       writes and bytes by plugin         `host/supervisor/src/plugin_writes.rs`
 //! journal     readers                            `os::Journal`
@@ -20,6 +21,16 @@ const MEMORY_PART: u64 = 8;
 pub(crate) const LINES_AT_ONCE: u32 = 800;
 /// The same over time, in a second.
 pub(crate) const LINES_A_SECOND: u32 = 40;
+/// The series of metrics that one plugin reports (`wit/metrics.wit`).
+pub(crate) const SERIES: usize = 100;
+/// The longest name of a metric, in bytes.
+pub(crate) const METRIC_NAME: usize = 64;
+/// The most labels of a series.
+pub(crate) const LABELS: usize = 4;
+/// The longest name of a label, in bytes.
+pub(crate) const LABEL_NAME: usize = 32;
+/// The longest value of a label, in bytes.
+pub(crate) const LABEL_VALUE: usize = 128;
 
 /// What plugins have of a board with so much memory, in bytes.
 #[must_use]

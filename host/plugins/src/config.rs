@@ -31,6 +31,17 @@ pub struct PluginsConfig {
     pub host_root: PathBuf,
     /// The table `[plugins]` of the configuration file: a table for each plugin, by name.
     pub plugin_config: toml::Table,
+    /// What capabilities reach.
+    pub services: HostServices,
+    /// The routes of the host itself, which no plugin may claim: method (`*` for all) and pattern, for
+    /// example `("GET", "/v2/applications/:appId/state")`.
+    pub core_routes: Vec<(&'static str, &'static str)>,
+    /// The memory of the board, in bytes: plugins together have a share of it.
+    pub board_memory: u64,
+}
+
+/// The parts of the supervisor that capabilities reach.
+pub struct HostServices {
     /// The small store that the capability `store` gives to each plugin.
     pub data: Arc<dyn PluginData>,
     /// What the capability `device` reads.
@@ -45,11 +56,6 @@ pub struct PluginsConfig {
     pub host_name: Arc<dyn HostName>,
     /// What the capability `journal` reads.
     pub journal: os::Journal,
-    /// The routes of the host itself, which no plugin may claim: method (`*` for all) and pattern, for
-    /// example `("GET", "/v2/applications/:appId/state")`.
-    pub core_routes: Vec<(&'static str, &'static str)>,
-    /// The memory of the board, in bytes: plugins together have a share of it.
-    pub board_memory: u64,
 }
 
 /// What the supervisor knows of its device.

@@ -142,18 +142,18 @@ pub(crate) fn check<'a>(
     for import in imports {
         match of_import(import) {
             Import::Always => {}
-            Import::With(any) if any.iter().any(asked) => {}
-            Import::With([first, ..]) => {
+            Import::With(first, others) if asked(&first) || others.iter().any(asked) => {}
+            Import::With(first, _) => {
                 wrong.push(format!(
                     "it imports `{import}`, which takes the capability `{first}`, and its manifest does not ask for that"
                 ));
             }
-            Import::With([]) | Import::Unknown if import.starts_with("platform:supervisor/") => {
+            Import::Unknown if import.starts_with("platform:supervisor/") => {
                 wrong.push(format!(
                     "it imports `{import}`, which this supervisor does not have (it has `platform:supervisor` {INTERFACE})"
                 ));
             }
-            Import::With([]) | Import::Unknown => {
+            Import::Unknown => {
                 wrong.push(format!("it imports `{import}`, which no plugin gets"));
             }
         }
@@ -289,11 +289,11 @@ mod tests {
         assert_eq!(
             refusal(
                 &["led"],
-                &["platform:supervisor/gpio@1.2.0"],
+                &["platform:supervisor/gpio@1.3.0"],
                 &[Capability::Led]
             ),
-            "it imports `platform:supervisor/gpio@1.2.0`, which this supervisor does not have (it has \
-             `platform:supervisor` 1.1.0)"
+            "it imports `platform:supervisor/gpio@1.3.0`, which this supervisor does not have (it has \
+             `platform:supervisor` 1.2.0)"
         );
         assert_eq!(
             refusal(

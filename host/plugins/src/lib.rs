@@ -62,7 +62,7 @@ pub use bounds::memory_of_board;
 pub use capability::Capability;
 pub use config::{
     AppLocks, Cloud, CloudRefusal, DEFAULT_SLOTS, DataError, Device, HeldLocks, HostName,
-    HostNameError, Identity, LocksError, NoCloud, PluginData, PluginsConfig,
+    HostNameError, HostServices, Identity, LocksError, NoCloud, PluginData, PluginsConfig,
 };
 pub use confinement_rule::ConfinementRule;
 pub use embed::{EmbedError, embed_signature};

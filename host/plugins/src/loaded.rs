@@ -14,7 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::actions::Actions;
 use crate::blocking::blocking;
-use crate::config::{AppLocks, Cloud, Device, HostName, PluginData};
+use crate::config::HostServices;
 use crate::failure;
 use crate::grants::{self, GrantError};
 use crate::identify::Identify;
@@ -26,6 +26,7 @@ use crate::plugin_host::PluginHost;
 use crate::policy::{Grants, PolicyFiles};
 use crate::provision::led::Leds;
 use crate::provision::led_memory::LedMemory;
+use crate::provision::metrics::PluginMetrics;
 use crate::signature::Signatures;
 
 /// A version of a plugin that can be called.
@@ -67,7 +68,7 @@ impl LoadedPlugin {
         failure::log(failure, name);
         if failure.is_the_plugins() {
             let message = failure.message(name);
-            self.around.device.faulted(name, &message);
+            self.around.services.device.faulted(name, &message);
             self.counters.failed(message);
         }
     }
@@ -186,13 +187,7 @@ pub(crate) struct LoadContext {
     /// The folder of the LED class, where a plugin's configuration names no other.
     pub(crate) leds: PathBuf,
     pub(crate) led_memory: Arc<LedMemory>,
-    pub(crate) data: Arc<dyn PluginData>,
-    pub(crate) cloud: Arc<dyn Cloud>,
-    pub(crate) locks: Arc<dyn AppLocks>,
-    pub(crate) host_name: Arc<dyn HostName>,
-    pub(crate) device: Arc<dyn Device>,
-    pub(crate) os: Arc<dyn os::HostOs>,
-    pub(crate) journal: os::Journal,
+    pub(crate) services: Arc<HostServices>,
     pub(crate) identify: Identify,
     pub(crate) actions: Actions,
 }
@@ -297,7 +292,9 @@ impl LoadContext {
             manifest.limits.within_defaults()
         };
         let limits = limits::of(&asked, &grants.limits);
-        let is_boards_own = grants.boards.include(&self.device.identity().device_type);
+        let is_boards_own = grants
+            .boards
+            .include(&self.services.device.identity().device_type);
         // However many a plugin asks for, others get their turn.
         let at_once = limits.concurrency.min((self.runtime.slots() / 2).max(1));
         let host = PluginHost::new(self.plugin_context(&manifest.name, grants));
@@ -335,13 +332,8 @@ impl LoadContext {
             },
             grants,
             lines: self.lines.share(),
-            device: Arc::clone(&self.device),
-            os: Arc::clone(&self.os),
-            journal: self.journal.clone(),
-            data: Arc::clone(&self.data),
-            cloud: Arc::clone(&self.cloud),
-            locks: Arc::clone(&self.locks),
-            host_name: Arc::clone(&self.host_name),
+            services: Arc::clone(&self.services),
+            metrics: PluginMetrics::default(),
             identify: self.identify.clone(),
             actions: self.actions.clone(),
         }

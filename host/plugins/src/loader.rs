@@ -84,7 +84,7 @@ impl Loader {
         reserved: ReservedRoutes,
     ) -> Loader {
         let policy = Policy::empty(workshop.policy_files.clone());
-        let newest = NewestVersions::new(Arc::clone(&workshop.data));
+        let newest = NewestVersions::new(Arc::clone(&workshop.services.data));
         Loader {
             workshop,
             folders,
@@ -278,7 +278,10 @@ impl Loader {
 
     fn begin_to_read(&mut self, file: &Path, record: &mut FileRecord) {
         let (file, turns, settle) = (file.to_owned(), Arc::clone(&self.readers), !self.starts);
-        let (keys, data) = (Arc::clone(&self.keys), Arc::clone(&self.workshop.data));
+        let (keys, data) = (
+            Arc::clone(&self.keys),
+            Arc::clone(&self.workshop.services.data),
+        );
         let task = self.tasks.spawn(async move {
             let read = Box::new(read_head(file.clone(), keys, data, turns, settle).await);
             TaskOutput::Read { file, read }

@@ -20,7 +20,7 @@ pub const SECTION: &str = "platform:manifest";
 /// The name of the section in which a plugin may describe its routes, as a part of an OpenAPI document.
 pub(crate) const DESCRIPTION: &str = "platform:openapi";
 /// The version of `platform:supervisor` that this host has.
-pub const INTERFACE: Version = Version::new(1, 1, 0);
+pub const INTERFACE: Version = Version::new(1, 2, 0);
 
 /// The largest manifest, in bytes.
 const SIZE: usize = 64 << 10;

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use plugin_protocol::{Blueprint, FolderView, Limits};
 
 use crate::actions::Actions;
-use crate::config::{AppLocks, Cloud, Device, HostName, PluginData};
+use crate::config::HostServices;
 use crate::identify::Identify;
 use crate::log_lines::LineShare;
 use crate::pins::Pin;
 use crate::policy::Grants;
 use crate::provision::led::Leds;
+use crate::provision::metrics::PluginMetrics;
 
 /// What all instances of one version of a plugin share.
 pub(crate) struct PluginContext {
@@ -23,13 +24,9 @@ pub(crate) struct PluginContext {
     pub(crate) grants: Grants,
     /// The lines that it may write to the log.
     pub(crate) lines: LineShare,
-    pub(crate) device: Arc<dyn Device>,
-    pub(crate) data: Arc<dyn PluginData>,
-    pub(crate) cloud: Arc<dyn Cloud>,
-    pub(crate) os: Arc<dyn os::HostOs>,
-    pub(crate) locks: Arc<dyn AppLocks>,
-    pub(crate) host_name: Arc<dyn HostName>,
-    pub(crate) journal: os::Journal,
+    pub(crate) services: Arc<HostServices>,
+    /// What it reports for `GET /metrics`.
+    pub(crate) metrics: PluginMetrics,
     pub(crate) leds: Leds,
     pub(crate) identify: Identify,
     pub(crate) actions: Actions,

@@ -7,6 +7,7 @@ mod cloud;
 pub(crate) mod journal;
 pub(crate) mod led;
 pub(crate) mod led_memory;
+pub(crate) mod metrics;
 mod proxy;
 mod store;
 mod units;
@@ -60,8 +61,8 @@ impl PluginContext {
     ) -> Result<Answer, Refusal> {
         self.check(&call)?;
         Ok(match call {
-            Call::DeviceIdentity(_) => Answer::DeviceIdentity(self.device.identity()),
-            Call::DeviceState(_) => Answer::DeviceState(self.device.state().to_string()),
+            Call::DeviceIdentity(_) => Answer::DeviceIdentity(self.services.device.identity()),
+            Call::DeviceState(_) => Answer::DeviceState(self.services.device.state().to_string()),
             Call::StoreGet(call) => Answer::StoreGet(self.stored(call).await),
             Call::StoreSet(call) => Answer::StoreSet(self.store(call).await),
             Call::StoreDelete(call) => Answer::StoreDelete(self.delete_stored(call).await),
@@ -84,8 +85,12 @@ impl PluginContext {
             Call::LockAcquire(call) => {
                 Answer::LockAcquire(self.acquire_locks(holdings, call).await)
             }
-            Call::HostNameGet(_) => Answer::HostNameGet(self.host_name.get().await),
-            Call::HostNameSet(call) => Answer::HostNameSet(self.host_name.set(call.name).await),
+            Call::HostNameGet(_) => Answer::HostNameGet(self.services.host_name.get().await),
+            Call::GaugeSet(call) => Answer::GaugeSet(self.set_gauge(call)),
+            Call::CounterAdd(call) => Answer::CounterAdd(self.add_to_counter(call)),
+            Call::HostNameSet(call) => {
+                Answer::HostNameSet(self.services.host_name.set(call.name).await)
+            }
         })
     }
 }

@@ -234,6 +234,7 @@ impl Table {
                 calls,
                 faults,
                 time: plugin.counters.time(),
+                metrics: plugin.around.metrics.all(),
             }
         });
         let mut stats: Vec<_> = stats.collect();

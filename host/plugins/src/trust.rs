@@ -115,7 +115,7 @@ impl Lines {
             ));
         }
         for need in &manifest.capabilities {
-            let text = format!("- to {} (`{}`)", of_capability(need.name), need.name);
+            let text = format!("- to {} (`{}`)", need.name.may(), need.name);
             self.comment(&text);
             self.comment(&format!("  because, in its maker's words: {}", need.reason));
         }
@@ -230,29 +230,6 @@ fn of_action(action: Action) -> &'static str {
             "read and write the proxy of the device's connections, with its password, for all who ask for that"
         }
         Action::BootConfig => "write the boot configuration of the board",
-    }
-}
-
-fn of_capability(capability: Capability) -> &'static str {
-    match capability {
-        Capability::Device => "read the device's uuid, name, type and state",
-        Capability::Store => "keep up to 1 MiB of data of its own",
-        Capability::Led => "take over LEDs",
-        Capability::Units => "see the state of units of the host, and restart them",
-        Capability::Journal => "read all of the host's journal",
-        Capability::Identify => "have the device show which one it is",
-        Capability::ProxyRedirector => {
-            "read and write the proxy of the device's connections, with its password"
-        }
-        Capability::Cloud => "read and set records of this device in its cloud",
-        Capability::UpdateLock => "hold the update locks of all apps, for 5 minutes at most",
-        Capability::UpdateLockForce => {
-            "take update locks from services by force, with the grant `update-lock`"
-        }
-        Capability::HostName => "read and set the host's name",
-        Capability::Clock => "know the time of day",
-        Capability::Random => "have random numbers",
-        Capability::Files => "read folders of the host, and change them where you say so",
     }
 }
 

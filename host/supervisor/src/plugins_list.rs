@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use plugins::{DataError, Identity, Plugins};
+use plugins::{DataError, HostServices, Identity, Plugins};
 use serde_json::Value;
 
 use crate::arguments::Flags;
@@ -80,12 +80,14 @@ fn of_folders(configuration: &Configuration) -> Result<Value> {
         .build()?;
     runtime.block_on(async {
         let plugin_runtime = run::plugin_runtime(&configuration, rule);
+        let host = Host::new(&configuration);
         let config = run::plugins_config(
             &configuration,
-            &Host::new(&configuration),
             cache,
             plugin_runtime.clone(),
-            run::PluginParts {
+            HostServices {
+                os: host.os,
+                journal: host.journal,
                 data: Arc::new(Idle),
                 device: Arc::new(StoppedDevice(board)),
                 locks: Arc::new(plugins::Unavailable),

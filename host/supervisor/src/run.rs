@@ -12,7 +12,7 @@ use model::compose::{DeviceFacts as ServiceFacts, HostFacts};
 use os::Firewall;
 use plugin_protocol::GuestRuntime;
 use plugin_worker::{WorkerConfig, WorkerRuntime};
-use plugins::{ConfinementRule, PluginsConfig};
+use plugins::{ConfinementRule, HostServices, PluginsConfig};
 use reconcile::{Limits, Moments, Reconciler, ReconcilerConfig};
 use store::{OpenStore, Store};
 use tokio::signal::unix::{SignalKind, signal};
@@ -337,15 +337,16 @@ impl Parts {
         });
         let endpoints = PluginEndpoints::start(plugins_config(
             configuration,
-            host,
             cache,
             plugin_runtime,
-            PluginParts {
+            HostServices {
                 data: Arc::new(PluginData::new(store.clone())),
                 device: device.clone(),
                 locks: device.clone(),
                 host_name: Arc::new(HostName::new(&configuration.host_root, host)),
                 cloud: device.clone(),
+                os: host.os.clone(),
+                journal: host.journal.clone(),
             },
         ));
         host_settings.attach(&device.reconciler, &endpoints);
@@ -393,15 +394,6 @@ fn moments() -> Result<Moments> {
     Ok(Moments::default())
 }
 
-/// The parts of the supervisor that plugins reach.
-pub(crate) struct PluginParts {
-    pub(crate) data: Arc<dyn plugins::PluginData>,
-    pub(crate) device: Arc<dyn plugins::Device>,
-    pub(crate) locks: Arc<dyn plugins::AppLocks>,
-    pub(crate) host_name: Arc<dyn plugins::HostName>,
-    pub(crate) cloud: Arc<dyn plugins::Cloud>,
-}
-
 /// Where plugins run: in a process of their own, without rights. Runs in a tokio runtime.
 pub(crate) fn plugin_runtime(
     configuration: &Configuration,
@@ -419,10 +411,9 @@ pub(crate) fn plugin_runtime(
 /// What the plugins are started with, here and for `supervisor plugins list`.
 pub(crate) fn plugins_config(
     configuration: &Configuration,
-    host: &Host,
     cache: compiled_code::Cache,
     runtime: Arc<dyn GuestRuntime>,
-    parts: PluginParts,
+    services: HostServices,
 ) -> PluginsConfig {
     PluginsConfig {
         runtime,
@@ -434,13 +425,7 @@ pub(crate) fn plugins_config(
         state_dir: configuration.state_dir.clone(),
         host_root: configuration.host_root.clone(),
         plugin_config: configuration.plugins.clone(),
-        data: parts.data,
-        device: parts.device,
-        locks: parts.locks,
-        host_name: parts.host_name,
-        cloud: parts.cloud,
-        os: host.os.clone(),
-        journal: host.journal.clone(),
+        services,
         core_routes: reserved_routes(),
         board_memory: memory_of_board(),
     }

@@ -10,8 +10,8 @@ use http_body_util::{BodyExt as _, Full};
 use os::{Action, Journal, Rehearsal, UnitName, UnitState};
 use plugin_runtime::{Resources, Runtime};
 use plugins::{
-    Body, BootComparison, BootConfigError, BootSetting, CallerScope, Cloud, Device, Identity,
-    Manifest, NoCloud, Plugins, PluginsConfig, RouteLookup,
+    Body, BootComparison, BootConfigError, BootSetting, CallerScope, Cloud, Device, HostServices,
+    Identity, Manifest, NoCloud, Plugins, PluginsConfig, RouteLookup,
 };
 use serde_json::Value;
 
@@ -242,15 +242,17 @@ impl Host {
             state_dir: path("state"),
             host_root: path("root"),
             plugin_config,
-            data: Arc::new(Data(store)),
-            device: Arc::new(self.device),
-            cloud: self.cloud,
-            os: os.clone(),
-            locks: locks.clone(),
-            host_name: Arc::new(FakeHostName {
-                file: path("root/etc/hostname"),
-            }),
-            journal: Journal::new(self.journal_program, path("root")),
+            services: HostServices {
+                data: Arc::new(Data(store)),
+                device: Arc::new(self.device),
+                cloud: self.cloud,
+                os: os.clone(),
+                locks: locks.clone(),
+                host_name: Arc::new(FakeHostName {
+                    file: path("root/etc/hostname"),
+                }),
+                journal: Journal::new(self.journal_program, path("root")),
+            },
             core_routes: Vec::new(),
             board_memory: 1 << 30,
         })?;
@@ -450,6 +452,30 @@ impl RunningHost {
             );
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
+    }
+
+    /// What `plugin` has reported by the capability `metrics`, sorted by name: each series as `GET /metrics` shows it,
+    /// but for the plugin's name, and its value.
+    #[must_use]
+    pub fn metrics(&self, plugin: &str) -> Vec<(String, f64)> {
+        let stats = self.plugins.stats().into_iter();
+        stats
+            .filter(|stats| stats.name == plugin)
+            .flat_map(|stats| stats.metrics)
+            .map(|metric| {
+                let labels: Vec<_> = metric
+                    .labels
+                    .iter()
+                    .map(|(name, value)| format!("{name}={value:?}"))
+                    .collect();
+                let series = if labels.is_empty() {
+                    metric.name
+                } else {
+                    format!("{}{{{}}}", metric.name, labels.join(","))
+                };
+                (series, metric.value.as_f64())
+            })
+            .collect()
     }
 
     /// Holds an update lock from now on, as an app would: whoever asks for the locks without force is told

@@ -14,24 +14,25 @@ pub(super) struct Exposition(String);
 /// The family that samples are added to.
 pub(super) struct Family<'a> {
     page: &'a mut String,
-    name: &'static str,
+    name: &'a str,
 }
 
 impl Exposition {
-    pub(super) fn counter(&mut self, name: &'static str, help: &str) -> Family<'_> {
+    pub(super) fn counter<'a>(&'a mut self, name: &'a str, help: &str) -> Family<'a> {
         self.family(name, help, "counter")
     }
 
-    pub(super) fn gauge(&mut self, name: &'static str, help: &str) -> Family<'_> {
+    pub(super) fn gauge<'a>(&'a mut self, name: &'a str, help: &str) -> Family<'a> {
         self.family(name, help, "gauge")
     }
 
-    pub(super) fn histogram(&mut self, name: &'static str, help: &str) -> Family<'_> {
+    pub(super) fn histogram<'a>(&'a mut self, name: &'a str, help: &str) -> Family<'a> {
         self.family(name, help, "histogram")
     }
 
-    fn family(&mut self, name: &'static str, help: &str, kind: &str) -> Family<'_> {
-        // Writing to a String cannot fail, here and below. Help texts are ours: nothing in them is escaped.
+    /// A family of the Prometheus type `kind`. Neither the name nor the help is escaped.
+    pub(super) fn family<'a>(&'a mut self, name: &'a str, help: &str, kind: &str) -> Family<'a> {
+        // Writing to a String cannot fail, here and below.
         let _ = write!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
         Family {
             page: &mut self.0,

@@ -164,3 +164,16 @@ async fn the_page_is_in_the_text_format() {
         }
     }
 }
+
+#[tokio::test]
+async fn what_a_plugin_reports_is_under_its_own_name() {
+    let page = page(&device()).await;
+    let families = "# HELP plugin_greet__level Reported by the plugin greet.\n\
+                    # TYPE plugin_greet__level gauge\n\
+                    plugin_greet__level{tank=\"a \\\"b\\\"\"} 1e300\n\
+                    plugin_greet__level{tank=\"c\"} -0.5\n\
+                    # HELP plugin_greet__refills_total Reported by the plugin greet.\n\
+                    # TYPE plugin_greet__refills_total counter\n\
+                    plugin_greet__refills_total 18446744073709551615\n";
+    assert!(page.contains(families), "{page}");
+}

@@ -62,7 +62,7 @@ impl Loader {
         if let Some(doubled) = claims.doubled(&manifest.name) {
             return Verdict::Refused(doubled);
         }
-        if !manifest.is_for(&self.workshop.device.identity().device_type) {
+        if !manifest.is_for(&self.workshop.services.device.identity().device_type) {
             return Verdict::OtherBoard;
         }
         match self.granted(manifest, &head.digest, &head.signatures) {
@@ -104,7 +104,7 @@ impl Loader {
 
     /// Whether the policy names this board for a plugin with these grants.
     pub(super) fn is_boards_own(&self, grants: &Grants) -> bool {
-        let board = self.workshop.device.identity().device_type;
+        let board = self.workshop.services.device.identity().device_type;
         grants.boards.include(&board)
     }
 

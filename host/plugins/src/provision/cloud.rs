@@ -19,7 +19,7 @@ impl PluginContext {
             let why = format!("a record has 1 to {MAX_FIELDS} fields that can be asked for");
             return Err(CloudRefusal::Refused(why));
         }
-        let rows = self.cloud.records(&kind, &fields).await?;
+        let rows = self.services.cloud.records(&kind, &fields).await?;
         let rows = serde_json::Value::Array(rows).to_string();
         if rows.len() > MAX_ROWS {
             let why = format!("the cloud has more than {} KiB of `{kind}`", MAX_ROWS >> 10);
@@ -33,7 +33,7 @@ impl PluginContext {
         CloudQueue { kind, values }: CloudQueue,
     ) -> Result<(), CloudRefusal> {
         self.check_kind(&kind)?;
-        self.cloud.queue(&kind, values).await
+        self.services.cloud.queue(&kind, values).await
     }
 
     fn check_kind(&self, kind: &str) -> Result<(), CloudRefusal> {

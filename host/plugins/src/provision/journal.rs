@@ -21,7 +21,7 @@ impl PluginContext {
         holdings: &Holdings,
         JournalOpen { options }: JournalOpen,
     ) -> Result<Handle, JournalError> {
-        let reader = self.journal.read(&of_host(options)).await;
+        let reader = self.services.journal.read(&of_host(options)).await;
         let reader = reader.map_err(|error| {
             let message = error.to_string();
             match error {

@@ -47,7 +47,7 @@ impl PluginContext {
         operation: impl FnOnce(&dyn PluginData, &str) -> Result<R, DataError> + Send + 'static,
     ) -> Result<R, DataError> {
         let around = Arc::clone(self);
-        let operation = move || operation(&*around.data, &around.data_owner());
+        let operation = move || operation(&*around.services.data, &around.data_owner());
         let stopping = || DataError::Other("the store is shutting down".to_owned());
         blocking(operation).await.ok_or_else(stopping)?
     }

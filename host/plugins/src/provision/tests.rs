@@ -3,10 +3,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use plugin_protocol::{
-    CallerScope, CloudQueue, CloudRecords, DeviceIdentity, DeviceState, HostNameGet, HostNameSet,
-    Identify, IdentifyWindow, Identity, JournalOpen, JournalOptions, JournalRead, LedNames,
-    LedOpen, LedSet, LockAcquire, Piece, ProxyCall, ProxyRequest, StoreDelete, StoreGet, StoreKeys,
-    StoreSet, UnitQuery, UnitRestart,
+    CallerScope, CloudQueue, CloudRecords, CounterAdd, DeviceIdentity, DeviceState, GaugeSet,
+    HostNameGet, HostNameSet, Identify, IdentifyWindow, Identity, JournalOpen, JournalOptions,
+    JournalRead, LedNames, LedOpen, LedSet, LockAcquire, Piece, ProxyCall, ProxyRequest,
+    StoreDelete, StoreGet, StoreKeys, StoreSet, UnitQuery, UnitRestart,
 };
 
 use super::*;
@@ -75,13 +75,16 @@ impl Fixture {
             config: String::new(),
             grants: toml::from_str::<Grants>(policy).unwrap(),
             lines: Arc::new(LineBudget::default()).share(),
-            device: Arc::new(TestDevice),
-            data: Arc::new(NoData),
-            cloud: Arc::new(NoCloud),
-            os: Arc::new(os::Rehearsal::new(root.path())),
-            locks: Arc::new(crate::Unavailable),
-            host_name: Arc::new(crate::Unavailable),
-            journal: os::Journal::new(flood, root.path()),
+            services: Arc::new(crate::HostServices {
+                device: Arc::new(TestDevice),
+                data: Arc::new(NoData),
+                cloud: Arc::new(NoCloud),
+                os: Arc::new(os::Rehearsal::new(root.path())),
+                locks: Arc::new(crate::Unavailable),
+                host_name: Arc::new(crate::Unavailable),
+                journal: os::Journal::new(flood, root.path()),
+            }),
+            metrics: metrics::PluginMetrics::default(),
             leds: Leds {
                 folder: root.path().join("leds"),
                 memory: Arc::new(LedMemory::open(root.path())),
@@ -147,6 +150,18 @@ fn calls() -> Vec<Call> {
         .into(),
         UnitRestart {
             unit: text("a.service"),
+        }
+        .into(),
+        GaugeSet {
+            name: text("level"),
+            labels: Vec::new(),
+            value: 0.5,
+        }
+        .into(),
+        CounterAdd {
+            name: text("refills_total"),
+            labels: Vec::new(),
+            increment: 1,
         }
         .into(),
         JournalOpen {

@@ -11,7 +11,7 @@ const SHOWN: usize = 255;
 impl PluginContext {
     pub(super) async fn unit(&self, UnitQuery { unit }: UnitQuery) -> Result<UnitState, UnitError> {
         let unit = self.granted_unit(&unit)?;
-        let state = self.os.unit(&unit).await;
+        let state = self.services.os.unit(&unit).await;
         let state = state.map_err(|error| self.failed_unit(&unit, &error))?;
         Ok(UnitState {
             load_state: state.load_state,
@@ -26,7 +26,7 @@ impl PluginContext {
     ) -> Result<(), UnitError> {
         let unit = self.granted_unit(&unit)?;
         tracing::info!(plugin = &*self.name, "restarting the unit `{unit}`");
-        let restarted = self.os.restart_unit(&unit).await;
+        let restarted = self.services.os.restart_unit(&unit).await;
         restarted.map_err(|error| self.failed_unit(&unit, &error))
     }
 

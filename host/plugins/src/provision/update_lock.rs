@@ -67,7 +67,7 @@ impl PluginContext {
                 Capability::UpdateLockForce
             );
         }
-        let held = self.locks.acquire_all(force && may_force).await?;
+        let held = self.services.locks.acquire_all(force && may_force).await?;
         holdings
             .add(HeldResource::Locks(Lock::new(held, Arc::clone(&self.name))))
             .map_err(|_| LocksError::Other("too many resources at a time".to_owned()))

@@ -75,9 +75,10 @@ fn cache_with(compiler: PathBuf) -> Cache {
     Cache::new(folder, compiler, Limits::default()).unwrap()
 }
 
-/// A plugin that was built for version 1.0 of the interface (`tests/plugins-1.0`).
-pub(crate) fn built_for_1_0(name: &str) -> Vec<u8> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/plugins-1.0");
+/// A plugin that was built for a version of the interface, such as `1.0` (`tests/plugins-1.0`).
+pub(crate) fn built_for(version: &str, name: &str) -> Vec<u8> {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests");
+    let folder = tests.join(format!("plugins-{version}"));
     fs::read(folder.join(format!("{name}.wasm"))).unwrap()
 }
 
@@ -369,16 +370,18 @@ impl Setup {
             state_dir,
             host_root: root.join("host"),
             plugin_config: toml::from_str(&self.config).unwrap(),
-            data: store.clone(),
-            device: Arc::new(TestDevice {
-                board: self.board,
-                breaks: self.breaks.clone(),
-            }),
-            cloud: Arc::new(plugins::NoCloud),
-            os: self.os,
-            locks: Arc::new(plugins::Unavailable),
-            host_name: Arc::new(plugins::Unavailable),
-            journal: Journal::new(flood(), "/"),
+            services: plugins::HostServices {
+                data: store.clone(),
+                device: Arc::new(TestDevice {
+                    board: self.board,
+                    breaks: self.breaks.clone(),
+                }),
+                cloud: Arc::new(plugins::NoCloud),
+                os: self.os,
+                locks: Arc::new(plugins::Unavailable),
+                host_name: Arc::new(plugins::Unavailable),
+                journal: Journal::new(flood(), "/"),
+            },
             core_routes: vec![
                 ("GET", "/v1/device"),
                 ("*", "/v2/applications/:appId/state"),

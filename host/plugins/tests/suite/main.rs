@@ -15,6 +15,7 @@ mod fixture;
 mod grants;
 mod identify;
 mod interface_1_0;
+mod interface_1_1;
 mod limits;
 mod loading;
 mod owners;

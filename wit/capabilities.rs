@@ -1,0 +1,55 @@
+// What a plugin may reach beside its own memory, one row each, for the host and the SDK alike: whoever includes this
+// file says before what `capabilities!` makes of the rows.
+//
+//     ours     Name module "name"             the interface `platform:supervisor/NAME` of this folder
+//     wasi     Name module "name" [imports]   interfaces of WASI
+//     policy   Name module "name"             what only a policy gives, in addition to another: no import stands for it
+//
+// `may` says what the owner of a device lets a plugin do that has it: the end of a sentence that begins "It may".
+capabilities! {
+    /// Reads what the supervisor knows of the device.
+    ours Device device "device"
+        may "read the device's uuid, name, type and state";
+    /// A small store of the plugin's own.
+    ours Store store "store"
+        may "keep up to 1 MiB of data of its own";
+    /// The LEDs of the device.
+    ours Led led "led"
+        may "take over LEDs";
+    /// The units of the host that the policy names.
+    ours Units units "units"
+        may "see the state of units of the host, and restart them";
+    /// The host's journal.
+    ours Journal journal "journal"
+        may "read all of the host's journal";
+    /// Has another plugin identify the device.
+    ours Identify identify "identify"
+        may "have the device show which one it is";
+    /// Has another plugin configure the redirector of connections.
+    ours ProxyRedirector proxy_redirector "proxy-redirector"
+        may "read and write the proxy of the device's connections, with its password";
+    /// Reads and sets the records that the cloud keeps of this device.
+    ours Cloud cloud "cloud"
+        may "read and set records of this device in its cloud";
+    /// The update locks of all apps.
+    ours UpdateLock update_lock "update-lock"
+        may "hold the update locks of all apps, for 5 minutes at most";
+    /// With `update-lock`: overrides locks that services hold.
+    policy UpdateLockForce update_lock_force "update-lock-force"
+        may "take update locks from services by force, with the grant `update-lock`";
+    /// Reads and sets the host's name.
+    ours HostName host_name "host-name"
+        may "read and set the host's name";
+    /// Reports gauges and counters for `GET /metrics`.
+    ours Metrics metrics "metrics"
+        may "show up to 100 gauges and counters of its own in GET /metrics";
+    /// The time of day and a clock that only goes forward.
+    wasi Clock clock "clock" ["wasi:clocks/wall-clock", "wasi:clocks/monotonic-clock"]
+        may "know the time of day";
+    /// Random numbers.
+    wasi Random random "random" ["wasi:random/random", "wasi:random/insecure"]
+        may "have random numbers";
+    /// The folders that the policy names. Files have times, in the type of the clock's interface.
+    wasi Files files "files" ["wasi:filesystem/types", "wasi:filesystem/preopens", "wasi:clocks/wall-clock"]
+        may "read folders of the host, and change them where you say so";
+}
