@@ -34,16 +34,8 @@ pub use blueprint::{Blueprint, ComponentFacts, FolderView};
 pub use bound::{Bound, DEFAULT_SLOTS, PATIENCE};
 pub use caller::{Caller, CallerScope};
 pub use capability::Capability;
-pub use capability_call::{
-    Call, CapabilityAnswer, CapabilityCall, CloudQueue, CloudRecords, CounterAdd, DeviceIdentity,
-    DeviceState, GaugeSet, HostNameGet, HostNameSet, Identify, IdentifyWindow, JournalOpen,
-    JournalRead, LedNames, LedOpen, LedSet, LockAcquire, ProxyRequest, StoreDelete, StoreGet,
-    StoreKeys, StoreSet, UnitQuery, UnitRestart,
-};
-pub use errors::{
-    CloudRefusal, DataError, HostNameError, JournalError, LedError, LocksError, MetricsError,
-    ProxyError, UnitError,
-};
+pub use capability_call::*;
+pub use errors::*;
 pub use failure::Failure;
 pub use limits::Limits;
 pub use origin::{Origin, ServedCall};

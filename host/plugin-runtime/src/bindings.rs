@@ -25,19 +25,12 @@ wasmtime::component::bindgen!({
     ",
     world: "platform:host/everything",
     imports: {
-        // What the host is asked for takes its time, and traps where the plugin is not to ask for it.
-        "platform:supervisor/cloud": trappable,
-        "platform:supervisor/device": async | trappable,
-        "platform:supervisor/host-name": trappable,
-        "platform:supervisor/identify": trappable,
-        "platform:supervisor/identify-window": async | trappable,
-        "platform:supervisor/journal": trappable,
-        "platform:supervisor/led": async | trappable,
-        "platform:supervisor/metrics": trappable,
-        "platform:supervisor/proxy-redirector": trappable,
-        "platform:supervisor/store": trappable,
-        "platform:supervisor/units": trappable,
-        "platform:supervisor/update-lock": trappable,
+        // What is answered at once, here. All else asks the host, which takes its time, and traps where the plugin is not
+        // to ask for it.
+        "platform:supervisor/caller": trappable,
+        "platform:supervisor/config": trappable,
+        "platform:supervisor/log": trappable,
+        default: async | trappable,
     },
     with: {
         "platform:supervisor/led.light": crate::capabilities::led::Light,

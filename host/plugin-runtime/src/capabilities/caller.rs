@@ -6,8 +6,8 @@ use crate::bindings::platform::supervisor::caller;
 use crate::guest::Guest;
 
 impl caller::Host for &mut Guest {
-    fn scope(&mut self) -> caller::CallerScope {
-        match &self.host.serving.origin.caller.scope {
+    fn scope(&mut self) -> wasmtime::Result<caller::CallerScope> {
+        Ok(match &self.host.serving.origin.caller.scope {
             CallerScope::Device => caller::CallerScope::Device,
             CallerScope::DeviceKey => caller::CallerScope::DeviceKey,
             CallerScope::LocalMode => caller::CallerScope::LocalMode,
@@ -20,10 +20,10 @@ impl caller::Host for &mut Guest {
             CallerScope::NoCall => {
                 caller::CallerScope::Other("the instance starts, and serves no call".to_owned())
             }
-        }
+        })
     }
 
-    fn plugin(&mut self) -> Option<String> {
-        self.host.serving.origin.caller.plugin.clone()
+    fn plugin(&mut self) -> wasmtime::Result<Option<String>> {
+        Ok(self.host.serving.origin.caller.plugin.clone())
     }
 }

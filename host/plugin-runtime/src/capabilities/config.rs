@@ -4,7 +4,7 @@ use crate::bindings::platform::supervisor::config;
 use crate::guest::Guest;
 
 impl config::Host for &mut Guest {
-    fn json(&mut self) -> String {
-        self.blueprint.config.clone()
+    fn json(&mut self) -> wasmtime::Result<String> {
+        Ok(self.blueprint.config.clone())
     }
 }

@@ -24,7 +24,7 @@ const LINE: usize = text::LONGEST;
 const LINES: u32 = 100;
 
 impl log::Host for &mut Guest {
-    fn write(&mut self, level: log::Level, message: String) {
+    fn write(&mut self, level: log::Level, message: String) -> wasmtime::Result<()> {
         let level = match level {
             // Of the host, release builds have nothing below `debug`.
             log::Level::Trace | log::Level::Debug => LogLevel::Debug,
@@ -33,6 +33,7 @@ impl log::Host for &mut Guest {
             log::Level::Error => LogLevel::Error,
         };
         self.log.write(level, &message);
+        Ok(())
     }
 }
 

@@ -10,7 +10,8 @@ use crate::guest::{Guest, ThisGuest};
 impl timer::Host for &mut Guest {}
 
 impl timer::HostWithStore<Guest> for ThisGuest {
-    async fn sleep(_: &Accessor<Guest, Self>, ms: u32) {
+    async fn sleep(_: &Accessor<Guest, Self>, ms: u32) -> wasmtime::Result<()> {
         tokio::time::sleep(Duration::from_millis(ms.into())).await;
+        Ok(())
     }
 }

@@ -16,7 +16,7 @@ pub struct Lock(Handle);
 impl update_lock::Host for &mut Guest {}
 
 impl update_lock::HostLock for &mut Guest {
-    fn drop(&mut self, lock: Resource<Lock>) -> wasmtime::Result<()> {
+    async fn drop(&mut self, lock: Resource<Lock>) -> wasmtime::Result<()> {
         let Lock(held) = self.table.delete(lock)?;
         self.host.release(held);
         Ok(())
