@@ -12,6 +12,7 @@ mod fleet_and_devices;
 mod harness;
 mod joining;
 mod people;
+mod readme;
 mod registry;
 mod tags_variables_keys;
 mod told;

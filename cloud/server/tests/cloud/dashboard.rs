@@ -9,6 +9,7 @@ mod device;
 mod fleet;
 mod fleets;
 mod noticed;
+mod readme;
 mod releases;
 pub(crate) mod session;
 mod sign_in;

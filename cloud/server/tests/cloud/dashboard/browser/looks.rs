@@ -107,6 +107,18 @@ impl Visitor {
         assert_eq!(bad, json!([]), "too little contrast at {path}");
     }
 
+    /// A picture of what a window of this size shows, as a PNG.
+    pub(crate) async fn picture_of_window(&self, width: u32, height: u32) -> Vec<u8> {
+        let screen =
+            json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
+        self.command("Emulation.setDeviceMetricsOverride", screen)
+            .await;
+        let format = json!({ "format": "png" });
+        let picture = self.command("Page.captureScreenshot", format).await;
+        let data = picture["data"].as_str().expect("a picture");
+        STANDARD.decode(data).expect("a picture")
+    }
+
     /// A picture of the whole page, where `SUPERVISOR_TEST_PICTURES` names a folder for it.
     pub(crate) async fn picture(&self, name: &str) {
         let Some(folder) = std::env::var_os(PICTURES) else {
