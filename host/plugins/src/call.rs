@@ -15,6 +15,7 @@ use plugin_protocol::{
     RequestHead, ServedCall,
 };
 use tokio::sync::OwnedSemaphorePermit;
+use tracing::Instrument as _;
 
 use crate::Body;
 use crate::answer_body::AnswerPieces;
@@ -33,6 +34,20 @@ pub(crate) async fn call<B>(
     scope: CallerScope,
     request: Request<B>,
 ) -> Response<Body>
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: std::fmt::Display,
+{
+    let span = tracing::info_span!(
+        "plugin_call",
+        plugin = matched.plugin.manifest.name,
+        method = request.method().as_str(),
+        route = matched.pattern(),
+    );
+    answer(matched, scope, request).instrument(span).await
+}
+
+async fn answer<B>(matched: RouteMatch, scope: CallerScope, request: Request<B>) -> Response<Body>
 where
     B: http_body::Body<Data = Bytes> + Send + 'static,
     B::Error: std::fmt::Display,
@@ -63,11 +78,7 @@ struct CallResult {
 }
 
 async fn outcome<B>(
-    RouteMatch {
-        plugin,
-        route,
-        params,
-    }: RouteMatch,
+    matched: RouteMatch,
     scope: CallerScope,
     request: Request<B>,
 ) -> Result<CallResult, Failure>
@@ -75,6 +86,7 @@ where
     B: http_body::Body<Data = Bytes> + Send + 'static,
     B::Error: std::fmt::Display,
 {
+    let plugin = &matched.plugin;
     let (parts, body) = request.into_parts();
     let fault = Arc::<RequestFault>::default();
     let (wall, limit) = (plugin.limits.wall, plugin.limits.body);
@@ -85,12 +97,7 @@ where
         })??;
     let permit = plugin.permit().await?;
     plugin.make_folders().await;
-    let pattern = plugin
-        .manifest
-        .routes
-        .get(route)
-        .map_or("", |route| route.pattern.as_str());
-    let head = guest_request(&parts, pattern, params);
+    let head = guest_request(&parts, matched.pattern(), matched.params.clone());
     let serving = ServedCall::next(Origin::outside(scope));
     let mut answered = pin!(plugin.guest.call(serving, GuestRequest { head, body }));
     let answered = poll_fn(|context| {

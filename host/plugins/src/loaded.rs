@@ -7,10 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use plugin_protocol::{
-    ActionAnswer, ActionCall, Bound, Failure, GuestCode, GuestPlugin, GuestRuntime, HostCalls,
-    Origin, PATIENCE, ServedCall,
+    Action, ActionAnswer, ActionCall, Bound, Failure, GuestCode, GuestPlugin, GuestRuntime,
+    HostCalls, Origin, PATIENCE, ServedCall,
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tracing::Instrument as _;
 
 use crate::actions::Actions;
 use crate::blocking::blocking;
@@ -79,8 +80,13 @@ impl LoadedPlugin {
         origin: Origin,
         call: ActionCall,
     ) -> Result<ActionAnswer, Failure> {
-        self.make_folders().await;
-        self.guest.act(ServedCall::next(origin), call).await
+        let plugin = self.manifest.name.as_str();
+        let span = tracing::info_span!("plugin_call", plugin, action = Action::of(&call).name());
+        let act = async {
+            self.make_folders().await;
+            self.guest.act(ServedCall::next(origin), call).await
+        };
+        act.instrument(span).await
     }
 
     /// Makes the folders that the policy has made where they are missing. One that cannot be made the plugin does not

@@ -251,6 +251,25 @@ async fn item3_a_plugin_that_traps_loops_floods_or_blocks_costs_the_others_nothi
     }
 }
 
+#[tokio::test]
+async fn a_line_about_a_call_says_of_which_plugin_and_route() {
+    let (device, _folder) = device_with(&component(), "").await;
+    assert_eq!(device.get("/v3/acme/panic").await.status, 500);
+    let log = device.log();
+    let line = log
+        .lines()
+        .find(|line| line.contains("plugin `acme` failed"))
+        .unwrap_or_else(|| panic!("nothing is logged: {log}"));
+    for part in [
+        "plugin_call",
+        "plugin=\"acme\"",
+        "method=\"GET\"",
+        "route=\"/v3/acme/:what\"",
+    ] {
+        assert!(line.contains(part), "no {part} in {line}");
+    }
+}
+
 /// The key that the service `web` of app 1 was given, by way of what it prints.
 async fn service_key(device: &Supervisor) -> String {
     let mut logs = device.read_logs().await;
