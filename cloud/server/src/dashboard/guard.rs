@@ -7,10 +7,12 @@
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use http::{HeaderMap, HeaderName, HeaderValue, header};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use maud::html;
 
-use super::problem::{self, PageError};
-use super::visitor;
+use super::page;
+use super::problem::{self, PageError, RefusalText};
+use super::visitor::{self, IN_PLACE};
 use crate::answer::Refusal;
 use crate::cloud::{Cloud, SharedCloud};
 
@@ -18,9 +20,6 @@ use crate::cloud::{Cloud, SharedCloud};
 /// still run nothing.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
      connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
-
-/// Set by htmx on what it asks for.
-pub(crate) const IN_PLACE: HeaderName = HeaderName::from_static("hx-request");
 
 /// Looks at a request, and dresses its answer.
 pub(super) async fn guard(
@@ -40,8 +39,8 @@ pub(super) async fn guard(
     } else {
         next.run(request).await
     };
-    if let Some(said) = response.extensions_mut().remove::<problem::RefusalText>() {
-        response = problem::shown(response, &said, in_place);
+    if let Some(text) = response.extensions_mut().remove::<RefusalText>() {
+        response = shown(response, &text, in_place);
     }
     let headers = response.headers_mut();
     if let Some(renewed) = renewed {
@@ -91,4 +90,36 @@ fn from_here(cloud: &Cloud, headers: &HeaderMap) -> bool {
     let public = public.and_then(|url| url.split_once("://"));
     let public = public.map(|(_, rest)| rest.split('/').next().unwrap_or_default());
     text(header::HOST) == Some(authority) || public == Some(authority)
+}
+
+/// The refusal at the form, or as a page of its own.
+fn shown(response: Response, text: &RefusalText, in_place: bool) -> Response {
+    let status = response.status();
+    let (mut parts, _) = response.into_parts();
+    parts.headers.remove(header::CONTENT_LENGTH);
+    let markup = if in_place {
+        problem::notice(&text.0)
+    } else {
+        page::bare(
+            title(status),
+            html! {
+                h1 { (title(status)) }
+                p.notice.bad role="alert" { (text.0) }
+                p { a.button href="/dashboard" { "Back to the fleets" } }
+            },
+        )
+    };
+    let (new, body) = (status, markup).into_response().into_parts();
+    parts.headers.extend(new.headers);
+    Response::from_parts(parts, body)
+}
+
+fn title(status: StatusCode) -> &'static str {
+    match status {
+        StatusCode::NOT_FOUND => "Not found",
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => "Not allowed",
+        StatusCode::TOO_MANY_REQUESTS => "Too many requests",
+        status if status.is_server_error() => "Something failed",
+        _ => "That did not work",
+    }
 }

@@ -4,7 +4,6 @@ use axum::response::{IntoResponse, Response};
 use http::{StatusCode, header};
 use maud::{Markup, html};
 
-use super::page;
 use crate::answer::Refusal;
 
 /// Why something is not shown or done.
@@ -36,7 +35,7 @@ where
 
 /// What a refusal says, until the guard knows how it is to look.
 #[derive(Debug, Clone)]
-pub(super) struct RefusalText(String);
+pub(super) struct RefusalText(pub(super) String);
 
 impl IntoResponse for PageError {
     fn into_response(self) -> Response {
@@ -78,39 +77,7 @@ fn sentence(text: &str) -> String {
     format!("{first}{}{end}", letters.as_str())
 }
 
-/// The refusal at the form, or as a page of its own.
-pub(super) fn shown(response: Response, said: &RefusalText, in_place: bool) -> Response {
-    let status = response.status();
-    let (mut parts, _) = response.into_parts();
-    parts.headers.remove(header::CONTENT_LENGTH);
-    let markup = if in_place {
-        notice(&said.0)
-    } else {
-        page::bare(
-            title(status),
-            html! {
-                h1 { (title(status)) }
-                p.notice.bad role="alert" { (said.0) }
-                p { a.button href="/dashboard" { "Back to the fleets" } }
-            },
-        )
-    };
-    let (new, body) = (status, markup).into_response().into_parts();
-    parts.headers.extend(new.headers);
-    Response::from_parts(parts, body)
-}
-
 /// What went wrong, to stand at a form.
 pub(crate) fn notice(why: &str) -> Markup {
     html! { p.notice.bad { (why) } }
-}
-
-fn title(status: StatusCode) -> &'static str {
-    match status {
-        StatusCode::NOT_FOUND => "Not found",
-        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => "Not allowed",
-        StatusCode::TOO_MANY_REQUESTS => "Too many requests",
-        status if status.is_server_error() => "Something failed",
-        _ => "That did not work",
-    }
 }

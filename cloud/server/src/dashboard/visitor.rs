@@ -8,7 +8,6 @@ use data::query::Caller;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
-use super::guard::IN_PLACE;
 use super::problem::PageError;
 use crate::answer::Refusal;
 use crate::clock::now;
@@ -20,6 +19,8 @@ use crate::session::{LIFE, SessionClaims};
 const COOKIE: &str = "fleet_session";
 /// The same with TLS: browsers take it from this very host alone, and never without TLS.
 const HOST_COOKIE: &str = "__Host-fleet_session";
+/// Set by htmx on what it asks for.
+pub(super) const IN_PLACE: HeaderName = HeaderName::from_static("hx-request");
 /// A token that is as old as this is replaced, in seconds.
 const RENEWED: i64 = 24 * 60 * 60;
 
