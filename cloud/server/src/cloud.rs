@@ -1,34 +1,25 @@
-//! What every request works with.
+//! What the server and the dashboard share.
 
 use std::sync::Arc;
 
 use data::query::{Caller, QueryContext};
 use data::write::Environment;
 use data::{Database, Pool};
-use http::request::Parts;
 use resources::Version;
+use tokio_util::sync::CancellationToken;
 
-use crate::answer::Refusal;
 use crate::auth::Auth;
 use crate::bus::Bus;
-use crate::charge::payer;
 use crate::clock::now;
 use crate::configuration::Configuration;
-use crate::credential::Identity;
-use crate::dashboard::live_pages::LivePages;
-use crate::database_probe::DatabaseProbe;
-use crate::device::devices::Devices;
-use crate::long_answers::LongAnswers;
+use crate::device::logs::history::History;
 use crate::password;
-use crate::registry::Registry;
-use crate::registry::garbage_signal::GarbageSignal;
-use crate::shares::{Share, Shares};
 use crate::tunnels::DeviceConnections;
 
-/// What every request works with. Clones are the same one.
+/// Clones are the same one.
 pub(crate) type SharedCloud = Arc<Cloud>;
 
-/// The running cloud.
+/// The running cloud, as far as both the endpoints of the server and the pages of the dashboard work with it.
 pub(crate) struct Cloud {
     pub(crate) configuration: Configuration,
     pub(crate) database: Database,
@@ -36,25 +27,18 @@ pub(crate) struct Cloud {
     pub(crate) environment: Environment,
     /// Who may make a request, and how often.
     pub(crate) auth: Auth,
-    /// Who is at the database.
-    pub(crate) shares: Shares,
     /// Who waits for the hash of a password.
     pub(crate) passwords: password::HashQueue,
-    pub(crate) long_answers: LongAnswers,
     /// What replicas tell each other.
     pub(crate) bus: Bus,
     /// The devices that are connected.
     pub(crate) tunnels: Arc<DeviceConnections>,
-    /// Who signs for the registry of images.
-    pub(crate) registry: Registry,
-    /// What the registry is to delete.
-    pub(crate) garbage: GarbageSignal,
-    pub(crate) devices: Devices,
-    pub(crate) database_probe: DatabaseProbe,
-    /// The pages that are open.
-    pub(crate) live: LivePages,
+    /// The log lines of devices.
+    pub(crate) logs: History,
     /// Names of the configuration variable that switches the tunnel off, the current one first.
     pub(crate) tunnel_variables: Vec<String>,
+    /// Cancelled when the program is about to end.
+    pub(crate) stop: CancellationToken,
 }
 
 impl Cloud {
@@ -90,23 +74,5 @@ impl Cloud {
         } else {
             Pool::People
         })
-    }
-
-    /// Waits until a caller may ask the database one thing more.
-    ///
-    /// # Errors
-    /// 429 where what it asked before takes too long; 503 where that waits for a database that is away, which the
-    /// caller is not the cause of.
-    pub(crate) async fn share(&self, identity: &Identity, parts: &Parts) -> Result<Share, Refusal> {
-        let most = self.configuration.pools.share(identity.role());
-        let payer = payer(identity, parts);
-        if let Some(share) = self.shares.share(payer, most).await {
-            return Ok(share);
-        }
-        if self.database_probe.answers(&self.database).await {
-            Err(Refusal::TooMany(1))
-        } else {
-            Err(Refusal::database_away())
-        }
     }
 }

@@ -29,6 +29,7 @@ mod quotas;
 mod release;
 pub(crate) mod show;
 mod sign_in;
+pub(crate) mod state;
 pub(crate) mod switch;
 pub(crate) mod visitor;
 
@@ -38,11 +39,11 @@ use axum::response::Redirect;
 use axum::routing::get;
 use tower_http::compression::CompressionLayer;
 
-use crate::cloud::SharedCloud;
 use problem::PageError;
+use state::DashboardState;
 
 /// Every address of the dashboard, and `/`, which leads there.
-pub(crate) fn routes(cloud: &SharedCloud) -> Router<SharedCloud> {
+pub(crate) fn routes<S>(state: DashboardState) -> Router<S> {
     let pages = Router::new()
         .merge(sign_in::routes())
         .merge(fleets::routes())
@@ -57,9 +58,10 @@ pub(crate) fn routes(cloud: &SharedCloud) -> Router<SharedCloud> {
         .merge(assets::routes())
         .fallback(async || PageError::nothing_here())
         .layer(CompressionLayer::new())
-        .layer(from_fn_with_state(cloud.clone(), guard::guard));
+        .layer(from_fn_with_state(state.cloud.clone(), guard::guard));
     Router::new()
         .route("/", get(async || Redirect::to("/dashboard")))
         .route("/dashboard/", get(async || Redirect::to("/dashboard")))
         .nest("/dashboard", pages)
+        .with_state(state)
 }

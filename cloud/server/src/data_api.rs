@@ -21,10 +21,10 @@ use crate::answer::Refusal;
 use crate::body;
 use crate::charge::payer;
 use crate::clients;
-use crate::cloud::{Cloud, SharedCloud};
 use crate::credential::{Credential, Identity, STALE};
 use crate::limits::Payer;
 use crate::release_asset::{self, AssetForm};
+use crate::state::{Server, ServerState};
 use change::{ChangeRequest, change};
 
 pub(crate) use listing::tagged;
@@ -33,14 +33,15 @@ pub(crate) use listing::tagged;
 const MAX_QUESTION: usize = 4 << 10;
 
 /// Any request of the data API.
-pub(crate) async fn serve(State(cloud): State<SharedCloud>, request: Request) -> Response {
-    match answer(&cloud, request).await {
+pub(crate) async fn serve(State(server): State<ServerState>, request: Request) -> Response {
+    match answer(&server, request).await {
         Ok(response) => response,
         Err(refusal) => refusal.into_response(),
     }
 }
 
-async fn answer(cloud: &Cloud, request: Request) -> Result<Response, Refusal> {
+async fn answer(server: &Server, request: Request) -> Result<Response, Refusal> {
+    let cloud = &*server.cloud;
     let (parts, body) = request.into_parts();
     let path = parts.uri.path();
     let Some((version, rest)) = versioned(path) else {
@@ -53,13 +54,13 @@ async fn answer(cloud: &Cloud, request: Request) -> Result<Response, Refusal> {
         && let Some(of) = rest.strip_suffix("/canAccess")
     {
         let body = body::object(&parts.headers, body, MAX_QUESTION).await?;
-        let _share = cloud.share(&identity, &parts).await?;
+        let _share = server.share(&identity, &parts).await?;
         return can_access::can_access(cloud, &identity, version, of, query, &body).await;
     }
     if parts.method == Method::POST
         && let Some((of, action)) = upload::Action::behind(rest)
     {
-        return upload::serve(cloud, &identity, version, of, action, &parts, body).await;
+        return upload::serve(server, &identity, version, of, action, &parts, body).await;
     }
     if rest == "/$batch" {
         return Err(Refusal::Missing("there is no `$batch`".to_owned()));
@@ -77,8 +78,8 @@ async fn answer(cloud: &Cloud, request: Request) -> Result<Response, Refusal> {
                     origin: &clients::address(cloud, &parts.headers),
                     payer: &payer(&identity, &parts),
                 };
-                let share = cloud.share(&identity, &parts).await?;
-                let response = get(cloud, &identity.caller, request_read, &parts.headers).await?;
+                let share = server.share(&identity, &parts).await?;
+                let response = get(server, &identity.caller, request_read, &parts.headers).await?;
                 Ok(share.until_sent(response))
             }
             _ => {
@@ -115,7 +116,7 @@ async fn answer(cloud: &Cloud, request: Request) -> Result<Response, Refusal> {
         file: form.file.as_ref(),
         origin: &origin,
     };
-    let _share = cloud.share(&identity, &parts).await?;
+    let _share = server.share(&identity, &parts).await?;
     let answer = change(cloud, &identity.caller, asked).await;
     if let Some(file) = &form.file {
         // Where no row has taken it.
@@ -182,11 +183,12 @@ struct ReadRequest<'a> {
 }
 
 async fn get(
-    cloud: &Cloud,
+    server: &Server,
     caller: &Caller,
     asked: ReadRequest<'_>,
     headers: &HeaderMap,
 ) -> Result<Response, Refusal> {
+    let cloud = &server.cloud;
     let setting = QueryContext {
         origin: asked.origin,
         ..cloud.setting_of(caller, asked.version)
@@ -194,7 +196,7 @@ async fn get(
     match query::read(&setting, asked.request, asked.path, asked.query)? {
         ReadStatement::Records(select) => {
             let rows = cloud.database_of(caller).stream(&select);
-            listing::listing(rows, headers, &cloud.long_answers, asked.payer).await
+            listing::listing(rows, headers, &server.long_answers, asked.payer).await
         }
         ReadStatement::Count(select) => {
             let row = cloud.database_of(caller).row(&select).await?;

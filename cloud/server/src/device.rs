@@ -21,27 +21,20 @@ pub(crate) mod report;
 pub(crate) mod state;
 pub(crate) mod tags;
 
-use std::sync::Arc;
-
 use data::{DataError, SystemPurpose};
 use http::request::Parts;
-use tokio_util::sync::CancellationToken;
 
 pub(crate) use device_ref::DeviceRef;
 
-use crate::cloud::{Cloud, SharedCloud};
+use crate::cloud::Cloud;
+use crate::state::ServerState;
 
-/// Starts what goes on by itself, until `stop`.
-pub(crate) fn start(cloud: &SharedCloud, stop: &CancellationToken) {
-    let ending = cloud.clone();
-    let stopped = stop.clone();
-    tokio::spawn(async move {
-        stopped.cancelled().await;
-        ending.devices.ending.cancel();
-    });
-    tokio::spawn(heartbeat::noting(Arc::clone(cloud), stop.clone()));
-    tokio::spawn(heartbeat::expiring(Arc::clone(cloud), stop.clone()));
-    logs::start(cloud, stop);
+/// Starts what goes on by itself, until the program ends.
+pub(crate) fn start(server: &ServerState) {
+    let stop = &server.cloud.stop;
+    tokio::spawn(heartbeat::noting(server.clone(), stop.clone()));
+    tokio::spawn(heartbeat::expiring(server.cloud.clone(), stop.clone()));
+    logs::start(server);
 }
 
 impl Cloud {

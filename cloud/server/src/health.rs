@@ -16,23 +16,24 @@ use axum::response::{IntoResponse, Response};
 use http::{StatusCode, header};
 use serde_json::{Map, Value, json};
 
-use crate::cloud::SharedCloud;
+use crate::state::ServerState;
 
 /// Answers it.
-pub(crate) async fn serve(State(cloud): State<SharedCloud>) -> Response {
-    let database = if cloud.database_probe.answers(&cloud.database).await {
+pub(crate) async fn serve(State(server): State<ServerState>) -> Response {
+    let cloud = &server.cloud;
+    let database = if server.database_probe.answers(&cloud.database).await {
         "pass"
     } else {
         "fail"
     };
     // Whoever spreads connections is to send none any more.
-    let ending = cloud.live.stop.is_cancelled().then_some("fail");
+    let ending = cloud.stop.is_cancelled().then_some("fail");
     let bus = match (cloud.bus.has_others(), cloud.bus.receives_all()) {
         (false, _) => None,
         (true, true) => Some("pass"),
         (true, false) => Some("warn"),
     };
-    let registry = match (&cloud.configuration.registry_url, cloud.garbage.is_late()) {
+    let registry = match (&cloud.configuration.registry_url, server.garbage.is_late()) {
         (None, _) => None,
         (Some(_), false) => Some("pass"),
         (Some(_), true) => Some("warn"),

@@ -55,6 +55,7 @@ mod run;
 mod secrets;
 mod session;
 mod shares;
+mod state;
 mod tunnels;
 mod unreadable;
 

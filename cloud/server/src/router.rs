@@ -13,11 +13,12 @@ use crate::accounts::{
     cloud_administrators, invitations, keys, organization_quotas, sessions, users, whoami,
 };
 use crate::clients::{access, device_types, download_config, settings, tunnel_server};
-use crate::cloud::SharedCloud;
 use crate::connections::RequestHandler;
+use crate::dashboard::state::DashboardState;
 use crate::device::{logs, register, report, state, tags};
 use crate::registry::token;
 use crate::release_asset::{download, part};
+use crate::state::ServerState;
 use crate::tunnels::{proxy, tunnel};
 use crate::{body_token, cors, dashboard, data_api, forwarded, health, request_log};
 
@@ -27,22 +28,22 @@ use crate::{body_token, cors, dashboard, data_api, forwarded, health, request_lo
 /// the route and allocate a future for every request.
 #[derive(Clone)]
 pub(crate) struct App {
-    cloud: SharedCloud,
+    server: ServerState,
     router: Router,
 }
 
 impl App {
-    pub(crate) fn new(cloud: SharedCloud) -> Self {
+    pub(crate) fn new(server: ServerState) -> Self {
         App {
-            router: router(cloud.clone()),
-            cloud,
+            router: router(server.clone()),
+            server,
         }
     }
 }
 
 impl RequestHandler for App {
     async fn answer(&self, mut request: Request) -> Response {
-        let configuration = &self.cloud.configuration;
+        let configuration = &self.server.cloud.configuration;
         let mut response = match forwarded::look(configuration, &mut request) {
             Some(redirect) => redirect,
             None => {
@@ -58,7 +59,7 @@ impl RequestHandler for App {
     }
 }
 
-fn router(cloud: SharedCloud) -> Router {
+fn router(server: ServerState) -> Router {
     Router::new()
         .route("/ping", get(|| async { "OK" }))
         .route("/health", get(health::serve))
@@ -159,8 +160,8 @@ fn router(cloud: SharedCloud) -> Router {
         .route("/device/v2/{uuid}/log-stream", post(logs::upload::stream))
         .layer(from_fn(for_programs))
         // Pages are for people at this origin alone.
-        .merge(dashboard::routes(&cloud))
-        .with_state(cloud)
+        .merge(dashboard::routes(DashboardState::new(server.cloud.clone())))
+        .with_state(server)
 }
 
 /// What is done to requests that are not for pages.
@@ -179,13 +180,13 @@ async fn for_programs(request: Request, next: Next) -> Response {
 }
 
 /// The data API, whose paths are not for a router; and nothing.
-async fn elsewhere(cloud: State<SharedCloud>, request: Request) -> Response {
+async fn elsewhere(server: State<ServerState>, request: Request) -> Response {
     let path = request.uri().path();
     let version = path
         .strip_prefix("/v")
         .and_then(|rest| rest.split('/').next());
     if version.is_some_and(|version| version.parse::<u8>().is_ok()) {
-        data_api::serve(cloud, request).await
+        data_api::serve(server, request).await
     } else {
         StatusCode::NOT_FOUND.into_response()
     }

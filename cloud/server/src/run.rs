@@ -21,10 +21,10 @@ use crate::bus::{Bus, Notification};
 use crate::cloud::Cloud;
 use crate::configuration::Configuration;
 use crate::credential::Keys;
-use crate::dashboard::live_pages::LivePages;
 use crate::database_probe::DatabaseProbe;
 use crate::device;
 use crate::device::devices::Devices;
+use crate::device::logs::history::History;
 use crate::limits::RateLimits;
 use crate::long_answers::LongAnswers;
 use crate::offline::with_database;
@@ -34,6 +34,7 @@ use crate::registry::garbage_signal::GarbageSignal;
 use crate::router::App;
 use crate::session::Sessions;
 use crate::shares::Shares;
+use crate::state::{Server, ServerState};
 use crate::tunnels::DeviceConnections;
 use crate::{
     connections, first_start, open_files, password, registry, release_asset, secrets, session,
@@ -120,17 +121,19 @@ async fn run(configuration: Configuration) -> Result<()> {
     let listener = TcpListener::bind(configuration.listen)
         .await
         .with_context(|| format!("cannot listen on {}", configuration.listen))?;
-    let cloud = Arc::new(assembled(configuration, database.clone()).await?);
+    let server = ServerState::from(assembled(configuration, database.clone()).await?);
+    let cloud = server.cloud.clone();
     if let Some(first) = first_start::prepare(&cloud).await? {
         first.print();
     }
-    let listening = cloud.clone();
+    let (listening, endpoints) = (cloud.clone(), server.clone());
     cloud.bus.listen(move |news| match news {
         Notification::Effects(effects) => {
             listening.auth.keys.invalidate(effects);
-            listening.devices.invalidate(effects);
+            listening.logs.invalidate(effects);
+            endpoints.devices.invalidate(effects);
             listening.tunnels.invalidate(effects);
-            listening.garbage.invalidate(effects);
+            endpoints.garbage.invalidate(effects);
         }
         Notification::Arrived { device, at } => {
             listening.tunnels.arrived_elsewhere(*device, *at);
@@ -145,7 +148,7 @@ async fn run(configuration: Configuration) -> Result<()> {
     if let Some(url) = &cloud.configuration.public_url {
         tracing::info!("devices and people reach this cloud at {url}");
     }
-    let stop = cloud.live.stop.clone();
+    let stop = cloud.stop.clone();
     // It ends last: what the others do at the end is told as well.
     let ended = CancellationToken::new();
     let bus_task = tokio::spawn({
@@ -154,18 +157,18 @@ async fn run(configuration: Configuration) -> Result<()> {
     });
     let tunnels_task = tunnels::run(cloud.tunnels.clone(), stop.clone()).await?;
     open_files::compare_with_devices(&cloud.database).await?;
-    tokio::spawn(tidying(cloud.clone(), stop.clone()));
+    tokio::spawn(tidying(server.clone(), stop.clone()));
     tokio::spawn(shrinking(cloud.clone(), stop.clone()));
     tokio::spawn(sessions::tidying(cloud.clone(), stop.clone()));
-    tokio::spawn(garbage::collecting(cloud.clone(), stop.clone()));
+    tokio::spawn(garbage::collecting(server.clone(), stop.clone()));
     tokio::spawn(release_asset::tidying(cloud.clone(), stop.clone()));
-    device::start(&cloud, &stop);
+    device::start(&server);
     // Whoever reads that it listens may tell it to end.
     let stop_requested = stop_requested()?;
     tracing::info!("listening at http://{}", listener.local_addr()?);
     let bounds = Bounds::of(&cloud.configuration.limits);
     let proxies = cloud.configuration.trusted_proxies.clone();
-    let serving = connections::serve(listener, App::new(cloud), bounds, proxies, stop.clone());
+    let serving = connections::serve(listener, App::new(server), bounds, proxies, stop.clone());
     let serving = tokio::spawn(serving);
     stop_requested.await;
     tracing::info!("ending: requests that are under way have {GRACE:?}");
@@ -182,7 +185,7 @@ async fn run(configuration: Configuration) -> Result<()> {
     Ok(())
 }
 
-async fn assembled(configuration: Configuration, database: Database) -> Result<Cloud> {
+async fn assembled(configuration: Configuration, database: Database) -> Result<Server> {
     secrets::check(&database, &configuration.keyring).await?;
     let keyring = &configuration.keyring;
     let sessions = Sessions::of(&database, keyring)
@@ -204,7 +207,8 @@ async fn assembled(configuration: Configuration, database: Database) -> Result<C
         quotas: configuration.quotas,
         keyring: configuration.keyring.clone(),
     };
-    Ok(Cloud {
+    let long_answers = LongAnswers::new(configuration.pools.streamed_answers());
+    let cloud = Cloud {
         tunnels: Arc::new(DeviceConnections::new(
             &configuration,
             &database,
@@ -221,26 +225,30 @@ async fn assembled(configuration: Configuration, database: Database) -> Result<C
             longest_body: configuration.limits.body,
         },
         database,
-        shares: Shares::default(),
         passwords: password::HashQueue::default(),
-        long_answers: LongAnswers::new(configuration.pools.streamed_answers()),
-        registry: tokens,
-        garbage: GarbageSignal::default(),
-        database_probe: DatabaseProbe::default(),
-        live: LivePages::default(),
-        devices: Devices::new(&configuration, &bus),
+        logs: History::new(&bus, &configuration.nats),
         bus,
         tunnel_variables: branding.variables("SUPERVISOR_VPN_CONTROL").collect(),
         environment,
         configuration,
+        stop: CancellationToken::new(),
+    };
+    Ok(Server {
+        cloud: Arc::new(cloud),
+        shares: Shares::default(),
+        database_probe: DatabaseProbe::default(),
+        long_answers,
+        registry: tokens,
+        garbage: GarbageSignal::default(),
+        devices: Devices::default(),
     })
 }
 
-async fn tidying(cloud: Arc<Cloud>, stop: CancellationToken) {
+async fn tidying(server: ServerState, stop: CancellationToken) {
     let mut times = interval(TIDY);
     while stop.run_until_cancelled(times.tick()).await.is_some() {
-        cloud.auth.limits.tidy();
-        cloud.shares.tidy();
+        server.cloud.auth.limits.tidy();
+        server.shares.tidy();
     }
 }
 

@@ -17,6 +17,7 @@ use super::live::{LiveFragment, stream_fragments};
 use super::page::{self, Page, Section};
 use super::problem::PageError;
 use super::show::{self, once};
+use super::state::DashboardState;
 use super::visitor::{self, SessionUser, leave_for};
 use crate::accounts::cloud_administrators::is_one;
 use crate::accounts::keys::{self, KeyDescription};
@@ -33,7 +34,7 @@ use crate::random::random_text;
 const MOST: usize = 200;
 const PLACE: &str = "/dashboard/account";
 
-pub(super) fn routes() -> Router<SharedCloud> {
+pub(super) fn routes() -> Router<DashboardState> {
     Router::new()
         .route("/account", get(page))
         .route("/account/live", get(live))
@@ -104,10 +105,10 @@ async fn page(
 }
 
 async fn live(
-    State(cloud): State<SharedCloud>,
+    State(state): State<DashboardState>,
     visitor: SessionUser,
 ) -> Result<Response, PageError> {
-    stream_fragments(cloud, visitor, |cloud, visitor| async move {
+    stream_fragments(state, visitor, |cloud, visitor| async move {
         Ok(vec![
             part(&cloud, &visitor).await?,
             sessions_part(&cloud, &visitor).await?,

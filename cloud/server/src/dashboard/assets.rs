@@ -11,7 +11,7 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 use sha2::{Digest, Sha256};
 
 use super::problem::PageError;
-use crate::cloud::SharedCloud;
+use super::state::DashboardState;
 
 /// A file of the dashboard.
 pub(crate) struct Asset {
@@ -99,7 +99,7 @@ impl Assets {
     }
 }
 
-pub(super) fn routes() -> Router<SharedCloud> {
+pub(super) fn routes() -> Router<DashboardState> {
     Router::new().route("/assets/{hash}/{name}", get(serve))
 }
 

@@ -12,6 +12,7 @@ use super::form::Search;
 use super::page::{Page, Section};
 use super::problem::PageError;
 use super::show;
+use super::state::DashboardState;
 use super::visitor::SessionUser;
 use crate::cloud::SharedCloud;
 
@@ -19,7 +20,7 @@ use crate::cloud::SharedCloud;
 const MOST: usize = 100;
 const PLACE: &str = "/dashboard/audit";
 
-pub(super) fn routes() -> Router<SharedCloud> {
+pub(super) fn routes() -> Router<DashboardState> {
     Router::new().route("/audit", get(page))
 }
 

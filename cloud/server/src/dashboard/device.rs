@@ -19,11 +19,12 @@ use serde::Deserialize;
 use super::live::LiveFragment;
 use super::page::{Page, Section};
 use super::problem::PageError;
+use super::state::DashboardState;
 use super::visitor::SessionUser;
-use crate::cloud::{Cloud, SharedCloud};
+use crate::cloud::Cloud;
 use crate::device::is_uuid;
 
-pub(super) fn routes() -> Router<SharedCloud> {
+pub(super) fn routes() -> Router<DashboardState> {
     Router::new()
         .merge(overview::routes())
         .merge(actions::routes())
@@ -36,11 +37,14 @@ pub(super) fn routes() -> Router<SharedCloud> {
 #[derive(Debug, Clone)]
 struct Uuid(String);
 
-impl FromRequestParts<SharedCloud> for Uuid {
+impl FromRequestParts<DashboardState> for Uuid {
     type Rejection = PageError;
 
-    async fn from_request_parts(parts: &mut Parts, cloud: &SharedCloud) -> Result<Self, PageError> {
-        let uuid = Path::<String>::from_request_parts(parts, cloud).await;
+    async fn from_request_parts(
+        parts: &mut Parts,
+        state: &DashboardState,
+    ) -> Result<Self, PageError> {
+        let uuid = Path::<String>::from_request_parts(parts, state).await;
         match uuid {
             Ok(Path(uuid)) if is_uuid(&uuid) => Ok(Uuid(uuid)),
             _ => Err(PageError::nothing_here()),

@@ -15,11 +15,12 @@ use serde::Deserialize;
 use super::page::{Page, Section};
 use super::problem::PageError;
 use super::show::badge;
+use super::state::DashboardState;
 use super::visitor::SessionUser;
-use crate::cloud::{Cloud, SharedCloud};
+use crate::cloud::Cloud;
 pub(crate) use releases::build;
 
-pub(super) fn routes() -> Router<SharedCloud> {
+pub(super) fn routes() -> Router<DashboardState> {
     Router::new()
         .merge(devices::routes())
         .merge(add_device::routes())

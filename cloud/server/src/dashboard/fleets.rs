@@ -14,13 +14,14 @@ use super::live::{LiveFragment, stream_fragments};
 use super::page::{Page, Section};
 use super::problem::PageError;
 use super::show::{self, badge};
+use super::state::DashboardState;
 use super::visitor::SessionUser;
 use crate::cloud::{Cloud, SharedCloud};
 
 /// Fleets on the page; a search finds the others.
 const MOST: usize = 200;
 
-pub(super) fn routes() -> Router<SharedCloud> {
+pub(super) fn routes() -> Router<DashboardState> {
     Router::new()
         .route("/", get(list))
         .route("/fleets", get(list).post(create))
@@ -96,12 +97,12 @@ async fn list(
 }
 
 async fn live(
-    State(cloud): State<SharedCloud>,
+    State(state): State<DashboardState>,
     visitor: SessionUser,
     Search(search): Search,
 ) -> Result<Response, PageError> {
     let search_text = search.text("search").to_owned();
-    stream_fragments(cloud, visitor, move |cloud, visitor| {
+    stream_fragments(state, visitor, move |cloud, visitor| {
         let search_text = search_text.clone();
         async move { Ok(vec![table(&cloud, &visitor, &search_text).await?]) }
     })

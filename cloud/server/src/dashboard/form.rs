@@ -7,9 +7,9 @@ use http::request::Parts;
 use maud::{Markup, html};
 
 use super::problem::PageError;
+use super::state::DashboardState;
 use super::visitor::{SessionUser, leave_for};
 use crate::body;
-use crate::cloud::SharedCloud;
 
 /// Fields that a form may have.
 const MOST: usize = 2000;
@@ -88,11 +88,14 @@ impl Form {
     }
 }
 
-impl FromRequest<SharedCloud> for Form {
+impl FromRequest<DashboardState> for Form {
     type Rejection = PageError;
 
-    async fn from_request(request: Request<Body>, cloud: &SharedCloud) -> Result<Self, PageError> {
-        let most = cloud.configuration.limits.body;
+    async fn from_request(
+        request: Request<Body>,
+        state: &DashboardState,
+    ) -> Result<Self, PageError> {
+        let most = state.cloud.configuration.limits.body;
         let bytes = body::bytes(request.into_body(), most).await?;
         Form::read(&bytes)
     }
@@ -132,10 +135,10 @@ impl DeleteForm<'_> {
 #[derive(Debug, Default)]
 pub(crate) struct Search(pub(crate) Form);
 
-impl FromRequestParts<SharedCloud> for Search {
+impl FromRequestParts<DashboardState> for Search {
     type Rejection = PageError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &SharedCloud) -> Result<Self, PageError> {
+    async fn from_request_parts(parts: &mut Parts, _: &DashboardState) -> Result<Self, PageError> {
         let query = parts.uri.query().unwrap_or_default();
         Ok(Search(Form::read(query.as_bytes())?))
     }
@@ -145,11 +148,14 @@ impl FromRequestParts<SharedCloud> for Search {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Number(pub(crate) i64);
 
-impl FromRequestParts<SharedCloud> for Number {
+impl FromRequestParts<DashboardState> for Number {
     type Rejection = PageError;
 
-    async fn from_request_parts(parts: &mut Parts, cloud: &SharedCloud) -> Result<Self, PageError> {
-        let Path(id) = Path::<i64>::from_request_parts(parts, cloud)
+    async fn from_request_parts(
+        parts: &mut Parts,
+        state: &DashboardState,
+    ) -> Result<Self, PageError> {
+        let Path(id) = Path::<i64>::from_request_parts(parts, state)
             .await
             .map_err(|_| PageError::nothing_here())?;
         Ok(Number(id))

@@ -18,6 +18,7 @@ use super::data::{Id, literal};
 use super::form::Form;
 use super::live::LiveFragment;
 use super::problem::PageError;
+use super::state::DashboardState;
 use super::visitor::{SessionUser, local};
 use crate::cloud::{Cloud, SharedCloud};
 
@@ -26,7 +27,7 @@ pub(crate) use table::{AddForm, Inheritance, KeyValueRow, KeyValueTable};
 /// Pairs of one owner that are shown.
 const MOST: usize = 1000;
 
-pub(super) fn routes() -> Router<SharedCloud> {
+pub(super) fn routes() -> Router<DashboardState> {
     Router::new()
         .route("/pairs", post(add))
         .route("/pairs/{resource}/{id}", post(change))

@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::live_pages::StreamSlot;
 use super::problem::PageError;
+use super::state::DashboardState;
 use super::visitor::SessionUser;
 use crate::answer::Refusal;
 use crate::bus::Subscription;
@@ -59,7 +60,7 @@ impl LiveFragment {
 
 /// What an open page is told.
 struct LiveStream<F> {
-    cloud: SharedCloud,
+    state: DashboardState,
     visitor: SessionUser,
     look: F,
     /// What this program writes,
@@ -83,7 +84,7 @@ struct LiveStream<F> {
 /// # Errors
 /// Why the first look failed; where the user has too many pages open.
 pub(crate) async fn stream_fragments<F, L>(
-    cloud: SharedCloud,
+    state: DashboardState,
     visitor: SessionUser,
     look: F,
 ) -> Result<Response, PageError>
@@ -91,15 +92,15 @@ where
     F: Fn(SharedCloud, SessionUser) -> L + Send + 'static,
     L: Future<Output = Result<Vec<LiveFragment>, PageError>> + Send,
 {
-    follow_with(cloud, visitor, look, stream::empty()).await
+    follow_with(state, visitor, look, stream::empty()).await
 }
 
 /// The same, and events of other kinds beside it. They end with the page's own.
 ///
 /// # Errors
-/// As [`follow`].
+/// As [`stream_fragments`].
 pub(crate) async fn follow_with<F, L>(
-    cloud: SharedCloud,
+    state: DashboardState,
     visitor: SessionUser,
     look: F,
     more: impl Stream<Item = Event> + Send + 'static,
@@ -111,12 +112,12 @@ where
     let over = CancellationToken::new();
     let more = more.take_until(over.clone().cancelled_owned());
     let over = over.drop_guard();
-    let first = look(cloud.clone(), visitor.clone()).await?;
+    let first = look(state.cloud.clone(), visitor.clone()).await?;
     let mut following = LiveStream {
-        written: cloud.database.written(),
-        news: cloud.bus.subscribe(),
-        _place: cloud.live.enter(visitor.user).map_err(PageError)?,
-        cloud,
+        written: state.cloud.database.written(),
+        news: state.cloud.bus.subscribe(),
+        _place: state.live.enter(visitor.user).map_err(PageError)?,
+        state,
         visitor,
         look,
         waiting: VecDeque::new(),
@@ -126,7 +127,7 @@ where
     };
     following.tell(first);
     let events = stream::unfold((following, over), |(mut following, over)| async move {
-        let stop = following.cloud.live.stop.clone();
+        let stop = following.state.cloud.stop.clone();
         let event = stop.run_until_cancelled(following.next()).await??;
         Some((event, (following, over)))
     });
@@ -157,9 +158,9 @@ where
             .await;
             sleep(self.rest.saturating_duration_since(Instant::now())).await;
             let begun = Instant::now();
-            let cloud = self.cloud.clone();
+            let live = self.state.live.clone();
             // An error says that there are no more turns, which there are as long as the program runs.
-            let turn = cloud.live.turn().await;
+            let turn = live.turn().await;
             self.written.mark_unchanged();
             self.look().await;
             drop(turn);
@@ -180,10 +181,10 @@ where
 
     /// Nothing once the session has ended.
     async fn parts(&mut self) -> Result<Option<Vec<LiveFragment>>, PageError> {
-        if !self.visitor.still_there(&self.cloud).await? {
+        if !self.visitor.still_there(&self.state.cloud).await? {
             return Ok(None);
         }
-        let parts = (self.look)(self.cloud.clone(), self.visitor.clone());
+        let parts = (self.look)(self.state.cloud.clone(), self.visitor.clone());
         Ok(Some(parts.await?))
     }
 

@@ -4,7 +4,6 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{AcquireError, Semaphore, SemaphorePermit};
-use tokio_util::sync::CancellationToken;
 
 use crate::answer::Refusal;
 
@@ -20,8 +19,6 @@ pub(crate) struct LivePages {
     turns: Semaphore,
     /// What devices are being asked from pages.
     pub(crate) actions: PendingActions,
-    /// The program is about to end.
-    pub(crate) stop: CancellationToken,
 }
 
 impl Default for LivePages {
@@ -30,7 +27,6 @@ impl Default for LivePages {
             open: Arc::default(),
             turns: Semaphore::new(AT_A_TIME),
             actions: PendingActions::default(),
-            stop: CancellationToken::new(),
         }
     }
 }

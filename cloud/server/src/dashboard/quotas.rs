@@ -14,6 +14,7 @@ use super::account::with_password;
 use super::form::{Form, Number, Search};
 use super::page::{Page, Section};
 use super::problem::PageError;
+use super::state::DashboardState;
 use super::visitor::SessionUser;
 use crate::accounts::cloud_administrators::is_one;
 use crate::accounts::organization_quotas::{Changes, give, may_read};
@@ -24,7 +25,7 @@ use crate::cloud::{Cloud, SharedCloud};
 const MOST: i64 = 200;
 const PLACE: &str = "/dashboard/organizations";
 
-pub(super) fn routes() -> Router<SharedCloud> {
+pub(super) fn routes() -> Router<DashboardState> {
     Router::new()
         .route("/organizations", get(list))
         .route("/organizations/{id}", get(page))

@@ -17,13 +17,14 @@ use super::live::{LiveFragment, stream_fragments};
 use super::page::{Page, Section};
 use super::problem::PageError;
 use super::show::{self, badge, short, status};
+use super::state::DashboardState;
 use super::visitor::SessionUser;
 use crate::cloud::{Cloud, SharedCloud};
 
 /// Devices that are listed.
 const MOST: usize = 100;
 
-pub(super) fn routes() -> Router<SharedCloud> {
+pub(super) fn routes() -> Router<DashboardState> {
     Router::new()
         .route("/releases/{id}", get(page).post(change))
         .route("/releases/{id}/live", get(live))
@@ -193,11 +194,11 @@ async fn page(
 }
 
 async fn live(
-    State(cloud): State<SharedCloud>,
+    State(state): State<DashboardState>,
     visitor: SessionUser,
     Number(id): Number,
 ) -> Result<Response, PageError> {
-    stream_fragments(cloud, visitor, move |cloud, visitor| async move {
+    stream_fragments(state, visitor, move |cloud, visitor| async move {
         let release = Release::find(&cloud, &visitor, id).await?;
         let fleet = fleet(&cloud, &visitor, &release).await?;
         Ok(parts(&cloud, &visitor, &fleet, &release).await?.into())

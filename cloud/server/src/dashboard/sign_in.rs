@@ -12,6 +12,7 @@ use maud::{Markup, html};
 use super::form::{Form, Search};
 use super::page;
 use super::problem::{PageError, notice};
+use super::state::DashboardState;
 use super::visitor::{self, local};
 use crate::accounts::sessions::{self, SessionOrigin, SignInKind};
 use crate::answer::Refusal;
@@ -20,7 +21,7 @@ use crate::cloud::SharedCloud;
 /// Where one comes to without having asked for anything.
 const FIRST: &str = "/dashboard";
 
-pub(super) fn routes() -> Router<SharedCloud> {
+pub(super) fn routes() -> Router<DashboardState> {
     Router::new()
         .route("/sign-in", get(ask).post(sign_in))
         .route("/sign-out", post(sign_out))

@@ -10,10 +10,11 @@ use resources::Branding;
 use super::form::Form;
 use super::key_values::{self, KeyValue, KeyValueKind, back};
 use super::problem::PageError;
+use super::state::DashboardState;
 use super::visitor::SessionUser;
 use crate::cloud::SharedCloud;
 
-pub(super) fn routes() -> Router<SharedCloud> {
+pub(super) fn routes() -> Router<DashboardState> {
     Router::new().route("/switch", post(turn))
 }
 

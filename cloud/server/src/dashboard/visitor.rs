@@ -9,9 +9,10 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
 use super::problem::PageError;
+use super::state::DashboardState;
 use crate::answer::Refusal;
 use crate::clock::now;
-use crate::cloud::{Cloud, SharedCloud};
+use crate::cloud::Cloud;
 use crate::credential::{Credential, Identity, select};
 use crate::session::{LIFE, SessionClaims};
 
@@ -56,18 +57,22 @@ impl SessionUser {
     }
 }
 
-impl FromRequestParts<SharedCloud> for SessionUser {
+impl FromRequestParts<DashboardState> for SessionUser {
     type Rejection = Response;
 
     /// Whoever is not signed in is sent to do so, and then back to the page that they asked for.
-    async fn from_request_parts(parts: &mut Parts, cloud: &SharedCloud) -> Result<Self, Response> {
-        let Some(visitor) = of(cloud, &parts.headers)
+    async fn from_request_parts(
+        parts: &mut Parts,
+        state: &DashboardState,
+    ) -> Result<Self, Response> {
+        let Some(visitor) = of(&state.cloud, &parts.headers)
             .await
             .map_err(IntoResponse::into_response)?
         else {
             return Err(to_sign_in(parts));
         };
-        cloud
+        state
+            .cloud
             .auth
             .charge(&visitor.identity, parts)
             .map_err(|error| PageError(error).into_response())?;

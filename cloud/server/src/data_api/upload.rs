@@ -25,6 +25,7 @@ use crate::clock::now;
 use crate::cloud::Cloud;
 use crate::credential::Identity;
 use crate::release_asset::{disposition, is_addressed, media_type, plain_name};
+use crate::state::Server;
 
 /// Bytes of a part where the client leaves them to the cloud, and the fewest that it may choose for several.
 const CHUNK: u64 = 5 << 20;
@@ -96,7 +97,7 @@ struct CancelUpload {
 
 /// Does it, for whoever may change the asset.
 pub(super) async fn serve(
-    cloud: &Cloud,
+    server: &Server,
     identity: &Identity,
     version: Version,
     of: &str,
@@ -104,6 +105,7 @@ pub(super) async fn serve(
     parts: &Parts,
     body: Body,
 ) -> Result<Response, Refusal> {
+    let cloud = &*server.cloud;
     let base = version.path();
     let whole = format!("{base}{of}");
     let request = odata::parse_behind(base, of, None)?;
@@ -119,7 +121,7 @@ pub(super) async fn serve(
                 .to_owned(),
         ));
     }
-    let share = cloud.share(identity, parts).await?;
+    let share = server.share(identity, parts).await?;
     let setting = cloud.setting_of(&identity.caller, version);
     let database = cloud.database_of(&identity.caller);
     let rights = database.rights(&setting, &request, Method::Update, &whole, None);
@@ -180,7 +182,7 @@ pub(super) async fn serve(
                 file: Some(&file),
                 origin: &origin,
             };
-            let _share = cloud.share(identity, parts).await?;
+            let _share = server.share(identity, parts).await?;
             change(cloud, &identity.caller, asked).await?;
             let setting = query::QueryContext {
                 origin: &origin,

@@ -17,6 +17,7 @@ use pending::PollRecord;
 
 use crate::clock::now;
 use crate::cloud::{Cloud, SharedCloud};
+use crate::state::ServerState;
 
 /// How long polls are gathered before they are written.
 const GATHERED: Duration = Duration::from_millis(200);
@@ -28,8 +29,8 @@ const SECOND_CHANCE: i64 = 15_000;
 const AT_ONCE: usize = 1000;
 
 /// Writes down who polled, until `stop`, and what is left then.
-pub(crate) async fn noting(cloud: SharedCloud, stop: CancellationToken) {
-    let heartbeats = &cloud.devices.heartbeats;
+pub(crate) async fn noting(server: ServerState, stop: CancellationToken) {
+    let heartbeats = &server.devices.heartbeats;
     loop {
         let more = stop.run_until_cancelled(heartbeats.added()).await;
         let more = match more {
@@ -38,7 +39,7 @@ pub(crate) async fn noting(cloud: SharedCloud, stop: CancellationToken) {
         };
         let records = heartbeats.take();
         for some in records.chunks(AT_ONCE) {
-            if let Err(error) = write(&cloud, some).await {
+            if let Err(error) = write(&server.cloud, some).await {
                 tracing::warn!("cannot record which devices polled, trying again later: {error}");
                 heartbeats.put_back(some);
                 let _ = stop.run_until_cancelled(sleep(LOOK)).await;

@@ -10,12 +10,12 @@
 //! What is answered with success is kept. Nobody who reads slowly holds up who writes: they are told how many
 //! lines they missed.
 
-mod history;
+pub(crate) mod history;
 pub(crate) mod ingest;
+pub(crate) mod limits;
 pub(crate) mod line;
 mod line_limits;
 mod live;
-pub(crate) mod memory;
 pub(crate) mod read;
 mod stream;
 mod table;
@@ -26,13 +26,12 @@ use std::time::Duration;
 
 use http::{StatusCode, header};
 use tokio::time::interval;
-use tokio_util::sync::CancellationToken;
 
 use axum::response::{IntoResponse, Response};
 
 use crate::answer::Refusal;
-use crate::cloud::{Cloud, SharedCloud};
 use crate::limits::Network;
+use crate::state::{Server, ServerState};
 use history::History;
 pub(crate) use history::{KEPT, KEPT_FOR};
 
@@ -40,39 +39,42 @@ pub(crate) use history::{KEPT, KEPT_FOR};
 const TIDY: Duration = Duration::from_secs(60);
 
 /// Starts what goes on by itself, until `stop`; what waits to be kept is kept until the program ends.
-pub(super) fn start(cloud: &SharedCloud, stop: &CancellationToken) {
-    let writing = cloud.clone();
+pub(super) fn start(server: &ServerState) {
+    let writing = server.cloud.clone();
     tokio::spawn(async move {
-        if let Some(table) = writing.devices.logs.history.table() {
+        if let Some(table) = writing.logs.table() {
             table::writing(&writing.database, table).await;
         }
     });
-    let (keeping, stopped) = (cloud.clone(), stop.clone());
+    let keeping = server.cloud.clone();
     tokio::spawn(async move {
-        match &keeping.devices.logs.history {
-            History::Table(table) => table::tidying(&keeping.database, table, &stopped).await,
-            History::Stream(stream) => stream.run(stopped).await,
+        match &keeping.logs {
+            History::Table(table) => {
+                table::tidying(&keeping.database, table, &keeping.stop).await;
+            }
+            History::Stream(stream) => stream.run(keeping.stop.clone()).await,
         }
     });
-    let (tidying, stopped) = (cloud.clone(), stop.clone());
+    let server = server.clone();
     tokio::spawn(async move {
         let mut times = interval(TIDY);
-        while stopped.run_until_cancelled(times.tick()).await.is_some() {
-            tidying.devices.logs.tidy();
+        let stop = &server.cloud.stop;
+        while stop.run_until_cancelled(times.tick()).await.is_some() {
+            server.devices.logs.tidy();
         }
     });
 }
 
 /// The answer to a device that is gone, given late: its supervisor tries again at once. Where too many wait for it,
 /// of the same address or at all, they are told how long to wait instead.
-async fn gone(cloud: &Cloud, address: IpAddr) -> Refusal {
-    let seconds = cloud.configuration.limits.gone_device_seconds;
-    let Some(_waits) = cloud.devices.logs.late.enter(&Network::of(address), 1) else {
+async fn gone(server: &Server, address: IpAddr) -> Refusal {
+    let seconds = server.cloud.configuration.limits.gone_device_seconds;
+    let Some(_waits) = server.devices.logs.late.enter(&Network::of(address), 1) else {
         return Refusal::TooMany(seconds.max(1));
     };
     let late = Duration::from_secs(seconds);
-    let ending = &cloud.devices.ending;
-    let _ = ending.run_until_cancelled(tokio::time::sleep(late)).await;
+    let stop = &server.cloud.stop;
+    let _ = stop.run_until_cancelled(tokio::time::sleep(late)).await;
     Refusal::Unauthorized
 }
 

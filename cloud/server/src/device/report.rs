@@ -25,8 +25,8 @@ use serde_json::Value;
 use crate::answer::Refusal;
 use crate::body;
 use crate::charge::address;
-use crate::cloud::{Cloud, SharedCloud};
 use crate::credential::Identity;
+use crate::state::{Server, ServerState};
 
 use apps::Apps;
 use fields::ReportedFields;
@@ -46,9 +46,10 @@ pub(crate) struct Report {
 
 /// `PATCH /device/v3/state`
 pub(crate) async fn patch(
-    State(cloud): State<SharedCloud>,
+    State(server): State<ServerState>,
     request: Request,
 ) -> Result<Response, Refusal> {
+    let cloud = &server.cloud;
     let (parts, body) = request.into_parts();
     let identity = cloud.auth.admit_key(&parts).await?;
     let from = address(&parts.extensions);
@@ -74,16 +75,17 @@ pub(crate) async fn patch(
         };
         reports.push((uuid.as_str(), report));
     }
-    take(&cloud, &identity, reports, from).await?;
+    take(&server, &identity, reports, from).await?;
     Ok(StatusCode::OK.into_response())
 }
 
 /// `PATCH /device/v2/:uuid/state`
 pub(crate) async fn patch_older(
-    State(cloud): State<SharedCloud>,
+    State(server): State<ServerState>,
     Path(uuid): Path<String>,
     request: Request,
 ) -> Result<Response, Refusal> {
+    let cloud = &server.cloud;
     let (parts, body) = request.into_parts();
     // A device that is gone is not to try again; its key is gone with it.
     let identity = cloud.auth.admit(&parts).await;
@@ -100,18 +102,19 @@ pub(crate) async fn patch_older(
     let from = address(&parts.extensions);
     let body = body::object(&parts.headers, body, cloud.configuration.limits.body).await?;
     let report = older::read(&body)?;
-    take(&cloud, &identity, vec![(&uuid, report)], from).await?;
+    take(&server, &identity, vec![(&uuid, report)], from).await?;
     Ok(StatusCode::OK.into_response())
 }
 
 /// All of them are looked at before any is written: one that is wrong, or that the caller has no rights on,
 /// refuses the request.
 async fn take(
-    cloud: &Cloud,
+    server: &Server,
     identity: &Identity,
     reports: Vec<(&str, Report)>,
     from: IpAddr,
 ) -> Result<(), Refusal> {
+    let cloud = &*server.cloud;
     let mut changes = Vec::with_capacity(reports.len());
     for (uuid, report) in reports {
         let present = changes::StoredDevice::of(cloud, uuid).await?;
@@ -120,28 +123,31 @@ async fn take(
         right.await?.ok_or(Refusal::Unauthorized)?;
         let own = present.device.is_own_key(identity);
         let device = present.device.id;
-        let changed = present.changed_by(cloud, report, from).await;
+        let changed = present.changed_by(server, report, from).await;
         if own && matches!(changed, Err(Refusal::Unauthorized)) {
-            runs_what_is_not_there(cloud, device);
+            runs_what_is_not_there(server, device);
         }
         changes.push(changed?);
     }
     for change in changes {
-        change.write(cloud).await?;
+        change.write(server).await?;
     }
     Ok(())
 }
 
 /// A device says that it runs what there is not: perhaps the database was restored as it was before that release. It
 /// is asked to look for what it should run, long before its next poll.
-fn runs_what_is_not_there(cloud: &Cloud, device: i64) {
-    if cloud.devices.refused.is_due(device) {
-        cloud.devices.refused.is_done(device);
+fn runs_what_is_not_there(server: &Server, device: i64) {
+    if server.devices.refused.is_due(device) {
+        server.devices.refused.is_done(device);
         tracing::info!(
             device,
             "a report was refused (401): it names a release or an image that its fleet does not have; the device is \
              asked to look for what it should run"
         );
-        cloud.bus.publish(&[Effect::DevicesChanged(vec![device])]);
+        server
+            .cloud
+            .bus
+            .publish(&[Effect::DevicesChanged(vec![device])]);
     }
 }

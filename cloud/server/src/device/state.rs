@@ -21,19 +21,21 @@ use cache::{CachedState, tag};
 use rows::{Rows, SecretValues};
 
 use crate::answer::{Refusal, json};
-use crate::cloud::{Cloud, SharedCloud};
+use crate::cloud::Cloud;
 use crate::credential::Identity;
 use crate::device::{DeviceRef, parameter};
+use crate::state::{Server, ServerState};
 
 /// `GET /device/v3/:uuid/state`
 pub(crate) async fn current(
-    State(cloud): State<SharedCloud>,
+    State(server): State<ServerState>,
     Path(uuid): Path<String>,
     request: Request,
 ) -> Result<Response, Refusal> {
-    let Some(poll) = polled(&cloud, &uuid, request).await? else {
+    let Some(poll) = polled(&server, &uuid, request).await? else {
         return Ok(StatusCode::NOT_MODIFIED.into_response());
     };
+    let cloud = &server.cloud;
     let Poll {
         remembered,
         right,
@@ -67,13 +69,14 @@ pub(crate) async fn current(
 
 /// `GET /device/v2/:uuid/state`
 pub(crate) async fn older(
-    State(cloud): State<SharedCloud>,
+    State(server): State<ServerState>,
     Path(uuid): Path<String>,
     request: Request,
 ) -> Result<Response, Refusal> {
-    let Some(poll) = polled(&cloud, &uuid, request).await? else {
+    let Some(poll) = polled(&server, &uuid, request).await? else {
         return Ok(StatusCode::NOT_MODIFIED.into_response());
     };
+    let cloud = &server.cloud;
     let statement = rows::of_device_with(&poll.right);
     let rows = Rows::read(
         &cloud.database,
@@ -101,10 +104,11 @@ struct Poll {
 
 /// What a poll begins with, in whichever version. None of a device that is gone: it is to keep what it has, whoever
 /// asks, since anything else would have whole fleets ask again and again.
-async fn polled(cloud: &Cloud, uuid: &str, request: Request) -> Result<Option<Poll>, Refusal> {
+async fn polled(server: &Server, uuid: &str, request: Request) -> Result<Option<Poll>, Refusal> {
+    let cloud = &*server.cloud;
     let (parts, _) = request.into_parts();
     let identity = cloud.auth.admit(&parts).await;
-    let Some(remembered) = found(cloud, uuid).await? else {
+    let Some(remembered) = found(server, uuid).await? else {
         return match identity {
             Err(refusal @ (Refusal::TooMany(_) | Refusal::Fault(_) | Refusal::Unavailable(_))) => {
                 Err(refusal)
@@ -114,7 +118,7 @@ async fn polled(cloud: &Cloud, uuid: &str, request: Request) -> Result<Option<Po
     };
     let identity = identity?;
     let right = permitted(cloud, &identity, remembered.device).await?;
-    note_poll(cloud, &identity, &remembered);
+    note_poll(server, &identity, &remembered);
     Ok(Some(Poll {
         secret_values: if remembered.device.is_own_key(&identity) {
             SecretValues::Shown
@@ -131,10 +135,11 @@ async fn polled(cloud: &Cloud, uuid: &str, request: Request) -> Result<Option<Po
 /// alone may not read this: it holds the variables and settings of the fleet. What of them is secret, its devices alone
 /// are shown.
 pub(crate) async fn of_fleet(
-    State(cloud): State<SharedCloud>,
+    State(server): State<ServerState>,
     Path(uuid): Path<String>,
     request: Request,
 ) -> Result<Response, Refusal> {
+    let cloud = &*server.cloud;
     let (parts, _) = request.into_parts();
     let identity = cloud.auth.admit(&parts).await?;
     let fleet = SystemPurpose::Lookup
@@ -178,16 +183,17 @@ pub(crate) async fn of_fleet(
 }
 
 /// The state of a device that is there, as it is now.
-async fn found(cloud: &Cloud, uuid: &str) -> Result<Option<CachedState>, Refusal> {
+async fn found(server: &Server, uuid: &str) -> Result<Option<CachedState>, Refusal> {
     if !super::is_uuid(uuid) {
         return Ok(None);
     }
-    if let Some(remembered) = cloud.devices.states.get(uuid) {
+    let cloud = &server.cloud;
+    if let Some(remembered) = server.devices.states.get(uuid) {
         let (device, fleets) = (remembered.device.id, &remembered.depends);
-        let generations = &cloud.devices.states.generations;
+        let generations = &server.devices.states.generations;
         match generations.of(&cloud.database, device, fleets).await? {
             None => {
-                cloud.devices.states.forget(uuid);
+                server.devices.states.forget(uuid);
                 return Ok(None);
             }
             Some(generation) if generation == remembered.generation => {
@@ -210,7 +216,7 @@ async fn found(cloud: &Cloud, uuid: &str) -> Result<Option<CachedState>, Refusal
     };
     let branding = &cloud.configuration.branding;
     let remembered = CachedState::new(DeviceRef { id, actor }, &rows, branding);
-    cloud.devices.states.keep(uuid, &remembered);
+    server.devices.states.keep(uuid, &remembered);
     Ok(Some(remembered))
 }
 
@@ -229,7 +235,7 @@ async fn permitted(
 }
 
 /// A device that asks for its state lives.
-fn note_poll(cloud: &Cloud, identity: &Identity, remembered: &CachedState) {
+fn note_poll(server: &Server, identity: &Identity, remembered: &CachedState) {
     if remembered.device.is_own_key(identity) {
         let CachedState {
             device,
@@ -237,7 +243,7 @@ fn note_poll(cloud: &Cloud, identity: &Identity, remembered: &CachedState) {
             generation,
             ..
         } = remembered;
-        let heartbeats = &cloud.devices.heartbeats;
+        let heartbeats = &server.devices.heartbeats;
         heartbeats.note(device.id, *poll, *generation);
     }
 }

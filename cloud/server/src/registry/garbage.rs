@@ -19,7 +19,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::scope::may_be_an_image;
 use super::{LIFE, SKEW};
-use crate::cloud::{Cloud, SharedCloud};
+use crate::cloud::Cloud;
+use crate::state::{Server, ServerState};
 use repository::{Failure, Repository};
 
 /// Between two looks at what is due.
@@ -41,8 +42,8 @@ const TRIES: u32 = 20;
 const REQUEST: Duration = Duration::from_secs(30);
 
 /// Deletes what is due until the program ends; returns at once where no registry is configured for it.
-pub(crate) async fn collecting(cloud: SharedCloud, stop: CancellationToken) {
-    let Some(url) = cloud.configuration.registry_url.clone() else {
+pub(crate) async fn collecting(server: ServerState, stop: CancellationToken) {
+    let Some(url) = server.cloud.configuration.registry_url.clone() else {
         return;
     };
     let client = match client() {
@@ -59,16 +60,16 @@ pub(crate) async fn collecting(cloud: SharedCloud, stop: CancellationToken) {
         loop {
             tokio::select! {
                 _ = times.tick() => {}
-                () = cloud.garbage.more_arrived() => {}
+                () = server.garbage.more_arrived() => {}
             }
             if registry.rests() {
-                tell_if_late(&cloud).await;
+                tell_if_late(&server).await;
                 continue;
             }
-            if let Err(error) = collect_due(&cloud, &client, &url, &mut registry).await {
+            if let Err(error) = collect_due(&server, &client, &url, &mut registry).await {
                 tracing::warn!("deleted images wait in the registry: {error:#}");
             }
-            tell_if_late(&cloud).await;
+            tell_if_late(&server).await;
         }
     };
     stop.run_until_cancelled(work).await;
@@ -114,18 +115,19 @@ fn pause(failures: u32, longest: Duration) -> Duration {
 
 /// Deletes what is due, one repository after the other.
 async fn collect_due(
-    cloud: &Cloud,
+    server: &Server,
     client: &Client,
     url: &str,
     registry: &mut RegistryState,
 ) -> Result<()> {
+    let cloud = &server.cloud;
     while let Some(garbage) = cloud.database.claim_image_garbage().await? {
         let location = &garbage.location;
         let Some(name) = repository_of(cloud, &garbage).await? else {
             cloud.database.drop_image_garbage(&garbage).await?;
             continue;
         };
-        let collected = match Repository::of(cloud, client, url, name) {
+        let collected = match Repository::of(server, client, url, name) {
             Ok(repository) => {
                 let all = repository.empty(garbage.content_hash.as_deref());
                 let late = || Failure::Repository(format!("it took longer than {PATIENCE:?}"));
@@ -209,8 +211,8 @@ async fn repository_of<'a>(cloud: &Cloud, garbage: &'a ImageGarbage) -> Result<O
     Ok(Some(name))
 }
 
-async fn tell_if_late(cloud: &Cloud) {
-    let (number, oldest) = match cloud.database.image_garbage().await {
+async fn tell_if_late(server: &Server) {
+    let (number, oldest) = match server.cloud.database.image_garbage().await {
         Ok(waiting) => waiting,
         Err(error) => {
             tracing::warn!(
@@ -220,7 +222,7 @@ async fn tell_if_late(cloud: &Cloud) {
         }
     };
     let late = oldest > LATE;
-    let was_late = cloud.garbage.set_late(late);
+    let was_late = server.garbage.set_late(late);
     if late && !was_late {
         tracing::error!(
             "{number} deleted images wait to be removed from the registry, the oldest for {} minutes",

@@ -17,14 +17,16 @@ use super::scope::{may_be_an_image, scopes};
 use super::{Access, LIFE};
 use crate::answer::{Refusal, json as json_answer};
 use crate::clock::now;
-use crate::cloud::{Cloud, SharedCloud};
+use crate::cloud::Cloud;
 use crate::credential::Identity;
+use crate::state::ServerState;
 
 /// Gives a token.
 pub(crate) async fn give(
-    State(cloud): State<SharedCloud>,
+    State(server): State<ServerState>,
     request: Request,
 ) -> Result<Response, Refusal> {
+    let cloud = &*server.cloud;
     let (parts, _) = request.into_parts();
     let query = parts.uri.query().unwrap_or_default();
     let identity = match password(&parts.headers) {
@@ -50,7 +52,7 @@ pub(crate) async fn give(
     }
     let mut access = Vec::new();
     for scope in scopes(query) {
-        let Some(image) = image(&cloud, &scope.repository).await? else {
+        let Some(image) = image(cloud, &scope.repository).await? else {
             continue;
         };
         let mut actions = Vec::new();
@@ -58,7 +60,7 @@ pub(crate) async fn give(
             (scope.pull, Method::Read, "pull"),
             (scope.push, Method::Update, "push"),
         ] {
-            if asked && may(&cloud, &identity, image, method).await? {
+            if asked && may(cloud, &identity, image, method).await? {
                 actions.push(action);
             }
         }
@@ -74,7 +76,7 @@ pub(crate) async fn give(
         .actor()
         .map_or_else(String::new, |actor| actor.to_string());
     let issued = now() / 1000;
-    let token = cloud
+    let token = server
         .registry
         .token(&subject, service, &access, issued)
         .map_err(Refusal::Fault)?;

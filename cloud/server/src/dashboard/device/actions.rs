@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 
 use super::{Device, Uuid};
 use crate::answer::Refusal;
-use crate::cloud::SharedCloud;
 use crate::dashboard::form::Form;
 use crate::dashboard::page;
 use crate::dashboard::problem::PageError;
+use crate::dashboard::state::DashboardState;
 use crate::dashboard::visitor::SessionUser;
 
 /// Bytes of a device's answer that are looked at.
@@ -25,7 +25,7 @@ const MOST: usize = 64 << 10;
 /// Characters of it that are shown.
 const SHOWN: usize = 400;
 
-pub(super) fn routes() -> Router<SharedCloud> {
+pub(super) fn routes() -> Router<DashboardState> {
     Router::new().route("/devices/{uuid}/ask", post(ask))
 }
 
@@ -197,12 +197,12 @@ fn button(
 
 /// `POST /dashboard/devices/<uuid>/ask`: `deed`, of a `service`, with `force`.
 async fn ask(
-    State(cloud): State<SharedCloud>,
+    State(state): State<DashboardState>,
     visitor: SessionUser,
     uuid: Uuid,
     form: Form,
 ) -> Result<Response, PageError> {
-    let device = Device::find(&cloud, &visitor, &uuid).await?;
+    let device = Device::find(&state.cloud, &visitor, &uuid).await?;
     let name = form.text("deed");
     let action = ACTIONS
         .iter()
@@ -212,7 +212,7 @@ async fn ask(
     let service = Some(form.text("service")).filter(|service| !service.is_empty());
     let force = form.has("force");
     let key = format!("{} {name} {}", device.uuid, service.unwrap_or_default());
-    let Some(_permit) = cloud.live.actions.begin(key) else {
+    let Some(_permit) = state.live.actions.begin(key) else {
         let notice = html! { p.notice.wary { "This action is already in progress." } };
         return Ok(answered(&visitor, &device, StatusCode::CONFLICT, notice));
     };
@@ -227,7 +227,7 @@ async fn ask(
         None => json!({ "appId": fleet, "force": force }),
     };
     let whom = ("uuid", json!(device.uuid));
-    match visitor.ask(&cloud, &path, whom, data).await {
+    match visitor.ask(&state.cloud, &path, whom, data).await {
         Ok(answer) => {
             let status = answer.status();
             let notice = answer_text(answer).await;

@@ -18,6 +18,7 @@ use tokio::time::sleep;
 use super::{Device, Uuid};
 use crate::cloud::{Cloud, SharedCloud};
 use crate::dashboard::problem::PageError;
+use crate::dashboard::state::DashboardState;
 use crate::dashboard::visitor::SessionUser;
 use crate::device::logs::line::LogLine;
 use crate::device::logs::read;
@@ -27,7 +28,7 @@ const KEPT: usize = 1000;
 /// Between two batches of lines: what comes faster is sent together.
 const REST: Duration = Duration::from_millis(200);
 
-pub(super) fn routes() -> Router<SharedCloud> {
+pub(super) fn routes() -> Router<DashboardState> {
     Router::new().route("/devices/{uuid}/log.txt", get(download))
 }
 

@@ -12,9 +12,10 @@ use super::{Device, Tab, Uuid, actions, logs, services, settings};
 use crate::cloud::{Cloud, SharedCloud};
 use crate::dashboard::live::{LiveFragment, follow_with};
 use crate::dashboard::problem::PageError;
+use crate::dashboard::state::DashboardState;
 use crate::dashboard::visitor::SessionUser;
 
-pub(super) fn routes() -> Router<SharedCloud> {
+pub(super) fn routes() -> Router<DashboardState> {
     Router::new()
         .route("/devices/{uuid}", get(page))
         .route("/devices/{uuid}/live", get(live))
@@ -44,12 +45,12 @@ async fn page(
 }
 
 async fn live(
-    State(cloud): State<SharedCloud>,
+    State(state): State<DashboardState>,
     visitor: SessionUser,
     uuid: Uuid,
 ) -> Result<Response, PageError> {
-    let device = Device::find(&cloud, &visitor, &uuid).await?;
-    let lines = logs::events(&cloud, &visitor, &device).await?;
+    let device = Device::find(&state.cloud, &visitor, &uuid).await?;
+    let lines = logs::events(&state.cloud, &visitor, &device).await?;
     let look = move |cloud: SharedCloud, visitor: SessionUser| {
         let uuid = uuid.clone();
         async move {
@@ -59,7 +60,7 @@ async fn live(
         }
         .boxed()
     };
-    follow_with(cloud, visitor, look, lines).await
+    follow_with(state, visitor, look, lines).await
 }
 
 async fn parts(

@@ -17,13 +17,14 @@ use crate::dashboard::key_values::{AddForm, KeyValueKind, list as key_values, ta
 use crate::dashboard::live::{LiveFragment, stream_fragments};
 use crate::dashboard::problem::PageError;
 use crate::dashboard::show::{exact, release_name};
+use crate::dashboard::state::DashboardState;
 use crate::dashboard::switch::{OVERRIDE_LOCKS, REMOTE_ACCESS};
 use crate::dashboard::visitor::SessionUser;
 
 /// Releases that a device can be pinned on here: the latest.
 const RELEASES: usize = 100;
 
-pub(super) fn routes() -> Router<SharedCloud> {
+pub(super) fn routes() -> Router<DashboardState> {
     Router::new()
         .route("/devices/{uuid}/settings", get(page))
         .route("/devices/{uuid}/settings/live", get(live))
@@ -115,11 +116,11 @@ async fn page(
 }
 
 async fn live(
-    State(cloud): State<SharedCloud>,
+    State(state): State<DashboardState>,
     visitor: SessionUser,
     uuid: Uuid,
 ) -> Result<Response, PageError> {
-    stream_fragments(cloud, visitor, move |cloud, visitor| {
+    stream_fragments(state, visitor, move |cloud, visitor| {
         let uuid = uuid.clone();
         async move {
             let device = Device::find(&cloud, &visitor, &uuid).await?;

@@ -18,9 +18,10 @@ use crate::dashboard::key_values::{
 };
 use crate::dashboard::live::{LiveFragment, stream_fragments};
 use crate::dashboard::problem::PageError;
+use crate::dashboard::state::DashboardState;
 use crate::dashboard::visitor::SessionUser;
 
-pub(super) fn routes() -> Router<SharedCloud> {
+pub(super) fn routes() -> Router<DashboardState> {
     Router::new()
         .route("/devices/{uuid}/variables", get(page))
         .route("/devices/{uuid}/variables/live", get(live))
@@ -103,11 +104,11 @@ async fn page(
 }
 
 async fn live(
-    State(cloud): State<SharedCloud>,
+    State(state): State<DashboardState>,
     visitor: SessionUser,
     uuid: Uuid,
 ) -> Result<Response, PageError> {
-    stream_fragments(cloud, visitor, move |cloud, visitor| {
+    stream_fragments(state, visitor, move |cloud, visitor| {
         let uuid = uuid.clone();
         async move {
             let device = Device::find(&cloud, &visitor, &uuid).await?;

@@ -19,10 +19,11 @@ use crate::dashboard::form::{Form, Number};
 use crate::dashboard::page;
 use crate::dashboard::problem::PageError;
 use crate::dashboard::show::once;
+use crate::dashboard::state::DashboardState;
 use crate::dashboard::visitor::SessionUser;
 use crate::random::random_text;
 
-pub(super) fn routes() -> Router<SharedCloud> {
+pub(super) fn routes() -> Router<DashboardState> {
     Router::new()
         .route("/fleets/{id}/add-device", get(ask))
         .route("/fleets/{id}/config.json", post(config))

@@ -14,12 +14,13 @@ use crate::dashboard::form::{Form, Number, Search};
 use crate::dashboard::live::{LiveFragment, stream_fragments};
 use crate::dashboard::problem::PageError;
 use crate::dashboard::show::{self, progress, status};
+use crate::dashboard::state::DashboardState;
 use crate::dashboard::visitor::SessionUser;
 
 /// Devices on a page.
 const AT_ONCE: usize = 100;
 
-pub(super) fn routes() -> Router<SharedCloud> {
+pub(super) fn routes() -> Router<DashboardState> {
     Router::new()
         .route("/fleets/{id}", get(page))
         .route("/fleets/{id}/live", get(live))
@@ -219,13 +220,13 @@ async fn page(
 }
 
 async fn live(
-    State(cloud): State<SharedCloud>,
+    State(state): State<DashboardState>,
     visitor: SessionUser,
     Number(id): Number,
     Search(search): Search,
 ) -> Result<Response, PageError> {
     let device_filter = DeviceFilter::of(&search);
-    stream_fragments(cloud, visitor, move |cloud, visitor| {
+    stream_fragments(state, visitor, move |cloud, visitor| {
         let device_filter = device_filter.clone();
         async move {
             let fleet = Fleet::find(&cloud, &visitor, id).await?;

@@ -15,12 +15,13 @@ use crate::dashboard::form::{Form, Number};
 use crate::dashboard::live::{LiveFragment, stream_fragments};
 use crate::dashboard::problem::PageError;
 use crate::dashboard::show::{self, badge};
+use crate::dashboard::state::DashboardState;
 use crate::dashboard::visitor::SessionUser;
 
 /// Releases on the page, the latest first.
 const MOST: usize = 100;
 
-pub(super) fn routes() -> Router<SharedCloud> {
+pub(super) fn routes() -> Router<DashboardState> {
     Router::new()
         .route("/fleets/{id}/releases", get(page))
         .route("/fleets/{id}/releases/live", get(live))
@@ -67,11 +68,11 @@ async fn page(
 }
 
 async fn live(
-    State(cloud): State<SharedCloud>,
+    State(state): State<DashboardState>,
     visitor: SessionUser,
     Number(id): Number,
 ) -> Result<Response, PageError> {
-    stream_fragments(cloud, visitor, move |cloud, visitor| async move {
+    stream_fragments(state, visitor, move |cloud, visitor| async move {
         let fleet = Fleet::find(&cloud, &visitor, id).await?;
         Ok(vec![part(&cloud, &visitor, &fleet).await?])
     })

@@ -16,10 +16,11 @@ use crate::dashboard::key_values::{AddForm, KeyValueKind, list as key_values, ta
 use crate::dashboard::live::{LiveFragment, stream_fragments};
 use crate::dashboard::problem::PageError;
 use crate::dashboard::quotas;
+use crate::dashboard::state::DashboardState;
 use crate::dashboard::switch::OVERRIDE_LOCKS;
 use crate::dashboard::visitor::SessionUser;
 
-pub(super) fn routes() -> Router<SharedCloud> {
+pub(super) fn routes() -> Router<DashboardState> {
     Router::new()
         .route("/fleets/{id}/settings", get(page).post(change))
         .route("/fleets/{id}/settings/live", get(live))
@@ -65,11 +66,11 @@ async fn page(
 }
 
 async fn live(
-    State(cloud): State<SharedCloud>,
+    State(state): State<DashboardState>,
     visitor: SessionUser,
     Number(id): Number,
 ) -> Result<Response, PageError> {
-    stream_fragments(cloud, visitor, move |cloud, visitor| async move {
+    stream_fragments(state, visitor, move |cloud, visitor| async move {
         let fleet = Fleet::find(&cloud, &visitor, id).await?;
         Ok(parts(&cloud, &visitor, &fleet).await?.into())
     })

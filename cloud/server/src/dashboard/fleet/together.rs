@@ -21,6 +21,7 @@ use crate::dashboard::key_values::{self, KeyValueKind};
 use crate::dashboard::page;
 use crate::dashboard::problem::PageError;
 use crate::dashboard::show::release_name;
+use crate::dashboard::state::DashboardState;
 use crate::dashboard::visitor::SessionUser;
 
 /// Devices that are asked at a time.
@@ -30,7 +31,7 @@ const ANSWERS: usize = 64 << 20;
 /// Releases to choose from, the latest first.
 const RELEASES: usize = 50;
 
-pub(super) fn routes() -> Router<SharedCloud> {
+pub(super) fn routes() -> Router<DashboardState> {
     Router::new()
         .route("/fleets/{id}/together", post(together))
         .route("/fleets/{id}/update", post(update))

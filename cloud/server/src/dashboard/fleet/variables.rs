@@ -15,12 +15,13 @@ use crate::dashboard::key_values::{
 };
 use crate::dashboard::live::{LiveFragment, stream_fragments};
 use crate::dashboard::problem::PageError;
+use crate::dashboard::state::DashboardState;
 use crate::dashboard::visitor::SessionUser;
 
 /// Services on the page.
 const MOST: usize = 1000;
 
-pub(super) fn routes() -> Router<SharedCloud> {
+pub(super) fn routes() -> Router<DashboardState> {
     Router::new()
         .route("/fleets/{id}/variables", get(page))
         .route("/fleets/{id}/variables/live", get(live))
@@ -81,11 +82,11 @@ async fn page(
 }
 
 async fn live(
-    State(cloud): State<SharedCloud>,
+    State(state): State<DashboardState>,
     visitor: SessionUser,
     Number(id): Number,
 ) -> Result<Response, PageError> {
-    stream_fragments(cloud, visitor, move |cloud, visitor| async move {
+    stream_fragments(state, visitor, move |cloud, visitor| async move {
         let fleet = Fleet::find(&cloud, &visitor, id).await?;
         let services = services(&cloud, &visitor, id).await?;
         let parts = parts(&cloud, &visitor, &fleet, &services).await?;

@@ -1,7 +1,7 @@
 //! Where lines are kept: a table of the database, or, where there are several replicas, a stream of the server
 //! between them. Nothing else knows which.
 
-use data::{DataError, Database};
+use data::{DataError, Database, Effect};
 
 use super::line::LogLine;
 use super::live::LineSubscription;
@@ -119,6 +119,17 @@ impl History {
         match self {
             History::Table(table) => Ok(table.live.follow(device)),
             History::Stream(stream) => Ok(stream.follow(device).await?),
+        }
+    }
+
+    /// Something was changed: of devices that are gone, no lines are kept.
+    pub(crate) fn invalidate(&self, effects: &[Effect]) {
+        // The database itself deletes their lines from the table.
+        let Some(stream) = self.stream() else { return };
+        for effect in effects {
+            if let Effect::DevicesGone(gone) = effect {
+                stream.invalidate(gone);
+            }
         }
     }
 

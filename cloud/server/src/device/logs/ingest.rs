@@ -14,22 +14,23 @@ use crate::answer::Refusal;
 use crate::body;
 use crate::charge::address;
 use crate::clock::now;
-use crate::cloud::{Cloud, SharedCloud};
 use crate::credential::Identity;
 use crate::device::DeviceRef;
+use crate::state::{Server, ServerState};
 
 /// Lines in one request.
 const MOST: usize = 10;
 
 /// `POST /device/v2/:uuid/logs`
 pub(crate) async fn batch(
-    State(cloud): State<SharedCloud>,
+    State(server): State<ServerState>,
     Path(uuid): Path<String>,
     request: Request,
 ) -> Result<Response, Refusal> {
+    let cloud = &server.cloud;
     let (parts, body) = request.into_parts();
-    let (device, _) = admitted(&cloud, &uuid, &parts).await?;
-    cloud
+    let (device, _) = admitted(&server, &uuid, &parts).await?;
+    server
         .devices
         .logs
         .batches
@@ -60,10 +61,9 @@ pub(crate) async fn batch(
             }
         }
     }
-    let history = &cloud.devices.logs.history;
-    match history.keep(&cloud.database, device.id, lines).await {
+    match cloud.logs.keep(&cloud.database, device.id, lines).await {
         Ok(()) => Ok(taken()),
-        Err(AppendError::Gone) => Err(gone(&cloud, address(&parts.extensions)).await),
+        Err(AppendError::Gone) => Err(gone(&server, address(&parts.extensions)).await),
         Err(AppendError::Unavailable) => Err(unavailable()),
     }
 }
@@ -73,15 +73,16 @@ pub(crate) async fn batch(
 /// # Errors
 /// 401; late, where there is no such device (any more).
 pub(super) async fn admitted(
-    cloud: &Cloud,
+    server: &Server,
     uuid: &str,
     parts: &Parts,
 ) -> Result<(DeviceRef, Identity), Refusal> {
+    let cloud = &server.cloud;
     let identity = cloud.auth.admit(parts).await;
     let Some(device) = cloud.device(uuid).await? else {
         return Err(match identity {
             Err(Refusal::TooMany(seconds)) => Refusal::TooMany(seconds),
-            _ => gone(cloud, address(&parts.extensions)).await,
+            _ => gone(server, address(&parts.extensions)).await,
         });
     };
     let identity = identity?;

@@ -53,10 +53,9 @@ pub(crate) async fn read(
     let right = cloud.right_on_device(&identity, device, Method::Read);
     let right = right.await?.ok_or_else(missing)?;
     let query = LogQuery::read(&parts)?;
-    let logs = &cloud.devices.logs;
     if !query.follow {
-        let lines = logs
-            .history
+        let lines = cloud
+            .logs
             .read(&cloud.database, query.span(right.id()))
             .await?;
         let lines: Vec<_> = lines.iter().map(LogLine::json).collect();
@@ -85,7 +84,7 @@ pub(crate) async fn read(
 /// Where they cannot be read.
 pub(crate) async fn latest(cloud: &Cloud, device: &RowRight) -> Result<Vec<LogLine>, HistoryError> {
     let span = LogQuery::latest().span(device.id());
-    cloud.devices.logs.history.read(&cloud.database, span).await
+    cloud.logs.read(&cloud.database, span).await
 }
 
 /// The same, and what comes after them.
@@ -190,7 +189,7 @@ impl LogTail {
         query: &LogQuery,
     ) -> Result<Self, HistoryError> {
         let device = right.id();
-        let history = &cloud.devices.logs.history;
+        let history = &cloud.logs;
         // What is there before is not taken for missed.
         let before = if cloud.bus.has_others() {
             let span = Span {
@@ -224,9 +223,9 @@ impl LogTail {
             return Some(first);
         }
         loop {
-            let ending = self.cloud.devices.ending.clone();
+            let stop = self.cloud.stop.clone();
             let lines = tokio::select! {
-                () = ending.cancelled() => return None,
+                () = stop.cancelled() => return None,
                 next = timeout(ALIVE, self.followed.next()) => match next {
                     Err(_) => return Some(Vec::new()),
                     Ok(next) => self.lines(next?),
@@ -269,14 +268,7 @@ impl LogTail {
             since: self.seen - SKEW,
         };
         for _ in 0..TRIES {
-            match self
-                .cloud
-                .devices
-                .logs
-                .history
-                .read(&self.cloud.database, span)
-                .await
-            {
+            match self.cloud.logs.read(&self.cloud.database, span).await {
                 Ok(mut lines) => {
                     lines.retain(|line| self.recent.is_new(line.id));
                     return lines;

@@ -22,9 +22,9 @@ use super::{KEPT, gone, taken};
 use crate::answer::Refusal;
 use crate::charge::address;
 use crate::clock::now;
-use crate::cloud::{Cloud, SharedCloud};
 use crate::connections::Connection;
 use crate::lease::{Lease, Need};
+use crate::state::{Server, ServerState};
 use lines::Decoder;
 use stored_lines::StoredLines;
 
@@ -41,23 +41,24 @@ const NDJSON: &str = "application/x-ndjson";
 
 /// `POST /device/v2/:uuid/log-stream`. A device takes any answer for the end, so there is none while it sends.
 pub(crate) async fn stream(
-    State(cloud): State<SharedCloud>,
+    State(server): State<ServerState>,
     Path(uuid): Path<String>,
     request: Request,
 ) -> Result<Response, Refusal> {
+    let cloud = &server.cloud;
     let (parts, body) = request.into_parts();
-    let (device, identity) = admitted(&cloud, &uuid, &parts).await?;
+    let (device, identity) = admitted(&server, &uuid, &parts).await?;
     let decoder = decoder(&parts.headers)?;
     if let Some(connection) = parts.extensions.get::<Connection>() {
         connection.is_of_a_device();
         connection.has_long_body();
     }
-    let open = cloud.devices.logs.uploads.open(device.id);
+    let open = server.devices.logs.uploads.open(device.id);
     let upload = Upload {
-        cloud: &cloud,
+        server: &server,
         device: device.id,
         share: LineShare::of(
-            &cloud.devices.logs.lines,
+            &server.devices.logs.lines,
             &cloud.database,
             &cloud.environment.quotas,
             device.id,
@@ -68,7 +69,7 @@ pub(crate) async fn stream(
         suppressed: 0,
         repeats: Repeats::Maybe,
         begun: Instant::now(),
-        lease: Lease::new(&cloud, &identity, Need::WriteLog(device)),
+        lease: Lease::new(cloud, &identity, Need::WriteLog(device)),
     };
     tokio::select! {
         answer = upload.run(body, decoder) => answer,
@@ -97,7 +98,7 @@ fn decoder(headers: &HeaderMap) -> Result<Decoder, Refusal> {
 
 /// A stream of lines.
 struct Upload<'a> {
-    cloud: &'a Cloud,
+    server: &'a Server,
     device: i64,
     share: LineShare,
     address: IpAddr,
@@ -133,7 +134,7 @@ impl Upload<'_> {
             tokio::select! {
                 // A device that has sent enough is written for, however much more it sends.
                 biased;
-                () = self.cloud.devices.ending.cancelled() => {
+                () = self.server.cloud.stop.cancelled() => {
                     self.flush().await?;
                     // No success: what is on its way is sent again, to whoever serves next.
                     return Err(unavailable());
@@ -199,9 +200,9 @@ impl Upload<'_> {
     async fn flush(&mut self) -> Result<(), Refusal> {
         self.share
             .refresh(
-                &self.cloud.devices.logs.lines,
-                &self.cloud.database,
-                &self.cloud.environment.quotas,
+                &self.server.devices.logs.lines,
+                &self.server.cloud.database,
+                &self.server.cloud.environment.quotas,
             )
             .await;
         let mut lines = std::mem::take(&mut self.waiting);
@@ -214,10 +215,13 @@ impl Upload<'_> {
             self.suppressed = 0;
         }
         self.leave_out_repeated(&mut lines).await;
-        let history = &self.cloud.devices.logs.history;
-        match history.keep(&self.cloud.database, self.device, lines).await {
+        let history = &self.server.cloud.logs;
+        match history
+            .keep(&self.server.cloud.database, self.device, lines)
+            .await
+        {
             Ok(()) => Ok(()),
-            Err(AppendError::Gone) => Err(gone(self.cloud, self.address).await),
+            Err(AppendError::Gone) => Err(gone(self.server, self.address).await),
             Err(AppendError::Unavailable) => Err(unavailable()),
         }
     }
@@ -230,9 +234,9 @@ impl Upload<'_> {
             count,
             since: now() - LATELY,
         };
-        let history = &self.cloud.devices.logs.history;
+        let history = &self.server.cloud.logs;
         history
-            .read(&self.cloud.database, span)
+            .read(&self.server.cloud.database, span)
             .await
             .unwrap_or_default()
     }

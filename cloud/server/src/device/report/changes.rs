@@ -18,6 +18,7 @@ use crate::answer::Refusal;
 use crate::clock::now;
 use crate::cloud::Cloud;
 use crate::device::DeviceRef;
+use crate::state::Server;
 use crate::tunnels::device_request::supervisor_key;
 use installs::{Install, ReportRows};
 
@@ -88,10 +89,11 @@ impl StoredDevice {
     /// 401, where it names a release or an image that is not one that the device could have.
     pub(super) async fn changed_by(
         &self,
-        cloud: &Cloud,
+        server: &Server,
         report: Report,
         from: IpAddr,
     ) -> Result<DeviceChanges, Refusal> {
+        let cloud = &server.cloud;
         let Report {
             mut fields,
             apps,
@@ -124,7 +126,7 @@ impl StoredDevice {
         let moved = self.public_address.as_deref() != Some(from.as_str());
         Ok(DeviceChanges {
             device: self.device.id,
-            fields: self.differing(cloud, fields),
+            fields: self.differing(server, fields),
             public_address: moved.then_some(from),
             installs,
         })
@@ -140,12 +142,13 @@ impl StoredDevice {
     }
 
     /// Fields that are worth a write.
-    fn differing(&self, cloud: &Cloud, fields: ReportedFields) -> Vec<(&'static Field, Value)> {
+    fn differing(&self, server: &Server, fields: ReportedFields) -> Vec<(&'static Field, Value)> {
         let mut fields = fields.0;
         fields.retain(|(field, value)| match (field.name, self.value(field)) {
             // One that cannot be read is told anew.
             (SECRET, Value::String(kept)) => {
-                let current_key = supervisor_key(&cloud.environment.keyring, self.device.id, kept);
+                let current_key =
+                    supervisor_key(&server.cloud.environment.keyring, self.device.id, kept);
                 current_key.as_deref() != value.as_str()
             }
             (_, present) => present != value,
@@ -153,7 +156,7 @@ impl StoredDevice {
         let only_metrics = fields
             .iter()
             .all(|(field, _)| field.matter == Matter::Metric);
-        if only_metrics && !cloud.devices.metrics.is_due(self.device.id) {
+        if only_metrics && !server.devices.metrics.is_due(self.device.id) {
             fields.clear();
         }
         fields
@@ -170,13 +173,13 @@ pub(super) struct DeviceChanges {
 
 impl DeviceChanges {
     /// Writes it, in one transaction; nothing where nothing is to be.
-    pub(super) async fn write(self, cloud: &Cloud) -> Result<(), Refusal> {
+    pub(super) async fn write(self, server: &Server) -> Result<(), Refusal> {
         if self.fields.is_empty() && self.installs.is_empty() && self.public_address.is_none() {
             return Ok(());
         }
         let mut retries = Retries::default();
         loop {
-            match self.once(cloud).await {
+            match self.once(&server.cloud).await {
                 Ok(()) => break,
                 Err(WriteError::Data(error)) if retries.again(&error) => {}
                 Err(error) => return Err(error.into()),
@@ -187,7 +190,7 @@ impl DeviceChanges {
             .iter()
             .any(|(field, _)| field.matter == Matter::Metric)
         {
-            cloud.devices.metrics.is_done(self.device);
+            server.devices.metrics.is_done(self.device);
         }
         Ok(())
     }

@@ -8,8 +8,8 @@ use reqwest::{Client, Method, Response, StatusCode};
 use serde::Deserialize;
 
 use crate::clock::now;
-use crate::cloud::Cloud;
 use crate::registry::Access;
+use crate::state::Server;
 
 /// Tags that are asked for at once.
 const TAGS: usize = 100;
@@ -72,7 +72,7 @@ impl<'a> Repository<'a> {
     /// `name` is of an image that is no more. The token is good for this repository alone; nobody else is ever given
     /// one to delete.
     pub(super) fn of(
-        cloud: &Cloud,
+        server: &Server,
         client: &'a Client,
         url: &'a str,
         name: &'a str,
@@ -82,8 +82,8 @@ impl<'a> Repository<'a> {
             name: name.to_owned(),
             actions: vec!["pull", "delete"],
         };
-        let service = &cloud.environment.registry;
-        let token = cloud
+        let service = &server.cloud.environment.registry;
+        let token = server
             .registry
             .token("fleet-cloud", service, &[access], now() / 1000)
             .map_err(|error| Failure::Registry(format!("{error:#}")))?;

@@ -1,0 +1,33 @@
+//! What the pages of the dashboard work with.
+
+use std::sync::Arc;
+
+use axum::extract::FromRef;
+
+use super::live_pages::LivePages;
+use crate::cloud::SharedCloud;
+
+/// The state of the dashboard's router. Clones are the same one.
+#[derive(Clone)]
+pub(crate) struct DashboardState {
+    /// What the pages share with the server.
+    pub(crate) cloud: SharedCloud,
+    /// The pages that are open.
+    pub(crate) live: Arc<LivePages>,
+}
+
+impl DashboardState {
+    /// No page is open yet.
+    pub(crate) fn new(cloud: SharedCloud) -> Self {
+        DashboardState {
+            cloud,
+            live: Arc::default(),
+        }
+    }
+}
+
+impl FromRef<DashboardState> for SharedCloud {
+    fn from_ref(state: &DashboardState) -> Self {
+        state.cloud.clone()
+    }
+}
