@@ -6,5 +6,4 @@ pub(crate) mod keys;
 pub(crate) mod organization_quotas;
 pub(crate) mod sessions;
 pub(crate) mod users;
-pub(crate) mod verification;
 pub(crate) mod whoami;

@@ -2,12 +2,11 @@
 
 use axum::body::Body;
 use axum::extract::Request;
+use cloud_core::answer::Refusal;
+use cloud_core::body;
+use cloud_core::credential::carried;
 use http::{HeaderMap, HeaderValue, Method, header};
 use serde::Deserialize;
-
-use crate::answer::Refusal;
-use crate::body;
-use crate::credential::carried;
 
 /// Bytes of a body that is looked into. Old clients write less, and whoever has no credential is not to have more
 /// kept for them.

@@ -10,9 +10,8 @@
 
 use std::time::Duration;
 
+use cloud_core::configuration::Limits;
 use rustix::process::{Resource, getrlimit};
-
-use crate::configuration::Limits;
 
 /// What is left out of the files that the system lets the program open: the database, the bus, the log.
 const OTHER_FILES: u64 = 128;

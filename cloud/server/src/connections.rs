@@ -39,7 +39,6 @@ use tokio_util::task::TaskTracker;
 
 use crate::bounds::{BUFFER, Bounds, SYSTEM_BUFFER, UNACKNOWLEDGED};
 use activity::{Activity, AnswerBody};
-pub(crate) use received::came_too_slowly;
 use received::{BodyState, RequestBody};
 use slots::{Slot, Slots};
 use socket::Socket;

@@ -10,6 +10,12 @@ mod upload;
 
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
+use cloud_core::answer::Refusal;
+use cloud_core::body;
+use cloud_core::charge::payer;
+use cloud_core::credential::{Credential, Identity, STALE};
+use cloud_core::limits::Payer;
+use cloud_core::public_url::public_url;
 use data::query::{self, Caller, QueryContext, ReadStatement};
 use data::write::Verb;
 use http::{HeaderMap, Method, StatusCode, header};
@@ -17,12 +23,6 @@ use odata::{Address, Key};
 use resources::Version;
 use serde_json::{Map, json};
 
-use crate::answer::Refusal;
-use crate::body;
-use crate::charge::payer;
-use crate::clients;
-use crate::credential::{Credential, Identity, STALE};
-use crate::limits::Payer;
 use crate::release_asset::{self, AssetForm};
 use crate::state::{Server, ServerState};
 use change::{ChangeRequest, change};
@@ -75,7 +75,7 @@ async fn answer(server: &Server, request: Request) -> Result<Response, Refusal> 
                     request: &parsed,
                     path,
                     query,
-                    origin: &clients::address(cloud, &parts.headers),
+                    origin: &public_url(cloud, &parts.headers),
                     payer: &payer(&identity, &parts),
                 };
                 let share = server.share(&identity, &parts).await?;
@@ -105,7 +105,7 @@ async fn answer(server: &Server, request: Request) -> Result<Response, Refusal> 
             file: None,
         },
     };
-    let origin = clients::address(cloud, &parts.headers);
+    let origin = public_url(cloud, &parts.headers);
     let asked = ChangeRequest {
         version,
         verb,

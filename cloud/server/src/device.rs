@@ -7,11 +7,9 @@
 //! report      what it says of itself; written where it differs
 //! tags        labels that it gives itself
 //! logs        lines of its services, kept and passed on
+//! tunnel      the connection on which the cloud reaches it
 //! ```
-//!
-//! Nothing here reaches a device: the tunnel and the proxy do.
 
-pub(crate) mod device_ref;
 pub(crate) mod devices;
 pub(crate) mod heartbeat;
 pub(crate) mod logs;
@@ -20,13 +18,10 @@ pub(crate) mod register;
 pub(crate) mod report;
 pub(crate) mod state;
 pub(crate) mod tags;
+pub(crate) mod tunnel;
 
-use data::{DataError, SystemPurpose};
 use http::request::Parts;
 
-pub(crate) use device_ref::DeviceRef;
-
-use crate::cloud::Cloud;
 use crate::state::ServerState;
 
 /// Starts what goes on by itself, until the program ends.
@@ -35,31 +30,6 @@ pub(crate) fn start(server: &ServerState) {
     tokio::spawn(heartbeat::noting(server.clone(), stop.clone()));
     tokio::spawn(heartbeat::expiring(server.cloud.clone(), stop.clone()));
     logs::start(server);
-}
-
-impl Cloud {
-    /// The device of a uuid, where there is (still) one.
-    ///
-    /// # Errors
-    /// Where the database fails.
-    pub(crate) async fn device(&self, uuid: &str) -> Result<Option<DeviceRef>, DataError> {
-        if !is_uuid(uuid) {
-            return Ok(None);
-        }
-        let select = SystemPurpose::Lookup
-            .sql("SELECT id, actor FROM device WHERE uuid = ?")
-            .with(uuid);
-        let row = self.database.row(&select).await?;
-        row.as_ref().map(DeviceRef::read).transpose()
-    }
-}
-
-/// Whether this can be the uuid of a device at all (docs/spec/cloud.md#rule-device-fields).
-pub(crate) fn is_uuid(text: &str) -> bool {
-    matches!(text.len(), 32 | 62)
-        && text
-            .bytes()
-            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 /// The value of a parameter of a query.

@@ -2,13 +2,12 @@
 //! it is new, and the organization of the platform's own systems.
 
 use anyhow::{Context as _, Result};
+use cloud_core::clock::now;
+use cloud_core::cloud::Cloud;
+use cloud_core::password;
+use cloud_core::random::random_text;
 use data::catalogue::{CATALOGUE, Catalogue, FirstUser};
 use data::{Database, SystemPurpose, setting};
-
-use crate::clock::now;
-use crate::cloud::Cloud;
-use crate::password;
-use crate::random::random_text;
 
 /// Under this name it is kept that there were users.
 const HAD_USERS: &str = "had-users";

@@ -4,10 +4,9 @@ use std::net::{IpAddr, SocketAddr};
 
 use axum::extract::{ConnectInfo, Request};
 use axum::response::{IntoResponse, Response};
+use cloud_core::configuration::Configuration;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use ipnet::IpNet;
-
-use crate::configuration::Configuration;
 
 const FORWARDED_FOR: &str = "x-forwarded-for";
 

@@ -4,11 +4,11 @@
 //! callers together so many; and few may be streamed from an open statement of the database.
 
 use axum::body::Bytes;
+use cloud_core::answer::Refusal;
+use cloud_core::limits::Payer;
 
-use crate::answer::Refusal;
 use crate::bounds::{LONG_ANSWER, UNREAD_BYTES};
 use crate::concurrency::{ConcurrencyLimit, Permit};
-use crate::limits::Payer;
 
 /// After so many seconds whoever holds too much may ask again.
 const AGAIN: u64 = 5;

@@ -5,29 +5,22 @@
 //! router ── data_api    /v7/…: odata, then `data` (one statement), rows as they come
 //!        ├─ accounts    signing in, keys, whoami
 //!        ├─ registry    tokens for the registry of images
-//!        ├─ tunnels     tunnels of devices, the proxy to them, and push
+//!        ├─ device      what devices ask of the cloud
 //!        └─ …           a module for each family of addresses
-//! auth                  who asks (session token or key, remembered for minutes), and how often
 //! connections           sockets, and the times and numbers that they are held to (bounds)
 //! ```
+//!
+//! Who asks, how devices are reached and what replicas tell each other is in `cloud_core`.
 
 mod accounts;
-mod answer;
 mod arguments;
-mod auth;
-mod body;
 mod body_token;
 mod bounds;
-mod bus;
-mod charge;
 mod clients;
-mod clock;
-mod cloud;
 mod concurrency;
-mod configuration;
+mod configuration_file;
 mod connections;
 mod cors;
-mod credential;
 mod dashboard;
 mod data_api;
 mod database_probe;
@@ -36,28 +29,20 @@ mod first_start;
 mod forwarded;
 mod health;
 mod keyring_file;
-mod lease;
-mod limits;
 mod long_answers;
 mod memory;
 mod offline;
 mod open_files;
-mod password;
-mod pools;
-mod random;
 mod registry;
 mod release_asset;
 mod request_log;
 mod reset_password;
-mod rights;
 mod router;
 mod run;
 mod secrets;
-mod session;
 mod shares;
 mod state;
-mod tunnels;
-mod unreadable;
+mod supervisor_proxy;
 
 use anyhow::Result;
 use arguments::{Arguments, Command};

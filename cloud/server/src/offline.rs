@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result};
 use data::{Database, Keyring};
 
 use crate::arguments::Serve;
-use crate::configuration::Configuration;
+use crate::configuration_file;
 
 /// Does something with the configured database alone, while no cloud is served from here.
 ///
@@ -14,7 +14,7 @@ pub(crate) fn with_database(
     given: Serve,
     work: impl AsyncFnOnce(&Database, &Keyring) -> Result<()>,
 ) -> Result<()> {
-    let configuration = Configuration::of(given)?;
+    let (configuration, _) = configuration_file::load(given)?;
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

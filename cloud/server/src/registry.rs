@@ -15,12 +15,11 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use cloud_core::random::random_text;
 use data::{Database, Keyring, setting};
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
 use serde::{Deserialize, Serialize};
-
-use crate::random::random_text;
 
 /// Who the tokens are from.
 pub(crate) const ISSUER: &str = "fleet-cloud";

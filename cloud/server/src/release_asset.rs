@@ -12,13 +12,12 @@ pub(crate) mod part;
 
 use std::time::Duration;
 
+use cloud_core::clock::now;
+use cloud_core::cloud::SharedCloud;
 use odata::Address;
 use resources::Version;
 use tokio::time::interval;
 use tokio_util::sync::CancellationToken;
-
-use crate::clock::now;
-use crate::cloud::SharedCloud;
 
 pub(crate) use form::{AssetForm, disposition, is_form, media_type, plain_name, read};
 

@@ -1,13 +1,13 @@
 //! `fleet-cloud reset-password`: for whoever runs the cloud, where a password is forgotten.
 
 use anyhow::{Result, ensure};
+use cloud_core::clock::now;
+use cloud_core::password;
+use cloud_core::random::random_text;
 use data::{Database, SystemPurpose};
 
 use crate::arguments::ResetPassword;
-use crate::clock::now;
 use crate::offline::with_database;
-use crate::password;
-use crate::random::random_text;
 
 /// Gives the user of an address a password that is made up, ends their sessions and enables them; prints it.
 ///

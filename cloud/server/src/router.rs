@@ -15,12 +15,13 @@ use crate::accounts::{
 use crate::clients::{access, device_types, download_config, settings, tunnel_server};
 use crate::connections::RequestHandler;
 use crate::dashboard::state::DashboardState;
-use crate::device::{logs, register, report, state, tags};
+use crate::device::{logs, register, report, state, tags, tunnel};
 use crate::registry::token;
 use crate::release_asset::{download, part};
 use crate::state::ServerState;
-use crate::tunnels::{proxy, tunnel};
-use crate::{body_token, cors, dashboard, data_api, forwarded, health, request_log};
+use crate::{
+    body_token, cors, dashboard, data_api, forwarded, health, request_log, supervisor_proxy,
+};
 
 /// What answers requests.
 ///
@@ -150,8 +151,8 @@ fn router(server: ServerState) -> Router {
         // What comes bit by bit is not held back to be compressed, nor what is asked for in ranges.
         .route("/release-asset/v1/{file}", get(download::serve))
         .route("/release-asset/v1/upload/{uuid}/{part}", put(part::put))
-        .route("/supervisor/{*path}", post(proxy::serve))
-        .route("/application/{id}/restart", post(proxy::restart))
+        .route("/supervisor/{*path}", post(supervisor_proxy::serve))
+        .route("/application/{id}/restart", post(supervisor_proxy::restart))
         .route("/device/v3/{uuid}/tunnel", get(tunnel::accept))
         .route(
             "/device/v2/{uuid}/logs",

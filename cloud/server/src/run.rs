@@ -5,6 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use cloud_core::auth::Auth;
+use cloud_core::bus::{Bus, Notification};
+use cloud_core::cloud::Cloud;
+use cloud_core::configuration::Configuration;
+use cloud_core::credential::Keys;
+use cloud_core::limits::RateLimits;
+use cloud_core::logs::history::History;
+use cloud_core::session::Sessions;
+use cloud_core::tunnels::DeviceConnections;
+use cloud_core::{password, session, tunnels};
 use data::Database;
 use data::write::Environment;
 use tokio::net::TcpListener;
@@ -15,30 +25,20 @@ use tracing_subscriber::EnvFilter;
 
 use crate::accounts::sessions;
 use crate::arguments::{LogFormat, Serve};
-use crate::auth::Auth;
 use crate::bounds::Bounds;
-use crate::bus::{Bus, Notification};
-use crate::cloud::Cloud;
-use crate::configuration::Configuration;
-use crate::credential::Keys;
 use crate::database_probe::DatabaseProbe;
 use crate::device;
 use crate::device::devices::Devices;
-use crate::device::logs::history::History;
-use crate::limits::RateLimits;
 use crate::long_answers::LongAnswers;
 use crate::offline::with_database;
 use crate::registry::Registry;
 use crate::registry::garbage;
 use crate::registry::garbage_signal::GarbageSignal;
 use crate::router::App;
-use crate::session::Sessions;
 use crate::shares::Shares;
 use crate::state::{Server, ServerState};
-use crate::tunnels::DeviceConnections;
 use crate::{
-    connections, first_start, open_files, password, registry, release_asset, secrets, session,
-    tunnels,
+    configuration_file, connections, first_start, open_files, registry, release_asset, secrets,
 };
 
 /// How long requests that are under way have when the program is to end.
@@ -54,8 +54,8 @@ const BETWEEN_STEPS: Duration = Duration::from_millis(20);
 /// # Errors
 /// Where it cannot start, or the listener fails.
 pub(crate) fn serve(given: Serve) -> Result<()> {
-    let configuration = Configuration::of(given)?;
-    log_to_stderr(configuration.log_format);
+    let (configuration, log_format) = configuration_file::load(given)?;
+    log_to_stderr(log_format);
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

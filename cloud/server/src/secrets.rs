@@ -2,12 +2,13 @@
 //! `secrets-key` and `rotate-secrets`.
 
 use anyhow::{Context as _, Result, ensure};
+use cloud_core::session;
 use data::sealed::{self, ColumnRotation, Direction};
 use data::{Database, Keyring, is_key_name};
 
 use crate::arguments::{RotateSecrets, SecretsKey};
 use crate::offline::with_database;
-use crate::{registry, session};
+use crate::registry;
 
 /// Settings of the database that are secret.
 const SETTINGS: [&str; 2] = [session::SECRET, registry::KEPT];

@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use axum::body::HttpBody as _;
 use axum::response::Response;
+use cloud_core::limits::Payer;
 use http_body_util::BodyExt as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-
-use crate::limits::Payer;
 
 /// How long a request waits for those before it.
 const WAIT: Duration = Duration::from_secs(10);

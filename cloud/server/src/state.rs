@@ -4,12 +4,12 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use axum::extract::FromRef;
+use cloud_core::answer::Refusal;
+use cloud_core::charge::payer;
+use cloud_core::cloud::SharedCloud;
+use cloud_core::credential::Identity;
 use http::request::Parts;
 
-use crate::answer::Refusal;
-use crate::charge::payer;
-use crate::cloud::SharedCloud;
-use crate::credential::Identity;
 use crate::database_probe::DatabaseProbe;
 use crate::device::devices::Devices;
 use crate::long_answers::LongAnswers;

@@ -1,21 +1,20 @@
-//! What concerns the whole cloud, and is for its administrators: a mark on users, which the first start gives to the
-//! one whom it makes. It gives no right on rows of tenants.
+//! `/cloud/v1/…`: what concerns the whole cloud, and is for its administrators.
 
 use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse as _, Response};
+use cloud_core::accounts::cloud_administrators::{administrator, is_one};
+use cloud_core::answer::{Refusal, json as json_answer};
+use cloud_core::body;
+use cloud_core::clock::now;
+use cloud_core::cloud::{Cloud, SharedCloud};
+use cloud_core::random::random_text;
 use data::write::Writer;
 use data::{SystemPurpose, Transaction};
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::answer::{Refusal, json as json_answer};
-use crate::body;
-use crate::clock::now;
-use crate::cloud::{Cloud, SharedCloud};
-use crate::credential::{Credential, Identity, STALE};
 use crate::device::parameter;
-use crate::random::random_text;
 
 /// `POST /cloud/v1/system-organization`: makes the one who asks an administrator of the organization of the system, to
 /// keep supervisors and operating systems in its fleets. Answers its `id` and `handle`.
@@ -192,35 +191,4 @@ async fn end_sessions(
     );
     writer.remove("user_session", &sessions).await?;
     Ok(())
-}
-
-/// Whether it is an administrator of the cloud who asks, signed in.
-///
-/// # Errors
-/// Where the database fails.
-pub(crate) async fn is_one(cloud: &Cloud, identity: &Identity) -> Result<bool, Refusal> {
-    let Credential::Session(claims) = &identity.credential else {
-        return Ok(false);
-    };
-    let administrator = SystemPurpose::Administration
-        .sql("SELECT id FROM \"user\" WHERE id = ? AND is_cloud_administrator = TRUE");
-    let administrator = cloud.database.row(&administrator.with(claims.id)).await?;
-    Ok(administrator.is_some())
-}
-
-/// The administrator of the cloud who just signed in.
-///
-/// # Errors
-/// 401 where it is somebody else, another credential, or the sign-in is a while ago.
-pub(super) async fn administrator(cloud: &Cloud, identity: &Identity) -> Result<i64, Refusal> {
-    match &identity.credential {
-        Credential::Session(claims) if is_one(cloud, identity).await? => {
-            if claims.fresh() {
-                Ok(claims.id)
-            } else {
-                Err(Refusal::UnauthorizedSaying(STALE))
-            }
-        }
-        _ => Err(Refusal::Unauthorized),
-    }
 }

@@ -2,15 +2,14 @@
 
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
+use cloud_core::answer::{Refusal, json as json_answer};
+use cloud_core::clock::now;
+use cloud_core::cloud::SharedCloud;
+use cloud_core::credential::Credential;
 use data::write::Writer;
 use data::{SystemPurpose, Transaction};
 use http::StatusCode;
 use serde_json::{Map, Value, json};
-
-use crate::answer::{Refusal, json as json_answer};
-use crate::clock::now;
-use crate::cloud::SharedCloud;
-use crate::credential::Credential;
 
 /// An invite, and what it makes.
 struct Invite {

@@ -10,19 +10,14 @@
 
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
-use data::SystemPurpose;
-use data::audit::{self, Event};
-use data::quota::{self, Quota, QuotaUsage};
+use cloud_core::accounts::cloud_administrators::administrator;
+use cloud_core::accounts::organization_quotas::{Changes, give, may_read};
+use cloud_core::answer::{Refusal, json as json_answer};
+use cloud_core::body;
+use cloud_core::cloud::{Cloud, SharedCloud};
+use data::quota::{Quota, QuotaUsage};
 use http::StatusCode;
-use resources::Method;
 use serde_json::{Map, Value, json};
-
-use super::cloud_administrators::administrator;
-use crate::answer::{Refusal, json as json_answer};
-use crate::body;
-use crate::clock::now;
-use crate::cloud::{Cloud, SharedCloud};
-use crate::credential::Identity;
 
 /// `GET /cloud/v1/organization/:id/quotas`
 pub(crate) async fn read(
@@ -54,9 +49,6 @@ pub(crate) async fn change(
     answer(&cloud, organization).await
 }
 
-/// Quotas, and the new limit of each: none where it is to be the default.
-pub(crate) type Changes = Vec<(Quota, Option<i64>)>;
-
 fn changes(given: &Map<String, Value>) -> Result<Changes, Refusal> {
     let mut changes = Vec::with_capacity(given.len());
     for (name, limit) in given {
@@ -78,58 +70,6 @@ fn changes(given: &Map<String, Value>) -> Result<Changes, Refusal> {
         changes.push((quota, limit));
     }
     Ok(changes)
-}
-
-/// Gives an organization quotas, as an administrator of the cloud who just signed in.
-///
-/// # Errors
-/// 401 for anybody else; 404 where there is no such organization.
-pub(crate) async fn give(
-    cloud: &Cloud,
-    identity: &Identity,
-    organization: i64,
-    changes: &Changes,
-) -> Result<(), Refusal> {
-    administrator(cloud, identity).await?;
-    let mut transaction = cloud.database.begin().await?;
-    let there = SystemPurpose::Administration
-        .sql("SELECT id FROM organization WHERE id = ?")
-        .with(organization);
-    if transaction.row(&there).await?.is_none() {
-        return Err(missing());
-    }
-    for (quota, limit) in changes {
-        quota::give(&mut transaction, organization, *quota, *limit).await?;
-    }
-    let limits = changes.iter();
-    let limits: Map<String, Value> = limits
-        .map(|(quota, limit)| (quota.name().to_owned(), json!(limit)))
-        .collect();
-    let event = Event {
-        verb: "give-quotas",
-        resource: "organization",
-        ids: &[organization],
-        fields: Some(&json!(limits).to_string()),
-    };
-    audit::note(&mut transaction, None, event, now()).await?;
-    Ok(transaction.commit().await?)
-}
-
-/// Whether somebody sees the organization, and so its quotas.
-///
-/// # Errors
-/// Where the database fails.
-pub(crate) async fn may_read(
-    cloud: &Cloud,
-    identity: &Identity,
-    organization: i64,
-) -> Result<bool, Refusal> {
-    let right = cloud.right(&identity.caller, "organization", organization, Method::Read);
-    Ok(right.await?.is_some())
-}
-
-fn missing() -> Refusal {
-    Refusal::Missing("there is no such organization".to_owned())
 }
 
 async fn answer(cloud: &Cloud, organization: i64) -> Result<Response, Refusal> {

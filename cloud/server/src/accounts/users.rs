@@ -1,28 +1,27 @@
 //! New users, and new passwords.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use axum::extract::{ConnectInfo, Request, State};
 use axum::response::Response;
+use cloud_core::accounts::cloud_administrators;
+use cloud_core::accounts::sessions::{SessionOrigin, SignInKind};
+use cloud_core::accounts::users::{PasswordChange, hashed, password_changed};
+use cloud_core::answer::{Refusal, json as json_answer};
+use cloud_core::clock::now;
+use cloud_core::cloud::{Cloud, SharedCloud};
+use cloud_core::configuration::Registration;
+use cloud_core::credential::{Credential, Identity, select};
+use cloud_core::limits::{Account, Network};
+use cloud_core::random::random_text;
+use cloud_core::{body, charge};
 use data::SystemPurpose;
-use data::audit::{self, Event};
 use data::write::Writer;
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::cloud_administrators;
-use super::sessions::{SessionOrigin, SignInKind};
-use super::verification::{Claim, VerifiedUser, verified};
-use super::{sessions, verification};
-use crate::answer::{Refusal, json as json_answer};
-use crate::clock::now;
-use crate::cloud::{Cloud, SharedCloud};
-use crate::configuration::Registration;
-use crate::credential::{Credential, Identity, select};
-use crate::limits::{Account, Network};
-use crate::random::random_text;
-use crate::{body, charge, password};
+use super::sessions;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -166,76 +165,6 @@ pub(crate) async fn change_password(
     };
     let token = password_changed(&cloud, claims.id, change, from, beginning).await?;
     Ok(sessions::text(token))
-}
-
-/// What somebody who knows their password asks for.
-pub(crate) struct PasswordChange {
-    pub(crate) current: String,
-    pub(crate) new: String,
-    /// The user's named keys end as well.
-    pub(crate) end_keys: bool,
-}
-
-/// Gives a user who knows the current password the new one, and ends every session; the token of a new one.
-///
-/// # Errors
-/// 401 where the current one is another; 400 where the new one is none; 429 as for [`verified`].
-pub(crate) async fn password_changed(
-    cloud: &Cloud,
-    user: i64,
-    change: PasswordChange,
-    from: SocketAddr,
-    beginning: SessionOrigin,
-) -> Result<String, Refusal> {
-    verified(cloud, Claim::User(user), change.current, from.ip()).await?;
-    let hash = hashed(cloud, change.new, from.ip()).await?;
-    let secret = random_text(16).map_err(Refusal::Fault)?;
-    let mut transaction = cloud.database.begin().await?;
-    let update = SystemPurpose::Accounts
-        .sql("UPDATE \"user\" SET password = ?, jwt_secret = ?, modified_at = ? WHERE id = ?")
-        .with(hash)
-        .with(secret.as_str())
-        .with(now())
-        .with(user);
-    transaction.execute(&update).await?;
-    let event = Event {
-        verb: "new-password",
-        resource: "user",
-        ids: &[user],
-        fields: None,
-    };
-    audit::note(&mut transaction, None, event, now()).await?;
-    let sessions = SystemPurpose::Accounts
-        .sql("SELECT id FROM user_session WHERE \"user\" = ?")
-        .with(user);
-    let sessions = transaction.ids(&sessions).await?;
-    let keys = SystemPurpose::Accounts.sql(
-        "SELECT k.id FROM api_key AS k JOIN \"user\" AS u ON u.actor = k.is_of__actor WHERE u.id = ?",
-    );
-    let keys = if change.end_keys {
-        transaction.ids(&keys.with(user)).await?
-    } else {
-        Vec::new()
-    };
-    let mut writer = Writer::platform(
-        SystemPurpose::Accounts,
-        &mut transaction,
-        &cloud.environment,
-        now(),
-    );
-    writer.remove("user_session", &sessions).await?;
-    writer.remove("api_key", &keys).await?;
-    let user = VerifiedUser { user, secret };
-    let token = sessions::begin(cloud, &mut transaction, &user, beginning).await?;
-    transaction.commit().await?;
-    Ok(token)
-}
-
-async fn hashed(cloud: &Cloud, password: String, from: IpAddr) -> Result<String, Refusal> {
-    if let Some(why) = password::fault(&password) {
-        return Err(Refusal::Wrong(why));
-    }
-    verification::hashed(cloud, password, from).await
 }
 
 fn object<const N: usize>(fields: [(&str, Value); N]) -> Map<String, Value> {

@@ -2,13 +2,12 @@
 
 use axum::extract::{Request, State};
 use axum::response::Response;
+use cloud_core::answer::{Refusal, json as json_answer};
+use cloud_core::cloud::{Cloud, SharedCloud};
+use cloud_core::credential::{Identity, select};
 use data::DataError;
 use http::StatusCode;
 use serde_json::{Value, json};
-
-use crate::answer::{Refusal, json as json_answer};
-use crate::cloud::{Cloud, SharedCloud};
-use crate::credential::{Identity, select};
 
 /// Of any credential.
 pub(crate) async fn actor(

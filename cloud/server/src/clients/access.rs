@@ -2,12 +2,11 @@
 
 use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
+use cloud_core::answer::Refusal;
+use cloud_core::cloud::SharedCloud;
 use data::SystemPurpose;
 use http::{StatusCode, header};
 use resources::{Action, Role};
-
-use crate::answer::Refusal;
-use crate::cloud::SharedCloud;
 
 /// `GET /auth/v1/public-keys/:username`: SSH keys of somebody who may get to the device that asks, one a line.
 pub(crate) async fn public_keys(

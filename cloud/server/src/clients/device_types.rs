@@ -2,15 +2,14 @@
 
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
+use cloud_core::answer::{Refusal, json as json_answer};
+use cloud_core::cloud::{Cloud, SharedCloud};
+use cloud_core::credential::Identity;
 use data::SystemPurpose;
 use data::query::{self, Caller, ReadStatement};
 use http::StatusCode;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
-
-use crate::answer::{Refusal, json as json_answer};
-use crate::cloud::{Cloud, SharedCloud};
-use crate::credential::Identity;
 
 /// `GET /device-types/v1`
 pub(crate) async fn all(

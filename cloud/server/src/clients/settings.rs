@@ -2,14 +2,13 @@
 
 use axum::extract::{Request, State};
 use axum::response::Response;
+use cloud_core::answer::{Refusal, json as json_answer};
+use cloud_core::cloud::SharedCloud;
+use cloud_core::credential::Identity;
+use cloud_core::public_url::public_url;
 use http::StatusCode;
 use resources::{Branding, Check};
 use serde_json::{Value, json};
-
-use super::address;
-use crate::answer::{Refusal, json as json_answer};
-use crate::cloud::SharedCloud;
-use crate::credential::Identity;
 
 /// `GET /config`
 pub(crate) async fn config(
@@ -18,7 +17,7 @@ pub(crate) async fn config(
 ) -> Result<Response, Refusal> {
     let (parts, _) = request.into_parts();
     cloud.auth.charge(&Identity::guest(), &parts)?;
-    let url = address(&cloud, &parts.headers);
+    let url = public_url(&cloud, &parts.headers);
     let answer = json!({
         "deployment": null,
         "deploymentType": "self-hosted",

@@ -3,17 +3,16 @@
 
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
+use cloud_core::answer::Refusal;
+use cloud_core::body;
+use cloud_core::clock::now;
+use cloud_core::cloud::SharedCloud;
+use cloud_core::device::is_uuid;
 use data::{Sql, SystemPurpose};
 use http::StatusCode;
 use resources::Role;
 use sea_query::{Alias, Expr, ExprTrait as _, Order, Query};
 use serde::Deserialize;
-
-use crate::answer::Refusal;
-use crate::body;
-use crate::clock::now;
-use crate::cloud::SharedCloud;
-use crate::device::is_uuid;
 
 /// Devices of one request.
 const MOST: usize = 10_000;

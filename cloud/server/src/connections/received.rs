@@ -1,6 +1,5 @@
 //! The body of a request, which has to come.
 
-use std::error::Error;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,34 +7,15 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::body::Bytes;
+use cloud_core::body::BodyError;
 use http_body_util::BodyExt as _;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use tokio::runtime::Handle;
 use tokio::time::{Sleep, sleep, timeout};
 
 use super::activity::{Activity, RequestUnderWay};
+
 use crate::bounds::{BODY_PROGRESS, LEFT_BODY, LEFT_BODY_TIME, LOG_SILENCE};
-
-/// Why a body ends early.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum BodyError {
-    #[error("next to nothing of it came for {} seconds", .0.as_secs())]
-    Slow(Duration),
-    #[error(transparent)]
-    Connection(#[from] hyper::Error),
-}
-
-/// Whether a body could not be read because it came too slowly.
-pub(crate) fn came_too_slowly(error: &(dyn Error + 'static)) -> bool {
-    let mut cause = Some(error);
-    while let Some(error) = cause {
-        if let Some(BodyError::Slow(_)) = error.downcast_ref() {
-            return true;
-        }
-        cause = error.source();
-    }
-    false
-}
 
 /// What is known of the body of one request beside its bytes.
 #[derive(Default)]

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use cloud_core::limits::Network;
 use ipnet::IpNet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -15,7 +16,6 @@ use tokio_util::sync::CancellationToken;
 use super::activity::Activity;
 use crate::bounds::Bounds;
 use crate::forwarded::is_trusted;
-use crate::limits::Network;
 
 /// Whose connections they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

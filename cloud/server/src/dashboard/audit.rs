@@ -4,6 +4,7 @@ use axum::Router;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use cloud_core::cloud::SharedCloud;
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::Value;
@@ -14,7 +15,6 @@ use super::problem::PageError;
 use super::show;
 use super::state::DashboardState;
 use super::visitor::SessionUser;
-use crate::cloud::SharedCloud;
 
 /// Events on the page.
 const MOST: usize = 100;

@@ -1,6 +1,9 @@
 //! What a visitor reads, changes and asks of devices: requests of the API, made as them, within the program.
 
 use axum::response::Response;
+use cloud_core::answer::Refusal;
+use cloud_core::cloud::{Cloud, SharedCloud};
+use cloud_core::tunnels::proxy;
 use data::RowRight;
 use data::query::{self, ReadStatement};
 use data::write::{Verb, Write, WriteOutcome, write};
@@ -12,9 +15,6 @@ use serde_json::{Map, Value};
 
 use super::problem::PageError;
 use super::visitor::SessionUser;
-use crate::answer::Refusal;
-use crate::cloud::{Cloud, SharedCloud};
-use crate::tunnels::proxy;
 
 /// Bytes of rows that a page takes: a page that asks for more is wrong, and says so.
 const MOST: usize = 16 << 20;

@@ -10,6 +10,8 @@ mod variables;
 
 use axum::Router;
 use axum::extract::{FromRequestParts, Path};
+use cloud_core::cloud::Cloud;
+use cloud_core::device::is_uuid;
 use data::RowRight;
 use http::request::Parts;
 use maud::{Markup, html};
@@ -21,8 +23,6 @@ use super::page::{Page, Section};
 use super::problem::PageError;
 use super::state::DashboardState;
 use super::visitor::SessionUser;
-use crate::cloud::Cloud;
-use crate::device::is_uuid;
 
 pub(super) fn routes() -> Router<DashboardState> {
     Router::new()

@@ -8,6 +8,7 @@ mod together;
 mod variables;
 
 use axum::Router;
+use cloud_core::cloud::Cloud;
 use maud::{Markup, html};
 use resources::Method;
 use serde::Deserialize;
@@ -17,7 +18,6 @@ use super::problem::PageError;
 use super::show::badge;
 use super::state::DashboardState;
 use super::visitor::SessionUser;
-use crate::cloud::Cloud;
 pub(crate) use releases::build;
 
 pub(super) fn routes() -> Router<DashboardState> {

@@ -4,6 +4,7 @@ use axum::Router;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use cloud_core::cloud::{Cloud, SharedCloud};
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::json;
@@ -16,7 +17,6 @@ use super::problem::PageError;
 use super::show::{self, badge};
 use super::state::DashboardState;
 use super::visitor::SessionUser;
-use crate::cloud::{Cloud, SharedCloud};
 
 /// Fleets on the page; a search finds the others.
 const MOST: usize = 200;

@@ -3,13 +3,13 @@
 use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::response::{IntoResponse, Redirect, Response};
+use cloud_core::body;
 use http::request::Parts;
 use maud::{Markup, html};
 
 use super::problem::PageError;
 use super::state::DashboardState;
 use super::visitor::{SessionUser, leave_for};
-use crate::body;
 
 /// Fields that a form may have.
 const MOST: usize = 2000;

@@ -7,14 +7,14 @@
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use cloud_core::answer::Refusal;
+use cloud_core::cloud::{Cloud, SharedCloud};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use maud::html;
 
 use super::page;
 use super::problem::{self, PageError, RefusalText};
 use super::visitor::{self, IN_PLACE};
-use crate::answer::Refusal;
-use crate::cloud::{Cloud, SharedCloud};
 
 /// Everything from this origin, nothing in the page itself: a hostile name that got through the escaping would
 /// still run nothing.

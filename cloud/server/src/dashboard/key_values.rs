@@ -10,6 +10,7 @@ use axum::Router;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use axum::routing::post;
+use cloud_core::cloud::{Cloud, SharedCloud};
 use data::write::Verb;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -20,7 +21,6 @@ use super::live::LiveFragment;
 use super::problem::PageError;
 use super::state::DashboardState;
 use super::visitor::{SessionUser, local};
-use crate::cloud::{Cloud, SharedCloud};
 
 pub(crate) use table::{AddForm, Inheritance, KeyValueRow, KeyValueTable};
 

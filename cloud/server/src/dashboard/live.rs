@@ -15,6 +15,9 @@ use std::time::{Duration, Instant};
 
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
+use cloud_core::answer::Refusal;
+use cloud_core::bus::Subscription;
+use cloud_core::cloud::SharedCloud;
 use futures::{Stream, StreamExt as _, stream};
 use maud::{Markup, html};
 use tokio::sync::watch;
@@ -25,9 +28,6 @@ use super::live_pages::StreamSlot;
 use super::problem::PageError;
 use super::state::DashboardState;
 use super::visitor::SessionUser;
-use crate::answer::Refusal;
-use crate::bus::Subscription;
-use crate::cloud::SharedCloud;
 
 /// Between two looks at least.
 const REST: Duration = Duration::from_secs(1);

@@ -3,9 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use cloud_core::answer::Refusal;
 use tokio::sync::{AcquireError, Semaphore, SemaphorePermit};
-
-use crate::answer::Refusal;
 
 /// Looks at a time, of all pages.
 pub(super) const AT_A_TIME: usize = 2;

@@ -1,10 +1,9 @@
 //! Refusals as people see them: at the form that they filled in, or as a page.
 
 use axum::response::{IntoResponse, Response};
+use cloud_core::answer::Refusal;
 use http::{StatusCode, header};
 use maud::{Markup, html};
-
-use crate::answer::Refusal;
 
 /// Why something is not shown or done.
 #[derive(Debug)]

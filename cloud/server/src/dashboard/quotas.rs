@@ -6,6 +6,10 @@ use axum::Router;
 use axum::extract::{ConnectInfo, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use cloud_core::accounts::cloud_administrators::is_one;
+use cloud_core::accounts::organization_quotas::{Changes, give, may_read};
+use cloud_core::answer::Refusal;
+use cloud_core::cloud::{Cloud, SharedCloud};
 use data::SystemPurpose;
 use data::quota::{Quota, QuotaUsage};
 use maud::{Markup, html};
@@ -16,10 +20,6 @@ use super::page::{Page, Section};
 use super::problem::PageError;
 use super::state::DashboardState;
 use super::visitor::SessionUser;
-use crate::accounts::cloud_administrators::is_one;
-use crate::accounts::organization_quotas::{Changes, give, may_read};
-use crate::answer::Refusal;
-use crate::cloud::{Cloud, SharedCloud};
 
 /// Organizations on a page.
 const MOST: i64 = 200;

@@ -4,6 +4,7 @@ use axum::Router;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use cloud_core::cloud::{Cloud, SharedCloud};
 use jiff::Timestamp;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -19,7 +20,6 @@ use super::problem::PageError;
 use super::show::{self, badge, short, status};
 use super::state::DashboardState;
 use super::visitor::SessionUser;
-use crate::cloud::{Cloud, SharedCloud};
 
 /// Devices that are listed.
 const MOST: usize = 100;

@@ -6,6 +6,9 @@ use axum::Router;
 use axum::extract::{ConnectInfo, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
+use cloud_core::accounts::sessions::{self, SessionOrigin, SignInKind};
+use cloud_core::answer::Refusal;
+use cloud_core::cloud::SharedCloud;
 use http::{HeaderMap, StatusCode, header};
 use maud::{Markup, html};
 
@@ -14,9 +17,6 @@ use super::page;
 use super::problem::{PageError, notice};
 use super::state::DashboardState;
 use super::visitor::{self, local};
-use crate::accounts::sessions::{self, SessionOrigin, SignInKind};
-use crate::answer::Refusal;
-use crate::cloud::SharedCloud;
 
 /// Where one comes to without having asked for anything.
 const FIRST: &str = "/dashboard";

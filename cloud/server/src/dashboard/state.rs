@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use axum::extract::FromRef;
+use cloud_core::cloud::SharedCloud;
 
 use super::live_pages::LivePages;
-use crate::cloud::SharedCloud;
 
 /// The state of the dashboard's router. Clones are the same one.
 #[derive(Clone)]

@@ -4,6 +4,7 @@ use axum::Router;
 use axum::extract::State;
 use axum::response::Response;
 use axum::routing::post;
+use cloud_core::cloud::SharedCloud;
 use maud::{Markup, html};
 use resources::Branding;
 
@@ -12,7 +13,6 @@ use super::key_values::{self, KeyValue, KeyValueKind, back};
 use super::problem::PageError;
 use super::state::DashboardState;
 use super::visitor::SessionUser;
-use crate::cloud::SharedCloud;
 
 pub(super) fn routes() -> Router<DashboardState> {
     Router::new().route("/switch", post(turn))

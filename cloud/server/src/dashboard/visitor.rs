@@ -4,17 +4,17 @@
 
 use axum::extract::FromRequestParts;
 use axum::response::{IntoResponse, Redirect, Response};
+use cloud_core::answer::Refusal;
+use cloud_core::clock::now;
+use cloud_core::cloud::Cloud;
+use cloud_core::credential::{Credential, Identity, select};
+use cloud_core::session::{LIFE, SessionClaims};
 use data::query::Caller;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
 use super::problem::PageError;
 use super::state::DashboardState;
-use crate::answer::Refusal;
-use crate::clock::now;
-use crate::cloud::Cloud;
-use crate::credential::{Credential, Identity, select};
-use crate::session::{LIFE, SessionClaims};
 
 /// The cookie of a session where the dashboard is served without TLS.
 const COOKIE: &str = "fleet_session";

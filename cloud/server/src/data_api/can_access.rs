@@ -1,15 +1,14 @@
 //! Whether the caller may do something with a record (docs/spec/cloud.md#odata-actions).
 
 use axum::response::Response;
+use cloud_core::answer::{Refusal, json as json_answer};
+use cloud_core::cloud::Cloud;
+use cloud_core::credential::Identity;
 use data::query;
 use http::StatusCode;
 use odata::{Address, Tail};
 use resources::{Action, Version};
 use serde_json::{Map, Value, json};
-
-use crate::answer::{Refusal, json as json_answer};
-use crate::cloud::Cloud;
-use crate::credential::Identity;
 
 /// `POST /v7/device(7)/canAccess` (docs/spec/cloud.md#odata-actions).
 pub(super) async fn can_access(

@@ -1,15 +1,14 @@
 //! Requests that change rows, and what they answer (docs/spec/cloud.md#odata-writes).
 
 use axum::response::{IntoResponse, Response};
+use cloud_core::answer::{Refusal, json as json_answer};
+use cloud_core::cloud::Cloud;
 use data::file::File;
 use data::query::{self, Caller, QueryContext};
 use data::write::{Verb, Write, WriteError, WriteOutcome, write};
 use http::{HeaderValue, StatusCode, header};
 use resources::{Method, Version};
 use serde_json::{Map, Value, json};
-
-use crate::answer::{Refusal, json as json_answer};
-use crate::cloud::Cloud;
 
 /// What is changed, as the request came.
 pub(super) struct ChangeRequest<'a> {
@@ -124,18 +123,4 @@ async fn created(
         response.headers_mut().insert(header::LOCATION, place);
     }
     Ok(response)
-}
-
-impl From<WriteError> for Refusal {
-    fn from(error: WriteError) -> Self {
-        match error {
-            WriteError::Refused(why) => Refusal::Wrong(why),
-            WriteError::NoRights => Refusal::Unauthorized,
-            WriteError::Forbidden(why) => Refusal::Forbidden(why),
-            WriteError::NotFound(why) => Refusal::Missing(why),
-            WriteError::Conflict(why) => Refusal::Conflict(why),
-            WriteError::Data(error) => error.into(),
-            broken @ WriteError::Broken(_) => Refusal::Fault(broken.into()),
-        }
-    }
 }

@@ -2,13 +2,13 @@
 
 use axum::body::{Body, Bytes};
 use axum::response::{IntoResponse, Response};
+use cloud_core::answer::{Refusal, json as json_answer};
+use cloud_core::limits::Payer;
 use futures::{Stream, StreamExt, TryStreamExt};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use sha2::{Digest, Sha256};
 
-use crate::answer::{Refusal, json as json_answer};
 use crate::concurrency::Permit;
-use crate::limits::Payer;
 use crate::long_answers::LongAnswers;
 
 /// Answers of up to so many bytes are put together before they are sent, and so have an ETag.

@@ -6,6 +6,12 @@ use std::collections::{BTreeMap, HashMap};
 
 use axum::body::Body;
 use axum::response::{IntoResponse as _, Response};
+use cloud_core::answer::{Refusal, json as json_answer};
+use cloud_core::body;
+use cloud_core::clock::now;
+use cloud_core::cloud::Cloud;
+use cloud_core::credential::Identity;
+use cloud_core::public_url::public_url;
 use data::file::{File, PIECE};
 use data::query;
 use data::upload::{Announcement, Upload};
@@ -18,12 +24,6 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::change::{ChangeRequest, change};
-use crate::answer::{Refusal, json as json_answer};
-use crate::body;
-use crate::clients;
-use crate::clock::now;
-use crate::cloud::Cloud;
-use crate::credential::Identity;
 use crate::release_asset::{disposition, is_addressed, media_type, plain_name};
 use crate::state::Server;
 
@@ -139,7 +139,7 @@ pub(super) async fn serve(
             let upload = database
                 .begin_upload(quotas, right, announced, now())
                 .await?;
-            let origin = clients::address(cloud, &parts.headers);
+            let origin = public_url(cloud, &parts.headers);
             Ok(json_answer(
                 StatusCode::OK,
                 begun(&upload, &origin).to_string(),
@@ -170,7 +170,7 @@ pub(super) async fn serve(
                 size: *size,
                 parts: Some(digests),
             };
-            let origin = clients::address(cloud, &parts.headers);
+            let origin = public_url(cloud, &parts.headers);
             let body = Map::from_iter([("asset".to_owned(), Value::Object(Map::new()))]);
             let asked = ChangeRequest {
                 version,

@@ -9,14 +9,14 @@ pub(super) mod pending;
 
 use std::time::Duration;
 
+use cloud_core::clock::now;
+use cloud_core::cloud::{Cloud, SharedCloud};
 use data::{BuiltStatement, DataError, Dialect, SystemPurpose, Transaction};
 use tokio::time::{MissedTickBehavior, interval, sleep};
 use tokio_util::sync::CancellationToken;
 
 use pending::PollRecord;
 
-use crate::clock::now;
-use crate::cloud::{Cloud, SharedCloud};
 use crate::state::ServerState;
 
 /// How long polls are gathered before they are written.

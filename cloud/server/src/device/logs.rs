@@ -2,59 +2,40 @@
 //! (docs/spec/cloud.md#device-logs).
 //!
 //! ```text
-//! ingest  a batch,                    ┐            ┌ table   of the database, for one replica
-//! upload  a stream that stays open    ┴─> history ─┤
-//! read    history, then live  <───────────────────┘ stream  of the server between several
+//! ingest  a batch
+//! upload  a stream that stays open
+//! read    history, then live
 //! ```
 //!
 //! What is answered with success is kept. Nobody who reads slowly holds up who writes: they are told how many
 //! lines they missed.
 
-pub(crate) mod history;
 pub(crate) mod ingest;
 pub(crate) mod limits;
-pub(crate) mod line;
 mod line_limits;
-mod live;
 pub(crate) mod read;
-mod stream;
-mod table;
 pub(crate) mod upload;
 
 use std::net::IpAddr;
 use std::time::Duration;
 
+use cloud_core::answer::Refusal;
+use cloud_core::limits::Network;
+use cloud_core::logs;
 use http::{StatusCode, header};
 use tokio::time::interval;
 
 use axum::response::{IntoResponse, Response};
 
-use crate::answer::Refusal;
-use crate::limits::Network;
 use crate::state::{Server, ServerState};
-use history::History;
-pub(crate) use history::{KEPT, KEPT_FOR};
 
 /// Between two looks at who sent nothing for a while.
 const TIDY: Duration = Duration::from_secs(60);
 
-/// Starts what goes on by itself, until `stop`; what waits to be kept is kept until the program ends.
+/// Starts what goes on by itself, until the program ends.
 pub(super) fn start(server: &ServerState) {
-    let writing = server.cloud.clone();
-    tokio::spawn(async move {
-        if let Some(table) = writing.logs.table() {
-            table::writing(&writing.database, table).await;
-        }
-    });
-    let keeping = server.cloud.clone();
-    tokio::spawn(async move {
-        match &keeping.logs {
-            History::Table(table) => {
-                table::tidying(&keeping.database, table, &keeping.stop).await;
-            }
-            History::Stream(stream) => stream.run(keeping.stop.clone()).await,
-        }
-    });
+    tokio::spawn(logs::write(server.cloud.clone()));
+    tokio::spawn(logs::maintain(server.cloud.clone()));
     let server = server.clone();
     tokio::spawn(async move {
         let mut times = interval(TIDY);

@@ -3,19 +3,18 @@
 
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
+use cloud_core::accounts::keys::{self, KeyDescription};
+use cloud_core::answer::{Refusal, json as json_answer};
+use cloud_core::body;
+use cloud_core::cloud::{Cloud, SharedCloud};
+use cloud_core::credential::Identity;
+use cloud_core::random::random_text;
 use data::query::Caller;
 use data::write::{WriteError, Writer};
 use data::{Retries, RightError, SystemPurpose, Transaction};
 use http::{StatusCode, header};
 use resources::{Method, Role};
 use serde_json::{Map, Value, json};
-
-use crate::accounts::keys::{self, KeyDescription};
-use crate::answer::{Refusal, json as json_answer};
-use crate::body;
-use crate::cloud::{Cloud, SharedCloud};
-use crate::credential::Identity;
-use crate::random::random_text;
 
 /// What a device says of itself, beside who it is.
 const SAID: [&str; 4] = [

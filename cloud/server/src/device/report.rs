@@ -17,15 +17,15 @@ use std::net::IpAddr;
 
 use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
+use cloud_core::answer::Refusal;
+use cloud_core::body;
+use cloud_core::charge::address;
+use cloud_core::credential::Identity;
 use data::Effect;
 use http::StatusCode;
 use resources::Method;
 use serde_json::Value;
 
-use crate::answer::Refusal;
-use crate::body;
-use crate::charge::address;
-use crate::credential::Identity;
 use crate::state::{Server, ServerState};
 
 use apps::Apps;

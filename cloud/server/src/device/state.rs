@@ -13,6 +13,10 @@ mod rows;
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
+use cloud_core::answer::{Refusal, json};
+use cloud_core::cloud::Cloud;
+use cloud_core::credential::Identity;
+use cloud_core::device::{DeviceRef, is_uuid};
 use data::{RowRight, SystemPurpose};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use resources::{Action, Role};
@@ -20,10 +24,7 @@ use resources::{Action, Role};
 use cache::{CachedState, tag};
 use rows::{Rows, SecretValues};
 
-use crate::answer::{Refusal, json};
-use crate::cloud::Cloud;
-use crate::credential::Identity;
-use crate::device::{DeviceRef, parameter};
+use crate::device::parameter;
 use crate::state::{Server, ServerState};
 
 /// `GET /device/v3/:uuid/state`
@@ -184,7 +185,7 @@ pub(crate) async fn of_fleet(
 
 /// The state of a device that is there, as it is now.
 async fn found(server: &Server, uuid: &str) -> Result<Option<CachedState>, Refusal> {
-    if !super::is_uuid(uuid) {
+    if !is_uuid(uuid) {
         return Ok(None);
     }
     let cloud = &server.cloud;

@@ -2,16 +2,15 @@
 
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
+use cloud_core::answer::Refusal;
+use cloud_core::body;
+use cloud_core::cloud::{Cloud, SharedCloud};
+use cloud_core::credential::Identity;
 use data::write::{WriteError, Writer};
 use data::{Retries, RowRight};
 use http::StatusCode;
 use resources::Method;
 use serde_json::{Map, Value, json};
-
-use crate::answer::Refusal;
-use crate::body;
-use crate::cloud::{Cloud, SharedCloud};
-use crate::credential::Identity;
 
 /// Tags in one request.
 const MOST: usize = 500;

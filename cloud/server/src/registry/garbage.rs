@@ -12,6 +12,7 @@ mod repository;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use cloud_core::cloud::Cloud;
 use data::ImageGarbage;
 use reqwest::Client;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
@@ -19,7 +20,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::scope::may_be_an_image;
 use super::{LIFE, SKEW};
-use crate::cloud::Cloud;
 use crate::state::{Server, ServerState};
 use repository::{Failure, Repository};
 

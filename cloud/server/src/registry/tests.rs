@@ -7,11 +7,11 @@
 #[path = "../../tests/cloud/docker_registry.rs"]
 mod docker_registry;
 
+use cloud_core::clock::now;
 use data::Keyring;
 use docker_registry::{DockerRegistry, free_host, is_there};
 
 use super::{Access, LIFE, Registry, made};
-use crate::clock::now;
 
 #[tokio::test]
 async fn a_registry_takes_our_tokens_for_what_they_say_and_as_long_as_they_say() {

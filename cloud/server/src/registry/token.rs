@@ -7,6 +7,10 @@ use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use cloud_core::answer::{Refusal, json as json_answer};
+use cloud_core::clock::now;
+use cloud_core::cloud::Cloud;
+use cloud_core::credential::Identity;
 use data::SystemPurpose;
 use http::{HeaderMap, StatusCode, header};
 use jiff::Timestamp;
@@ -15,10 +19,6 @@ use serde_json::json;
 
 use super::scope::{may_be_an_image, scopes};
 use super::{Access, LIFE};
-use crate::answer::{Refusal, json as json_answer};
-use crate::clock::now;
-use crate::cloud::Cloud;
-use crate::credential::Identity;
 use crate::state::ServerState;
 
 /// Gives a token.

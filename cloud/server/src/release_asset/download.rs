@@ -5,15 +5,14 @@ use std::ops::RangeInclusive;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
+use cloud_core::answer::Refusal;
+use cloud_core::cloud::SharedCloud;
 use data::file::{FileRight, PIECE};
 use data::{Database, SystemPurpose};
 use futures::Stream;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use resources::Method;
 use serde::Deserialize;
-
-use crate::answer::Refusal;
-use crate::cloud::SharedCloud;
 
 /// What the row says of its file.
 #[derive(Deserialize)]

@@ -6,6 +6,9 @@ use std::task::Poll;
 
 use axum::body::{Body, Bytes};
 use bytes::{Buf as _, BytesMut};
+use cloud_core::answer::Refusal;
+use cloud_core::clock::now;
+use cloud_core::cloud::Cloud;
 use data::file::{File, PIECE};
 use data::query::{self, Caller};
 use futures::{Stream, StreamExt as _};
@@ -14,10 +17,6 @@ use multer::{Field, Multipart};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use resources::Method;
 use serde_json::{Map, Value};
-
-use crate::answer::Refusal;
-use crate::clock::now;
-use crate::cloud::Cloud;
 
 /// The field that the file is of.
 const FILE: &str = "asset";

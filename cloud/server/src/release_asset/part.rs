@@ -3,13 +3,12 @@
 use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse as _, Response};
 use bytes::{Buf as _, BytesMut};
+use cloud_core::answer::Refusal;
+use cloud_core::cloud::SharedCloud;
 use data::file::PIECE;
 use futures::StreamExt as _;
 use http::{StatusCode, header};
 use sha2::{Digest as _, Sha256};
-
-use crate::answer::Refusal;
-use crate::cloud::SharedCloud;
 
 /// Takes the part, and answers its digest as its ETag. The uuid in the address is the credential: clients send no other.
 pub(crate) async fn put(

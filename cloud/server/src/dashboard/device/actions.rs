@@ -7,13 +7,13 @@ use axum::Router;
 use axum::extract::State;
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::post;
+use cloud_core::answer::Refusal;
 use http::StatusCode;
 use http_body_util::{BodyExt as _, Limited};
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
 use super::{Device, Uuid};
-use crate::answer::Refusal;
 use crate::dashboard::form::Form;
 use crate::dashboard::page;
 use crate::dashboard::problem::PageError;

@@ -1,10 +1,10 @@
 //! How a device is: what it runs and should run, whether it is there, and what it says of its host.
 
+use cloud_core::cloud::Cloud;
 use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::{Device, Uuid};
-use crate::cloud::Cloud;
 use crate::dashboard::data::Id;
 use crate::dashboard::live::LiveFragment;
 use crate::dashboard::problem::PageError;

@@ -8,6 +8,9 @@ use axum::extract::State;
 use axum::response::sse::Event;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use cloud_core::cloud::{Cloud, SharedCloud};
+use cloud_core::logs::line::LogLine;
+use cloud_core::logs::tail;
 use futures::{Stream, stream};
 use http::header;
 use jiff::Timestamp;
@@ -16,12 +19,9 @@ use serde::Deserialize;
 use tokio::time::sleep;
 
 use super::{Device, Uuid};
-use crate::cloud::{Cloud, SharedCloud};
 use crate::dashboard::problem::PageError;
 use crate::dashboard::state::DashboardState;
 use crate::dashboard::visitor::SessionUser;
-use crate::device::logs::line::LogLine;
-use crate::device::logs::read;
 
 /// Lines that a page keeps.
 const KEPT: usize = 1000;
@@ -93,7 +93,7 @@ pub(super) async fn panel(
     let mut names = Names::of(cloud, visitor, device).await?;
     // Where the bus is away, the rest of the page is not.
     let right = device.right_to_read(cloud, visitor).await?;
-    let (lines, unread) = match read::latest(cloud, &right).await {
+    let (lines, unread) = match tail::latest(cloud, &right).await {
         Ok(lines) => (lines, false),
         Err(error) => {
             tracing::warn!("log lines cannot be read: {error}");
@@ -145,7 +145,7 @@ pub(super) async fn events(
 ) -> Result<impl Stream<Item = Event> + Send + 'static, PageError> {
     let names = Names::of(cloud, visitor, device).await?;
     let right = device.right_to_read(cloud, visitor).await?;
-    let live = read::followed(cloud, &right).await?;
+    let live = tail::followed(cloud, &right).await?;
     let state = (cloud.clone(), visitor.clone(), names, live, true);
     Ok(stream::unfold(
         state,
@@ -223,7 +223,7 @@ async fn download(
     let device = Device::find(&cloud, &visitor, &uuid).await?;
     let mut names = Names::of(&cloud, &visitor, &device).await?;
     let right = device.right_to_read(&cloud, &visitor).await?;
-    let lines = read::latest(&cloud, &right).await?;
+    let lines = tail::latest(&cloud, &right).await?;
     names.learn(&cloud, &visitor, &lines).await;
     let mut text = String::new();
     for line in &lines {

@@ -4,12 +4,12 @@ use axum::Router;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use cloud_core::cloud::{Cloud, SharedCloud};
 use futures::FutureExt as _;
 use maud::html;
 
 use super::facts::Facts;
 use super::{Device, Tab, Uuid, actions, logs, services, settings};
-use crate::cloud::{Cloud, SharedCloud};
 use crate::dashboard::live::{LiveFragment, follow_with};
 use crate::dashboard::problem::PageError;
 use crate::dashboard::state::DashboardState;

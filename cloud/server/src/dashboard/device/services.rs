@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use cloud_core::cloud::Cloud;
 use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::{Device, actions};
-use crate::cloud::Cloud;
 use crate::dashboard::live::LiveFragment;
 use crate::dashboard::problem::PageError;
 use crate::dashboard::show::{self, badge, progress};

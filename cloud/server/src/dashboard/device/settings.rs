@@ -4,13 +4,13 @@ use axum::Router;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use cloud_core::cloud::{Cloud, SharedCloud};
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::facts::Facts;
 use super::{Device, Tab, Uuid};
-use crate::cloud::{Cloud, SharedCloud};
 use crate::dashboard::fleet::Destination;
 use crate::dashboard::form::Form;
 use crate::dashboard::key_values::{AddForm, KeyValueKind, list as key_values, tags};

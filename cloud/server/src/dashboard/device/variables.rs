@@ -6,12 +6,12 @@ use axum::Router;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use cloud_core::cloud::{Cloud, SharedCloud};
 use maud::html;
 use serde::Deserialize;
 
 use super::facts::Facts;
 use super::{Device, Tab, Uuid};
-use crate::cloud::{Cloud, SharedCloud};
 use crate::dashboard::key_values::{
     AddForm, Inheritance, KeyValue, KeyValueKind, KeyValueRow, KeyValueTable, ServiceKeyValue,
     list, of_services,

@@ -4,6 +4,11 @@ use axum::Router;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use cloud_core::accounts::keys::{self, KeyDescription};
+use cloud_core::answer::Refusal;
+use cloud_core::cloud::SharedCloud;
+use cloud_core::download_config;
+use cloud_core::random::random_text;
 use http::{HeaderMap, HeaderValue, header};
 use maud::html;
 use resources::Role;
@@ -11,17 +16,12 @@ use serde::Deserialize;
 use serde_json::{Map, json};
 
 use super::{Fleet, Tab};
-use crate::accounts::keys::{self, KeyDescription};
-use crate::answer::Refusal;
-use crate::clients::download_config;
-use crate::cloud::SharedCloud;
 use crate::dashboard::form::{Form, Number};
 use crate::dashboard::page;
 use crate::dashboard::problem::PageError;
 use crate::dashboard::show::once;
 use crate::dashboard::state::DashboardState;
 use crate::dashboard::visitor::SessionUser;
-use crate::random::random_text;
 
 pub(super) fn routes() -> Router<DashboardState> {
     Router::new()

@@ -4,11 +4,11 @@ use axum::Router;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use cloud_core::cloud::{Cloud, SharedCloud};
 use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::{Fleet, Tab, together};
-use crate::cloud::{Cloud, SharedCloud};
 use crate::dashboard::data::{Id, literal};
 use crate::dashboard::form::{Form, Number, Search};
 use crate::dashboard::live::{LiveFragment, stream_fragments};

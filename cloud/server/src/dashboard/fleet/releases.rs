@@ -4,12 +4,12 @@ use axum::Router;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use cloud_core::cloud::{Cloud, SharedCloud};
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::json;
 
 use super::{Fleet, Tab};
-use crate::cloud::{Cloud, SharedCloud};
 use crate::dashboard::data::Id;
 use crate::dashboard::form::{Form, Number};
 use crate::dashboard::live::{LiveFragment, stream_fragments};

@@ -4,13 +4,13 @@ use axum::Router;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use cloud_core::cloud::{Cloud, SharedCloud};
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::json;
 
 use super::together::update_now;
 use super::{Fleet, Tab};
-use crate::cloud::{Cloud, SharedCloud};
 use crate::dashboard::form::{DeleteForm, Form, Number};
 use crate::dashboard::key_values::{AddForm, KeyValueKind, list as key_values, tags};
 use crate::dashboard::live::{LiveFragment, stream_fragments};

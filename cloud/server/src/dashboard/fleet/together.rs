@@ -5,6 +5,8 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
+use cloud_core::answer::Refusal;
+use cloud_core::cloud::{Cloud, SharedCloud};
 use data::write::{Verb, WriteOutcome};
 use futures::{StreamExt as _, stream};
 use http::StatusCode;
@@ -14,8 +16,6 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Destination, Fleet};
-use crate::answer::Refusal;
-use crate::cloud::{Cloud, SharedCloud};
 use crate::dashboard::form::{Form, Number};
 use crate::dashboard::key_values::{self, KeyValueKind};
 use crate::dashboard::page;

@@ -4,11 +4,11 @@ use axum::Router;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use cloud_core::cloud::{Cloud, SharedCloud};
 use maud::html;
 use serde::Deserialize;
 
 use super::{Fleet, Tab};
-use crate::cloud::{Cloud, SharedCloud};
 use crate::dashboard::form::Number;
 use crate::dashboard::key_values::{
     AddForm, KeyValueKind, KeyValueRow, KeyValueTable, list, of_services,

@@ -2,20 +2,20 @@
 
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
+use cloud_core::answer::Refusal;
+use cloud_core::body;
+use cloud_core::charge::address;
+use cloud_core::clock::now;
+use cloud_core::credential::Identity;
+use cloud_core::device::DeviceRef;
+use cloud_core::logs::history::AppendError;
+use cloud_core::logs::line::ParsedLine;
 use governor::clock::{Clock, DefaultClock};
 use http::request::Parts;
 use resources::Action;
 use serde_json::Value;
 
-use super::history::AppendError;
-use super::line::ParsedLine;
 use super::{gone, taken};
-use crate::answer::Refusal;
-use crate::body;
-use crate::charge::address;
-use crate::clock::now;
-use crate::credential::Identity;
-use crate::device::DeviceRef;
 use crate::state::{Server, ServerState};
 
 /// Lines in one request.

@@ -3,13 +3,13 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use cloud_core::limits::Network;
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 
 use super::line_limits::LineLimits;
 use super::upload::open::Uploads;
 use crate::bounds::LATE_ANSWERS;
 use crate::concurrency::ConcurrencyLimit;
-use crate::limits::Network;
 
 /// Batches of one device in [`BATCHES_WITHIN`].
 const BATCHES: NonZeroU32 = match NonZeroU32::new(15) {

@@ -1,8 +1,7 @@
 //! What a device says of what it runs.
 
+use cloud_core::answer::Refusal;
 use serde_json::{Map, Value};
-
-use crate::answer::Refusal;
 
 /// Images in one report.
 const MOST: usize = 1000;

@@ -5,6 +5,11 @@ mod installs;
 use std::net::IpAddr;
 use std::sync::LazyLock;
 
+use cloud_core::answer::Refusal;
+use cloud_core::clock::now;
+use cloud_core::cloud::Cloud;
+use cloud_core::device::DeviceRef;
+use cloud_core::tunnels::device_request::supervisor_key;
 use data::query::Caller;
 use data::write::{WriteError, Writer};
 use data::{DataError, Keyring, Place, Retries, SystemPurpose, Transaction};
@@ -14,12 +19,7 @@ use serde_json::{Map, Value};
 use super::apps::ReportedApp;
 use super::fields::{FIELDS, Field, FieldKind, Matter, ReportedFields};
 use super::{Apps, Report};
-use crate::answer::Refusal;
-use crate::clock::now;
-use crate::cloud::Cloud;
-use crate::device::DeviceRef;
 use crate::state::Server;
-use crate::tunnels::device_request::supervisor_key;
 use installs::{Install, ReportRows};
 
 /// The field that is encrypted in the database.
@@ -50,7 +50,7 @@ pub(super) struct StoredDevice {
 impl StoredDevice {
     /// None where there is no such device.
     pub(super) async fn of(cloud: &Cloud, uuid: &str) -> Result<Option<Self>, Refusal> {
-        if !crate::device::is_uuid(uuid) {
+        if !cloud_core::device::is_uuid(uuid) {
             return Ok(None);
         }
         let select = SystemPurpose::Report.sql(*SELECT).with(uuid);

@@ -1,10 +1,9 @@
 //! The fields of a device that it reports, and what becomes of values that do not fit: over-long text is cut,
 //! large numbers are the largest, and only another type is refused.
 
+use cloud_core::answer::Refusal;
 use resources::split_os_version;
 use serde_json::{Map, Value};
-
-use crate::answer::Refusal;
 
 /// What a field holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

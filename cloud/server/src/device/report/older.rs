@@ -1,5 +1,6 @@
 //! The report of version 2: `{"local": {…}}`, by numbers.
 
+use cloud_core::answer::Refusal;
 use serde_json::{Map, Value};
 
 use super::Report;
@@ -8,7 +9,6 @@ use super::apps::{
     status, text,
 };
 use super::fields::ReportedFields;
-use crate::answer::Refusal;
 
 /// What of fields such a report does not have.
 const NOT_SAID: [&str; 2] = ["is_running__release", "update_status"];

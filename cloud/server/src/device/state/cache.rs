@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use axum::body::Bytes;
+use cloud_core::device::DeviceRef;
 use data::RowRight;
 use http::HeaderValue;
 use resources::{Action, Branding};
@@ -11,7 +12,6 @@ use sha2::{Digest, Sha256};
 
 use super::generation::Generations;
 use super::rows::Rows;
-use crate::device::device_ref::DeviceRef;
 
 /// Bytes of documents that are remembered.
 const MOST_BYTES: usize = 256 << 20;

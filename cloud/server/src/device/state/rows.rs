@@ -2,11 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use cloud_core::generation::fingerprint;
 use data::{
     DataError, Database, Keyring, Place, Row, RowRight, Sql, SystemPurpose, UnreadableSecret,
 };
-
-use super::generation::fingerprint;
 
 /// All that a target state is made from, as it was at one moment.
 #[derive(Debug, Default)]

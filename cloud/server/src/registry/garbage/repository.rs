@@ -2,12 +2,12 @@
 
 use std::collections::HashSet;
 
+use cloud_core::clock::now;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use registry_protocol::is_digest;
 use reqwest::{Client, Method, Response, StatusCode};
 use serde::Deserialize;
 
-use crate::clock::now;
 use crate::registry::Access;
 use crate::state::Server;
 

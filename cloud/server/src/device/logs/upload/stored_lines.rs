@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use crate::device::logs::line::LogLine;
+use cloud_core::logs::line::LogLine;
 
 /// What a line is told from others by.
 type LineIdentity = (i64, Option<i64>, bool, bool, String);

@@ -2,12 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
+use cloud_core::answer::Refusal;
+use cloud_core::clock::now;
+use cloud_core::cloud::Cloud;
 use data::{DataError, Row, Statement, SystemPurpose, SystemStatement, Transaction};
 use sea_query::{Alias, Expr, ExprTrait, OnConflict, Query, SelectStatement};
 
-use crate::answer::Refusal;
-use crate::clock::now;
-use crate::cloud::Cloud;
 use crate::device::report::apps::{
     Apps, ImageName, Name, ReportedApp, ReportedImage, ReportedRelease,
 };

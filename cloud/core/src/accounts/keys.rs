@@ -1,0 +1,143 @@
+//! Making keys: of users, fleets and devices. A key is shown once, when it is made; its hash is kept.
+
+use std::collections::BTreeSet;
+
+use data::SystemPurpose;
+use data::query::Caller;
+use data::write::Writer;
+use resources::{Action, KeyLimits, Role};
+use serde_json::{Map, Value, json};
+
+use crate::answer::Refusal;
+use crate::clock::now;
+use crate::cloud::Cloud;
+use crate::credential::{Credential, Identity, STALE, key_hash};
+
+/// Different characters of a key that somebody chose: what is made up has more.
+const DIFFERENT: usize = 8;
+
+/// The actor of the user who just signed in, and so may make keys of their own.
+///
+/// # Errors
+/// 401 where that is a while ago, or it is another credential.
+pub fn of_user(identity: &Identity) -> Result<i64, Refusal> {
+    let Credential::Session(claims) = &identity.credential else {
+        return Err(Refusal::Unauthorized);
+    };
+    if !claims.fresh() {
+        return Err(Refusal::UnauthorizedSaying(STALE));
+    }
+    identity.actor().ok_or(Refusal::Unauthorized)
+}
+
+/// The actor of a fleet (`application`) or `device` that this credential may make keys of.
+///
+/// # Errors
+/// 401 where it may not, or may not even see it.
+pub async fn permitted(
+    cloud: &Cloud,
+    identity: &Identity,
+    resource: &'static str,
+    id: i64,
+) -> Result<i64, Refusal> {
+    let action = match resource {
+        "application" => Action::CreateProvisioningKey,
+        _ => Action::CreateDeviceKey,
+    };
+    let right = cloud.right(&identity.caller, resource, id, action);
+    let right = right.await?.ok_or(Refusal::Unauthorized)?;
+    let statement = right.sql(match resource {
+        "application" => "SELECT actor FROM application WHERE id = ?",
+        _ => "SELECT actor FROM device WHERE id = ?",
+    });
+    let row = cloud.database.row(&statement).await?;
+    match row {
+        Some(row) => Ok(row.id(0)?),
+        None => Err(Refusal::Unauthorized),
+    }
+}
+
+/// Puts a key into the database, in a transaction of its own.
+///
+/// # Errors
+/// As [`create`].
+pub async fn kept(
+    cloud: &Cloud,
+    actor: i64,
+    role: Role,
+    key: &str,
+    mut more: KeyDescription,
+) -> Result<(), Refusal> {
+    let undated = more.expiry_date.as_ref().is_none_or(Value::is_null);
+    if let (Some(days), Role::UserKey, true) =
+        (cloud.configuration.credentials.key_days, role, undated)
+    {
+        let end = now() + i64::from(days.get()) * 24 * 60 * 60 * 1000;
+        more.expiry_date = Some(json!(end));
+    }
+    let mut transaction = cloud.database.begin().await?;
+    let caller = Caller::Platform(SystemPurpose::Keys);
+    let mut writer = Writer::new(&mut transaction, cloud.setting(&caller), &cloud.environment);
+    create(&mut writer, actor, role, key, more).await?;
+    transaction.commit().await?;
+    Ok(())
+}
+
+/// What people say of a key.
+#[derive(Debug, Default)]
+pub struct KeyDescription {
+    pub name: Option<String>,
+    pub description: Option<String>,
+    pub expiry_date: Option<Value>,
+    /// Of a key of a user.
+    pub limits: KeyLimits,
+}
+
+/// Puts a key into the database.
+///
+/// # Errors
+/// Where it is taken, or something that is said of it is not right.
+pub async fn create(
+    writer: &mut Writer<'_>,
+    actor: i64,
+    role: Role,
+    key: &str,
+    more: KeyDescription,
+) -> Result<i64, Refusal> {
+    let mut row = Map::new();
+    let mut say = |name: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            row.insert(name.to_owned(), value);
+        }
+    };
+    say("is_of__actor", Some(json!(actor)));
+    say("key_hash", Some(json!(key_hash(key))));
+    say("role", Some(json!(role.word())));
+    say("name", more.name.map(Value::String));
+    say("description", more.description.map(Value::String));
+    say("expiry_date", more.expiry_date);
+    say("scope", more.limits.scope.map(|scope| json!(scope.word())));
+    say(
+        "is_limited_to__application",
+        more.limits.fleet.map(Value::from),
+    );
+    Ok(writer.create("api_key", &row).await?)
+}
+
+/// A key that somebody chose: long enough that nobody guesses it, and sent in a header as it is.
+pub fn chosen(key: String) -> Result<String, Refusal> {
+    let fits = (16..=128).contains(&key.len());
+    if !fits || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(Refusal::Wrong(
+            "a key has 16 to 128 characters, none of them white space".to_owned(),
+        ));
+    }
+    let different: BTreeSet<u8> = key.bytes().collect();
+    if different.len() >= DIFFERENT {
+        Ok(key)
+    } else {
+        Err(Refusal::Wrong(format!(
+            "a key has at least {DIFFERENT} different characters; leave it out, and the cloud creates one"
+        )))
+    }
+}

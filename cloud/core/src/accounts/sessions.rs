@@ -1,0 +1,156 @@
+//! Signing in, staying signed in, and signing out.
+//!
+//! Each session is a row (`user_session`): what a token says is good while its row is there. The row ends with the
+//! session's time, by its user, and with the user's password.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use data::audit::{self, Author, Event};
+use data::write::Writer;
+use data::{SystemPurpose, Transaction};
+use http::{HeaderMap, header};
+use resources::Role;
+use serde_json::{Map, json};
+
+use super::verification::{Claim, VerifiedUser, verified};
+use crate::answer::Refusal;
+use crate::clock::now;
+use crate::cloud::Cloud;
+use crate::session::SessionClaims;
+
+/// Sessions of one user. Beyond it, those that were used least lately end.
+const MOST: i64 = 100;
+/// Characters of what a client calls itself.
+const USER_AGENT: usize = 255;
+/// By which door somebody signs in. A session of one is none at the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SignInKind {
+    /// The token goes into headers.
+    Api,
+    /// The token is a cookie of the dashboard.
+    Dashboard,
+}
+
+/// Where and how a session begins.
+#[derive(Debug, Clone)]
+pub struct SessionOrigin {
+    address: String,
+    user_agent: Option<String>,
+    door: SignInKind,
+}
+
+impl SessionOrigin {
+    pub fn of(headers: &HeaderMap, from: SocketAddr, door: SignInKind) -> Self {
+        let agent = headers
+            .get(header::USER_AGENT)
+            .map(|agent| String::from_utf8_lossy(agent.as_bytes()));
+        SessionOrigin {
+            address: from.ip().to_canonical().to_string(),
+            user_agent: agent.map(|agent| agent.chars().take(USER_AGENT).collect()),
+            door,
+        }
+    }
+}
+
+/// The token of a new session of whoever has this name (or e-mail address) and this password.
+///
+/// # Errors
+/// As [`verified`].
+pub async fn signed_in(
+    cloud: &Cloud,
+    username: &str,
+    password: String,
+    from: SocketAddr,
+    beginning: SessionOrigin,
+) -> Result<String, Refusal> {
+    let user = verified(cloud, Claim::Name(username), password, from.ip()).await?;
+    let mut transaction = cloud.database.begin().await?;
+    let token = begin(cloud, &mut transaction, &user, beginning).await?;
+    transaction.commit().await?;
+    Ok(token)
+}
+
+/// Begins a session of a user who just gave the password; its token.
+///
+/// # Errors
+/// Where the database fails, or the token cannot be signed.
+pub async fn begin(
+    cloud: &Cloud,
+    transaction: &mut Transaction,
+    user: &VerifiedUser,
+    beginning: SessionOrigin,
+) -> Result<String, Refusal> {
+    let now = now();
+    let life =
+        Duration::from_secs(24 * 60 * 60) * cloud.configuration.credentials.session_days.get();
+    let end = now + i64::try_from(life.as_millis()).unwrap_or(i64::MAX / 2);
+    let mut row = Map::new();
+    for (name, value) in [
+        ("user", json!(user.user)),
+        ("last_used_at", json!(now)),
+        ("expires_at", json!(end)),
+        ("address", json!(beginning.address)),
+        ("user_agent", json!(beginning.user_agent)),
+        (
+            "is_of_dashboard",
+            json!(beginning.door == SignInKind::Dashboard),
+        ),
+    ] {
+        row.insert(name.to_owned(), value);
+    }
+    let mut writer = Writer::platform(
+        SystemPurpose::Accounts,
+        transaction,
+        &cloud.environment,
+        now,
+    );
+    let session = writer.create("user_session", &row).await?;
+    let forget = SystemPurpose::Accounts.sql(
+        "DELETE FROM user_session WHERE id IN (SELECT id FROM user_session WHERE \"user\" = ? AND id <> ? \
+         ORDER BY last_used_at DESC, id DESC LIMIT 1000 OFFSET ?)",
+    );
+    let forget = forget.with(user.user).with(session).with(MOST - 1);
+    transaction.execute(&forget).await?;
+    let author = Author {
+        role: Role::User,
+        actor: None,
+        user: Some(user.user),
+        credential: "session",
+        credential_id: Some(session),
+    };
+    let event = Event {
+        verb: "sign-in",
+        resource: "user",
+        ids: &[user.user],
+        fields: None,
+    };
+    audit::note(transaction, Some(&author), event, now).await?;
+    let claims = SessionClaims {
+        id: user.user,
+        session,
+        secret: user.secret.clone(),
+        auth_time: now,
+        end: end / 1000,
+        dashboard: beginning.door == SignInKind::Dashboard,
+        iat: 0,
+        exp: 0,
+    };
+    cloud.auth.sessions.token(claims).map_err(Refusal::Fault)
+}
+
+/// Ends a session.
+///
+/// # Errors
+/// Where the database fails.
+pub async fn end(cloud: &Cloud, claims: &SessionClaims) -> Result<(), Refusal> {
+    let mut transaction = cloud.database.begin().await?;
+    let mut writer = Writer::platform(
+        SystemPurpose::Accounts,
+        &mut transaction,
+        &cloud.environment,
+        now(),
+    );
+    writer.remove("user_session", &[claims.session]).await?;
+    Ok(transaction.commit().await?)
+}

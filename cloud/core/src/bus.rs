@@ -1,0 +1,169 @@
+//! What the replicas of this cloud tell and ask each other. Within one program that is a call; what every
+//! replica has to learn, and what only one of them can do, goes through here, so that it works where there are
+//! several.
+//!
+//! ```text
+//! effects of writes ──► publish ──► listeners here, and at every other replica
+//! a device's tunnel ──► take_calls ◄── call ── a replica that is to ask the device
+//! lines of devices      a stream of the server's, by device (`device/logs/stream.rs`)
+//! ```
+//!
+//! Caches that a write can invalidate register a [listener](Bus::listen) for the life of the process, which is called
+//! before the write is answered. Who follows changes for a while, such as an open page, [subscribes](Bus::subscribe)
+//! and reads at its own pace.
+
+mod call;
+mod dispatcher;
+mod envelope;
+mod nats;
+mod pipe;
+mod subjects;
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use data::Effect;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+pub(crate) use call::NO_ANSWER;
+pub use call::{CallError, DeviceClient};
+use dispatcher::Dispatcher;
+pub use dispatcher::{Notification, Subscription};
+use envelope::Payload;
+pub use nats::Nats;
+
+/// The way to every replica, this one included. Clones are the same one.
+#[derive(Clone)]
+pub struct Bus {
+    dispatcher: Arc<Dispatcher>,
+    /// The way to other machines.
+    nats: Option<Arc<Nats>>,
+}
+
+impl Bus {
+    /// One that reaches this program alone.
+    pub fn in_process() -> Self {
+        Bus {
+            dispatcher: Arc::default(),
+            nats: None,
+        }
+    }
+
+    /// One that reaches every replica with the same server and prefix, now or as soon as there is a
+    /// connection.
+    ///
+    /// # Errors
+    /// Where `url` is no address of a server.
+    pub async fn between_machines(url: &str, prefix: &str) -> Result<Self> {
+        Ok(Bus {
+            nats: Some(Arc::new(Nats::connect(url, prefix).await?)),
+            ..Bus::in_process()
+        })
+    }
+
+    /// Tells and hears until `stop`; ends when everything is told.
+    pub async fn run(&self, stop: CancellationToken) {
+        match &self.nats {
+            Some(nats) => nats.run(&self.dispatcher, &stop).await,
+            None => stop.cancelled().await,
+        }
+    }
+
+    /// The server between machines, for what is kept there.
+    pub fn nats(&self) -> Option<&Arc<Nats>> {
+        self.nats.as_ref()
+    }
+
+    /// Whether devices may be connected to other replicas.
+    pub fn has_others(&self) -> bool {
+        self.nats.is_some()
+    }
+
+    /// Whether whatever other replicas tell is heard at the moment. Where it is not, nothing that they may
+    /// change can be remembered.
+    pub fn receives_all(&self) -> bool {
+        self.nats.as_ref().is_none_or(|nats| nats.receives_all())
+    }
+
+    /// Calls `listener` with the notifications of any replica, as long as the program runs. It must not block.
+    pub fn listen(&self, listener: impl Fn(&Notification) + Send + Sync + 'static) {
+        self.dispatcher.add_listener(Box::new(listener));
+    }
+
+    /// The notifications of any replica from now on, until it is dropped. Nobody waits for a slow reader.
+    pub fn subscribe(&self) -> Subscription {
+        self.dispatcher.subscribe()
+    }
+
+    /// Tells everybody what a transaction changed. Within this program they have heard of it when this returns.
+    pub fn publish(&self, effects: &[Effect]) {
+        self.dispatcher
+            .dispatch(&Notification::Effects(effects.into()));
+        if let Some(nats) = &self.nats {
+            for piece in envelope::pieces(effects) {
+                nats.publish(piece);
+            }
+        }
+    }
+
+    /// Changes with each time that something was missed: whoever shows what others tell looks again.
+    pub(crate) fn lagged(&self) -> watch::Receiver<u64> {
+        self.dispatcher.lagged()
+    }
+
+    /// A device opened a tunnel to this replica, at this time (milliseconds since the epoch).
+    pub(crate) fn publish_arrival(&self, device: i64, at: i64) {
+        if let Some(nats) = &self.nats {
+            nats.publish(Payload::Arrived { device, at });
+        }
+    }
+
+    /// Has other replicas ask a device through its tunnel here, until `ending`, and then until what is under way
+    /// is done. Dropping it cuts that off.
+    pub(crate) async fn take_calls(
+        &self,
+        device: i64,
+        ask: DeviceClient,
+        ending: CancellationToken,
+    ) {
+        if let Some(nats) = &self.nats {
+            call::take(nats, device, ask, &ending).await;
+        }
+        ending.cancelled().await;
+    }
+
+    /// How to ask a device that is connected to another replica.
+    ///
+    /// # Errors
+    /// Where it is connected to none, or cannot be asked now.
+    pub async fn call(&self, device: i64) -> Result<DeviceClient, CallError> {
+        match &self.nats {
+            Some(nats) => call::open(nats, device).await,
+            None => Err(CallError::Away),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn who_subscribes_hears_what_is_told_and_who_is_too_slow_that_something_was_missed() {
+        let bus = Bus::in_process();
+        bus.publish(&[Effect::DevicesChanged(vec![1])]);
+        let (mut one, mut slow) = (bus.subscribe(), bus.subscribe());
+        bus.publish(&[Effect::DevicesChanged(vec![2])]);
+        let second = Notification::Effects([Effect::DevicesChanged(vec![2])].into());
+        assert_eq!(one.next().await, Some(second.clone()));
+        for _ in 0..=dispatcher::CAPACITY {
+            bus.publish(&[]);
+            one.next().await;
+        }
+        assert_eq!(slow.next().await, Some(Notification::Lagged));
+        assert_eq!(slow.next().await, Some(Notification::Effects([].into())));
+        drop(bus);
+        assert_eq!(one.next().await, None);
+    }
+}

@@ -1,0 +1,332 @@
+//! The bus between machines: NATS.
+//!
+//! What is told goes to every replica, the one that tells it included: having heard its own voice, a replica
+//! knows that it hears the others. As long as it has not since it was connected (again), it cannot know what
+//! it missed, and whoever remembers something has to ask the database.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use async_nats::connection::State;
+use async_nats::{Client, ConnectOptions, Event, ServerAddr, Subscriber};
+use futures::StreamExt as _;
+use percent_encoding::percent_decode_str;
+use tokio::sync::mpsc;
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::dispatcher::{Dispatcher, Notification};
+use super::envelope::{Envelope, Payload};
+use super::subjects::Subjects;
+use crate::random::random_text;
+
+/// Messages that wait for the connection; when there are more, others are told that some were lost.
+const WAITING: usize = 4096;
+/// Messages of one subscription that wait to be read; more are dropped, which who reads finds out.
+const UNREAD: usize = 4096;
+/// Between two looks at whether the server is still there.
+const PING: Duration = Duration::from_secs(10);
+/// Between two looks at the connection.
+const LOOK: Duration = Duration::from_millis(100);
+/// How long it may be away until that is said.
+const AWAY: Duration = Duration::from_secs(1);
+/// How long what is left to tell may take at the end.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// A connection to a server, or to one of several.
+pub struct Nats {
+    client: Client,
+    subjects: Subjects,
+    /// This replica, as what it tells names it.
+    name: String,
+    queue: mpsc::Sender<Payload>,
+    waiting: Mutex<Option<mpsc::Receiver<Payload>>>,
+    /// There was no room for something.
+    overflowed: AtomicBool,
+    /// Number of the connection on which we last received our own probe message.
+    probed_connection: AtomicU64,
+    /// Something came faster than it was read, and was dropped.
+    dropped: Arc<AtomicBool>,
+}
+
+impl Nats {
+    /// Connects to `url`, now or as soon as it can.
+    ///
+    /// # Errors
+    /// Where it is no address.
+    pub(super) async fn connect(url: &str, prefix: &str) -> Result<Self> {
+        let servers = servers(url)?;
+        let dropped = Arc::new(AtomicBool::default());
+        let drops = dropped.clone();
+        let mut options = ConnectOptions::new()
+            .name("fleet-cloud")
+            .retry_on_initial_connect()
+            .ping_interval(PING)
+            .subscription_capacity(UNREAD)
+            .event_callback(move |event| {
+                on_event(&event, &drops);
+                std::future::ready(())
+            });
+        let named = servers.iter().find_map(|server| {
+            let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+            let user = decoded(server.username()?);
+            Some((user, decoded(server.password().unwrap_or_default())))
+        });
+        if let Some((user, password)) = named {
+            options = options.user_and_password(user, password);
+        }
+        let client = options
+            .connect(servers)
+            .await
+            .context("the bus cannot be used")?;
+        let (queue, waiting) = mpsc::channel(WAITING);
+        Ok(Nats {
+            client,
+            subjects: Subjects::under(prefix),
+            name: random_text(8)?,
+            queue,
+            waiting: Mutex::new(Some(waiting)),
+            overflowed: AtomicBool::default(),
+            probed_connection: AtomicU64::default(),
+            dropped,
+        })
+    }
+
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    pub(crate) fn subjects(&self) -> &Subjects {
+        &self.subjects
+    }
+
+    /// Whether there is a connection at the moment.
+    pub(crate) fn is_connected(&self) -> bool {
+        self.client.connection_state() == State::Connected
+    }
+
+    /// The how-manyth connection it is.
+    fn connection(&self) -> u64 {
+        let statistics = self.client.statistics();
+        statistics.connects.load(Ordering::SeqCst)
+    }
+
+    /// Whether whatever others tell is heard.
+    pub(super) fn receives_all(&self) -> bool {
+        self.is_connected() && self.probed_connection.load(Ordering::SeqCst) == self.connection()
+    }
+
+    /// Tells the others, as soon as there is a connection.
+    pub(super) fn publish(&self, payload: Payload) {
+        if self.queue.try_send(payload).is_err() {
+            self.overflowed.store(true, Ordering::SeqCst);
+        }
+    }
+
+    async fn send(&self, payload: Payload) {
+        let envelope = Envelope {
+            from: self.name.clone(),
+            what: payload,
+        };
+        let sent = match serde_json::to_vec(&envelope) {
+            Ok(text) => self
+                .client
+                .publish(self.subjects.news(), text.into())
+                .await
+                .map_err(|error| error.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        if let Err(error) = sent {
+            tracing::warn!("cannot notify other replicas of a change: {error}");
+        }
+    }
+
+    /// Says what waits, until `stop` and then what is left.
+    async fn send_queued(&self, stop: &CancellationToken) {
+        let waiting = self
+            .waiting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        let Some(mut waiting) = waiting else { return };
+        while let Some(Some(payload)) = stop.run_until_cancelled(waiting.recv()).await {
+            self.send(payload).await;
+            if self.overflowed.swap(false, Ordering::SeqCst) {
+                let number = self.connection();
+                self.send(Payload::Connected { number, lost: true }).await;
+            }
+        }
+        let left = async {
+            while let Ok(payload) = waiting.try_recv() {
+                self.send(payload).await;
+            }
+            let _ = self.client.flush().await;
+        };
+        let _ = timeout(LAST_WORDS, left).await;
+    }
+
+    /// Watches the connection: each new one is announced, and heard of by this replica itself.
+    async fn watch_connection(&self, dispatcher: &Dispatcher) {
+        let mut looks = interval(LOOK);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut announced = (0, Instant::now());
+        let mut connected = Instant::now();
+        let mut warned = false;
+        loop {
+            looks.tick().await;
+            if self.dropped.swap(false, Ordering::SeqCst) {
+                dispatcher.dispatch(&Notification::Lagged);
+            }
+            if !self.is_connected() {
+                if !warned && connected.elapsed() > AWAY {
+                    warned = true;
+                    tracing::warn!(
+                        "the bus is away: devices that are connected to other replicas are not reached, and log \
+                         lines are not accepted until it is back"
+                    );
+                }
+                continue;
+            }
+            connected = Instant::now();
+            if warned {
+                warned = false;
+                tracing::info!("the bus is there (again)");
+            }
+            let number = self.connection();
+            // Said once more where it was lost with the connection.
+            let unheard = !self.receives_all() && announced.1.elapsed() > AWAY;
+            if number != announced.0 || unheard {
+                announced = (number, Instant::now());
+                let lost = number > 1;
+                self.send(Payload::Connected { number, lost }).await;
+            }
+        }
+    }
+
+    /// Hears what replicas tell.
+    async fn receive(&self, dispatcher: &Dispatcher, mut messages: Subscriber) {
+        while let Some(message) = messages.next().await {
+            let Some(Envelope {
+                from,
+                what: payload,
+            }) = Envelope::read(&message)
+            else {
+                tracing::warn!("ignoring something on the bus that is not a message of a replica");
+                continue;
+            };
+            let own = from == self.name;
+            match payload {
+                Payload::Connected { number, lost } => {
+                    if own && number == self.connection() {
+                        let before = self.probed_connection.load(Ordering::SeqCst);
+                        if before != number && number > 1 {
+                            // Between the two, others may have told something.
+                            dispatcher.dispatch(&Notification::Lagged);
+                        }
+                        self.probed_connection.store(number, Ordering::SeqCst);
+                    } else if !own && lost {
+                        dispatcher.dispatch(&Notification::Lagged);
+                    }
+                }
+                // It has heard of it before it told the others.
+                _ if own => {}
+                Payload::Effects(effects) => {
+                    dispatcher.dispatch(&Notification::Effects(effects.into()))
+                }
+                Payload::Arrived { device, at } => {
+                    dispatcher.dispatch(&Notification::Arrived { device, at });
+                }
+            }
+        }
+    }
+
+    /// Tells and hears until `stop`.
+    pub(super) async fn run(&self, dispatcher: &Dispatcher, stop: &CancellationToken) {
+        let messages = match self.client.subscribe(self.subjects.news()).await {
+            Ok(messages) => messages,
+            Err(error) => {
+                tracing::error!("cannot receive messages of other replicas: {error}");
+                return;
+            }
+        };
+        tokio::select! {
+            () = self.send_queued(stop) => {}
+            // It may wait for a connection that does not come.
+            () = async { stop.cancelled().await; sleep(2 * LAST_WORDS).await } => {}
+            () = self.watch_connection(dispatcher) => {}
+            () = self.receive(dispatcher, messages) => {}
+        }
+    }
+}
+
+/// What the connection tells of itself.
+fn on_event(event: &Event, dropped: &AtomicBool) {
+    match event {
+        Event::SlowConsumer(_) => {
+            tracing::warn!(
+                "the bus sends more than this replica reads; it will look up what it missed"
+            );
+            dropped.store(true, Ordering::SeqCst);
+        }
+        Event::ServerError(error) => tracing::warn!("the bus refuses something: {error}"),
+        // It comes with each try; that the bus is away is said once.
+        other => tracing::debug!("the bus: {other}"),
+    }
+}
+
+/// The servers of an address: `nats://[user:password@]host[:port][,…]`, or `tls://…`.
+fn servers(url: &str) -> Result<Vec<ServerAddr>> {
+    let Some((scheme @ ("nats" | "tls"), rest)) = url.split_once("://") else {
+        bail!("the address of the bus begins with `nats://` or `tls://`");
+    };
+    let each = rest.split(',').map(|server| {
+        let server = server.trim();
+        let server = match server.split_once("://") {
+            Some(_) => server.to_owned(),
+            None => format!("{scheme}://{server}"),
+        };
+        let address: ServerAddr = server.parse().ok()?;
+        let valid = matches!(address.scheme(), "nats" | "tls") && !address.host().is_empty();
+        valid.then_some(address)
+    });
+    let servers: Option<Vec<ServerAddr>> = each.collect();
+    // The address may have a password in it, and is not shown.
+    servers.context("the address of the bus is not right; it is written `nats://user:password@host:4222,host2:4222`")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_names_one_server_or_several() {
+        for (url, expected) in [
+            ("nats://one", vec!["nats://one"]),
+            (
+                "nats://u:p@one:1,two:2",
+                vec!["nats://u:p@one:1", "nats://two:2"],
+            ),
+            ("tls://one, nats://two", vec!["tls://one", "nats://two"]),
+        ] {
+            let found = servers(url).expect(url);
+            let expected: Vec<ServerAddr> = expected
+                .iter()
+                .map(|one| one.parse().expect("an address"))
+                .collect();
+            assert_eq!(found, expected, "{url}");
+        }
+        for url in [
+            "",
+            "one:4222",
+            "http://one",
+            "nats://",
+            "nats://one,,two",
+            "nats://one,ws://two",
+        ] {
+            let why = servers(url).expect_err(url).to_string();
+            assert!(why.contains("nats://"), "{why}");
+        }
+    }
+}

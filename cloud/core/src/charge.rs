@@ -1,0 +1,26 @@
+//! Whom requests are counted for.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use axum::extract::ConnectInfo;
+use http::Extensions;
+use http::request::Parts;
+
+use crate::credential::Identity;
+use crate::limits::{Network, Payer};
+
+/// Whom a request is counted for.
+pub fn payer(identity: &Identity, parts: &Parts) -> Payer {
+    match identity.actor() {
+        Some(actor) => Payer::Actor(actor),
+        None => Payer::Network(Network::of(address(&parts.extensions))),
+    }
+}
+
+/// Where a request comes from.
+pub fn address(extensions: &Extensions) -> IpAddr {
+    match extensions.get::<ConnectInfo<SocketAddr>>() {
+        Some(ConnectInfo(from)) => from.ip(),
+        None => Ipv4Addr::UNSPECIFIED.into(),
+    }
+}

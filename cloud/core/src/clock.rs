@@ -1,0 +1,11 @@
+//! The time of day, as rows of the database and tokens have it.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Milliseconds since the epoch.
+pub fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| {
+        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+    })
+}

@@ -1,0 +1,315 @@
+//! Who makes a request: the credential that it carries, and what that makes of its holder
+//! (docs/spec/cloud.md#credentials).
+//!
+//! A key in the query wins over the header. What does not decode as a token is tried as a key. A credential
+//! that is not good is refused, rather than taken for nobody's (docs/spec/cloud.md#credentials-transport).
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use data::query::Caller;
+use data::{Database, Effect, SystemPurpose, SystemStatement};
+use http::{HeaderMap, header};
+use resources::{KeyLimits, KeyScope, Role};
+use sea_query::{Alias, Expr, ExprTrait, Query, SelectStatement};
+use sha2::{Digest, Sha256};
+
+use crate::answer::Refusal;
+use crate::clock::now;
+use crate::session::SessionClaims;
+
+/// Who makes a request.
+#[derive(Debug, Clone)]
+pub struct Identity {
+    /// For the rows that it may reach.
+    pub caller: Caller,
+    /// What it carried.
+    pub credential: Credential,
+}
+
+/// What clients look for where they have to sign in anew (docs/spec/cloud.md#credentials-session).
+pub const STALE: &str = "Fresh authentication token required";
+
+/// What a request carried.
+#[derive(Debug, Clone)]
+pub enum Credential {
+    /// Nothing.
+    Nothing,
+    /// A session token.
+    Session(SessionClaims),
+    /// A key.
+    Key(KeyRef),
+    /// The key of tunnel servers, which is configured.
+    TunnelServer,
+}
+
+/// Which key a request carried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeyRef {
+    /// Its row.
+    pub id: i64,
+    /// What is kept of it.
+    pub hash: [u8; 32],
+}
+
+impl Identity {
+    /// Somebody without a credential.
+    pub fn guest() -> Self {
+        Identity {
+            caller: Caller::guest(),
+            credential: Credential::Nothing,
+        }
+    }
+
+    /// The tunnel server whose key is configured.
+    pub fn tunnel_server() -> Self {
+        Identity {
+            caller: Caller::Holder {
+                role: Role::TunnelServer,
+                actor: None,
+                user: None,
+            },
+            credential: Credential::TunnelServer,
+        }
+    }
+
+    /// The user of a session that was found to be good, with the user's actor.
+    pub fn of_session(actor: i64, claims: SessionClaims) -> Self {
+        Identity {
+            caller: Caller::Holder {
+                role: Role::User,
+                actor: Some(actor),
+                user: Some(claims.id),
+            },
+            credential: Credential::Session(claims),
+        }
+    }
+
+    /// The role that the credential gives.
+    pub fn role(&self) -> Role {
+        self.caller.role().unwrap_or(Role::Guest)
+    }
+
+    /// The actor that it stands for.
+    pub fn actor(&self) -> Option<i64> {
+        self.caller.actor()
+    }
+
+    /// The user that it stands for.
+    pub fn user(&self) -> Option<i64> {
+        self.caller.user()
+    }
+
+    /// That it is a key, whoever's.
+    pub fn is_key(&self) -> bool {
+        matches!(
+            self.credential,
+            Credential::Key(_) | Credential::TunnelServer
+        )
+    }
+}
+
+/// The credential of a request: `apikey` of the query, or the bearer token.
+pub fn carried(headers: &HeaderMap, query: Option<&str>) -> Option<String> {
+    let in_query = query.and_then(|query| {
+        form_urlencoded::parse(query.as_bytes())
+            .find(|(name, _)| name == "apikey")
+            .map(|(_, value)| value.into_owned())
+    });
+    in_query.or_else(|| {
+        let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+        let (scheme, token) = value.split_once(' ')?;
+        let bearer = scheme.eq_ignore_ascii_case("bearer");
+        bearer.then(|| token.trim().to_owned())
+    })
+}
+
+/// How long after its last use a key is noted as used again, in milliseconds.
+const KEY_USED: i64 = 60 * 60 * 1000;
+
+/// Notes that a key is used, while the request goes on.
+fn note_key(database: &Database, key: i64) {
+    let database = database.clone();
+    let note = SystemPurpose::Credentials
+        .sql("UPDATE api_key SET last_used_at = ? WHERE id = ?")
+        .with(now())
+        .with(key);
+    tokio::spawn(async move {
+        if let Err(error) = database.execute(&note).await {
+            tracing::debug!(%error, "the use of a key was not noted");
+        }
+    });
+}
+
+/// How long what a key is is remembered.
+const REMEMBERED: Duration = Duration::from_secs(300);
+/// Keys that are remembered.
+const MOST: usize = 200_000;
+
+/// Keys, as they were last found.
+#[derive(Default)]
+pub struct Keys {
+    found: Mutex<HashMap<[u8; 32], (CachedKey, Instant)>>,
+    /// How often something was forgotten: what was looked up before is not remembered after.
+    forgotten: AtomicU64,
+}
+
+#[derive(Clone)]
+struct CachedKey {
+    identity: Identity,
+    /// Milliseconds since the epoch.
+    expires: Option<i64>,
+}
+
+impl Keys {
+    /// Whose key this is; the database is asked in any case where nothing may be `remembered`.
+    pub async fn find(
+        &self,
+        database: &Database,
+        hash: [u8; 32],
+        remember: bool,
+    ) -> Result<Identity, Refusal> {
+        let forgotten = self.forgotten.load(Ordering::SeqCst);
+        let remembered = {
+            let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+            found
+                .get(&hash)
+                .filter(|(_, since)| remember && since.elapsed() < REMEMBERED)
+                .map(|(key, _)| key.clone())
+        };
+        let key = match remembered {
+            Some(key) => key,
+            None => {
+                let key = look_up(database, &hash)
+                    .await?
+                    .ok_or(Refusal::Unauthorized)?;
+                let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+                if found.len() >= MOST {
+                    found.clear();
+                }
+                if self.forgotten.load(Ordering::SeqCst) == forgotten {
+                    found.insert(hash, (key.clone(), Instant::now()));
+                }
+                key
+            }
+        };
+        match key.expires {
+            Some(expires) if expires <= now() => Err(Refusal::Unauthorized),
+            _ => Ok(key.identity),
+        }
+    }
+
+    /// Forgets what may have changed.
+    pub fn invalidate(&self, effects: &[Effect]) {
+        let changed: Vec<i64> = effects
+            .iter()
+            .filter_map(|effect| match effect {
+                Effect::ActorsChanged(actors) => Some(actors.as_slice()),
+                _ => None,
+            })
+            .flatten()
+            .copied()
+            .collect();
+        if !changed.is_empty() {
+            let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+            self.forgotten.fetch_add(1, Ordering::SeqCst);
+            found.retain(|_, (key, _)| {
+                key.identity
+                    .actor()
+                    .is_none_or(|actor| !changed.contains(&actor))
+            });
+        }
+    }
+
+    /// Forgets all of them, since any may have changed.
+    pub fn forget_all(&self) {
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        self.forgotten.fetch_add(1, Ordering::SeqCst);
+        found.clear();
+    }
+}
+
+/// The hash by which a key is kept.
+pub fn key_hash(key: &str) -> String {
+    hex::encode(Sha256::digest(key.as_bytes()))
+}
+
+async fn look_up(database: &Database, hash: &[u8; 32]) -> Result<Option<CachedKey>, Refusal> {
+    let key = Alias::new("api_key");
+    let user = Alias::new("user");
+    let statement = Query::select()
+        .columns([
+            (key.clone(), Alias::new("is_of__actor")),
+            (key.clone(), Alias::new("role")),
+            (key.clone(), Alias::new("expiry_date")),
+            (user.clone(), Alias::new("id")),
+            (key.clone(), Alias::new("id")),
+            (key.clone(), Alias::new("scope")),
+            (key.clone(), Alias::new("is_limited_to__application")),
+            (key.clone(), Alias::new("last_used_at")),
+        ])
+        .from(key.clone())
+        .left_join(
+            user.clone(),
+            Expr::col((user, Alias::new("actor")))
+                .equals((key.clone(), Alias::new("is_of__actor"))),
+        )
+        .and_where(Expr::col((key, Alias::new("key_hash"))).eq(hex::encode(hash)))
+        .take();
+    let statement = SystemPurpose::Credentials.statement(statement);
+    let Some(row) = database.row(&statement).await? else {
+        return Ok(None);
+    };
+    let role = row.some_text(1)?;
+    let Some(role) = Role::ALL.into_iter().find(|one| one.word() == role) else {
+        return Ok(None);
+    };
+    let (actor, user, id) = (row.number(0)?, row.number(3)?, row.id(4)?);
+    let scope = match row.text(5)? {
+        None => None,
+        // What a newer version limits it to is not known here: it is not good for anything.
+        Some(word) => match KeyScope::named(&word) {
+            None => return Ok(None),
+            scope => scope,
+        },
+    };
+    let limits = KeyLimits {
+        scope,
+        fleet: row.number(6)?,
+    };
+    if role != Role::DeviceKey && now() - row.number(7)?.unwrap_or_default() >= KEY_USED {
+        note_key(database, id);
+    }
+    Ok(Some(CachedKey {
+        identity: Identity {
+            caller: if role != Role::UserKey || limits == KeyLimits::default() {
+                Caller::Holder { role, actor, user }
+            } else {
+                Caller::LimitedKey {
+                    actor,
+                    user,
+                    limits,
+                }
+            },
+            credential: Credential::Key(KeyRef { id, hash: *hash }),
+        },
+        expires: row.number(2)?,
+    }))
+}
+
+/// Fields of the row of a table whose `by` is this number: of whoever makes the request.
+pub fn select(
+    table: &'static str,
+    fields: &[&'static str],
+    by: &'static str,
+    number: i64,
+) -> SystemStatement<SelectStatement> {
+    let select = Query::select()
+        .columns(fields.iter().map(|field| Alias::new(*field)))
+        .from(Alias::new(table))
+        .and_where(Expr::col(Alias::new(by)).eq(number))
+        .take();
+    SystemPurpose::Credentials.statement(select)
+}

@@ -1,0 +1,59 @@
+//! How often somebody may ask (docs/spec/cloud.md#http-rules).
+
+mod attempts;
+
+use std::time::Duration;
+
+use governor::clock::{Clock, DefaultClock};
+use governor::{DefaultKeyedRateLimiter, RateLimiter};
+
+pub use self::attempts::{Account, Attempts, Network, Quota};
+use crate::configuration::Limits;
+
+/// Whom requests are counted for.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Payer {
+    /// An actor with a credential.
+    Actor(i64),
+    /// Anybody else, by where they are.
+    Network(Network),
+}
+
+/// How often somebody may ask.
+pub struct RateLimits {
+    requests: DefaultKeyedRateLimiter<Payer>,
+    pub attempts: Attempts,
+    clock: DefaultClock,
+}
+
+impl RateLimits {
+    pub fn of(limits: &Limits) -> Self {
+        RateLimits {
+            requests: RateLimiter::keyed(governor::Quota::per_minute(limits.requests_per_minute)),
+            attempts: Attempts::of(limits),
+            clock: DefaultClock::default(),
+        }
+    }
+
+    /// Counts a request.
+    ///
+    /// # Errors
+    /// In how many seconds the next one is taken.
+    pub fn request(&self, payer: &Payer) -> Result<(), u64> {
+        self.requests
+            .check_key(payer)
+            .map_err(|until| whole_seconds(until.wait_time_from(self.clock.now())))
+    }
+
+    /// Forgets whoever has not asked for a while.
+    pub fn tidy(&self) {
+        self.requests.retain_recent();
+        self.requests.shrink_to_fit();
+        self.attempts.tidy();
+    }
+}
+
+/// As `Retry-After` has it: at least one.
+fn whole_seconds(wait: Duration) -> u64 {
+    (wait.as_secs() + u64::from(wait.subsec_nanos() > 0)).max(1)
+}

@@ -1,0 +1,264 @@
+//! How often passwords may be tried.
+//!
+//! Each try is counted three times: for the account from this network, for the network whatever the account, and for
+//! the account from everywhere. The last one is slow, and kept in the database where the account exists
+//! ([`accounts::verification`](crate::accounts::verification)), so that replicas share it; names that nobody has are
+//! counted here in the same way, or the difference would tell which names somebody has.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::whole_seconds;
+use crate::configuration::Limits;
+
+/// Counters that are kept. Beyond it, those that would be forgotten first go first.
+const MOST: usize = 100_000;
+/// Characters of a name that are kept.
+const NAME: usize = 100;
+/// In which time [`Limits::failed_logins_per_account`] are counted.
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Where somebody is: one address, or for IPv6 the 64 bits that a provider gives to one customer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Network(IpAddr);
+
+impl Network {
+    pub fn of(address: IpAddr) -> Self {
+        Network(match address.to_canonical() {
+            IpAddr::V6(address) => {
+                let [a, b, c, d, ..] = address.segments();
+                IpAddr::V6(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
+            }
+            address => address,
+        })
+    }
+}
+
+/// Whose password is tried.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Account {
+    /// A user's, whether by the name or the e-mail address.
+    User(i64),
+    /// Nobody's, by the name in the form that names are kept in.
+    Name(String),
+    /// Nobody's yet: somebody registers.
+    Registration,
+}
+
+impl Account {
+    /// The account of a name that no user has.
+    pub fn named(name: &str) -> Self {
+        Account::Name(name.chars().take(NAME).collect())
+    }
+}
+
+/// What tries are counted for.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Key {
+    Pair(Account, Network),
+    Network(Network),
+    Account(Account),
+}
+
+/// So many tries at once, and one more with each period.
+#[derive(Debug, Clone, Copy)]
+pub struct Quota {
+    burst: u32,
+    pub(crate) period: Duration,
+}
+
+impl Quota {
+    fn new(tries: std::num::NonZeroU32, within: Duration) -> Self {
+        Quota {
+            burst: tries.get(),
+            period: within / tries.get(),
+        }
+    }
+
+    /// How far ahead of now the time may be at which everything that was counted is forgotten.
+    pub(crate) fn ahead(self) -> Duration {
+        self.period * self.burst
+    }
+}
+
+/// How often passwords may be tried, and how often they were.
+pub struct Attempts {
+    pair: Quota,
+    network: Quota,
+    /// Of one account from everywhere.
+    pub account: Quota,
+    /// When what was counted will be forgotten, if nothing more is counted.
+    forgotten: Mutex<HashMap<Key, Instant>>,
+}
+
+impl Attempts {
+    pub fn of(limits: &Limits) -> Self {
+        let minutes = Duration::from_secs(60) * limits.failed_logins_minutes.get();
+        Attempts {
+            pair: Quota::new(limits.failed_logins, minutes),
+            network: Quota::new(limits.failed_logins_per_address, minutes),
+            account: Quota::new(limits.failed_logins_per_account, DAY),
+            forgotten: Mutex::default(),
+        }
+    }
+
+    /// Counts a try, until [`Attempts::passed`] says that it was right. Where the user `was_here` before, others at
+    /// the same address do not count.
+    ///
+    /// # Errors
+    /// In how many seconds the next one is taken.
+    pub fn begin(&self, account: &Account, network: Network, was_here: bool) -> Result<(), u64> {
+        let now = Instant::now();
+        let keys = self.keys(account, network, was_here);
+        let mut forgotten = self.forgotten();
+        let wait = keys.iter().filter_map(|(key, quota)| {
+            let next = forgotten.get(key)?.checked_duration_since(now)? + quota.period;
+            next.checked_sub(quota.ahead())
+                .filter(|wait| !wait.is_zero())
+        });
+        if let Some(wait) = wait.max() {
+            return Err(whole_seconds(wait));
+        }
+        make_room(&mut forgotten, now);
+        for (key, quota) in keys {
+            let at = forgotten.entry(key).or_insert(now);
+            *at = (*at).max(now) + quota.period;
+        }
+        Ok(())
+    }
+
+    /// The try was right: what was counted for this account from here is forgotten.
+    pub fn passed(&self, account: &Account, network: Network, was_here: bool) {
+        let mut forgotten = self.forgotten();
+        for (key, quota) in self.keys(account, network, was_here) {
+            if matches!(key, Key::Pair(..)) {
+                forgotten.remove(&key);
+            } else if let Some(at) = forgotten.get_mut(&key) {
+                *at = at.checked_sub(quota.period).unwrap_or(*at);
+            }
+        }
+    }
+
+    /// Forgets whoever has not tried for a while.
+    pub(super) fn tidy(&self) {
+        let now = Instant::now();
+        let mut forgotten = self.forgotten();
+        forgotten.retain(|_, at| *at > now);
+        forgotten.shrink_to_fit();
+    }
+
+    fn keys(&self, account: &Account, network: Network, was_here: bool) -> Vec<(Key, Quota)> {
+        let mut keys = vec![(Key::Pair(account.clone(), network), self.pair)];
+        if *account != Account::Registration && !was_here {
+            keys.push((Key::Network(network), self.network));
+        }
+        if matches!(account, Account::Name(_)) {
+            keys.push((Key::Account(account.clone()), self.account));
+        }
+        keys
+    }
+
+    fn forgotten(&self) -> MutexGuard<'_, HashMap<Key, Instant>> {
+        self.forgotten
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Makes room for another try where there are as many counters as may be.
+fn make_room(forgotten: &mut HashMap<Key, Instant>, now: Instant) {
+    if forgotten.len() < MOST {
+        return;
+    }
+    forgotten.retain(|_, at| *at > now);
+    if forgotten.len() < MOST {
+        return;
+    }
+    let mut times: Vec<Instant> = forgotten.values().copied().collect();
+    let middle = times.len() / 2;
+    let (_, middle, _) = times.select_nth_unstable(middle);
+    let middle = *middle;
+    forgotten.retain(|_, at| *at > middle);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    fn at(last: u8) -> Network {
+        Network::of(IpAddr::V4(Ipv4Addr::new(127, 0, 0, last)))
+    }
+
+    #[test]
+    fn an_account_is_refused_from_one_network_and_a_right_try_starts_its_count_anew() {
+        let attempts = Attempts::of(&Limits::default());
+        let ann = Account::User(1);
+        for _ in 0..9 {
+            assert_eq!(attempts.begin(&ann, at(1), false), Ok(()));
+        }
+        attempts.passed(&ann, at(1), false);
+        for _ in 0..10 {
+            assert_eq!(attempts.begin(&ann, at(1), false), Ok(()));
+        }
+        let wait = attempts.begin(&ann, at(1), false).expect_err("refused");
+        assert!((1..=360).contains(&wait), "{wait}");
+        assert_eq!(attempts.begin(&Account::User(2), at(1), false), Ok(()));
+        assert_eq!(attempts.begin(&ann, at(2), false), Ok(()), "from elsewhere");
+    }
+
+    #[test]
+    fn a_network_is_refused_whatever_names_it_tries_and_right_tries_are_not_counted() {
+        let attempts = Attempts::of(&Limits::default());
+        for number in 0..1000 {
+            let user = Account::User(number);
+            assert_eq!(attempts.begin(&user, at(1), false), Ok(()));
+            attempts.passed(&user, at(1), false);
+        }
+        for number in 0..100 {
+            let made_up = Account::named(&format!("nobody{number}"));
+            assert_eq!(attempts.begin(&made_up, at(1), false), Ok(()), "{number}");
+        }
+        let wait = attempts
+            .begin(&Account::named("one_more"), at(1), false)
+            .expect_err("refused");
+        assert!((1..=36).contains(&wait), "{wait}");
+        assert_eq!(
+            attempts.begin(&Account::named("one_more"), at(2), false),
+            Ok(())
+        );
+    }
+
+    #[test]
+    fn a_name_that_nobody_has_is_refused_from_everywhere_as_one_that_somebody_has() {
+        let attempts = Attempts::of(&Limits::default());
+        let name = Account::named("nobody");
+        for number in 0..100 {
+            assert_eq!(attempts.begin(&name, at(number), false), Ok(()));
+        }
+        let wait = attempts.begin(&name, at(200), false).expect_err("refused");
+        assert!((1..=864).contains(&wait), "{wait}");
+    }
+
+    #[test]
+    fn a_network_of_ipv6_is_what_one_customer_has() {
+        let network = |text: &str| Network::of(text.parse().expect("an address"));
+        assert_eq!(network("2001:db8:1:2:3::4"), network("2001:db8:1:2::5"));
+        assert_ne!(network("2001:db8:1:2::4"), network("2001:db8:1:3::4"));
+        assert_eq!(network("::ffff:192.0.2.1"), network("192.0.2.1"));
+        assert_ne!(network("192.0.2.1"), network("192.0.2.2"));
+    }
+
+    #[test]
+    fn counters_are_bounded() {
+        let attempts = Attempts::of(&Limits::default());
+        for number in 0..u32::try_from(MOST).expect("a number") {
+            let network = Network::of(IpAddr::V4(Ipv4Addr::from_bits(number)));
+            let _ = attempts.begin(&Account::named(&number.to_string()), network, false);
+        }
+        assert!(attempts.forgotten().len() <= MOST + 3);
+    }
+}

@@ -1,0 +1,33 @@
+//! Lines that the services of devices write: kept for a while, read back and followed (docs/spec/cloud.md#device-logs).
+//!
+//! ```text
+//!                       ┌ table   of the database, for one replica
+//! lines ──> history ────┤
+//!              │        └ stream  of the server between several
+//!              └─> tail   history, then live
+//! ```
+
+pub mod history;
+pub mod line;
+mod live;
+mod stream;
+mod table;
+pub mod tail;
+
+use crate::cloud::SharedCloud;
+use history::History;
+
+/// Writes lines that wait for the table, as long as the program runs: what waits is kept.
+pub async fn write(cloud: SharedCloud) {
+    if let Some(table) = cloud.logs.table() {
+        table::writing(&cloud.database, table).await;
+    }
+}
+
+/// Keeps the lines within their bounds, until the program is about to end.
+pub async fn maintain(cloud: SharedCloud) {
+    match &cloud.logs {
+        History::Table(table) => table::tidying(&cloud.database, table, &cloud.stop).await,
+        History::Stream(stream) => stream.run(cloud.stop.clone()).await,
+    }
+}

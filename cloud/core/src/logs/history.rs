@@ -1,0 +1,151 @@
+//! Where lines are kept: a table of the database, or, where there are several replicas, a stream of the server
+//! between them. Nothing else knows which.
+
+use data::{DataError, Database, Effect};
+
+use super::line::LogLine;
+use super::live::LineSubscription;
+use super::stream::{Stream, StreamError};
+use super::table::LogTable;
+use crate::answer::Refusal;
+use crate::bus::Bus;
+use crate::configuration::NatsSettings;
+
+/// Lines of a device that are kept at most.
+pub const KEPT: usize = 1000;
+/// For how long, in milliseconds.
+pub const KEPT_FOR: i64 = 30 * 24 * 3600 * 1000;
+
+/// Where lines are kept.
+pub enum History {
+    Table(LogTable),
+    Stream(Box<Stream>),
+}
+
+/// Why lines are not kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AppendError {
+    /// Their device is gone.
+    Gone,
+    /// They are not taken now.
+    Unavailable,
+}
+
+/// Why lines cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum HistoryError {
+    #[error(transparent)]
+    Database(#[from] DataError),
+    #[error(transparent)]
+    Stream(#[from] StreamError),
+}
+
+impl From<HistoryError> for Refusal {
+    fn from(error: HistoryError) -> Self {
+        match error {
+            HistoryError::Database(error) => error.into(),
+            HistoryError::Stream(error) => {
+                tracing::warn!("log lines cannot be read: {error}");
+                Refusal::Unavailable("log lines cannot be read at the moment".to_owned())
+            }
+        }
+    }
+}
+
+/// The latest lines of a device.
+#[derive(Debug, Clone, Copy)]
+pub struct Span {
+    pub device: i64,
+    /// As many at most.
+    pub count: usize,
+    /// Since then, in milliseconds since the epoch.
+    pub since: i64,
+}
+
+impl History {
+    /// The stream of the server between replicas, or the table if there is none.
+    pub fn new(bus: &Bus, settings: &NatsSettings) -> Self {
+        match bus.nats() {
+            None => History::Table(LogTable::default()),
+            Some(nats) => {
+                let stream = Stream::new(nats.clone(), bus.clone(), settings.clone());
+                History::Stream(Box::new(stream))
+            }
+        }
+    }
+
+    /// Keeps lines of a device. When it answers, they are kept, and those who follow the device are sent them.
+    ///
+    /// # Errors
+    /// [`AppendError`]
+    pub async fn keep(
+        &self,
+        database: &Database,
+        device: i64,
+        lines: Vec<LogLine>,
+    ) -> Result<(), AppendError> {
+        if lines.is_empty() {
+            return Ok(());
+        }
+        match self {
+            History::Table(table) => table.queue.keep(device, lines).await,
+            History::Stream(stream) => stream.keep(database, device, lines).await,
+        }
+    }
+
+    /// Lines that are kept, the oldest first.
+    ///
+    /// # Errors
+    /// Where they cannot be read.
+    pub async fn read(
+        &self,
+        database: &Database,
+        span: Span,
+    ) -> Result<Vec<LogLine>, HistoryError> {
+        if span.count == 0 {
+            return Ok(Vec::new());
+        }
+        match self {
+            History::Table(_) => Ok(super::table::read(database, span).await?),
+            History::Stream(stream) => Ok(stream.read(span).await?),
+        }
+    }
+
+    /// Lines of a device from now on.
+    ///
+    /// # Errors
+    /// Where they cannot be had.
+    pub async fn follow(&self, device: i64) -> Result<LineSubscription, HistoryError> {
+        match self {
+            History::Table(table) => Ok(table.live.follow(device)),
+            History::Stream(stream) => Ok(stream.follow(device).await?),
+        }
+    }
+
+    /// Something was changed: of devices that are gone, no lines are kept.
+    pub fn invalidate(&self, effects: &[Effect]) {
+        // The database itself deletes their lines from the table.
+        let Some(stream) = self.stream() else { return };
+        for effect in effects {
+            if let Effect::DevicesGone(gone) = effect {
+                stream.invalidate(gone);
+            }
+        }
+    }
+
+    /// The table, where that is what keeps them.
+    pub(super) fn table(&self) -> Option<&LogTable> {
+        match self {
+            History::Table(table) => Some(table),
+            History::Stream(_) => None,
+        }
+    }
+
+    /// The stream, where that is what keeps them.
+    pub(super) fn stream(&self) -> Option<&Stream> {
+        match self {
+            History::Table(_) => None,
+            History::Stream(stream) => Some(stream),
+        }
+    }
+}

@@ -1,0 +1,396 @@
+//! Lines in a stream of the server between replicas (NATS JetStream), which keeps the latest of each device.
+//!
+//! ```text
+//! keep    a message a line, on the subject of its device ──► the stream acknowledges each
+//! follow  the subject, once for all who follow a device here
+//! read    a consumer that lives as long as one answer
+//! ```
+//!
+//! Followers do not read the stream, which would number lines in another way than it sends them: each line has
+//! a number of its own from whoever took it, and is told once.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, pull};
+use async_nats::jetstream::context::PublishErrorKind;
+use async_nats::jetstream::message::PublishMessage;
+use async_nats::jetstream::stream::{Config, DiscardPolicy, RetentionPolicy, StorageType};
+use async_nats::jetstream::{Context, ContextBuilder};
+use async_nats::{Message, Subscriber};
+use axum::body::Bytes;
+use data::{DataError, Database, DeviceGone, SystemPurpose};
+use futures::{FutureExt as _, StreamExt as _};
+use tokio::sync::broadcast::{Sender, channel};
+use tokio::sync::{Notify, mpsc};
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::history::{AppendError, Span};
+use super::line::LogLine;
+use super::live::{BEHIND, LineSubscription, Lines};
+use crate::bus::{Bus, Nats};
+use crate::configuration::NatsSettings;
+
+/// How long the server may take to acknowledge a line, or to answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long all lines of an answer may take.
+const READ: Duration = Duration::from_secs(20);
+/// Lines that are read at once.
+const AT_ONCE: usize = 250;
+/// Lines whose acknowledgement is waited for, of all devices together.
+const UNDER_WAY: usize = 4096;
+/// Bytes of a message: a line of 10,000 characters, each escaped.
+const LONGEST: i32 = 128 << 10;
+/// How long a device that is there is not looked for again.
+const PRESENT: Duration = Duration::from_secs(60);
+/// Devices that are remembered to be there.
+const MOST_PRESENT: usize = 200_000;
+/// Devices that are gone whose lines wait to be taken away; those of more go by their age.
+const GONE: usize = 10_000;
+/// Before the server is asked again for the stream.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// Why lines cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum StreamError {
+    #[error("the bus is away")]
+    Away,
+    #[error("the stream of log lines cannot be read: {0}")]
+    Refused(String),
+    #[error("reading log lines takes more than {READ:?}")]
+    TooSlow,
+}
+
+/// The stream of lines.
+pub struct Stream {
+    nats: Arc<Nats>,
+    bus: Bus,
+    context: Context,
+    settings: NatsSettings,
+    present: Mutex<HashMap<i64, Instant>>,
+    followed: LineSenders,
+    /// The number of the next line that is taken here.
+    next: AtomicI64,
+    /// The server has no such stream.
+    missing: Notify,
+    gone: mpsc::Sender<i64>,
+    to_purge: Mutex<Option<mpsc::Receiver<i64>>>,
+}
+
+type LineSenders = Arc<tokio::sync::Mutex<HashMap<i64, Sender<Lines>>>>;
+
+impl Stream {
+    pub(super) fn new(nats: Arc<Nats>, bus: Bus, settings: NatsSettings) -> Self {
+        let context = ContextBuilder::new()
+            .timeout(PATIENCE)
+            .ack_timeout(PATIENCE)
+            .max_ack_inflight(UNDER_WAY)
+            .build(nats.client().clone());
+        let mut first = [0; 8];
+        // Without random numbers, lines of two replicas may look like the same one to who follows both.
+        let _ = getrandom::fill(&mut first);
+        let (gone, to_purge) = mpsc::channel(GONE);
+        Stream {
+            nats,
+            bus,
+            context,
+            settings,
+            present: Mutex::default(),
+            followed: LineSenders::default(),
+            next: AtomicI64::new(i64::from_ne_bytes(first)),
+            missing: Notify::new(),
+            gone,
+            to_purge: Mutex::new(Some(to_purge)),
+        }
+    }
+
+    /// Keeps lines: answers when the server has them all.
+    pub(super) async fn keep(
+        &self,
+        database: &Database,
+        device: i64,
+        lines: Vec<LogLine>,
+    ) -> Result<(), AppendError> {
+        match self.is_there(database, device).await {
+            Ok(true) => {}
+            Ok(false) => return Err(AppendError::Gone),
+            Err(error) => {
+                tracing::error!("log lines cannot be kept: {error}");
+                return Err(AppendError::Unavailable);
+            }
+        }
+        if !self.nats.is_connected() {
+            return Err(AppendError::Unavailable);
+        }
+        let subject = self.nats.subjects().lines(device);
+        let mut stored = Vec::with_capacity(lines.len());
+        for mut line in lines {
+            line.id = self.next.fetch_add(1, Ordering::Relaxed);
+            let text = serde_json::to_vec(&line).map_err(|_| AppendError::Unavailable)?;
+            let message = PublishMessage::build().payload(text.into());
+            let sent = self.context.send_publish(subject.clone(), message).await;
+            stored.push(sent.map_err(|error| self.not_kept(&error))?);
+        }
+        for stored in stored {
+            stored.await.map_err(|error| self.not_kept(&error))?;
+        }
+        Ok(())
+    }
+
+    fn not_kept(&self, error: &async_nats::jetstream::context::PublishError) -> AppendError {
+        tracing::warn!("log lines are not kept: {error}");
+        if error.kind() == PublishErrorKind::StreamNotFound {
+            self.missing.notify_one();
+        }
+        AppendError::Unavailable
+    }
+
+    /// Whether there is (still) such a device.
+    async fn is_there(&self, database: &Database, device: i64) -> Result<bool, DataError> {
+        let known = {
+            let present = self.present.lock().unwrap_or_else(PoisonError::into_inner);
+            present
+                .get(&device)
+                .is_some_and(|since| since.elapsed() < PRESENT)
+        };
+        if known && self.bus.receives_all() {
+            return Ok(true);
+        }
+        let select = SystemPurpose::Logs
+            .sql("SELECT id FROM device WHERE id = ?")
+            .with(device);
+        let there = database.row(&select).await?.is_some();
+        if there {
+            let mut present = self.present.lock().unwrap_or_else(PoisonError::into_inner);
+            if present.len() >= MOST_PRESENT {
+                present.clear();
+            }
+            present.insert(device, Instant::now());
+        }
+        Ok(there)
+    }
+
+    /// These devices are no more, and their lines go with them.
+    pub(super) fn invalidate(&self, gone: &[DeviceGone]) {
+        let mut present = self.present.lock().unwrap_or_else(PoisonError::into_inner);
+        for device in gone {
+            present.remove(&device.id);
+            let _ = self.gone.try_send(device.id);
+        }
+    }
+
+    /// Lines from now on.
+    pub(super) async fn follow(&self, device: i64) -> Result<LineSubscription, StreamError> {
+        if !self.nats.is_connected() {
+            return Err(StreamError::Away);
+        }
+        let mut followed = self.followed.lock().await;
+        if let Some(sender) = followed.get(&device) {
+            return Ok(LineSubscription::of(sender));
+        }
+        let subject = self.nats.subjects().lines(device);
+        let messages = self.nats.client().subscribe(subject).await;
+        let messages = messages.map_err(|error| StreamError::Refused(error.to_string()))?;
+        let sender = channel(BEHIND).0;
+        let follower = LineSubscription::of(&sender);
+        followed.insert(device, sender.clone());
+        tokio::spawn(pass_on(self.followed.clone(), device, messages, sender));
+        Ok(follower)
+    }
+
+    /// Lines that are kept, the oldest first.
+    pub(super) async fn read(&self, span: Span) -> Result<Vec<LogLine>, StreamError> {
+        if !self.nats.is_connected() {
+            return Err(StreamError::Away);
+        }
+        match timeout(READ, self.read_all(span)).await {
+            Ok(lines) => lines,
+            Err(_) => Err(StreamError::TooSlow),
+        }
+    }
+
+    async fn read_all(&self, span: Span) -> Result<Vec<LogLine>, StreamError> {
+        let refused = |error: &dyn std::fmt::Display| StreamError::Refused(error.to_string());
+        let since = jiff::Timestamp::from_millisecond(span.since.max(0))
+            .map_err(|error| refused(&error))?
+            .to_string();
+        let start_time =
+            async_nats::datetime::parse_rfc3339(&since).map_err(|error| refused(&error))?;
+        let consumer = pull::Config {
+            filter_subject: self.nats.subjects().lines(span.device),
+            deliver_policy: DeliverPolicy::ByStartTime { start_time },
+            ack_policy: AckPolicy::None,
+            inactive_threshold: READ,
+            memory_storage: true,
+            num_replicas: 1,
+            ..pull::Config::default()
+        };
+        let stream = self.nats.subjects().line_stream();
+        let consumer = self
+            .context
+            .create_consumer_on_stream(consumer, &stream)
+            .await
+            .map_err(|error| refused(&error))?;
+        let info = consumer.cached_info();
+        let name = info.name.clone();
+        let pending = usize::try_from(info.num_pending).unwrap_or(usize::MAX);
+        let mut lines = std::collections::VecDeque::new();
+        let mut read = 0;
+        while read < pending {
+            let some = (pending - read).min(AT_ONCE);
+            let batch = consumer.fetch().max_messages(some).messages().await;
+            let mut batch = batch.map_err(|error| refused(&error))?;
+            let before = read;
+            while let Some(message) = batch.next().await {
+                let message = message.map_err(|error| refused(&error))?;
+                read += 1;
+                let Some(line) = line(&message.payload) else {
+                    continue;
+                };
+                if lines.len() >= span.count {
+                    lines.pop_front();
+                }
+                lines.push_back(line);
+            }
+            if read == before {
+                // The oldest ones went meanwhile.
+                break;
+            }
+        }
+        let _ = self
+            .context
+            .delete_consumer_from_stream(&name, &stream)
+            .await;
+        Ok(lines.into())
+    }
+
+    /// What the server is to keep, and for how long.
+    fn config(&self) -> Config {
+        let NatsSettings {
+            log_lines,
+            log_days,
+            log_bytes,
+            log_copies,
+            ..
+        } = self.settings;
+        Config {
+            name: self.nats.subjects().line_stream(),
+            subjects: vec![self.nats.subjects().all_lines()],
+            retention: RetentionPolicy::Limits,
+            discard: DiscardPolicy::Old,
+            storage: StorageType::File,
+            max_messages: -1,
+            max_messages_per_subject: i64::from(log_lines),
+            max_bytes: log_bytes,
+            max_age: Duration::from_secs(24 * 3600) * log_days,
+            max_message_size: LONGEST,
+            num_replicas: usize::from(log_copies),
+            ..Config::default()
+        }
+    }
+
+    /// Has the server have the stream with these limits, and takes lines of devices away that are gone.
+    pub(super) async fn run(&self, stop: CancellationToken) {
+        let gone = self
+            .to_purge
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        let Some(mut gone) = gone else { return };
+        let mut lagged = self.bus.lagged();
+        let mut told = String::new();
+        let work = async {
+            loop {
+                if !self.nats.is_connected() {
+                    sleep(AGAIN / 4).await;
+                    continue;
+                }
+                if let Err(error) = self.context.create_or_update_stream(self.config()).await {
+                    let error = error.to_string();
+                    if error != told {
+                        tracing::error!("failed to open the stream of log lines: {error}");
+                        told = error;
+                    }
+                    sleep(AGAIN).await;
+                    continue;
+                }
+                told.clear();
+                tokio::select! {
+                    () = self.missing.notified() => sleep(AGAIN / 4).await,
+                    _ = lagged.changed() => {}
+                    Some(device) = gone.recv() => self.purge(device).await,
+                }
+            }
+        };
+        stop.run_until_cancelled(work).await;
+    }
+
+    async fn purge(&self, device: i64) {
+        let subject = self.nats.subjects().lines(device);
+        let stream = self.nats.subjects().line_stream();
+        let purged = match self.context.get_stream_no_info(&stream).await {
+            Ok(stream) => stream
+                .purge()
+                .filter(subject)
+                .await
+                .map_err(|error| error.to_string())
+                .map(drop),
+            Err(error) => Err(error.to_string()),
+        };
+        if let Err(error) = purged {
+            tracing::warn!(
+                device,
+                "log lines of a deleted device stay until they are too old: {error}"
+            );
+        }
+    }
+}
+
+/// A line as it came; whatever else comes is passed over.
+fn line(payload: &Bytes) -> Option<LogLine> {
+    if i32::try_from(payload.len()).is_ok_and(|length| length <= LONGEST) {
+        serde_json::from_slice::<LogLine>(payload)
+            .ok()
+            .map(LogLine::bounded)
+    } else {
+        None
+    }
+}
+
+/// Passes lines on to all who follow a device here, until nobody does.
+async fn pass_on(
+    followed: LineSenders,
+    device: i64,
+    mut messages: Subscriber,
+    sender: Sender<Lines>,
+) {
+    let read = |message: Message| line(&message.payload);
+    loop {
+        tokio::select! {
+            message = messages.next() => {
+                let Some(message) = message else { break };
+                let mut lines = Vec::from_iter(read(message));
+                while lines.len() < AT_ONCE
+                    && let Some(Some(more)) = messages.next().now_or_never()
+                {
+                    lines.extend(read(more));
+                }
+                if !lines.is_empty() {
+                    let _ = sender.send(lines.into());
+                }
+            }
+            () = sender.closed() => {
+                let mut followed = followed.lock().await;
+                // Somebody may have come meanwhile.
+                if sender.receiver_count() == 0 {
+                    followed.remove(&device);
+                    return;
+                }
+            }
+        }
+    }
+    followed.lock().await.remove(&device);
+}

@@ -1,0 +1,194 @@
+//! The lines of a device that are there, and then those that come.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use data::RowRight;
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+
+use super::history::{HistoryError, KEPT, KEPT_FOR, Span};
+use super::line::LogLine;
+use super::live::{LineEvent, LineSubscription};
+use crate::clock::now;
+use crate::cloud::{Cloud, SharedCloud};
+
+/// A connection without lines gets a blank one this often.
+const ALIVE: Duration = Duration::from_secs(58);
+/// What clocks of replicas and of the server between them may differ by, in milliseconds.
+const SKEW: i64 = 60_000;
+/// How often lines that were missed are asked for, and what is between.
+const TRIES: usize = 10;
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// The latest lines of a device, the oldest first, for whoever has the right to read it.
+///
+/// # Errors
+/// Where they cannot be read.
+pub async fn latest(cloud: &Cloud, device: &RowRight) -> Result<Vec<LogLine>, HistoryError> {
+    cloud.logs.read(&cloud.database, latest_span(device)).await
+}
+
+/// The same, and what comes after them.
+///
+/// # Errors
+/// As [`latest`].
+pub async fn followed(cloud: &SharedCloud, device: &RowRight) -> Result<LogTail, HistoryError> {
+    LogTail::of(cloud, latest_span(device)).await
+}
+
+/// Everything that is kept.
+fn latest_span(device: &RowRight) -> Span {
+    Span {
+        device: device.id(),
+        count: KEPT,
+        since: now() - KEPT_FOR,
+    }
+}
+
+/// Lines as they come, after those that were there.
+pub struct LogTail {
+    cloud: Arc<Cloud>,
+    device: i64,
+    recent: RecentLines,
+    first: Option<Vec<LogLine>>,
+    followed: LineSubscription,
+    /// Changes where lines may have come that were not passed on.
+    lagged: watch::Receiver<u64>,
+    /// When nothing was missed last, in milliseconds.
+    seen: i64,
+}
+
+impl LogTail {
+    /// The lines of this span, and those that come after them.
+    ///
+    /// # Errors
+    /// Where they cannot be read.
+    pub async fn of(cloud: &SharedCloud, span: Span) -> Result<Self, HistoryError> {
+        let device = span.device;
+        let history = &cloud.logs;
+        // What is there before is not taken for missed.
+        let before = if cloud.bus.has_others() {
+            let latest = Span {
+                device,
+                count: KEPT,
+                since: now() - SKEW,
+            };
+            history.read(&cloud.database, latest).await?
+        } else {
+            Vec::new()
+        };
+        // Followed first and read then: a line is in one of both at least.
+        let lagged = cloud.bus.lagged();
+        let followed = history.follow(device).await?;
+        let lines = history.read(&cloud.database, span).await?;
+        Ok(LogTail {
+            cloud: cloud.clone(),
+            device,
+            recent: RecentLines::of(before.iter().chain(&lines)),
+            first: Some(lines),
+            followed,
+            lagged,
+            seen: now(),
+        })
+    }
+
+    /// What comes next: first what was there, then lines as they are written, and none of them for a sign of life
+    /// after a while; nothing when the cloud ends.
+    pub async fn next(&mut self) -> Option<Vec<LogLine>> {
+        if let Some(first) = self.first.take() {
+            return Some(first);
+        }
+        loop {
+            let stop = self.cloud.stop.clone();
+            let lines = tokio::select! {
+                () = stop.cancelled() => return None,
+                next = timeout(ALIVE, self.followed.next()) => match next {
+                    Err(_) => return Some(Vec::new()),
+                    Ok(next) => self.lines(next?),
+                },
+                Ok(()) = self.lagged.changed() => self.caught_up().await,
+            };
+            let mut lines = lines;
+            while lines.len() < KEPT
+                && let Some(more) = self.followed.ready()
+            {
+                lines.extend(self.lines(more));
+            }
+            self.seen = now();
+            if !lines.is_empty() {
+                return Some(lines);
+            }
+        }
+    }
+
+    fn lines(&mut self, next: LineEvent) -> Vec<LogLine> {
+        match next {
+            LineEvent::Lines(lines) => {
+                let new = lines.iter().filter(|line| self.recent.is_new(line.id));
+                new.cloned().collect()
+            }
+            LineEvent::Lagged(groups) => vec![LogLine::system(
+                format!(
+                    "Warning: Skipped {groups} group(s) of messages, because they are read too slowly"
+                ),
+                now(),
+            )],
+        }
+    }
+
+    /// Lines that were kept and not passed on.
+    async fn caught_up(&mut self) -> Vec<LogLine> {
+        let span = Span {
+            device: self.device,
+            count: KEPT,
+            since: self.seen - SKEW,
+        };
+        for _ in 0..TRIES {
+            match self.cloud.logs.read(&self.cloud.database, span).await {
+                Ok(mut lines) => {
+                    lines.retain(|line| self.recent.is_new(line.id));
+                    return lines;
+                }
+                Err(error) => {
+                    tracing::warn!("cannot read the log lines that were missed yet: {error}");
+                    sleep(AGAIN).await;
+                }
+            }
+        }
+        let warning = "Warning: Some messages may be missing here".to_owned();
+        vec![LogLine::system(warning, now())]
+    }
+}
+
+/// The latest lines that were sent, which may come once more.
+#[derive(Default)]
+struct RecentLines {
+    ids: HashSet<i64>,
+    order: VecDeque<i64>,
+}
+
+impl RecentLines {
+    fn of<'a>(lines: impl Iterator<Item = &'a LogLine>) -> Self {
+        let mut recent = RecentLines::default();
+        for line in lines {
+            recent.is_new(line.id);
+        }
+        recent
+    }
+
+    /// Whether a line was not sent yet; it is now.
+    fn is_new(&mut self, id: i64) -> bool {
+        if !self.ids.insert(id) {
+            return false;
+        }
+        self.order.push_back(id);
+        if self.order.len() > 2 * KEPT
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.ids.remove(&oldest);
+        }
+        true
+    }
+}

@@ -1,0 +1,58 @@
+//! Rights of whoever makes a request, as they are asked for outside the data API.
+
+use data::query::{Caller, Right};
+use data::{RightError, RowRight};
+
+use crate::answer::Refusal;
+use crate::cloud::Cloud;
+use crate::credential::Identity;
+use crate::device::DeviceRef;
+
+impl From<RightError> for Refusal {
+    fn from(error: RightError) -> Self {
+        match error {
+            RightError::Query(error) => error.into(),
+            RightError::Data(error) => error.into(),
+        }
+    }
+}
+
+impl Cloud {
+    /// The right of a caller to do this with the row of a number, where there is one.
+    ///
+    /// # Errors
+    /// Where the database fails; no right is no error.
+    pub async fn right(
+        &self,
+        caller: &Caller,
+        resource: &str,
+        id: i64,
+        right: impl Into<Right>,
+    ) -> Result<Option<RowRight>, Refusal> {
+        let setting = self.setting(caller);
+        Ok(self.database.right(&setting, resource, id, right).await?)
+    }
+
+    /// The same of a device that is there; a device's own key needs no statement for it.
+    ///
+    /// # Errors
+    /// As [`Cloud::right`].
+    pub async fn right_on_device(
+        &self,
+        identity: &Identity,
+        device: DeviceRef,
+        right: impl Into<Right>,
+    ) -> Result<Option<RowRight>, Refusal> {
+        let right = right.into();
+        let caller = &identity.caller;
+        let own = if identity.is_key() {
+            RowRight::of_device_itself(caller, device.id, device.actor, right)
+        } else {
+            None
+        };
+        match own {
+            Some(own) => Ok(Some(own)),
+            None => self.right(caller, "device", device.id, right).await,
+        }
+    }
+}

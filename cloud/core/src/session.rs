@@ -1,0 +1,141 @@
+//! Session tokens: signed, and good as long as the row of their session is there and the user's own secret is the
+//! one that they name (docs/spec/cloud.md#credentials-session).
+
+use anyhow::{Context as _, Result};
+use data::{Database, Keyring, setting};
+use jsonwebtoken::{DecodingKey, EncodingKey, Header, Validation, decode, encode};
+use serde::{Deserialize, Serialize};
+
+use crate::clock::now;
+use crate::random::random_text;
+
+/// How long a token is good for, in seconds: a week, or what is left of its session.
+pub const LIFE: i64 = 7 * 24 * 60 * 60;
+/// How long somebody counts as having just signed in, in milliseconds: 20 minutes.
+const FRESH: i64 = 20 * 60 * 1000;
+/// Under this name the signing secret is kept, the same for every replica.
+pub const SECRET: &str = "session-signing-secret";
+
+/// What a token says.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionClaims {
+    /// The user.
+    pub id: i64,
+    /// The row of the session.
+    pub session: i64,
+    /// The user's secret at that time; another one ends all sessions.
+    #[serde(rename = "jwt_secret")]
+    pub secret: String,
+    /// When the password was given, in milliseconds.
+    pub auth_time: i64,
+    /// When the session ends, whatever is done with it, in seconds.
+    pub end: i64,
+    /// It is a cookie of the dashboard, and no token of the API.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dashboard: bool,
+    /// When the token was made, in seconds.
+    pub iat: i64,
+    /// Until when it is good, in seconds.
+    pub exp: i64,
+}
+
+impl SessionClaims {
+    /// Whether the password was given a short time ago.
+    pub fn fresh(&self) -> bool {
+        now() - self.auth_time < FRESH
+    }
+}
+
+/// Makes and checks tokens.
+pub struct Sessions {
+    sign: EncodingKey,
+    check: DecodingKey,
+}
+
+impl Sessions {
+    /// With the secret of this database, which is made where there is none.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub async fn of(database: &Database, keyring: &Keyring) -> Result<Self> {
+        // Of several replicas that start at once, one's is kept, and all take it.
+        let made = random_text(32)?;
+        let secret = setting::read_or_write_secret(database, keyring, SECRET, &made).await?;
+        Ok(Sessions {
+            sign: EncodingKey::from_secret(secret.as_bytes()),
+            check: DecodingKey::from_secret(secret.as_bytes()),
+        })
+    }
+
+    /// A token that says this, from now on.
+    ///
+    /// # Errors
+    /// Where it cannot be signed.
+    pub fn token(&self, claims: SessionClaims) -> Result<String> {
+        let issued = now() / 1000;
+        let claims = SessionClaims {
+            iat: issued,
+            exp: claims.end.min(issued + LIFE),
+            ..claims
+        };
+        encode(&Header::default(), &claims, &self.sign).context("a session token cannot be signed")
+    }
+
+    /// What a token says, where it is one of ours that is still good; `None` where it is no token at all, and
+    /// so perhaps a key.
+    pub fn read(&self, token: &str) -> Option<Result<SessionClaims, InvalidToken>> {
+        if token.bytes().filter(|byte| *byte == b'.').count() != 2 {
+            return None;
+        }
+        let decoded = decode::<SessionClaims>(token, &self.check, &Validation::default());
+        Some(decoded.map(|data| data.claims).map_err(|_| InvalidToken))
+    }
+}
+
+/// A token that is not good, or not any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InvalidToken;
+
+#[cfg(test)]
+mod tests {
+    use data::Options;
+    use data::testing::on_both_at;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn m11_first_starts_of_several_replicas_agree_on_the_secret() {
+        on_both_at(|url, _| async move {
+            let options = Options::default().with_connections(2);
+            let open = (0..8).map(|_| Database::open(&url, &options));
+            let open = futures::future::try_join_all(open).await;
+            let databases = open.expect("a database");
+            let keyring = Keyring::default();
+            // Opened before, so that all of them look for the secret while there is none.
+            let replicas = futures::future::try_join_all(
+                databases.iter().map(|it| Sessions::of(it, &keyring)),
+            )
+            .await;
+            let replicas = replicas.expect("a secret");
+            for replica in &replicas {
+                let claims = SessionClaims {
+                    id: 7,
+                    session: 1,
+                    secret: "secret".to_owned(),
+                    auth_time: now(),
+                    end: now() / 1000 + 60,
+                    dashboard: false,
+                    iat: 0,
+                    exp: 0,
+                };
+                let token = replica.token(claims).expect("a token");
+                for other in &replicas {
+                    let read = other.read(&token).expect("a token");
+                    assert_eq!(read.expect("good at every replica").id, 7);
+                }
+            }
+        })
+        .await;
+    }
+}

@@ -1,0 +1,269 @@
+//! Which devices are connected, as the database tells it (docs/spec/cloud.md#device-online).
+//!
+//! A connection that comes or goes is noted; one task writes what was noted, as the map of tunnels is by then,
+//! many devices a transaction. So thousands that connect at once are a few writes, and one that is back before
+//! anybody looked is none.
+//!
+//! Each replica has a row among the service instances, whose time it renews. The devices of a replica that is
+//! gone without a word are seen as disconnected by the others, or by itself when it is back.
+
+use std::collections::HashSet;
+use std::mem;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use data::write::Writer;
+use data::{DataError, Database, Dialect, Sql, SystemPurpose};
+use serde_json::{Map, json};
+use tokio::sync::Notify;
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::DeviceConnections;
+use super::open::LONGEST_END;
+use crate::clock::now;
+
+/// Between two renewals of this replica's time.
+const RENEW: Duration = Duration::from_secs(10);
+/// A replica that has not renewed it for so many milliseconds is gone. The database's clock alone counts them: those
+/// of replicas may differ by more.
+const GONE_AFTER: i64 = 35_000;
+/// Devices of one statement.
+const AT_ONCE: usize = 1000;
+/// Before what the database refused is tried again.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// Devices whose rows may not be true any more.
+#[derive(Default)]
+pub(super) struct Presence {
+    changed: Mutex<HashSet<i64>>,
+    wake: Notify,
+}
+
+impl Presence {
+    fn noted(&self) -> MutexGuard<'_, HashSet<i64>> {
+        self.changed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A device came or went.
+    pub(super) fn changed(&self, device: i64) {
+        self.noted().insert(device);
+        self.wake.notify_one();
+    }
+
+    fn all_changed(&self, devices: impl IntoIterator<Item = i64>) {
+        self.noted().extend(devices);
+        self.wake.notify_one();
+    }
+}
+
+/// This replica, as the database knows it.
+pub(super) struct Instance {
+    id: i64,
+}
+
+/// Makes this replica known. With an embedded database there is no other, and so nobody is connected yet.
+///
+/// # Errors
+/// Where the database fails.
+pub(super) async fn begin(connections: &DeviceConnections) -> Result<Instance> {
+    let database = &connections.database;
+    let gone_after = match database.dialect() {
+        // No other program is there, whatever its row says.
+        Dialect::Sqlite => i64::MIN,
+        Dialect::Postgres => GONE_AFTER,
+    };
+    without_the_gone(database, gone_after)
+        .await
+        .context("devices of an earlier start cannot be seen as disconnected")?;
+    let id = register(connections).await?;
+    Ok(Instance { id })
+}
+
+async fn register(connections: &DeviceConnections) -> Result<i64> {
+    let address = match connections.listen.ip() {
+        IpAddr::V6(address) => address.to_canonical(),
+        address => address,
+    };
+    let mut row = Map::new();
+    row.insert("service_type".to_owned(), json!("vpn"));
+    row.insert("ip_address".to_owned(), json!(address.to_string()));
+    row.insert("last_heartbeat".to_owned(), json!(now()));
+    let mut transaction = connections.database.begin().await?;
+    let id = Writer::platform(
+        SystemPurpose::Presence,
+        &mut transaction,
+        &connections.environment,
+        now(),
+    )
+    .create("service_instance", &row)
+    .await
+    .context("this replica cannot be announced to the others")?;
+    transaction.execute(&renewal(id)).await?;
+    transaction.commit().await?;
+    Ok(id)
+}
+
+/// Keeps the database true until `stop`, and takes this replica out of it then.
+pub(super) async fn run(
+    connections: Arc<DeviceConnections>,
+    mut instance: Instance,
+    stop: CancellationToken,
+) {
+    let presence = &connections.presence;
+    let mut renewals = interval(RENEW);
+    renewals.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => break,
+            _ = renewals.tick() => if let Err(error) = renew(&connections, &mut instance).await {
+                tracing::warn!("this replica's time cannot be renewed: {error:#}");
+            },
+            () = presence.wake.notified() => if let Err(error) = write(&connections, &instance).await {
+                tracing::warn!("cannot record which devices are connected, trying again: {error}");
+                sleep(AGAIN).await;
+                presence.wake.notify_one();
+            },
+        }
+    }
+    let tunnels = &connections.open;
+    tunnels.end_all();
+    let (left, said) = tokio::join!(
+        leave(&connections.database, instance.id, now()),
+        timeout(LONGEST_END, tunnels.carrying.wait()),
+    );
+    if let Err(error) = left {
+        tracing::warn!("devices stay connected in the database for a while: {error}");
+    }
+    if said.is_err() {
+        tracing::warn!("some devices were not notified that this replica is stopping");
+    }
+}
+
+async fn renew(connections: &DeviceConnections, instance: &mut Instance) -> Result<()> {
+    let database = &connections.database;
+    if database.execute(&renewal(instance.id)).await? == 0 {
+        // The others took this replica for gone, and its devices with it.
+        instance.id = register(connections).await?;
+        connections.presence.all_changed(connections.open.all());
+    }
+    if database.dialect() == Dialect::Postgres {
+        without_the_gone(database, GONE_AFTER).await?;
+    }
+    Ok(())
+}
+
+fn renewal(instance: i64) -> Sql {
+    SystemPurpose::Presence
+        .sql("UPDATE service_instance SET last_heartbeat = now_ms() WHERE id = ?")
+        .with(instance)
+}
+
+/// Nobody is connected to replicas that have not renewed their time for so many milliseconds.
+async fn without_the_gone(database: &Database, after: i64) -> Result<(), DataError> {
+    let gone = SystemPurpose::Presence.sql(
+        "SELECT id FROM service_instance WHERE service_type = 'vpn' AND now_ms() - last_heartbeat > ?",
+    );
+    for row in database.rows(&gone.with(after)).await? {
+        leave(database, row.id(0)?, now()).await?;
+    }
+    let nobody_holds = SystemPurpose::Presence.sql(
+        "UPDATE device SET is_connected_to_vpn = FALSE, is_online = FALSE, last_vpn_event = ?, \
+         last_connectivity_event = ?, modified_at = ? \
+         WHERE is_connected_to_vpn = TRUE AND is_managed_by__service_instance IS NULL",
+    );
+    let now = now();
+    database
+        .execute(&nobody_holds.with(now).with(now).with(now))
+        .await?;
+    Ok(())
+}
+
+/// A replica is gone, and nobody is connected to it.
+async fn leave(database: &Database, instance: i64, now: i64) -> Result<(), DataError> {
+    let mut transaction = database.begin().await?;
+    let devices = SystemPurpose::Presence.sql(
+        "UPDATE device SET is_connected_to_vpn = FALSE, is_online = FALSE, last_vpn_event = ?, \
+         last_connectivity_event = ?, modified_at = ?, is_managed_by__service_instance = NULL \
+         WHERE is_managed_by__service_instance = ?",
+    );
+    let devices = devices.with(now).with(now).with(now).with(instance);
+    transaction.execute(&devices).await?;
+    let row = SystemPurpose::Presence
+        .sql("DELETE FROM service_instance WHERE id = ?")
+        .with(instance);
+    transaction.execute(&row).await?;
+    transaction.commit().await
+}
+
+/// Writes what was noted; what cannot be written is noted again.
+async fn write(connections: &DeviceConnections, instance: &Instance) -> Result<(), DataError> {
+    let presence = &connections.presence;
+    loop {
+        let noted = mem::take(&mut *presence.noted());
+        if noted.is_empty() {
+            return Ok(());
+        }
+        // In one order, so that replicas do not wait for each other in a circle.
+        let mut devices: Vec<i64> = noted.into_iter().collect();
+        devices.sort_unstable();
+        for (at, some) in devices.chunks(AT_ONCE).enumerate() {
+            if let Err(error) = write_some(connections, instance, some).await {
+                let rest = devices.iter().skip(at * AT_ONCE).copied();
+                presence.noted().extend(rest);
+                return Err(error);
+            }
+        }
+    }
+}
+
+async fn write_some(
+    connections: &DeviceConnections,
+    instance: &Instance,
+    devices: &[i64],
+) -> Result<(), DataError> {
+    let (here, away): (Vec<i64>, Vec<i64>) = devices
+        .iter()
+        .partition(|device| connections.open.has(**device));
+    let now = now();
+    let mut transaction = connections.database.begin().await?;
+    if !here.is_empty() {
+        // One statement: of two, the replica that lets a device go may come between, and the device would be
+        // held here and not connected. Who moves from one to another was never away.
+        let came = SystemPurpose::Presence.sql(
+            "UPDATE device SET is_connected_to_vpn = TRUE, is_online = TRUE, \
+             last_vpn_event = CASE WHEN is_connected_to_vpn = TRUE THEN last_vpn_event ELSE ? END, \
+             last_connectivity_event = CASE WHEN is_connected_to_vpn = TRUE THEN last_connectivity_event ELSE ? END, \
+             modified_at = CASE WHEN is_connected_to_vpn = TRUE THEN modified_at ELSE ? END, \
+             is_managed_by__service_instance = ? \
+             WHERE id IN (?) AND (is_connected_to_vpn = FALSE OR is_managed_by__service_instance IS NULL \
+             OR is_managed_by__service_instance <> ?)",
+        );
+        let came = came
+            .with(now)
+            .with(now)
+            .with(now)
+            .with(instance.id)
+            .with_all(&here)
+            .with(instance.id);
+        transaction.execute(&came).await?;
+    }
+    if !away.is_empty() {
+        // Another replica may hold it by now.
+        let went = SystemPurpose::Presence.sql(
+            "UPDATE device SET is_connected_to_vpn = FALSE, is_online = FALSE, last_vpn_event = ?, \
+             last_connectivity_event = ?, modified_at = ?, is_managed_by__service_instance = NULL \
+             WHERE id IN (?) AND is_managed_by__service_instance = ?",
+        );
+        let went = went
+            .with(now)
+            .with(now)
+            .with(now)
+            .with_all(&away)
+            .with(instance.id);
+        transaction.execute(&went).await?;
+    }
+    transaction.commit().await
+}

@@ -1,0 +1,282 @@
+//! `POST /supervisor/<url>`: whoever may see a device asks its supervisor (docs/spec/cloud.md#supervisor-proxy).
+//!
+//! One device's answer is passed on as it comes, however long it is: it is read as fast as the caller reads.
+//! A fleet's answers are gathered, each of a bounded size, and sent as they are in their turn.
+
+mod answer;
+mod request;
+
+use std::time::Duration;
+
+use axum::body::{Body, Bytes, HttpBody as _};
+use axum::response::Response;
+use data::RowRight;
+use data::audit::{self, Event};
+use futures::{StreamExt, stream};
+use http::{Method, StatusCode, Uri};
+use resources::Action;
+use serde_json::{Map, Value, json};
+use tokio::time::{Instant, sleep_until};
+
+use super::device_request::{DeviceError, DeviceRequest, DeviceTarget, send, targets};
+use crate::answer::{Refusal, json as json_answer};
+use crate::clock::now;
+use crate::cloud::{Cloud, SharedCloud};
+use crate::credential::Identity;
+use crate::lease::{Lease, Need};
+use request::{ProxyRequest, Recipients};
+
+/// Between the devices of a fleet (docs/spec/cloud.md#supervisor-proxy).
+const BETWEEN: Duration = Duration::from_millis(50);
+/// Devices of a fleet whose answers are waited for at a time.
+const AT_A_TIME: usize = 256;
+/// What is found wherever there is nobody to ask.
+const NOBODY: &str = "No online device(s) found";
+
+/// Passes a request on: the address from `/supervisor` on, and its body.
+///
+/// # Errors
+/// As it is answered to a request.
+pub async fn pass_on(
+    cloud: SharedCloud,
+    identity: &Identity,
+    address: &Uri,
+    body: &Map<String, Value>,
+) -> Result<Response, Refusal> {
+    let request = ProxyRequest::of(address, body).map_err(Refusal::Wrong)?;
+    passed(cloud, identity, request).await
+}
+
+/// Has every device of a fleet that is connected restart the fleet's services.
+///
+/// # Errors
+/// As [`pass_on`].
+pub async fn restart(
+    cloud: SharedCloud,
+    identity: &Identity,
+    fleet: i64,
+) -> Result<Response, Refusal> {
+    passed(cloud, identity, ProxyRequest::restart(fleet)).await
+}
+
+async fn passed(
+    cloud: SharedCloud,
+    identity: &Identity,
+    request: ProxyRequest,
+) -> Result<Response, Refusal> {
+    let ProxyRequest {
+        recipients,
+        device_request,
+    } = request;
+    let online = online(&cloud, identity, &recipients).await?;
+    if online.is_empty() {
+        return Err(Refusal::Missing(NOBODY.to_owned()));
+    }
+    let action = needed(&device_request);
+    if let Some(action) = action {
+        permitted(&cloud, identity, &recipients, &online, action).await?;
+    }
+    if action == Some(Action::SupervisorProxyWrite) {
+        note(&cloud, &recipients, &online, &device_request).await?;
+    }
+    let mut devices = targets(&cloud.tunnels, &online).await?;
+    match (recipients.is_one(), devices.pop()) {
+        (_, None) => Err(Refusal::Missing(NOBODY.to_owned())),
+        (true, Some(device)) => one(&cloud, identity, &device, &device_request).await,
+        (false, Some(device)) if devices.is_empty() => {
+            one(&cloud, identity, &device, &device_request).await
+        }
+        (false, Some(device)) => {
+            devices.push(device);
+            Ok(several(cloud, devices, device_request))
+        }
+    }
+}
+
+/// Which right a question needs, beside that to see the device. What a device answers to a GET may hold variables
+/// (`/v1/apps/:appId`, the local target state, routes of plugins that this cloud does not know), so that all but a few
+/// addresses need the right to those.
+fn needed(device_request: &DeviceRequest) -> Option<Action> {
+    match device_request.method {
+        Method::GET | Method::HEAD if is_status(&device_request.path) => None,
+        Method::GET | Method::HEAD => Some(Action::ReadTargetState),
+        _ => Some(Action::SupervisorProxyWrite),
+    }
+}
+
+/// Addresses of supervisors (device API) that tell how a device is, and no variables.
+const STATUS: [&str; 9] = [
+    "/ping",
+    "/v1/healthy",
+    "/v1/device",
+    "/v2/version",
+    "/v2/state/status",
+    "/v2/containerId",
+    "/v2/applications/state",
+    "/v2/device/name",
+    "/v2/device/vpn",
+];
+
+fn is_status(path: &str) -> bool {
+    let of_app = |path: &str| {
+        let app = path.strip_prefix("/v2/applications/")?;
+        app.strip_suffix("/state")?.parse::<u64>().ok()
+    };
+    STATUS.iter().any(|known| known.eq_ignore_ascii_case(path)) || of_app(path).is_some()
+}
+
+/// Which of these devices the caller may see, and are connected.
+async fn online(
+    cloud: &Cloud,
+    identity: &Identity,
+    recipients: &Recipients,
+) -> Result<Vec<RowRight>, Refusal> {
+    let path = "/device";
+    let filter = format!("$filter={}", recipients.filter());
+    let parsed = odata::parse(path, Some(&filter))?;
+    let setting = cloud.setting(&identity.caller);
+    let rights = cloud
+        .database
+        .rights(
+            &setting,
+            &parsed,
+            resources::Method::Read,
+            path,
+            Some(&filter),
+        )
+        .await?;
+    Ok(super::connected(&cloud.tunnels, rights).await?)
+}
+
+/// That the caller may do this with each of them: it is asked of the fleet, where that alone is named.
+async fn permitted(
+    cloud: &Cloud,
+    identity: &Identity,
+    recipients: &Recipients,
+    online: &[RowRight],
+    action: Action,
+) -> Result<(), Refusal> {
+    let may = async |resource, id| -> Result<bool, Refusal> {
+        let right = cloud.right(&identity.caller, resource, id, action).await?;
+        Ok(right.is_some())
+    };
+    let forbidden = |what: &str| {
+        Err(Refusal::Forbidden(match action {
+            Action::SupervisorProxyWrite => format!("no right to change anything at {what}"),
+            _ => format!(
+                "no right to read what {what} should run, and its variables: ask for its status"
+            ),
+        }))
+    };
+    if let Some(fleet) = recipients.whole_fleet() {
+        return if may("application", fleet).await? {
+            Ok(())
+        } else {
+            forbidden("the devices of this fleet")
+        };
+    }
+    for device in online {
+        if !may("device", device.id()).await? {
+            return forbidden("this device");
+        }
+    }
+    Ok(())
+}
+
+/// Notes that somebody has devices do something: of the fleet, where that alone is named.
+async fn note(
+    cloud: &Cloud,
+    recipients: &Recipients,
+    online: &[RowRight],
+    device_request: &DeviceRequest,
+) -> Result<(), Refusal> {
+    let online: Vec<i64> = online.iter().map(RowRight::id).collect();
+    let path = device_request.path.split('?').next().unwrap_or_default();
+    let fields = json!({ "method": device_request.method.as_str(), "path": path }).to_string();
+    let fleet = recipients.whole_fleet();
+    let event = Event {
+        verb: "ask",
+        resource: match fleet {
+            Some(_) => "application",
+            None => "device",
+        },
+        ids: match &fleet {
+            Some(fleet) => std::slice::from_ref(fleet),
+            None => &online,
+        },
+        fields: Some(&fields),
+    };
+    Ok(audit::note_alone(&cloud.database, None, event, now()).await?)
+}
+
+/// How long a device may take to the head of its answer (docs/spec/cloud.md#supervisor-proxy).
+fn patience(cloud: &Cloud) -> Duration {
+    cloud.tunnels.settings.answer()
+}
+
+/// Asks one device, and passes its answer on, as long as the caller may ask it.
+async fn one(
+    cloud: &SharedCloud,
+    identity: &Identity,
+    device: &DeviceTarget,
+    device_request: &DeviceRequest,
+) -> Result<Response, Refusal> {
+    match send(&cloud.tunnels, device, device_request, patience(cloud)).await {
+        Ok(answer) => {
+            let answer = answer::passed_on(answer, &device_request.method);
+            if answer.body().size_hint().exact().is_some() {
+                return Ok(answer);
+            }
+            let need = match needed(device_request) {
+                None => Need::Read(device.id),
+                Some(action) => Need::Act(device.id, action),
+            };
+            let mut lease = Lease::new(cloud, identity, need);
+            Ok(answer.map(|body| {
+                let over = async move { lease.over().await };
+                Body::from_stream(body.into_data_stream().take_until(Box::pin(over)))
+            }))
+        }
+        Err(DeviceError::Away) => Err(Refusal::Missing(NOBODY.to_owned())),
+        Err(DeviceError::NotReached(why)) => Err(Refusal::Unavailable(why.to_string())),
+        Err(error) => Err(Refusal::Unreached(error.to_string())),
+    }
+}
+
+/// Asks every one of them, and lists what they say.
+fn several(
+    cloud: SharedCloud,
+    devices: Vec<DeviceTarget>,
+    device_request: DeviceRequest,
+) -> Response {
+    let begun = Instant::now();
+    let turns = (0..).map(move |turn| begun + BETWEEN * turn);
+    let answers = stream::iter(devices.into_iter().zip(turns))
+        .then(|(device, turn)| async move {
+            sleep_until(turn).await;
+            device
+        })
+        .map(move |device| {
+            let (cloud, device_request) = (cloud.clone(), device_request.clone());
+            async move { in_list(&cloud, &device, &device_request).await }
+        })
+        .buffered(AT_A_TIME);
+    let entries = answers.enumerate().map(|(at, entry)| match at {
+        0 => format!("[{entry}"),
+        _ => format!(",{entry}"),
+    });
+    let end = stream::iter(["]".to_owned()]);
+    let text = entries
+        .chain(end)
+        .map(|text| Ok::<_, std::convert::Infallible>(Bytes::from(text)));
+    json_answer(StatusCode::MULTI_STATUS, Body::from_stream(text))
+}
+
+async fn in_list(cloud: &Cloud, device: &DeviceTarget, device_request: &DeviceRequest) -> Value {
+    match send(&cloud.tunnels, device, device_request, patience(cloud)).await {
+        Ok(answer) => answer::entry(answer).await,
+        // It was connected a moment ago.
+        Err(DeviceError::Away) => answer::failed(&DeviceError::Lost.to_string()),
+        Err(error) => answer::failed(&error.to_string()),
+    }
+}

@@ -1,0 +1,80 @@
+//! A tunnel from its first byte to its last.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use hyper::upgrade::OnUpgrade;
+use hyper_util::rt::TokioIo;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use tunnel::{CloseReason, End};
+
+use super::open::Opener;
+use crate::cloud::{Cloud, SharedCloud};
+
+/// How long a device may take from the answer to the first bytes of the tunnel.
+const SWITCH: Duration = Duration::from_secs(20);
+/// How long what is under way has when this replica ends. Nothing else that ends a tunnel waits for it.
+const GRACE: Duration = Duration::from_secs(5);
+/// How long a device may take to close its end, having heard the last word.
+const LAST_WORD: Duration = Duration::from_secs(2);
+
+/// Carries a tunnel that was opened at this time (of the database), as soon as its connection has switched.
+pub fn begin(cloud: &SharedCloud, opener: Opener, since: i64, switched: OnUpgrade) {
+    let carried = carry(cloud.clone(), opener, since, switched);
+    cloud.tunnels.open.carrying.spawn(carried);
+}
+
+async fn carry(cloud: SharedCloud, opener: Opener, since: i64, switched: OnUpgrade) {
+    let device = opener.device;
+    let pings = cloud.tunnels.settings.pings();
+    let begun = timeout(SWITCH, async {
+        let connection = switched.await?;
+        let (pipe, closer) = tunnel::over(TokioIo::new(connection), End::Cloud).await;
+        let (ask, connection) = tunnel::connect(pipe, pings).await?;
+        Ok::<_, hyper::Error>((ask, connection, closer))
+    });
+    let (ask, mut connection, closer) = match begun.await {
+        Ok(Ok(begun)) => begun,
+        Ok(Err(error)) => {
+            tracing::debug!(device, %error, "a tunnel broke before it began");
+            return;
+        }
+        Err(_) => return,
+    };
+    let tunnels = &cloud.tunnels;
+    let mut handle = tunnels.open.opened(&opener, since, ask.clone());
+    opened(&cloud, device, since);
+    let ending = CancellationToken::new();
+    let mut calls = pin!(cloud.bus.take_calls(device, ask, ending.clone()));
+    let reason = tokio::select! {
+        ended = connection.ended() => {
+            match ended {
+                Ok(()) => tracing::debug!(device, "a tunnel ended"),
+                Err(error) => tracing::debug!(device, %error, "a tunnel broke"),
+            }
+            None
+        }
+        reason = &mut handle.until => reason.ok(),
+        () = &mut calls => None,
+    };
+    tunnels.open.ended(&handle);
+    tunnels.presence.changed(device);
+    let Some(reason) = reason else { return };
+    tracing::debug!(device, ?reason, "a tunnel is ended");
+    closer.say(reason);
+    if reason == CloseReason::GoingAway {
+        // Without anything under way it is over at once.
+        ending.cancel();
+        let _ = timeout(GRACE, async { tokio::join!(calls, connection.ended()) }).await;
+    }
+    connection.cut().await;
+    let _ = timeout(LAST_WORD, closer.close()).await;
+}
+
+fn opened(cloud: &Cloud, device: i64, since: i64) {
+    tracing::debug!(device, "a tunnel is open");
+    cloud.bus.publish_arrival(device, since);
+    cloud.tunnels.presence.changed(device);
+    cloud.tunnels.push.arrived(device);
+}
