@@ -21,7 +21,6 @@ mod concurrency;
 mod configuration_file;
 mod connections;
 mod cors;
-mod dashboard;
 mod data_api;
 mod database_probe;
 mod device;

@@ -14,14 +14,12 @@ use crate::accounts::{
 };
 use crate::clients::{access, device_types, download_config, settings, tunnel_server};
 use crate::connections::RequestHandler;
-use crate::dashboard::state::DashboardState;
 use crate::device::{logs, register, report, state, tags, tunnel};
 use crate::registry::token;
 use crate::release_asset::{download, part};
 use crate::state::ServerState;
-use crate::{
-    body_token, cors, dashboard, data_api, forwarded, health, request_log, supervisor_proxy,
-};
+use crate::{body_token, cors, data_api, forwarded, health, request_log, supervisor_proxy};
+use dashboard::DashboardState;
 
 /// What answers requests.
 ///

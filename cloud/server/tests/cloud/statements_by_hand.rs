@@ -34,7 +34,7 @@ fn sources(folder: &Path, found: &mut Vec<(PathBuf, String)>) {
 /// How many places name each purpose.
 fn counted() -> BTreeMap<String, usize> {
     let mut files = Vec::new();
-    for part in ["core", "server"] {
+    for part in ["core", "dashboard", "server"] {
         sources(&here().join("..").join(part).join("src"), &mut files);
     }
     assert!(files.len() > 100, "the sources are somewhere else");

@@ -5,11 +5,11 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::{Device, Uuid};
-use crate::dashboard::data::Id;
-use crate::dashboard::live::LiveFragment;
-use crate::dashboard::problem::PageError;
-use crate::dashboard::show::{self, badge, progress, status};
-use crate::dashboard::visitor::SessionUser;
+use crate::data::Id;
+use crate::live::LiveFragment;
+use crate::problem::PageError;
+use crate::show::{self, badge, progress, status};
+use crate::visitor::SessionUser;
 
 /// A device, as its pages show it.
 #[derive(Debug, Deserialize)]

@@ -14,11 +14,11 @@ use maud::{Markup, html};
 use serde_json::{Value, json};
 
 use super::{Device, Uuid};
-use crate::dashboard::form::Form;
-use crate::dashboard::page;
-use crate::dashboard::problem::PageError;
-use crate::dashboard::state::DashboardState;
-use crate::dashboard::visitor::SessionUser;
+use crate::form::Form;
+use crate::page;
+use crate::problem::PageError;
+use crate::state::DashboardState;
+use crate::visitor::SessionUser;
 
 /// Bytes of a device's answer that are looked at.
 const MOST: usize = 64 << 10;

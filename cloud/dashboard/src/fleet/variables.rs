@@ -9,14 +9,12 @@ use maud::html;
 use serde::Deserialize;
 
 use super::{Fleet, Tab};
-use crate::dashboard::form::Number;
-use crate::dashboard::key_values::{
-    AddForm, KeyValueKind, KeyValueRow, KeyValueTable, list, of_services,
-};
-use crate::dashboard::live::{LiveFragment, stream_fragments};
-use crate::dashboard::problem::PageError;
-use crate::dashboard::state::DashboardState;
-use crate::dashboard::visitor::SessionUser;
+use crate::form::Number;
+use crate::key_values::{AddForm, KeyValueKind, KeyValueRow, KeyValueTable, list, of_services};
+use crate::live::{LiveFragment, stream_fragments};
+use crate::problem::PageError;
+use crate::state::DashboardState;
+use crate::visitor::SessionUser;
 
 /// Services on the page.
 const MOST: usize = 1000;

@@ -9,7 +9,7 @@ use super::live_pages::LivePages;
 
 /// The state of the dashboard's router. Clones are the same one.
 #[derive(Clone)]
-pub(crate) struct DashboardState {
+pub struct DashboardState {
     /// What the pages share with the server.
     pub(crate) cloud: SharedCloud,
     /// The pages that are open.
@@ -18,7 +18,7 @@ pub(crate) struct DashboardState {
 
 impl DashboardState {
     /// No page is open yet.
-    pub(crate) fn new(cloud: SharedCloud) -> Self {
+    pub fn new(cloud: SharedCloud) -> Self {
         DashboardState {
             cloud,
             live: Arc::default(),

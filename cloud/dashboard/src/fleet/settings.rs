@@ -11,14 +11,14 @@ use serde_json::json;
 
 use super::together::update_now;
 use super::{Fleet, Tab};
-use crate::dashboard::form::{DeleteForm, Form, Number};
-use crate::dashboard::key_values::{AddForm, KeyValueKind, list as key_values, tags};
-use crate::dashboard::live::{LiveFragment, stream_fragments};
-use crate::dashboard::problem::PageError;
-use crate::dashboard::quotas;
-use crate::dashboard::state::DashboardState;
-use crate::dashboard::switch::OVERRIDE_LOCKS;
-use crate::dashboard::visitor::SessionUser;
+use crate::form::{DeleteForm, Form, Number};
+use crate::key_values::{AddForm, KeyValueKind, list as key_values, tags};
+use crate::live::{LiveFragment, stream_fragments};
+use crate::problem::PageError;
+use crate::quotas;
+use crate::state::DashboardState;
+use crate::switch::OVERRIDE_LOCKS;
+use crate::visitor::SessionUser;
 
 pub(super) fn routes() -> Router<DashboardState> {
     Router::new()

@@ -9,13 +9,13 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::{Fleet, Tab, together};
-use crate::dashboard::data::{Id, literal};
-use crate::dashboard::form::{Form, Number, Search};
-use crate::dashboard::live::{LiveFragment, stream_fragments};
-use crate::dashboard::problem::PageError;
-use crate::dashboard::show::{self, progress, status};
-use crate::dashboard::state::DashboardState;
-use crate::dashboard::visitor::SessionUser;
+use crate::data::{Id, literal};
+use crate::form::{Form, Number, Search};
+use crate::live::{LiveFragment, stream_fragments};
+use crate::problem::PageError;
+use crate::show::{self, progress, status};
+use crate::state::DashboardState;
+use crate::visitor::SessionUser;
 
 /// Devices on a page.
 const AT_ONCE: usize = 100;

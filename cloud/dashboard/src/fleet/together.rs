@@ -16,13 +16,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Destination, Fleet};
-use crate::dashboard::form::{Form, Number};
-use crate::dashboard::key_values::{self, KeyValueKind};
-use crate::dashboard::page;
-use crate::dashboard::problem::PageError;
-use crate::dashboard::show::release_name;
-use crate::dashboard::state::DashboardState;
-use crate::dashboard::visitor::SessionUser;
+use crate::form::{Form, Number};
+use crate::key_values::{self, KeyValueKind};
+use crate::page;
+use crate::problem::PageError;
+use crate::show::release_name;
+use crate::state::DashboardState;
+use crate::visitor::SessionUser;
 
 /// Devices that are asked at a time.
 const AT_A_TIME: usize = 16;

@@ -7,10 +7,10 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::{Device, actions};
-use crate::dashboard::live::LiveFragment;
-use crate::dashboard::problem::PageError;
-use crate::dashboard::show::{self, badge, progress};
-use crate::dashboard::visitor::SessionUser;
+use crate::live::LiveFragment;
+use crate::problem::PageError;
+use crate::show::{self, badge, progress};
+use crate::visitor::SessionUser;
 
 #[derive(Deserialize)]
 struct ServiceInstall {

@@ -11,15 +11,15 @@ use serde_json::{Value, json};
 
 use super::facts::Facts;
 use super::{Device, Tab, Uuid};
-use crate::dashboard::fleet::Destination;
-use crate::dashboard::form::Form;
-use crate::dashboard::key_values::{AddForm, KeyValueKind, list as key_values, tags};
-use crate::dashboard::live::{LiveFragment, stream_fragments};
-use crate::dashboard::problem::PageError;
-use crate::dashboard::show::{exact, release_name};
-use crate::dashboard::state::DashboardState;
-use crate::dashboard::switch::{OVERRIDE_LOCKS, REMOTE_ACCESS};
-use crate::dashboard::visitor::SessionUser;
+use crate::fleet::Destination;
+use crate::form::Form;
+use crate::key_values::{AddForm, KeyValueKind, list as key_values, tags};
+use crate::live::{LiveFragment, stream_fragments};
+use crate::problem::PageError;
+use crate::show::{exact, release_name};
+use crate::state::DashboardState;
+use crate::switch::{OVERRIDE_LOCKS, REMOTE_ACCESS};
+use crate::visitor::SessionUser;
 
 /// Releases that a device can be pinned on here: the latest.
 const RELEASES: usize = 100;

@@ -12,14 +12,14 @@ use serde::Deserialize;
 
 use super::facts::Facts;
 use super::{Device, Tab, Uuid};
-use crate::dashboard::key_values::{
+use crate::key_values::{
     AddForm, Inheritance, KeyValue, KeyValueKind, KeyValueRow, KeyValueTable, ServiceKeyValue,
     list, of_services,
 };
-use crate::dashboard::live::{LiveFragment, stream_fragments};
-use crate::dashboard::problem::PageError;
-use crate::dashboard::state::DashboardState;
-use crate::dashboard::visitor::SessionUser;
+use crate::live::{LiveFragment, stream_fragments};
+use crate::problem::PageError;
+use crate::state::DashboardState;
+use crate::visitor::SessionUser;
 
 pub(super) fn routes() -> Router<DashboardState> {
     Router::new()

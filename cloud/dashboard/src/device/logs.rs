@@ -19,9 +19,9 @@ use serde::Deserialize;
 use tokio::time::sleep;
 
 use super::{Device, Uuid};
-use crate::dashboard::problem::PageError;
-use crate::dashboard::state::DashboardState;
-use crate::dashboard::visitor::SessionUser;
+use crate::problem::PageError;
+use crate::state::DashboardState;
+use crate::visitor::SessionUser;
 
 /// Lines that a page keeps.
 const KEPT: usize = 1000;

@@ -10,10 +10,10 @@ use maud::html;
 
 use super::facts::Facts;
 use super::{Device, Tab, Uuid, actions, logs, services, settings};
-use crate::dashboard::live::{LiveFragment, follow_with};
-use crate::dashboard::problem::PageError;
-use crate::dashboard::state::DashboardState;
-use crate::dashboard::visitor::SessionUser;
+use crate::live::{LiveFragment, follow_with};
+use crate::problem::PageError;
+use crate::state::DashboardState;
+use crate::visitor::SessionUser;
 
 pub(super) fn routes() -> Router<DashboardState> {
     Router::new()

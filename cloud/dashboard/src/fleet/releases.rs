@@ -10,13 +10,13 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{Fleet, Tab};
-use crate::dashboard::data::Id;
-use crate::dashboard::form::{Form, Number};
-use crate::dashboard::live::{LiveFragment, stream_fragments};
-use crate::dashboard::problem::PageError;
-use crate::dashboard::show::{self, badge};
-use crate::dashboard::state::DashboardState;
-use crate::dashboard::visitor::SessionUser;
+use crate::data::Id;
+use crate::form::{Form, Number};
+use crate::live::{LiveFragment, stream_fragments};
+use crate::problem::PageError;
+use crate::show::{self, badge};
+use crate::state::DashboardState;
+use crate::visitor::SessionUser;
 
 /// Releases on the page, the latest first.
 const MOST: usize = 100;

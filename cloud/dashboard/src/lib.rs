@@ -11,27 +11,27 @@
 //! Nothing is shown or done here that the same user could not read or do by the API. Pages work without a
 //! script; with one, forms answer in place and pages follow what happens.
 
-pub(crate) mod account;
+mod account;
 mod assets;
 mod audit;
-pub(crate) mod data;
+mod data;
 mod device;
-pub(crate) mod fleet;
+mod fleet;
 mod fleets;
-pub(crate) mod form;
+mod form;
 mod guard;
-pub(crate) mod key_values;
-pub(crate) mod live;
-pub(crate) mod live_pages;
-pub(crate) mod page;
-pub(crate) mod problem;
+mod key_values;
+mod live;
+mod live_pages;
+mod page;
+mod problem;
 mod quotas;
 mod release;
-pub(crate) mod show;
+mod show;
 mod sign_in;
-pub(crate) mod state;
-pub(crate) mod switch;
-pub(crate) mod visitor;
+mod state;
+mod switch;
+mod visitor;
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;
@@ -40,10 +40,10 @@ use axum::routing::get;
 use tower_http::compression::CompressionLayer;
 
 use problem::PageError;
-use state::DashboardState;
+pub use state::DashboardState;
 
 /// Every address of the dashboard, and `/`, which leads there.
-pub(crate) fn routes<S>(state: DashboardState) -> Router<S> {
+pub fn routes<S>(state: DashboardState) -> Router<S> {
     let pages = Router::new()
         .merge(sign_in::routes())
         .merge(fleets::routes())

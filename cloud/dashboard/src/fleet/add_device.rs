@@ -16,12 +16,12 @@ use serde::Deserialize;
 use serde_json::{Map, json};
 
 use super::{Fleet, Tab};
-use crate::dashboard::form::{Form, Number};
-use crate::dashboard::page;
-use crate::dashboard::problem::PageError;
-use crate::dashboard::show::once;
-use crate::dashboard::state::DashboardState;
-use crate::dashboard::visitor::SessionUser;
+use crate::form::{Form, Number};
+use crate::page;
+use crate::problem::PageError;
+use crate::show::once;
+use crate::state::DashboardState;
+use crate::visitor::SessionUser;
 
 pub(super) fn routes() -> Router<DashboardState> {
     Router::new()
