@@ -2,11 +2,10 @@
 
 mod attempts;
 
-use std::time::Duration;
-
 use governor::clock::{Clock, DefaultClock};
 use governor::{DefaultKeyedRateLimiter, RateLimiter};
 
+use self::attempts::whole_seconds;
 pub use self::attempts::{Account, Attempts, Network, Quota};
 use crate::configuration::Limits;
 
@@ -51,9 +50,4 @@ impl RateLimits {
         self.requests.shrink_to_fit();
         self.attempts.tidy();
     }
-}
-
-/// As `Retry-After` has it: at least one.
-fn whole_seconds(wait: Duration) -> u64 {
-    (wait.as_secs() + u64::from(wait.subsec_nanos() > 0)).max(1)
 }

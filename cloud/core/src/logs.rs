@@ -10,6 +10,7 @@
 pub mod history;
 pub mod line;
 mod live;
+pub mod span;
 mod stream;
 mod table;
 pub mod tail;

@@ -10,7 +10,6 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::whole_seconds;
 use crate::configuration::Limits;
 
 /// Counters that are kept. Beyond it, those that would be forgotten first go first.
@@ -181,6 +180,11 @@ fn make_room(forgotten: &mut HashMap<Key, Instant>, now: Instant) {
     let (_, middle, _) = times.select_nth_unstable(middle);
     let middle = *middle;
     forgotten.retain(|_, at| *at > middle);
+}
+
+/// As `Retry-After` has it: at least one.
+pub(super) fn whole_seconds(wait: Duration) -> u64 {
+    (wait.as_secs() + u64::from(wait.subsec_nanos() > 0)).max(1)
 }
 
 #[cfg(test)]

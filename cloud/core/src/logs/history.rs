@@ -5,30 +5,17 @@ use data::{DataError, Database, Effect};
 
 use super::line::LogLine;
 use super::live::LineSubscription;
+use super::span::{AppendError, Span};
 use super::stream::{Stream, StreamError};
 use super::table::LogTable;
 use crate::answer::Refusal;
 use crate::bus::Bus;
 use crate::configuration::NatsSettings;
 
-/// Lines of a device that are kept at most.
-pub const KEPT: usize = 1000;
-/// For how long, in milliseconds.
-pub const KEPT_FOR: i64 = 30 * 24 * 3600 * 1000;
-
 /// Where lines are kept.
 pub enum History {
     Table(LogTable),
     Stream(Box<Stream>),
-}
-
-/// Why lines are not kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AppendError {
-    /// Their device is gone.
-    Gone,
-    /// They are not taken now.
-    Unavailable,
 }
 
 /// Why lines cannot be read.
@@ -50,16 +37,6 @@ impl From<HistoryError> for Refusal {
             }
         }
     }
-}
-
-/// The latest lines of a device.
-#[derive(Debug, Clone, Copy)]
-pub struct Span {
-    pub device: i64,
-    /// As many at most.
-    pub count: usize,
-    /// Since then, in milliseconds since the epoch.
-    pub since: i64,
 }
 
 impl History {

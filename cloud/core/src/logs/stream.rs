@@ -28,9 +28,9 @@ use tokio::sync::{Notify, mpsc};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::history::{AppendError, Span};
 use super::line::LogLine;
 use super::live::{BEHIND, LineSubscription, Lines};
+use super::span::{AppendError, Span};
 use crate::bus::{Bus, Nats};
 use crate::configuration::NatsSettings;
 

@@ -12,9 +12,9 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-use super::history::{AppendError, KEPT, KEPT_FOR, Span};
 use super::line::LogLine;
 use super::live::LiveLines;
+use super::span::{AppendError, KEPT, KEPT_FOR, Span};
 use crate::clock::now;
 
 /// Groups of lines that wait at most; who sends more waits itself.

@@ -8,9 +8,10 @@ use data::RowRight;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-use super::history::{HistoryError, KEPT, KEPT_FOR, Span};
+use super::history::HistoryError;
 use super::line::LogLine;
 use super::live::{LineEvent, LineSubscription};
+use super::span::{KEPT, KEPT_FOR, Span};
 use crate::clock::now;
 use crate::cloud::{Cloud, SharedCloud};
 

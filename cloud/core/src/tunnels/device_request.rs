@@ -9,7 +9,7 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use tokio::time::timeout;
 
-use super::DeviceConnections;
+use super::device_connections::DeviceConnections;
 use crate::bus::{CallError, DeviceClient, NO_ANSWER};
 use crate::unreadable;
 

@@ -7,21 +7,19 @@
 //! Each replica has a row among the service instances, whose time it renews. The devices of a replica that is
 //! gone without a word are seen as disconnected by the others, or by itself when it is back.
 
-use std::collections::HashSet;
 use std::mem;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use data::write::Writer;
 use data::{DataError, Database, Dialect, Sql, SystemPurpose};
 use serde_json::{Map, json};
-use tokio::sync::Notify;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::DeviceConnections;
+use super::device_connections::DeviceConnections;
 use super::open::LONGEST_END;
 use crate::clock::now;
 
@@ -34,30 +32,6 @@ const GONE_AFTER: i64 = 35_000;
 const AT_ONCE: usize = 1000;
 /// Before what the database refused is tried again.
 const AGAIN: Duration = Duration::from_secs(1);
-
-/// Devices whose rows may not be true any more.
-#[derive(Default)]
-pub(super) struct Presence {
-    changed: Mutex<HashSet<i64>>,
-    wake: Notify,
-}
-
-impl Presence {
-    fn noted(&self) -> MutexGuard<'_, HashSet<i64>> {
-        self.changed.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// A device came or went.
-    pub(super) fn changed(&self, device: i64) {
-        self.noted().insert(device);
-        self.wake.notify_one();
-    }
-
-    fn all_changed(&self, devices: impl IntoIterator<Item = i64>) {
-        self.noted().extend(devices);
-        self.wake.notify_one();
-    }
-}
 
 /// This replica, as the database knows it.
 pub(super) struct Instance {

@@ -18,6 +18,7 @@ use resources::Action;
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep_until};
 
+use super::device_connections::connected;
 use super::device_request::{DeviceError, DeviceRequest, DeviceTarget, send, targets};
 use crate::answer::{Refusal, json as json_answer};
 use crate::clock::now;
@@ -145,7 +146,7 @@ async fn online(
             Some(&filter),
         )
         .await?;
-    Ok(super::connected(&cloud.tunnels, rights).await?)
+    Ok(connected(&cloud.tunnels, rights).await?)
 }
 
 /// That the caller may do this with each of them: it is asked of the fleet, where that alone is named.

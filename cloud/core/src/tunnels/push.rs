@@ -14,18 +14,17 @@
 //! left since. So those that were there when this replica started are told once more as they come back, whatever the
 //! database says of them.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::mem;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Bytes;
 use data::{DataError, SystemPurpose};
 use http::Method;
-use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
-use super::DeviceConnections;
+use super::device_connections::DeviceConnections;
 use super::device_request::{DeviceRequest, DeviceTarget, push_targets, send};
 use crate::generation::fingerprint;
 
@@ -35,149 +34,6 @@ const AT_ONCE: usize = 1000;
 const AGAIN: Duration = Duration::from_secs(1);
 /// Changes often come in a row: what comes this soon after the first is told of with it.
 const TOGETHER: Duration = Duration::from_millis(20);
-
-/// After the start of a replica its devices are back within this time, if they are at all.
-const RETURN: Duration = Duration::from_secs(300);
-
-/// Who is to be told.
-#[derive(Default)]
-pub(super) struct Push {
-    queue: Mutex<PushQueue>,
-    wake: Notify,
-}
-
-/// The devices that were there when this replica started.
-struct ReturningDevices {
-    /// The highest number among them.
-    newest: i64,
-    /// When they are no longer told in any case.
-    until: Instant,
-    back: HashSet<i64>,
-}
-
-impl ReturningDevices {
-    /// Whether it is one of them, and back for the first time.
-    fn is_back(&mut self, device: i64) -> bool {
-        device <= self.newest && Instant::now() < self.until && self.back.insert(device)
-    }
-}
-
-#[derive(Default)]
-struct PushQueue {
-    devices: DeviceQueue,
-    fleets: HashSet<i64>,
-    of_fleets: DeviceQueue,
-    /// Devices that have connected, and of which is not known yet what they have.
-    arrived: HashSet<i64>,
-    of_before: Option<ReturningDevices>,
-}
-
-/// Devices in the order of their turns, each once.
-#[derive(Default)]
-struct DeviceQueue {
-    order: VecDeque<i64>,
-    waiting: HashSet<i64>,
-}
-
-impl DeviceQueue {
-    fn add(&mut self, device: i64) {
-        if self.waiting.insert(device) {
-            self.order.push_back(device);
-        }
-    }
-
-    fn next(&mut self) -> Option<i64> {
-        loop {
-            let Some(device) = self.order.pop_front() else {
-                // A fleet may have been a hundred thousand.
-                *self = DeviceQueue::default();
-                return None;
-            };
-            if self.waiting.remove(&device) {
-                return Some(device);
-            }
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
-    }
-}
-
-impl PushQueue {
-    fn next(&mut self) -> Option<i64> {
-        if let Some(device) = self.devices.next() {
-            self.of_fleets.waiting.remove(&device);
-            return Some(device);
-        }
-        self.of_fleets.next()
-    }
-
-    fn is_empty(&self) -> bool {
-        self.devices.is_empty()
-            && self.of_fleets.is_empty()
-            && self.fleets.is_empty()
-            && self.arrived.is_empty()
-    }
-}
-
-impl Push {
-    fn queue(&self) -> MutexGuard<'_, PushQueue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// These devices have something new.
-    pub(super) fn devices(&self, devices: &[i64]) {
-        let mut queue = self.queue();
-        for device in devices {
-            queue.devices.add(*device);
-        }
-        self.wake.notify_one();
-    }
-
-    /// All devices of these fleets have something new.
-    pub(super) fn fleets(&self, fleets: &[i64]) {
-        self.queue().fleets.extend(fleets);
-        self.wake.notify_one();
-    }
-
-    /// These devices may have something new; those that surely have come first.
-    pub(super) fn perhaps(&self, devices: impl IntoIterator<Item = i64>) {
-        let mut queue = self.queue();
-        for device in devices {
-            queue.of_fleets.add(device);
-        }
-        self.wake.notify_one();
-    }
-
-    /// Devices up to this number were there before this replica.
-    pub(super) fn begin(&self, newest: i64) {
-        self.queue().of_before = Some(ReturningDevices {
-            newest,
-            until: Instant::now() + RETURN,
-            back: HashSet::new(),
-        });
-    }
-
-    /// A device is connected (again): it is told where it missed something.
-    pub(crate) fn arrived(&self, device: i64) {
-        let mut queue = self.queue();
-        let before = queue.of_before.as_mut();
-        if before.is_some_and(|before| before.is_back(device)) {
-            queue.of_fleets.add(device)
-        } else {
-            queue.arrived.insert(device);
-        }
-        if queue
-            .of_before
-            .as_ref()
-            .is_some_and(|before| before.until <= Instant::now())
-        {
-            queue.of_before = None;
-        }
-        self.wake.notify_one();
-    }
-}
 
 /// Tells devices, for as long as it is polled.
 pub(super) async fn run(connections: Arc<DeviceConnections>) {
@@ -383,22 +239,6 @@ impl PushRate {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_device_has_one_turn_and_single_devices_come_before_fleets() {
-        let mut queue = PushQueue::default();
-        for device in [5, 6, 5] {
-            queue.of_fleets.add(device);
-        }
-        for device in [9, 5] {
-            queue.devices.add(device);
-        }
-        let turns: Vec<i64> = std::iter::from_fn(|| queue.next()).collect();
-        assert_eq!(turns, [9, 5, 6]);
-        assert!(queue.is_empty());
-        queue.of_fleets.add(5);
-        assert_eq!(queue.next(), Some(5), "again, after its turn");
-    }
 
     #[tokio::test(start_paused = true)]
     async fn a_hundred_go_at_once_and_a_hundred_a_second_from_then_on() {

@@ -8,7 +8,7 @@ use data::{DataError, SystemPurpose};
 use sea_query::{Alias, Expr, ExprTrait, Query};
 use tokio::time::sleep;
 
-use super::DeviceConnections;
+use super::device_connections::DeviceConnections;
 use crate::clock::now;
 
 /// Keys of one statement.
