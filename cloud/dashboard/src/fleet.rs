@@ -95,6 +95,17 @@ impl Destination {
         );
         visitor.rows(cloud, "/application", &query).await
     }
+
+    /// As the options of a choice.
+    pub(crate) fn options(all: &[Self], selected: Option<i64>) -> Markup {
+        html! {
+            @for fleet in all {
+                option value=(fleet.id) selected[selected == Some(fleet.id)] {
+                    (fleet.app_name) " (" (fleet.slug) ")"
+                }
+            }
+        }
+    }
 }
 
 impl Fleet {

@@ -12,6 +12,7 @@
 //! script; with one, forms answer in place and pages follow what happens.
 
 mod account;
+mod actions;
 mod assets;
 mod audit;
 mod data;
@@ -27,6 +28,7 @@ mod page;
 mod problem;
 mod quotas;
 mod release;
+mod release_picker;
 mod show;
 mod sign_in;
 mod state;

@@ -14,6 +14,7 @@ use maud::{Markup, html};
 use serde_json::{Value, json};
 
 use super::{Device, Uuid};
+use crate::actions::{ACTIONS, DeviceAction, SERVICE_ACTIONS};
 use crate::form::Form;
 use crate::page;
 use crate::problem::PageError;
@@ -28,104 +29,6 @@ const SHOWN: usize = 400;
 pub(super) fn routes() -> Router<DashboardState> {
     Router::new().route("/devices/{uuid}/ask", post(ask))
 }
-
-/// Something that a device can be asked to do.
-#[derive(Debug)]
-struct DeviceAction {
-    /// In forms.
-    name: &'static str,
-    /// On the button.
-    label: &'static str,
-    /// What is asked, on the device's own API; `{fleet}` is the number of its fleet.
-    path: &'static str,
-    /// What it did, once it has.
-    done: &'static str,
-    /// Update locks may be in the way, and can be overridden.
-    locked: bool,
-    /// What people are told before they press, where there is something to lose.
-    careful: Option<&'static str>,
-}
-
-const ACTIONS: [DeviceAction; 6] = [
-    DeviceAction {
-        name: "blink",
-        label: "Blink",
-        path: "/v1/blink",
-        done: "The device is blinking.",
-        locked: false,
-        careful: None,
-    },
-    DeviceAction {
-        name: "update",
-        label: "Update now",
-        path: "/v1/update",
-        done: "The device is checking for its target.",
-        locked: true,
-        careful: None,
-    },
-    DeviceAction {
-        name: "restart",
-        label: "Restart services",
-        path: "/v1/restart",
-        done: "The services were restarted.",
-        locked: true,
-        careful: None,
-    },
-    DeviceAction {
-        name: "reboot",
-        label: "Reboot",
-        path: "/v1/reboot",
-        done: "The device is rebooting.",
-        locked: true,
-        careful: Some("All services stop, and start again after the reboot."),
-    },
-    DeviceAction {
-        name: "shutdown",
-        label: "Shut down",
-        path: "/v1/shutdown",
-        done: "The device is shutting down.",
-        locked: true,
-        careful: Some("The device stays off until somebody turns it on by hand."),
-    },
-    DeviceAction {
-        name: "purge",
-        label: "Purge data",
-        path: "/v1/purge",
-        done: "The data of its services was deleted, and the services have started again.",
-        locked: true,
-        careful: Some(
-            "This deletes all data in the volumes of its services. This cannot be undone.",
-        ),
-    },
-];
-
-/// The same for one of its services.
-const SERVICE_ACTIONS: [DeviceAction; 3] = [
-    DeviceAction {
-        name: "start-service",
-        label: "Start",
-        path: "/v2/applications/{fleet}/start-service",
-        done: "Started.",
-        locked: true,
-        careful: None,
-    },
-    DeviceAction {
-        name: "stop-service",
-        label: "Stop",
-        path: "/v2/applications/{fleet}/stop-service",
-        done: "Stopped.",
-        locked: true,
-        careful: None,
-    },
-    DeviceAction {
-        name: "restart-service",
-        label: "Restart",
-        path: "/v2/applications/{fleet}/restart-service",
-        done: "Restarted.",
-        locked: true,
-        careful: None,
-    },
-];
 
 /// The buttons of a device.
 pub(super) fn panel(device: &Device) -> Markup {
@@ -182,7 +85,7 @@ fn button(
     let place = format!("{}/ask", device.place());
     html! {
         form.ask method="post" action=(place) hx-post=(place) hx-target=(answer) hx-sync="this:drop" {
-            input type="hidden" name="deed" value=(action.name);
+            input type="hidden" name="action" value=(action.name);
             @if let Some(service) = service { input type="hidden" name="service" value=(service); }
             @if force { input type="hidden" name="force" value="yes"; }
             button.small[service.is_some()].danger[action.careful.is_some()] type="submit" {
@@ -195,7 +98,7 @@ fn button(
     }
 }
 
-/// `POST /dashboard/devices/<uuid>/ask`: `deed`, of a `service`, with `force`.
+/// `POST /dashboard/devices/<uuid>/ask`: `action`, of a `service`, with `force`.
 async fn ask(
     State(state): State<DashboardState>,
     visitor: SessionUser,
@@ -203,7 +106,7 @@ async fn ask(
     form: Form,
 ) -> Result<Response, PageError> {
     let device = Device::find(&state.cloud, &visitor, &uuid).await?;
-    let name = form.text("deed");
+    let name = form.text("action");
     let action = ACTIONS
         .iter()
         .chain(&SERVICE_ACTIONS)
@@ -309,7 +212,7 @@ fn all_the_same(device: &Device, action: &DeviceAction, service: Option<&str>) -
     let place = format!("{}/ask", device.place());
     html! {
         form.ask method="post" action=(place) hx-post=(place) hx-target="closest .answer" hx-sync="this:drop" {
-            input type="hidden" name="deed" value=(action.name);
+            input type="hidden" name="action" value=(action.name);
             @if let Some(service) = service { input type="hidden" name="service" value=(service); }
             input type="hidden" name="force" value="yes";
             button.small.danger type="submit" {

@@ -6,7 +6,6 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use cloud_core::cloud::{Cloud, SharedCloud};
 use maud::{Markup, html};
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::facts::Facts;
@@ -16,13 +15,10 @@ use crate::form::Form;
 use crate::key_values::{AddForm, KeyValueKind, list as key_values, tags};
 use crate::live::{LiveFragment, stream_fragments};
 use crate::problem::PageError;
-use crate::show::{exact, release_name};
+use crate::release_picker::ReleasePicker;
 use crate::state::DashboardState;
 use crate::switch::{OVERRIDE_LOCKS, REMOTE_ACCESS};
 use crate::visitor::SessionUser;
-
-/// Releases that a device can be pinned on here: the latest.
-const RELEASES: usize = 100;
 
 pub(super) fn routes() -> Router<DashboardState> {
     Router::new()
@@ -150,8 +146,8 @@ pub(super) fn rename_in_place(device: &Device) -> Markup {
 }
 
 /// A form whose answer stands in it.
-fn form(device: &Device, deed: &str, fields: Markup) -> Markup {
-    let place = format!("{}/{deed}", device.place());
+fn form(device: &Device, action: &str, fields: Markup) -> Markup {
+    let place = format!("{}/{action}", device.place());
     html! {
         form.stack method="post" action=(place) hx-post=(place) hx-target="find .answer" hx-sync="this:drop" {
             (fields)
@@ -184,14 +180,6 @@ async fn parts(
     ])
 }
 
-#[derive(Deserialize)]
-struct Release {
-    id: i64,
-    commit: String,
-    raw_version: String,
-    created_at: String,
-}
-
 async fn choose_release(
     cloud: &Cloud,
     visitor: &SessionUser,
@@ -201,11 +189,7 @@ async fn choose_release(
     let Some(fleet) = device.fleet() else {
         return Ok(html! { p.faint { "This device is not in a fleet." } });
     };
-    let query = format!(
-        "$select=id,commit,raw_version,created_at&$filter=belongs_to__application eq {fleet} and status eq 'success' \
-         and is_invalidated eq false&$orderby=created_at desc&$top={RELEASES}"
-    );
-    let releases: Vec<Release> = visitor.rows(cloud, "/release", &query).await?;
+    let releases = ReleasePicker::of(cloud, visitor, fleet).await?;
     let pinned = facts.pin();
     Ok(form(
         device,
@@ -214,14 +198,7 @@ async fn choose_release(
             label { "Runs"
                 select name="release" {
                     option value="" selected[pinned.is_none()] { "What its fleet runs" }
-                    @for release in &releases {
-                        option value=(release.id) selected[pinned == Some(release.id)] {
-                            (release_name(&release.commit, &release.raw_version)) ", " (exact(&release.created_at))
-                        }
-                    }
-                    @if let Some(other) = pinned.filter(|id| releases.iter().all(|it| it.id != *id)) {
-                        option value=(other) selected { "Release " (other) }
-                    }
+                    (releases.options(pinned))
                 }
             }
             small { "A pinned device keeps its release, whatever its fleet runs." }
@@ -268,11 +245,7 @@ async fn choose_fleet(
         html! {
             label { "Belongs to"
                 select name="fleet" required {
-                    @for fleet in &fleets {
-                        option value=(fleet.id) selected[current == Some(fleet.id)] {
-                            (fleet.app_name) " (" (fleet.slug) ")"
-                        }
-                    }
+                    (Destination::options(&fleets, current))
                 }
             }
             small { "It will run the release of its new fleet. A pin does not move with it." }

@@ -16,11 +16,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Destination, Fleet};
+use crate::actions::ACTIONS;
 use crate::form::{Form, Number};
 use crate::key_values::{self, KeyValueKind};
 use crate::page;
 use crate::problem::PageError;
-use crate::show::release_name;
+use crate::release_picker::ReleasePicker;
 use crate::state::DashboardState;
 use crate::visitor::SessionUser;
 
@@ -28,8 +29,6 @@ use crate::visitor::SessionUser;
 const AT_A_TIME: usize = 16;
 /// Bytes of what the devices of a fleet say together.
 const ANSWERS: usize = 64 << 20;
-/// Releases to choose from, the latest first.
-const RELEASES: usize = 50;
 
 pub(super) fn routes() -> Router<DashboardState> {
     Router::new()
@@ -37,32 +36,8 @@ pub(super) fn routes() -> Router<DashboardState> {
         .route("/fleets/{id}/update", post(update))
 }
 
-/// What devices are asked: its name in the form, for people, where, and whether over locks.
-const DEEDS: [(&str, &str, &str, bool); 6] = [
-    ("update", "Update now", "/v1/update", false),
-    (
-        "update-overriding",
-        "Update now, overriding locks",
-        "/v1/update",
-        true,
-    ),
-    ("blink", "Blink", "/v1/blink", false),
-    ("restart", "Restart services", "/v1/restart", false),
-    ("reboot", "Reboot", "/v1/reboot", false),
-    (
-        "reboot-overriding",
-        "Reboot, overriding locks",
-        "/v1/reboot",
-        true,
-    ),
-];
-
-#[derive(Deserialize)]
-struct Release {
-    id: i64,
-    commit: String,
-    raw_version: String,
-}
+/// What the name of an action ends with that overrides update locks.
+const OVERRIDING: &str = "-overriding";
 
 /// What can be done with the devices that are ticked. It is shown once one is.
 pub(super) async fn bar(
@@ -70,18 +45,21 @@ pub(super) async fn bar(
     visitor: &SessionUser,
     fleet: &Fleet,
 ) -> Result<Markup, PageError> {
-    let query = format!(
-        "$select=id,commit,raw_version&$filter=belongs_to__application eq {} and status eq 'success'\
-         &$orderby=start_timestamp desc&$top={RELEASES}",
-        fleet.id
-    );
-    let releases: Vec<Release> = visitor.rows(cloud, "/release", &query).await?;
+    let releases = ReleasePicker::of(cloud, visitor, fleet.id).await?;
     let others = Destination::all(cloud, visitor, Some(fleet.id)).await?;
     Ok(html! {
-        div.deeds role="group" aria-label="Action for the selected devices" {
+        div.actions role="group" aria-label="Action for the selected devices" {
             label { span.hidden { "Action for the selected devices" }
-                select name="deed" {
-                    @for (name, word, _, _) in DEEDS { option value=(name) { (word) } }
+                select name="action" {
+                    @for action in &ACTIONS {
+                        @for overriding in action.together {
+                            @if *overriding {
+                                option value={ (action.name) (OVERRIDING) } { (action.label) ", overriding locks" }
+                            } @else {
+                                option value=(action.name) { (action.label) }
+                            }
+                        }
+                    }
                     option value="pin" { "Pin to a release" }
                     option value="follow" { "Follow the fleet's release" }
                     option value="tag" { "Add a tag" }
@@ -92,14 +70,12 @@ pub(super) async fn bar(
             }
             label.for-pin { span.hidden { "Release to pin to" }
                 select name="release" {
-                    @for release in &releases {
-                        option value=(release.id) { (release_name(&release.commit, &release.raw_version)) }
-                    }
+                    (releases.options(None))
                 }
             }
             label.for-move { span.hidden { "Fleet to move to" }
                 select name="fleet" {
-                    @for other in &others { option value=(other.id) { (other.app_name) " (" (other.slug) ")" } }
+                    (Destination::options(&others, None))
                 }
             }
             label.for-tag { span.hidden { "Tag" } input name="key" placeholder="tag" maxlength="100" autocomplete="off"; }
@@ -166,7 +142,7 @@ impl Outcome {
     }
 }
 
-/// `POST /dashboard/fleets/<id>/together`: `deed` with each `device`.
+/// `POST /dashboard/fleets/<id>/together`: `action` with each `device`.
 async fn together(
     State(cloud): State<SharedCloud>,
     visitor: SessionUser,
@@ -182,7 +158,7 @@ async fn together(
         return Err(PageError::wrong("Select some devices first."));
     }
     let mut outcome = Outcome::default();
-    match form.text("deed") {
+    match form.text("action") {
         "pin" => {
             let release = json!({ "is_pinned_on__release": form.number("release")? });
             outcome.done = changed(&cloud, &visitor, id, &devices, release).await?;
@@ -195,8 +171,8 @@ async fn together(
             let elsewhere = json!({ "belongs_to__application": form.number("fleet")? });
             outcome.done = changed(&cloud, &visitor, id, &devices, elsewhere).await?;
         }
-        deed @ ("activate" | "deactivate") => {
-            let active = json!({ "is_active": deed == "activate" });
+        action @ ("activate" | "deactivate") => {
+            let active = json!({ "is_active": action == "activate" });
             outcome.done = changed(&cloud, &visitor, id, &devices, active).await?;
         }
         "tag" => {
@@ -218,9 +194,15 @@ async fn together(
                 outcome.done += 1;
             }
         }
-        deed => {
-            let deed = DEEDS.into_iter().find(|(name, ..)| *name == deed);
-            let (_, _, path, force) = deed.ok_or_else(PageError::nothing_here)?;
+        name => {
+            let (name, force) = match name.strip_suffix(OVERRIDING) {
+                Some(name) => (name, true),
+                None => (name, false),
+            };
+            let action = ACTIONS
+                .iter()
+                .find(|action| action.name == name && action.together.contains(&force));
+            let path = action.ok_or_else(PageError::nothing_here)?.path;
             let (cloud, visitor) = (&cloud, &visitor);
             let answers = stream::iter(devices)
                 .map(async |device| {
