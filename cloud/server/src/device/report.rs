@@ -29,20 +29,11 @@ use serde_json::Value;
 use crate::state::{Server, ServerState};
 
 use apps::Apps;
+use changes::Report;
 use fields::ReportedFields;
 
 /// Devices in one report.
 const MOST: usize = 100;
-
-/// What one device says.
-#[derive(Debug, Default)]
-pub(crate) struct Report {
-    fields: ReportedFields,
-    /// None where it says nothing of what it runs.
-    apps: Option<Apps>,
-    /// The commit of its fleet's release that it runs, where that is said apart from `apps`.
-    running: Option<String>,
-}
 
 /// `PATCH /device/v3/state`
 pub(crate) async fn patch(

@@ -16,9 +16,8 @@ use data::{DataError, Keyring, Place, Retries, SystemPurpose, Transaction};
 use sea_query::{Alias, Expr, ExprTrait, Query, SimpleExpr};
 use serde_json::{Map, Value};
 
-use super::apps::ReportedApp;
+use super::apps::{Apps, ReportedApp};
 use super::fields::{FIELDS, Field, FieldKind, Matter, ReportedFields};
-use super::{Apps, Report};
 use crate::state::Server;
 use installs::{Install, ReportRows};
 
@@ -36,6 +35,16 @@ static SELECT: LazyLock<&str> = LazyLock::new(|| {
     );
     select.leak()
 });
+
+/// What one device says.
+#[derive(Debug, Default)]
+pub(super) struct Report {
+    pub(super) fields: ReportedFields,
+    /// None where it says nothing of what it runs.
+    pub(super) apps: Option<Apps>,
+    /// The commit of its fleet's release that it runs, where that is said apart from `apps`.
+    pub(super) running: Option<String>,
+}
 
 /// A device as it is known.
 pub(super) struct StoredDevice {

@@ -3,11 +3,11 @@
 use cloud_core::answer::Refusal;
 use serde_json::{Map, Value};
 
-use super::Report;
 use super::apps::{
     Apps, ImageName, Name, ReportedApp, ReportedImage, ReportedRelease, object, present, progress,
     status, text,
 };
+use super::changes::Report;
 use super::fields::ReportedFields;
 
 /// What of fields such a report does not have.

@@ -9,7 +9,7 @@ use crate::bounds::LOG_STREAMS;
 
 /// The open streams, by device, the oldest first.
 #[derive(Default)]
-pub(in crate::device::logs) struct Uploads {
+pub(crate) struct Uploads {
     open: Arc<Mutex<ByDevice>>,
 }
 
