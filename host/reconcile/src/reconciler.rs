@@ -186,8 +186,8 @@ impl Reconciler {
             api_network: api_network(&facts),
             managed: config.managed,
         };
-        let task = ReconcilerTask::new(Arc::clone(&context), limits, start, publish);
-        let running = task.run(messages, announced, stop.clone());
+        let task = ReconcilerTask::new(Arc::clone(&context), &limits, start, publish);
+        let running = task.run(messages, announced, stop.clone(), limits.shutdown);
         let end = ended.clone().drop_guard();
         tokio::spawn(async move {
             running.await;

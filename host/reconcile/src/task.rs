@@ -12,18 +12,19 @@ mod on_command;
 mod on_message;
 mod quiesce;
 mod restore;
+mod retries;
 
 mod events;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
-use device_types::Moment;
 use model::{
     AppUuid, Commit, ContainerId, ContainerState, DesiredNetwork, DesiredState, DeviceStatus,
     EngineKind, ImageRef, ServiceKey, ServiceState, Settings, TargetState,
 };
-use plan::{CurrentState, EngineHealth, Failure, Plan, ReplacedKeys, Step, Subject, plan};
+use plan::{CurrentState, EngineHealth, Plan, ReplacedKeys, Step, Subject, plan};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::task::AbortHandle;
@@ -46,23 +47,11 @@ use crate::{EffectiveSettings, Exposure, UpdateLocks, apply, status};
 use host::HostView;
 use lock_wait::LockWaits;
 use quiesce::Quiesce;
+use retries::Retries;
 
 /// What is said of `SUPERVISOR_DELTA` (docs/spec/device.md#deltas).
 const NO_DELTAS: &str =
     "SUPERVISOR_DELTA is set, and this device downloads full images all the same";
-
-/// Something that failed and is to be tried again.
-struct RetryState {
-    count: u32,
-    reason: String,
-    retry_at: Instant,
-}
-
-/// When an engine that does not answer is asked again.
-struct SilentEngine {
-    count: u32,
-    retry_at: Instant,
-}
 
 /// What the loop starts from.
 pub(crate) struct StartState {
@@ -80,7 +69,6 @@ pub(crate) struct StartState {
 
 pub(crate) struct ReconcilerTask {
     context: Arc<StepContext>,
-    limits: Limits,
     settings: Settings,
     /// What registries said since the target was set.
     image_kinds: BTreeMap<ImageRef, EngineKind>,
@@ -107,8 +95,7 @@ pub(crate) struct ReconcilerTask {
     busy: BTreeMap<Subject, Instant>,
     doing: BTreeMap<ServiceKey, ServiceState>,
     cancels: BTreeMap<ImageRef, CancellationToken>,
-    failing: BTreeMap<Subject, RetryState>,
-    silent: BTreeMap<EngineKind, SilentEngine>,
+    retries: Retries,
     listing: BTreeSet<EngineKind>,
     lock_watches: BTreeMap<AppUuid, AbortHandle>,
     lock_waits: LockWaits,
@@ -140,7 +127,7 @@ pub(crate) struct ReconcilerTask {
 impl ReconcilerTask {
     pub(crate) fn new(
         context: Arc<StepContext>,
-        limits: Limits,
+        limits: &Limits,
         start: StartState,
         publish: watch::Sender<Arc<DeviceStatus>>,
     ) -> Self {
@@ -154,7 +141,6 @@ impl ReconcilerTask {
         let task = ReconcilerTask {
             view: View::new(&context.engines, context.branding.clone()),
             context,
-            limits,
             settings: start.settings,
             image_kinds: BTreeMap::new(),
             desired: start.desired,
@@ -177,8 +163,7 @@ impl ReconcilerTask {
             busy: BTreeMap::new(),
             doing: BTreeMap::new(),
             cancels: BTreeMap::new(),
-            failing: BTreeMap::new(),
-            silent: BTreeMap::new(),
+            retries: Retries::new(limits),
             listing: BTreeSet::new(),
             lock_watches: BTreeMap::new(),
             lock_waits: LockWaits::default(),
@@ -216,12 +201,13 @@ impl ReconcilerTask {
         });
     }
 
-    /// Runs until `stop`. Services are left as they are.
+    /// Runs until `stop`. Services are left as they are; a step that disturbs one has `patience` to end.
     pub(crate) async fn run(
         mut self,
         mut messages: UnboundedReceiver<Message>,
         announced: Arc<EngineEvents>,
         stop: CancellationToken,
+        patience: Duration,
     ) {
         let progress = Arc::clone(&self.context.progress);
         let again = Arc::clone(&self.again);
@@ -250,7 +236,7 @@ impl ReconcilerTask {
                 () = stop.cancelled() => break,
             }
         }
-        self.end(messages).await;
+        self.end(messages, patience).await;
     }
 
     /// Makes a plan and starts its steps; answers whether there is anything left to do.
@@ -312,7 +298,7 @@ impl ReconcilerTask {
             if self.actions.is_empty() {
                 self.forget_definitions();
             }
-            self.failing.clear();
+            self.retries.forget_steps();
             self.downloaded = false;
             self.force = false;
             self.forget_reboots();
@@ -321,18 +307,8 @@ impl ReconcilerTask {
     }
 
     fn current(&mut self) -> CurrentState {
-        let now = Instant::now();
         let mut busy: BTreeSet<Subject> = self.busy.keys().cloned().collect();
         busy.extend(self.view.unknown().cloned());
-        let failed = self.failing.iter().map(|(subject, failing)| {
-            let failure = Failure {
-                reason: failing.reason.clone(),
-                held: failing.retry_at > now,
-                retry_at: Moment::after(failing.retry_at.saturating_duration_since(now)),
-                failures: failing.count,
-            };
-            (subject.clone(), failure)
-        });
         let mut current = CurrentState {
             default_engine: self.context.engines.default_kind(),
             image_kinds: self.image_kinds.clone(),
@@ -345,7 +321,7 @@ impl ReconcilerTask {
             host: self.current_host(),
             local_mode: self.mode == LocalMode::On,
             busy,
-            failed: failed.collect(),
+            failed: self.retries.failures(Instant::now()),
             ..self.view.current()
         };
         self.tell_of_actions(&mut current);
@@ -384,7 +360,7 @@ impl ReconcilerTask {
     /// Forgets that we stopped containers that are gone or run again.
     fn forget_stops(&mut self) {
         self.held.retain(|id| self.view.container(id).is_some());
-        if self.stopped.is_empty() || !self.silent.is_empty() {
+        if self.stopped.is_empty() || !self.retries.every_engine_answers() {
             return;
         }
         for id in &self.stopped {
@@ -435,7 +411,7 @@ impl ReconcilerTask {
             acting: self.actions.apps().into_iter().collect(),
             checking: self.checking,
             downloaded: self.downloaded,
-            failed: !self.failing.is_empty(),
+            failed: !self.retries.is_empty(),
         });
         let before = Arc::clone(&self.publish.borrow());
         if *before != status {
@@ -467,12 +443,10 @@ impl ReconcilerTask {
     /// The next time at which something is to be tried again.
     fn next_try(&self) -> Option<Instant> {
         let now = Instant::now();
-        let failing = self.failing.values().map(|failing| failing.retry_at);
-        let silent = self.silent.values().map(|silent| silent.retry_at);
         let actions = self.actions.next_try().into_iter();
         let host = self.host.look_at.into_iter();
-        failing
-            .chain(silent)
+        self.retries
+            .times()
             .chain(actions)
             .chain(host)
             .filter(|at| *at > now)
@@ -481,9 +455,8 @@ impl ReconcilerTask {
 
     /// Lets the steps that disturb a service end, for a moment: a service should not be left killed
     /// because its supervisor was told to stop. Locks go with the guards.
-    async fn end(mut self, mut messages: UnboundedReceiver<Message>) {
+    async fn end(mut self, mut messages: UnboundedReceiver<Message>, patience: Duration) {
         self.cancel_pulls(|_| true);
-        let patience = self.limits.shutdown;
         let disturbing = |busy: &BTreeMap<Subject, Instant>| {
             let mut subjects = busy.keys();
             subjects.any(|subject| matches!(subject, Subject::Service(_)))

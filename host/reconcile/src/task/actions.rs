@@ -95,7 +95,7 @@ impl ReconcilerTask {
         let policy = self.policy(app);
         let locks = Subject::Locks(app.clone());
         // A back-off of the update is not one of the action.
-        self.failing.remove(&locks);
+        self.retries.forget_step(&locks);
         self.busy.insert(locks, Instant::now());
         let mut reach = LockScope::Named;
         if let Some(underway) = self.actions.of_mut(app) {

@@ -86,10 +86,7 @@ impl ReconcilerTask {
     pub(super) fn look_at_host(&mut self) {
         let now = Instant::now();
         let due = |at: Instant| at <= now;
-        let failed = self
-            .failing
-            .iter()
-            .any(|(subject, failing)| matches!(subject, Subject::Host(_)) && due(failing.retry_at));
+        let failed = self.retries.host_is_due(now);
         let stale = self.host.is_stale || failed || self.host.look_at.is_some_and(due);
         if !stale || self.host.is_looking {
             return;
@@ -133,13 +130,13 @@ impl ReconcilerTask {
         if look.look_again {
             self.host.look_at = Some(Instant::now() + self.settings.poll_interval);
         }
-        self.failing.retain(|subject, _| match subject {
+        self.retries.retain_steps(|subject| match subject {
             Subject::Host(part) => look.failed.contains_key(part) || look.differs.contains(part),
             _ => true,
         });
         for (part, why) in &look.failed {
             let subject = Subject::Host(*part);
-            let is_news = self.failing.get(&subject).is_none_or(|f| f.reason != *why);
+            let is_news = self.retries.reason(&subject) != Some(why);
             if is_news {
                 let line = format!("Failed to change the host's {part} due to '{why}'");
                 self.context.hub.warning(line);

@@ -17,7 +17,7 @@ impl ReconcilerTask {
         }
         let mut snapshot = self.snapshot.clone();
         for (engine, view) in &self.view.engines {
-            let answers = !self.silent.contains_key(engine);
+            let answers = !self.retries.is_silent(*engine);
             if answers && !snapshot.has(*engine) {
                 snapshot.add(*engine, view);
             }

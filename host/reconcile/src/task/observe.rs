@@ -7,10 +7,10 @@ use std::time::Duration;
 use model::EngineKind;
 use tokio::time::Instant;
 
-use super::{ReconcilerTask, SilentEngine};
+use super::ReconcilerTask;
 use crate::messages::Message;
+use crate::observe;
 use crate::view::{KINDS, Listing, ObjectKind};
-use crate::{backoff, observe};
 
 /// How long an engine may take to list what it holds before it counts as silent.
 const LISTING_TIMEOUT: Duration = Duration::from_secs(60);
@@ -22,10 +22,7 @@ impl ReconcilerTask {
         let now = Instant::now();
         for engine in self.context.engines.all() {
             let kind = engine.kind();
-            let waits = self
-                .silent
-                .get(&kind)
-                .is_some_and(|silent| silent.retry_at > now);
+            let waits = self.retries.engine_waits(kind, now);
             if waits || self.listing.contains(&kind) {
                 continue;
             }
@@ -55,17 +52,14 @@ impl ReconcilerTask {
     pub(super) fn announce(&mut self, announced: BTreeMap<EngineKind, Vec<ObjectKind>>) {
         for (engine, kinds) in announced {
             // An engine that says something answers.
-            self.silent.remove(&engine);
+            self.retries.engine_answers(engine);
             self.view.mark(engine, &kinds);
         }
     }
 
     pub(super) fn retry_silent(&mut self) {
-        let now = Instant::now();
-        for (engine, silent) in &self.silent {
-            if silent.retry_at <= now {
-                self.view.mark(*engine, &KINDS);
-            }
+        for engine in self.retries.engines_due(Instant::now()) {
+            self.view.mark(engine, &KINDS);
         }
     }
 
@@ -73,17 +67,11 @@ impl ReconcilerTask {
         let engine = listing.engine;
         self.listing.remove(&engine);
         if let Some(why) = &listing.failure {
-            let count = self
-                .silent
-                .get(&engine)
-                .map_or(1, |silent| silent.count + 1);
-            if count == 1 {
+            let failures = self.retries.engine_failed(engine, why.clone());
+            if failures.count == 1 {
                 tracing::warn!("the {engine} engine does not answer: {why}");
             }
-            let delay = backoff::delay(count, self.limits.engine_retry_cap);
-            let retry_at = Instant::now() + delay;
-            self.silent.insert(engine, SilentEngine { count, retry_at });
-        } else if self.silent.remove(&engine).is_some() {
+        } else if self.retries.engine_answers(engine) {
             tracing::info!("the {engine} engine answers again");
         }
         self.view.listed(listing);

@@ -34,7 +34,7 @@ impl ReconcilerTask {
                 self.resumes = resumes;
                 self.desired = None;
                 self.plan = Plan::default();
-                self.failing.clear();
+                self.retries.forget_steps();
                 self.cancel_pulls(|_| true);
                 self.taken.push(taken);
             }
@@ -97,13 +97,7 @@ impl ReconcilerTask {
 
     /// Looks at everything, and tries at once what waits to be tried again.
     fn look_again(&mut self) {
-        let now = Instant::now();
-        for failing in self.failing.values_mut() {
-            failing.retry_at = now;
-        }
-        self.silent
-            .values_mut()
-            .for_each(|silent| silent.retry_at = now);
+        self.retries.expire(Instant::now());
         for engine in self.context.engines.all() {
             self.view.mark(engine.kind(), &KINDS);
         }
@@ -118,7 +112,7 @@ impl ReconcilerTask {
         self.aim_host_at(wanted.target);
         self.settings = wanted.settings;
         self.tell_settings();
-        self.failing.clear();
+        self.retries.forget_steps();
         self.replaced_keys.clear();
         self.downloaded = false;
         self.image_kinds.clear();

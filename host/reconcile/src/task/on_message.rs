@@ -7,9 +7,10 @@ use model::AppUuid;
 use plan::Subject;
 use tokio::time::Instant;
 
-use super::{ReconcilerTask, RetryState};
+use super::ReconcilerTask;
+use super::retries::BackOff;
+use crate::locks;
 use crate::messages::{Message, StepFailure, StoredRecord};
-use crate::{backoff, locks};
 
 impl ReconcilerTask {
     pub(super) fn hear(&mut self, message: Message) {
@@ -27,8 +28,8 @@ impl ReconcilerTask {
             Message::LockGone(app) => {
                 self.lock_watches.remove(&app);
                 // It needs the locks of all.
-                self.failing.remove(&Subject::Reboot);
-                self.failing.remove(&Subject::Locks(app));
+                self.retries.forget_step(&Subject::Reboot);
+                self.retries.forget_step(&Subject::Locks(app));
             }
             Message::Finished(subject, outcome) => self.finished(subject, outcome),
             Message::ActionWritten(app, number, outcome) => {
@@ -93,7 +94,7 @@ impl ReconcilerTask {
         }
         match outcome {
             Ok(()) => {
-                self.failing.remove(&subject);
+                self.retries.forget_step(&subject);
                 if let Subject::Locks(app) = &subject {
                     self.lock_waits.taken(app);
                 }
@@ -108,13 +109,11 @@ impl ReconcilerTask {
     }
 
     pub(super) fn failed(&mut self, subject: Subject, failure: StepFailure) {
-        let count = self
-            .failing
-            .get(&subject)
-            .map_or(1, |failing| failing.count + 1);
-        let cap = self.limits.retry_cap.min(self.settings.poll_interval);
-        let delay = backoff::delay(count, cap);
         let reason = failure.reason;
+        let poll_interval = self.settings.poll_interval;
+        let BackOff { count, delay } =
+            self.retries
+                .step_failed(subject.clone(), reason.clone(), poll_interval);
         self.step_of_action_failed(&subject, &reason);
         tracing::debug!("{subject} failed, tried again in {delay:?}: {reason}");
         if let Subject::Host(_) | Subject::Reboot = &subject {
@@ -139,12 +138,6 @@ impl ReconcilerTask {
         }
         self.context.counters.step_failed();
         self.tell_failure(&subject, &reason, count, delay);
-        let failing = RetryState {
-            count,
-            reason,
-            retry_at: Instant::now() + delay,
-        };
-        self.failing.insert(subject, failing);
     }
 
     /// Tries again as soon as the user's lock is gone.

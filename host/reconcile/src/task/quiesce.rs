@@ -111,7 +111,7 @@ impl ReconcilerTask {
             services: services.into_iter().map(|s| s.key.service).collect(),
             work: Vec::new(),
         };
-        self.failing.remove(&locks);
+        self.retries.forget_step(&locks);
         self.busy.insert(locks, Instant::now());
         let held = self.guards.get(&app).cloned().unwrap_or_default();
         let policy = if force || self.settings.override_locks {

@@ -1,0 +1,219 @@
+//! What failed and is tried again: steps by their subject, and engines that do not answer
+//! (docs/spec/device.md#retry).
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use device_types::Moment;
+use model::EngineKind;
+use plan::{Failure, Subject};
+use tokio::time::Instant;
+
+use crate::backoff;
+use crate::config::Limits;
+
+/// Failures in a row, each with the time of the next attempt.
+#[derive(Debug)]
+pub(super) struct Retries {
+    steps: BTreeMap<Subject, RetryState>,
+    engines: BTreeMap<EngineKind, RetryState>,
+    /// The longest wait of a step.
+    step_cap: Duration,
+    /// The longest wait of an engine.
+    engine_cap: Duration,
+}
+
+#[derive(Debug)]
+struct RetryState {
+    count: u32,
+    reason: String,
+    retry_at: Instant,
+}
+
+/// How often something has failed in a row, and how long it waits now.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BackOff {
+    pub count: u32,
+    pub delay: Duration,
+}
+
+impl Retries {
+    pub(super) fn new(limits: &Limits) -> Self {
+        Retries {
+            steps: BTreeMap::new(),
+            engines: BTreeMap::new(),
+            step_cap: limits.retry_cap,
+            engine_cap: limits.engine_retry_cap,
+        }
+    }
+
+    /// A step failed. It waits no longer than the device waits between two polls.
+    pub(super) fn step_failed(
+        &mut self,
+        subject: Subject,
+        reason: String,
+        poll_interval: Duration,
+    ) -> BackOff {
+        let cap = self.step_cap.min(poll_interval);
+        fail(&mut self.steps, subject, reason, cap)
+    }
+
+    /// The subject is not held back any more: its step succeeded, or may be tried at once.
+    pub(super) fn forget_step(&mut self, subject: &Subject) {
+        self.steps.remove(subject);
+    }
+
+    pub(super) fn forget_steps(&mut self) {
+        self.steps.clear();
+    }
+
+    pub(super) fn retain_steps(&mut self, is_kept: impl Fn(&Subject) -> bool) {
+        self.steps.retain(|subject, _| is_kept(subject));
+    }
+
+    pub(super) fn reason(&self, subject: &Subject) -> Option<&str> {
+        Some(&self.steps.get(subject)?.reason)
+    }
+
+    /// Whether no step has failed.
+    pub(super) fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    /// Whether it is time to try a part of the host again.
+    pub(super) fn host_is_due(&self, now: Instant) -> bool {
+        self.steps.iter().any(|(subject, failure)| {
+            matches!(subject, Subject::Host(_)) && failure.retry_at <= now
+        })
+    }
+
+    /// The failures of steps, as the planner takes them.
+    pub(super) fn failures(&self, now: Instant) -> BTreeMap<Subject, Failure> {
+        let failures = self.steps.iter().map(|(subject, failure)| {
+            let wait = failure.retry_at.saturating_duration_since(now);
+            let failure = Failure {
+                reason: failure.reason.clone(),
+                held: failure.retry_at > now,
+                retry_at: Moment::after(wait),
+                failures: failure.count,
+            };
+            (subject.clone(), failure)
+        });
+        failures.collect()
+    }
+
+    /// An engine did not list what it holds.
+    pub(super) fn engine_failed(&mut self, engine: EngineKind, reason: String) -> BackOff {
+        fail(&mut self.engines, engine, reason, self.engine_cap)
+    }
+
+    /// An engine answers. Returns whether it did not before.
+    pub(super) fn engine_answers(&mut self, engine: EngineKind) -> bool {
+        self.engines.remove(&engine).is_some()
+    }
+
+    pub(super) fn is_silent(&self, engine: EngineKind) -> bool {
+        self.engines.contains_key(&engine)
+    }
+
+    pub(super) fn every_engine_answers(&self) -> bool {
+        self.engines.is_empty()
+    }
+
+    /// Whether the engine is silent, and not yet due to be asked again.
+    pub(super) fn engine_waits(&self, engine: EngineKind, now: Instant) -> bool {
+        let failure = self.engines.get(&engine);
+        failure.is_some_and(|failure| failure.retry_at > now)
+    }
+
+    /// The silent engines that are due to be asked again.
+    pub(super) fn engines_due(&self, now: Instant) -> impl Iterator<Item = EngineKind> {
+        let engines = self.engines.iter();
+        engines.filter_map(move |(engine, failure)| (failure.retry_at <= now).then_some(*engine))
+    }
+
+    /// Lets everything be tried at once; it keeps its count.
+    pub(super) fn expire(&mut self, now: Instant) {
+        let failures = self.steps.values_mut().chain(self.engines.values_mut());
+        failures.for_each(|failure| failure.retry_at = now);
+    }
+
+    /// The times of all next attempts.
+    pub(super) fn times(&self) -> impl Iterator<Item = Instant> {
+        let failures = self.steps.values().chain(self.engines.values());
+        failures.map(|failure| failure.retry_at)
+    }
+}
+
+fn fail<K: Ord>(
+    failures: &mut BTreeMap<K, RetryState>,
+    key: K,
+    reason: String,
+    cap: Duration,
+) -> BackOff {
+    let count = failures.get(&key).map_or(1, |failure| failure.count + 1);
+    let delay = backoff::delay(count, cap);
+    let failure = RetryState {
+        count,
+        reason,
+        retry_at: Instant::now() + delay,
+    };
+    failures.insert(key, failure);
+    BackOff { count, delay }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const POLL: Duration = Duration::from_secs(900);
+
+    fn fail_reboot(retries: &mut Retries, poll_interval: Duration) -> BackOff {
+        retries.step_failed(Subject::Reboot, "locked".to_owned(), poll_interval)
+    }
+
+    #[test]
+    fn failures_in_a_row_wait_longer_and_a_success_begins_anew() {
+        let mut retries = Retries::new(&Limits::default());
+        let first = fail_reboot(&mut retries, POLL);
+        let second = fail_reboot(&mut retries, POLL);
+        assert_eq!((first.count, second.count), (1, 2));
+        assert!(second.delay > first.delay);
+        retries.forget_step(&Subject::Reboot);
+        assert_eq!(fail_reboot(&mut retries, POLL).count, 1);
+    }
+
+    #[test]
+    fn a_step_waits_no_longer_than_the_poll_interval() {
+        let mut retries = Retries::new(&Limits::default());
+        let poll = Duration::from_millis(300);
+        let delays = (0..20).map(|_| fail_reboot(&mut retries, poll).delay);
+        assert!(delays.max().is_some_and(|longest| longest <= poll));
+    }
+
+    #[test]
+    fn what_is_expired_is_due_at_once_and_keeps_its_count() {
+        let mut retries = Retries::new(&Limits::default());
+        fail_reboot(&mut retries, POLL);
+        retries.engine_failed(EngineKind::Docker, "gone".to_owned());
+        let now = Instant::now();
+        assert!(retries.failures(now)[&Subject::Reboot].held);
+        assert!(retries.engine_waits(EngineKind::Docker, now));
+        assert_eq!(retries.engines_due(now).count(), 0);
+        retries.expire(now);
+        assert!(!retries.failures(now)[&Subject::Reboot].held);
+        assert!(retries.engines_due(now).eq([EngineKind::Docker]));
+        assert!(retries.times().all(|at| at == now));
+        assert_eq!(fail_reboot(&mut retries, POLL).count, 2);
+    }
+
+    #[test]
+    fn an_engine_answers_again_once() {
+        let mut retries = Retries::new(&Limits::default());
+        retries.engine_failed(EngineKind::Wasm, "gone".to_owned());
+        assert!(retries.is_silent(EngineKind::Wasm) && !retries.is_silent(EngineKind::Docker));
+        assert!(retries.engine_answers(EngineKind::Wasm));
+        assert!(!retries.engine_answers(EngineKind::Wasm));
+        assert!(retries.every_engine_answers());
+    }
+}
