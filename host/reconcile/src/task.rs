@@ -3,6 +3,7 @@
 
 mod actions;
 mod host;
+mod in_flight;
 mod keys;
 mod local;
 mod lock_wait;
@@ -22,7 +23,7 @@ use std::time::Duration;
 
 use model::{
     AppUuid, Commit, ContainerId, ContainerState, DesiredNetwork, DesiredState, DeviceStatus,
-    EngineKind, ImageRef, ServiceKey, ServiceState, Settings, TargetState,
+    EngineKind, ImageRef, Settings, TargetState,
 };
 use plan::{CurrentState, EngineHealth, Plan, ReplacedKeys, Step, Subject, plan};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -45,6 +46,7 @@ use crate::steps::StepContext;
 use crate::view::View;
 use crate::{EffectiveSettings, Exposure, UpdateLocks, apply, status};
 use host::HostView;
+use in_flight::InFlight;
 use lock_wait::LockWaits;
 use quiesce::Quiesce;
 use retries::Retries;
@@ -91,12 +93,8 @@ pub(crate) struct ReconcilerTask {
     quiesce: Option<Quiesce>,
     host: HostView,
     guards: BTreeMap<AppUuid, Vec<Arc<UpdateLocks>>>,
-    /// What a step is in flight for, and since when.
-    busy: BTreeMap<Subject, Instant>,
-    doing: BTreeMap<ServiceKey, ServiceState>,
-    cancels: BTreeMap<ImageRef, CancellationToken>,
+    in_flight: InFlight,
     retries: Retries,
-    listing: BTreeSet<EngineKind>,
     lock_watches: BTreeMap<AppUuid, AbortHandle>,
     lock_waits: LockWaits,
     /// Locks are overridden until the target is reached.
@@ -160,11 +158,8 @@ impl ReconcilerTask {
             quiesce: None,
             host: HostView::new(start.target, boot, memory.reboots),
             guards: BTreeMap::new(),
-            busy: BTreeMap::new(),
-            doing: BTreeMap::new(),
-            cancels: BTreeMap::new(),
+            in_flight: InFlight::default(),
             retries: Retries::new(limits),
-            listing: BTreeSet::new(),
             lock_watches: BTreeMap::new(),
             lock_waits: LockWaits::default(),
             force: false,
@@ -307,7 +302,7 @@ impl ReconcilerTask {
     }
 
     fn current(&mut self) -> CurrentState {
-        let mut busy: BTreeSet<Subject> = self.busy.keys().cloned().collect();
+        let mut busy = self.in_flight.subjects();
         busy.extend(self.view.unknown().cloned());
         let mut current = CurrentState {
             default_engine: self.context.engines.default_kind(),
@@ -329,31 +324,27 @@ impl ReconcilerTask {
     }
 
     fn start(&mut self, step: Step) {
-        let now = Instant::now();
-        self.busy.insert(step.subject(), now);
         if let Step::UnderLocks(locked) = step {
-            let services = locked.work.iter().map(|work| work.service.clone());
-            self.busy
-                .extend(services.map(|service| (Subject::Service(service), now)));
+            self.in_flight.begin_locked(&locked);
             let held = self.guards.get(&locked.app).cloned().unwrap_or_default();
             let policy = self.policy(&locked.app);
             apply::spawn_locked(&self.context, locked, LockScope::Named, held, policy);
             return;
         }
-        let cancel = CancellationToken::new();
+        let mut cancel = CancellationToken::new();
         if let Step::PullImage { image, .. } = &step {
             if self.pulled.remove(image) {
                 // It was pulled, and is not listed: without a wait that would go round and round.
                 let why = "it was downloaded, but the engine does not have it by that name";
-                self.busy.remove(&step.subject());
                 self.failed(step.subject(), StepFailure::new(why));
                 return;
             }
-            self.cancels.insert(image.clone(), cancel.clone());
+            cancel = self.in_flight.begin_pull(image);
             if self.settings.delta.wanted && !std::mem::replace(&mut self.told_of_deltas, true) {
                 self.context.hub.system(NO_DELTAS.to_owned());
             }
         }
+        self.in_flight.begin(step.subject());
         apply::spawn(&self.context, step, cancel);
     }
 
@@ -403,8 +394,8 @@ impl ReconcilerTask {
                 .collect(),
             desired: self.desired.as_ref(),
             commits: &self.commits,
-            busy: &self.busy.keys().cloned().collect(),
-            doing: &self.doing,
+            busy: &self.in_flight.subjects(),
+            doing: self.in_flight.service_states(),
             progress: self.context.progress.all(),
             waiting_on: &self.plan.waiting_on,
             applying,
@@ -418,11 +409,6 @@ impl ReconcilerTask {
             self.tell_changes(&before, &status);
             self.publish.send_replace(Arc::new(status));
         }
-        let steps = self
-            .busy
-            .iter()
-            .map(|(subject, since)| (subject.clone(), *since));
-        let steps = steps.filter(|(subject, _)| !matches!(subject, Subject::Image(_)));
         let silent = self
             .view
             .engines
@@ -433,7 +419,7 @@ impl ReconcilerTask {
             });
         self.context
             .health
-            .set(silent.collect(), steps.min_by_key(|(_, since)| *since));
+            .set(silent.collect(), self.in_flight.oldest_step());
         for taken in self.taken.drain(..) {
             // A caller that has gone does not need to know.
             let _ = taken.send(());
@@ -456,13 +442,12 @@ impl ReconcilerTask {
     /// Lets the steps that disturb a service end, for a moment: a service should not be left killed
     /// because its supervisor was told to stop. Locks go with the guards.
     async fn end(mut self, mut messages: UnboundedReceiver<Message>, patience: Duration) {
-        self.cancel_pulls(|_| true);
-        let disturbing = |busy: &BTreeMap<Subject, Instant>| {
-            let mut subjects = busy.keys();
-            subjects.any(|subject| matches!(subject, Subject::Service(_)))
-        };
+        self.in_flight.cancel_pulls(|_| true);
         let finishing = async {
-            while disturbing(&self.busy) {
+            while self
+                .in_flight
+                .any(|subject| matches!(subject, Subject::Service(_)))
+            {
                 match messages.recv().await {
                     Some(message) => self.hear(message),
                     None => return,

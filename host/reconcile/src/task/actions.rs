@@ -43,7 +43,7 @@ impl ReconcilerTask {
             let lacks_lock = resumed && !self.has_nothing_to_lock(&app);
             let begins =
                 underway.phase == ActionPhase::Waiting || (underway.disturbs() && lacks_lock);
-            if begins && !waits && !self.busy.contains_key(&locks) {
+            if begins && !waits && !self.in_flight.contains(&locks) {
                 self.take_locks_for_action(&app);
             }
         }
@@ -93,10 +93,9 @@ impl ReconcilerTask {
         };
         let held = self.guards.get(app).cloned().unwrap_or_default();
         let policy = self.policy(app);
-        let locks = Subject::Locks(app.clone());
         // A back-off of the update is not one of the action.
-        self.retries.forget_step(&locks);
-        self.busy.insert(locks, Instant::now());
+        self.retries.forget_step(&Subject::Locks(app.clone()));
+        self.in_flight.begin_locked(&locked);
         let mut reach = LockScope::Named;
         if let Some(underway) = self.actions.of_mut(app) {
             reach = underway.reach();
@@ -319,7 +318,7 @@ impl ReconcilerTask {
                 app: app.clone(),
                 service: service.clone(),
             };
-            !self.busy.contains_key(&Subject::Service(key))
+            !self.in_flight.contains(&Subject::Service(key))
         };
         let mut concerned = services
             .iter()

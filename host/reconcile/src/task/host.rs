@@ -92,8 +92,10 @@ impl ReconcilerTask {
             return;
         }
         // A look while it is being changed would show neither what was nor what will be.
-        let mut busy = self.busy.keys();
-        if busy.any(|subject| matches!(subject, Subject::Host(_))) {
+        if self
+            .in_flight
+            .any(|subject| matches!(subject, Subject::Host(_)))
+        {
             return;
         }
         let Some(wanted) = self.wanted_of_host().cloned() else {
@@ -175,7 +177,7 @@ impl ReconcilerTask {
             return;
         }
         let reasons = reasons.join(", ");
-        self.busy.insert(Subject::Reboot, Instant::now());
+        self.in_flight.begin(Subject::Reboot);
         self.host.reboots += 1;
         let (context, force, count) = (Arc::clone(&self.context), self.force, self.host.reboots);
         if count == MOST_REBOOTS {

@@ -37,7 +37,7 @@ impl ReconcilerTask {
     }
 
     pub(super) fn leave_local_mode(&mut self) {
-        if self.cleaning || !self.busy.is_empty() {
+        if self.cleaning || !self.in_flight.is_empty() {
             return;
         }
         self.cleaning = true;

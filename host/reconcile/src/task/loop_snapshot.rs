@@ -18,7 +18,7 @@ impl ReconcilerTask {
         };
         let mut current = self.current();
         // What has failed and is not listed yet counts as busy for the planner, but nothing is done about it.
-        current.busy = self.busy.keys().cloned().collect();
+        current.busy = self.in_flight.subjects();
         let desired = self.wanted_now().map(Cow::into_owned).unwrap_or_default();
         let apps = desired.apps.keys();
         let apps = apps.chain(current.services.iter().map(|service| &service.key.app));

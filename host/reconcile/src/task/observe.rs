@@ -23,13 +23,13 @@ impl ReconcilerTask {
         for engine in self.context.engines.all() {
             let kind = engine.kind();
             let waits = self.retries.engine_waits(kind, now);
-            if waits || self.listing.contains(&kind) {
+            if waits || !self.in_flight.may_list(kind) {
                 continue;
             }
             let Some((kinds, begun)) = self.view.begin(kind) else {
                 continue;
             };
-            self.listing.insert(kind);
+            self.in_flight.begin_listing(kind);
             let engine = Arc::clone(engine);
             let context = Arc::clone(&self.context);
             tokio::spawn(async move {
@@ -65,7 +65,7 @@ impl ReconcilerTask {
 
     pub(super) fn listed(&mut self, listing: Listing) {
         let engine = listing.engine;
-        self.listing.remove(&engine);
+        self.in_flight.end_listing(engine);
         if let Some(why) = &listing.failure {
             let failures = self.retries.engine_failed(engine, why.clone());
             if failures.count == 1 {

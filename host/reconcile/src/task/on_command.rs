@@ -35,7 +35,7 @@ impl ReconcilerTask {
                 self.desired = None;
                 self.plan = Plan::default();
                 self.retries.forget_steps();
-                self.cancel_pulls(|_| true);
+                self.in_flight.cancel_pulls(|_| true);
                 self.taken.push(taken);
             }
             Command::Act(action, answer) => self.actions.add(action, answer),
@@ -89,7 +89,7 @@ impl ReconcilerTask {
                 }
                 self.force |= force;
                 if cancel {
-                    self.cancel_pulls(|_| true);
+                    self.in_flight.cancel_pulls(|_| true);
                 }
             }
         }
@@ -107,7 +107,8 @@ impl ReconcilerTask {
 
     /// Makes this what the device is measured by, and begins anew to try.
     pub(super) fn aim_at(&mut self, wanted: ActiveTarget) {
-        self.cancel_pulls(|image| !wants(&wanted.desired, image));
+        self.in_flight
+            .cancel_pulls(|image| !wants(&wanted.desired, image));
         self.desired = Some(wanted.desired);
         self.aim_host_at(wanted.target);
         self.settings = wanted.settings;
@@ -117,14 +118,6 @@ impl ReconcilerTask {
         self.downloaded = false;
         self.image_kinds.clear();
         self.pulled.clear();
-    }
-
-    pub(super) fn cancel_pulls(&self, is_unwanted: impl Fn(&ImageRef) -> bool) {
-        for (image, cancel) in &self.cancels {
-            if is_unwanted(image) {
-                cancel.cancel();
-            }
-        }
     }
 }
 

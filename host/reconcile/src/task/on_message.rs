@@ -18,7 +18,7 @@ impl ReconcilerTask {
             Message::Listed(listing) => self.listed(listing),
             Message::Effect(effect) => self.view.apply(effect),
             Message::Doing(service, state) => {
-                self.doing.insert(service, state);
+                self.in_flight.set_service_state(service, state);
             }
             Message::Kind(image, kind) => {
                 self.image_kinds.insert(image, kind);
@@ -68,24 +68,17 @@ impl ReconcilerTask {
     }
 
     pub(super) fn finished(&mut self, subject: Subject, outcome: Result<(), StepFailure>) {
-        self.busy.remove(&subject);
-        match &subject {
-            Subject::Image(image) => {
-                let pulled = self.cancels.remove(image).is_some();
-                self.context.progress.remove(image);
-                let given_up = matches!(&outcome, Err(failure) if failure.cancelled);
-                if pulled && !given_up {
-                    self.context.counters.download_ended(outcome.is_ok());
-                }
-                if pulled && outcome.is_ok() {
-                    self.downloaded = true;
-                    self.pulled.insert(image.clone());
-                }
+        let is_pull = self.in_flight.end(&subject);
+        if let Subject::Image(image) = &subject {
+            self.context.progress.remove(image);
+            let is_cancelled = matches!(&outcome, Err(failure) if failure.cancelled);
+            if is_pull && !is_cancelled {
+                self.context.counters.download_ended(outcome.is_ok());
             }
-            Subject::Service(service) => {
-                self.doing.remove(service);
+            if is_pull && outcome.is_ok() {
+                self.downloaded = true;
+                self.pulled.insert(image.clone());
             }
-            _ => {}
         }
         if let Subject::Locks(app) = &subject
             && (self.locks_for_action(app, &outcome) || self.locks_for_quiesce(app, &outcome))

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use model::{ActionError, AppUuid, ContainerId, CurrentService};
 use plan::{ContainerRef, LockedStep, LockedWork, ServiceWork, Subject};
 use tokio::sync::oneshot;
-use tokio::time::Instant;
 
 use super::ReconcilerTask;
 use crate::actions::ActionReply;
@@ -64,7 +63,7 @@ impl ReconcilerTask {
                 if let Some(locked) = quiesce.locked.take() {
                     let _ = locked.send(Ok(()));
                 }
-                self.cancel_pulls(|_| true);
+                self.in_flight.cancel_pulls(|_| true);
                 self.stop_next(&BTreeSet::new());
             }
             QuiescePhase::Locking(apps) => {
@@ -77,10 +76,9 @@ impl ReconcilerTask {
             QuiescePhase::Stopping(told) => {
                 let told = told.clone();
                 self.stop_next(&told);
-                let mut busy = self.busy.keys();
                 let stops =
                     |subject: &Subject| matches!(subject, Subject::Service(_) | Subject::Locks(_));
-                if !busy.any(stops)
+                if !self.in_flight.any(stops)
                     && let Some(quiesce) = &mut self.quiesce
                 {
                     quiesce.phase = QuiescePhase::Stopped;
@@ -96,7 +94,7 @@ impl ReconcilerTask {
 
     fn take_locks_to_quiesce(&mut self, app: AppUuid, force: bool) {
         let locks = Subject::Locks(app.clone());
-        if self.busy.contains_key(&locks) {
+        if self.in_flight.contains(&locks) {
             return;
         }
         let services = self.services_of(&app);
@@ -112,7 +110,7 @@ impl ReconcilerTask {
             work: Vec::new(),
         };
         self.retries.forget_step(&locks);
-        self.busy.insert(locks, Instant::now());
+        self.in_flight.begin_locked(&locked);
         let held = self.guards.get(&app).cloned().unwrap_or_default();
         let policy = if force || self.settings.override_locks {
             LockPolicy::Override
@@ -156,7 +154,7 @@ impl ReconcilerTask {
                 }
                 // What was taken is released by the next plan.
                 self.quiesce = None;
-                if let Some(path) = lock.filter(|_| self.busy.contains_key(&Subject::Reboot)) {
+                if let Some(path) = lock.filter(|_| self.in_flight.contains(&Subject::Reboot)) {
                     // Nobody asked for this reboot again who could ask once more.
                     self.watch_lock(app.clone(), path);
                 }
@@ -177,8 +175,7 @@ impl ReconcilerTask {
         for app in apps {
             let of_app: Vec<&CurrentService> =
                 running.iter().filter(|s| s.key.app == app).collect();
-            let mut subjects = self.busy.keys();
-            let is_busy = subjects.any(|subject| match subject {
+            let is_busy = self.in_flight.any(|subject| match subject {
                 Subject::Locks(locked) => *locked == app,
                 Subject::Service(service) => service.app == app,
                 _ => false,
@@ -211,12 +208,6 @@ impl ReconcilerTask {
                 }],
             })
             .collect();
-        let now = Instant::now();
-        self.busy.insert(Subject::Locks(app.clone()), now);
-        for work in &work {
-            self.busy
-                .insert(Subject::Service(work.service.clone()), now);
-        }
         let held = self.guards.get(&app).cloned().unwrap_or_default();
         let locked = LockedWork {
             app,
@@ -224,6 +215,7 @@ impl ReconcilerTask {
             services: services.iter().map(|s| s.key.service.clone()).collect(),
             work,
         };
+        self.in_flight.begin_locked(&locked);
         // They are held: a service that came meanwhile is of no lock's concern any more.
         apply::spawn_locked(
             &self.context,

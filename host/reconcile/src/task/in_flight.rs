@@ -1,0 +1,154 @@
+//! What is being done right now: steps, pulls and listings that have begun and not reported their end.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{EngineKind, ImageRef, ServiceKey, ServiceState};
+use plan::{LockedWork, Subject};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// At most one step per subject, and one listing per engine.
+#[derive(Debug, Default)]
+pub(super) struct InFlight {
+    /// Since when there is a step about each.
+    steps: BTreeMap<Subject, Instant>,
+    /// What steps do with services, as the status shows it.
+    service_states: BTreeMap<ServiceKey, ServiceState>,
+    pulls: BTreeMap<ImageRef, CancellationToken>,
+    listings: BTreeSet<EngineKind>,
+}
+
+impl InFlight {
+    pub(super) fn begin(&mut self, subject: Subject) {
+        self.steps.insert(subject, Instant::now());
+    }
+
+    /// The locks of an app are taken, then its services are worked on: all are busy until each has reported.
+    pub(super) fn begin_locked(&mut self, locked: &LockedWork) {
+        self.begin(Subject::Locks(locked.app.clone()));
+        for work in &locked.work {
+            self.begin(Subject::Service(work.service.clone()));
+        }
+    }
+
+    /// Returns what ends the pull early.
+    pub(super) fn begin_pull(&mut self, image: &ImageRef) -> CancellationToken {
+        let cancel = CancellationToken::new();
+        self.pulls.insert(image.clone(), cancel.clone());
+        cancel
+    }
+
+    /// The step about `subject` has ended. Returns whether it was a pull.
+    pub(super) fn end(&mut self, subject: &Subject) -> bool {
+        self.steps.remove(subject);
+        match subject {
+            Subject::Image(image) => self.pulls.remove(image).is_some(),
+            Subject::Service(service) => {
+                self.service_states.remove(service);
+                false
+            }
+            _ => false,
+        }
+    }
+
+    pub(super) fn cancel_pulls(&self, is_unwanted: impl Fn(&ImageRef) -> bool) {
+        for (image, cancel) in &self.pulls {
+            if is_unwanted(image) {
+                cancel.cancel();
+            }
+        }
+    }
+
+    pub(super) fn set_service_state(&mut self, service: ServiceKey, state: ServiceState) {
+        self.service_states.insert(service, state);
+    }
+
+    pub(super) fn service_states(&self) -> &BTreeMap<ServiceKey, ServiceState> {
+        &self.service_states
+    }
+
+    /// Returns whether a listing of the engine may begin: not while another runs.
+    pub(super) fn may_list(&self, engine: EngineKind) -> bool {
+        !self.listings.contains(&engine)
+    }
+
+    pub(super) fn begin_listing(&mut self, engine: EngineKind) {
+        self.listings.insert(engine);
+    }
+
+    pub(super) fn end_listing(&mut self, engine: EngineKind) {
+        self.listings.remove(&engine);
+    }
+
+    pub(super) fn contains(&self, subject: &Subject) -> bool {
+        self.steps.contains_key(subject)
+    }
+
+    pub(super) fn any(&self, matches: impl Fn(&Subject) -> bool) -> bool {
+        self.steps.keys().any(matches)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    pub(super) fn subjects(&self) -> BTreeSet<Subject> {
+        self.steps.keys().cloned().collect()
+    }
+
+    /// The step that has taken longest. Pulls do not count: how long they take is the network's affair.
+    pub(super) fn oldest_step(&self) -> Option<(Subject, Instant)> {
+        let steps = self.steps.iter();
+        steps
+            .filter(|(subject, _)| !matches!(subject, Subject::Image(_)))
+            .min_by_key(|(_, since)| **since)
+            .map(|(subject, since)| (subject.clone(), *since))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn image(name: &str) -> ImageRef {
+        name.parse().unwrap()
+    }
+
+    #[test]
+    fn only_unwanted_pulls_are_cancelled_and_the_end_of_a_removal_is_no_pulls() {
+        let mut in_flight = InFlight::default();
+        let (web, data) = (image("web:1"), image("data:1"));
+        let of_web = in_flight.begin_pull(&web);
+        let of_data = in_flight.begin_pull(&data);
+        in_flight.cancel_pulls(|image| *image == web);
+        assert!(of_web.is_cancelled() && !of_data.is_cancelled());
+        assert!(in_flight.end(&Subject::Image(web.clone())));
+        in_flight.begin(Subject::Image(web.clone()));
+        assert!(!in_flight.end(&Subject::Image(web)));
+    }
+
+    #[test]
+    fn a_service_shows_no_state_of_a_step_that_has_ended() {
+        let mut in_flight = InFlight::default();
+        let service = ServiceKey {
+            app: "0123456789abcdef0123456789abcdef".parse().unwrap(),
+            service: "web".parse().unwrap(),
+        };
+        let subject = Subject::Service(service.clone());
+        in_flight.begin(subject.clone());
+        in_flight.set_service_state(service, ServiceState::Starting);
+        assert!(in_flight.contains(&subject));
+        in_flight.end(&subject);
+        assert!(in_flight.is_empty() && in_flight.service_states().is_empty());
+    }
+
+    #[test]
+    fn a_pull_is_never_the_oldest_step() {
+        let mut in_flight = InFlight::default();
+        in_flight.begin(Subject::Image(image("web:1")));
+        assert_eq!(in_flight.oldest_step(), None);
+        in_flight.begin(Subject::Reboot);
+        let oldest = in_flight.oldest_step();
+        assert!(matches!(oldest, Some((Subject::Reboot, _))));
+    }
+}
