@@ -49,6 +49,7 @@ mod signing;
 mod status;
 mod status_events;
 mod steps;
+mod stored_state;
 mod target;
 mod targets;
 mod task;

@@ -1,7 +1,7 @@
 //! What cannot be observed, in the store: asked for and written from tasks of the runtime, while the
 //! store's calls block.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use model::{AppUuid, Commit, ContainerId, ImageRef, error_chain};
 use plan::ImageUser;
@@ -10,7 +10,7 @@ use signed_targets::AcceptedReleases;
 use store::{Definition, ImageRecord, Store, StoreError, TargetSource};
 
 use crate::actions::StoredAction;
-use crate::definitions::Definitions;
+use crate::stored_state::StoredState;
 
 /// Intents of this kind name containers that the supervisor stopped.
 const STOPPED: &str = "stopped";
@@ -43,10 +43,7 @@ pub(crate) enum LocalMode {
 pub(crate) struct RecoveredState {
     pub local_target: Option<Value>,
     pub cloud_target: Option<Value>,
-    pub commits: BTreeMap<AppUuid, Commit>,
-    pub definitions: Definitions,
-    pub recorded_images: BTreeSet<ImageRef>,
-    pub stopped: BTreeSet<ContainerId>,
+    pub stored: StoredState,
     pub snapshot: Option<Value>,
     pub local_mode: LocalMode,
     pub lock_marker: String,
@@ -89,16 +86,19 @@ impl Persistence {
             actions: actions.collect(),
             local_target: store.target(TargetSource::Local)?,
             cloud_target: store.target(TargetSource::Cloud)?,
-            commits: store.commits()?,
-            definitions: store.definitions()?.into_iter().collect(),
-            recorded_images: store
-                .image_records()?
-                .into_iter()
-                .map(|r| r.image)
-                .collect(),
-            stopped: stopped
-                .filter_map(|intent| intent.key.parse().ok())
-                .collect(),
+            stored: StoredState {
+                commits: store.commits()?,
+                recorded_images: store
+                    .image_records()?
+                    .into_iter()
+                    .map(|record| record.image)
+                    .collect(),
+                definitions: store.definitions()?.into_iter().collect(),
+                stopped: stopped
+                    .filter_map(|intent| intent.key.parse().ok())
+                    .collect(),
+                held: BTreeSet::new(),
+            },
             snapshot: store.snapshot()?,
             local_mode: match own(LOCAL_MODE) {
                 Some("on") => LocalMode::On,

@@ -22,8 +22,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use model::{
-    AppUuid, Commit, ContainerId, ContainerState, DesiredNetwork, DesiredState, DeviceStatus,
-    EngineKind, ImageRef, Settings, TargetState,
+    AppUuid, ContainerState, DesiredNetwork, DesiredState, DeviceStatus, EngineKind, ImageRef,
+    Settings, TargetState,
 };
 use plan::{CurrentState, EngineHealth, Plan, ReplacedKeys, Step, Subject, plan};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -34,7 +34,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::actions::Actions;
 use crate::config::Limits;
-use crate::definitions::Definitions;
 use crate::events::EngineEvents;
 use crate::local_mode::Snapshot;
 use crate::locks::LockScope;
@@ -43,6 +42,7 @@ use crate::messages::{ActiveTarget, Message, StepFailure, StoredRecord};
 use crate::persistence::{LocalMode, RecoveredState};
 use crate::status_events::Downloads;
 use crate::steps::StepContext;
+use crate::stored_state::StoredState;
 use crate::view::View;
 use crate::{EffectiveSettings, Exposure, UpdateLocks, apply, status};
 use host::HostView;
@@ -80,13 +80,7 @@ pub(crate) struct ReconcilerTask {
     api_network: DesiredNetwork,
     mode: LocalMode,
     snapshot: Snapshot,
-    commits: BTreeMap<AppUuid, Commit>,
-    recorded_images: BTreeSet<ImageRef>,
-    /// What there is was made from.
-    definitions: Definitions,
-    stopped: BTreeSet<ContainerId>,
-    /// Those of them that stay stopped, since it was asked for over the API.
-    held: BTreeSet<ContainerId>,
+    stored: StoredState,
     actions: Actions,
     /// Services that have replaced their keys to the API since the last update.
     replaced_keys: ReplacedKeys,
@@ -147,12 +141,7 @@ impl ReconcilerTask {
             // One that cannot be read protects nothing that it should: then all that is there now is
             // taken for older.
             snapshot: snapshot.and_then(Result::ok).unwrap_or_default(),
-            commits: memory.commits,
-            recorded_images: memory.recorded_images,
-            definitions: memory.definitions,
-            stopped: memory.stopped,
-            // Who asked for a stop meant it until the supervisor starts anew (docs/spec/device.md#stopped-services).
-            held: BTreeSet::new(),
+            stored: memory.stored,
             actions,
             replaced_keys: ReplacedKeys::default(),
             quiesce: None,
@@ -307,11 +296,8 @@ impl ReconcilerTask {
         let mut current = CurrentState {
             default_engine: self.context.engines.default_kind(),
             image_kinds: self.image_kinds.clone(),
-            recorded_images: self.recorded_images.clone(),
             api_network: Some(self.api_network.clone()),
-            commits: self.commits.clone(),
             locks: self.guards.keys().cloned().collect(),
-            stopped: self.stopped.clone(),
             replaced_keys: self.replaced_keys.clone(),
             host: self.current_host(),
             local_mode: self.mode == LocalMode::On,
@@ -319,6 +305,7 @@ impl ReconcilerTask {
             failed: self.retries.failures(Instant::now()),
             ..self.view.current()
         };
+        self.stored.describe(&mut current);
         self.tell_of_actions(&mut current);
         current
     }
@@ -350,11 +337,12 @@ impl ReconcilerTask {
 
     /// Forgets that we stopped containers that are gone or run again.
     fn forget_stops(&mut self) {
-        self.held.retain(|id| self.view.container(id).is_some());
-        if self.stopped.is_empty() || !self.retries.every_engine_answers() {
+        self.stored
+            .release_missing(|id| self.view.container(id).is_some());
+        if self.stored.stopped.is_empty() || !self.retries.every_engine_answers() {
             return;
         }
-        for id in &self.stopped {
+        for id in &self.stored.stopped {
             let container = self.view.container(id);
             if container.is_none_or(|container| container.state == ContainerState::Running) {
                 let (context, id) = (Arc::clone(&self.context), id.clone());
@@ -393,7 +381,7 @@ impl ReconcilerTask {
                 .flat_map(|view| &view.images)
                 .collect(),
             desired: self.desired.as_ref(),
-            commits: &self.commits,
+            commits: &self.stored.commits,
             busy: &self.in_flight.subjects(),
             doing: self.in_flight.service_states(),
             progress: self.context.progress.all(),

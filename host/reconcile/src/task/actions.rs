@@ -205,15 +205,16 @@ impl ReconcilerTask {
         if !underway.is_stored() {
             underway.phase = ActionPhase::Acting;
             if matches!(underway.action.verb, Verb::Stop(_)) {
-                self.held.extend(underway.containers.iter().cloned());
+                self.stored.hold(&underway.containers);
                 return;
             }
-            self.held.retain(|id| !underway.containers.contains(id));
+            self.stored.release(&underway.containers);
             // One that ended by itself is started like one that was stopped.
             let ended = concerned
                 .into_iter()
                 .filter(|service| service.state == ContainerState::Exited);
-            self.stopped
+            self.stored
+                .stopped
                 .extend(ended.map(|service| service.container.clone()));
             return;
         }
@@ -257,7 +258,6 @@ impl ReconcilerTask {
 
     /// What the planner is told.
     pub(super) fn tell_of_actions(&self, current: &mut CurrentState) {
-        current.held.clone_from(&self.held);
         for underway in self.actions.current() {
             if underway.restores.is_some() {
                 current.restored.insert(underway.action.app.clone());
@@ -328,7 +328,7 @@ impl ReconcilerTask {
             (Verb::Start(name), _) => {
                 let started = |service: &CurrentService| match service.state {
                     ContainerState::Created => false,
-                    ContainerState::Exited => !self.stopped.contains(&service.container),
+                    ContainerState::Exited => !self.stored.stopped.contains(&service.container),
                     _ => true,
                 };
                 idle(name) && concerned.all(started)
@@ -410,7 +410,7 @@ impl ReconcilerTask {
             return;
         };
         if let (Verb::Stop(_), Err(_)) = (&underway.action.verb, &outcome) {
-            self.held.retain(|id| !underway.containers.contains(id));
+            self.stored.release(&underway.containers);
         }
         if underway.action.verb == Verb::Purge {
             self.context.hub.system(match &outcome {

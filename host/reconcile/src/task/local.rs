@@ -43,7 +43,7 @@ impl ReconcilerTask {
         self.cleaning = true;
         let context = Arc::clone(&self.context);
         let snapshot = std::mem::take(&mut self.snapshot);
-        let pulled = self.recorded_images.clone();
+        let pulled = self.stored.recorded_images.clone();
         let reenters = self.reenters;
         tokio::spawn(async move {
             clean_up(&context, &snapshot, &pulled).await;
@@ -62,7 +62,7 @@ impl ReconcilerTask {
     pub(super) fn left_local_mode(&mut self) {
         self.cleaning = false;
         self.guards.clear();
-        self.commits.clear();
+        self.stored.commits.clear();
         self.mode = LocalMode::Off;
         if std::mem::take(&mut self.reenters) {
             self.mode = LocalMode::On;

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::ReconcilerTask;
 use super::retries::BackOff;
 use crate::locks;
-use crate::messages::{Message, StepFailure, StoredRecord};
+use crate::messages::{Message, StepFailure};
 
 impl ReconcilerTask {
     pub(super) fn hear(&mut self, message: Message) {
@@ -23,7 +23,7 @@ impl ReconcilerTask {
             Message::Kind(image, kind) => {
                 self.image_kinds.insert(image, kind);
             }
-            Message::Stored(kept) => self.kept(kept),
+            Message::Stored(record) => self.stored.apply(record),
             Message::LocksTaken(app, guard) => self.guards.entry(app).or_default().push(guard),
             Message::LockGone(app) => {
                 self.lock_watches.remove(&app);
@@ -40,30 +40,6 @@ impl ReconcilerTask {
             Message::HostChanged => self.host.is_stale = true,
             Message::NotRebooted => self.not_rebooted(),
             Message::Command(command) => self.obey(command),
-        }
-    }
-
-    pub(super) fn kept(&mut self, kept: StoredRecord) {
-        match kept {
-            StoredRecord::Image(image) => {
-                self.recorded_images.insert(image);
-            }
-            StoredRecord::NoImage(image) => {
-                self.recorded_images.remove(&image);
-            }
-            StoredRecord::Definition(definition) => self.definitions.put(definition),
-            StoredRecord::Commit(app, commit) => {
-                self.commits.insert(app, commit);
-            }
-            StoredRecord::NoCommit(app) => {
-                self.commits.remove(&app);
-            }
-            StoredRecord::Stopped(container) => {
-                self.stopped.insert(container);
-            }
-            StoredRecord::NotStopped(container) => {
-                self.stopped.remove(&container);
-            }
         }
     }
 

@@ -92,7 +92,7 @@ impl ReconcilerTask {
             Some((network.engine_name.clone(), network))
         });
         Some(DesiredApp {
-            commit: self.commits.get(&target.uuid).cloned(),
+            commit: self.stored.commits.get(&target.uuid).cloned(),
             services: services.collect::<Option<_>>()?,
             volumes: volumes.collect::<Option<_>>()?,
             networks: networks.collect::<Option<_>>()?,
@@ -106,7 +106,8 @@ impl ReconcilerTask {
         let same = target.services.get(&current.key.service);
         let same = same.filter(|wanted| wanted.digest == digest).cloned();
         let subject = service_subject(&current.key);
-        let made: DesiredService = same.or_else(|| self.definitions.get(subject, &digest))?;
+        let made: DesiredService =
+            same.or_else(|| self.stored.definitions.get(subject, &digest))?;
         Some(DesiredService {
             key: current.key,
             app_id: current.app_id,
@@ -123,7 +124,11 @@ impl ReconcilerTask {
         let digest = found.digest.as_ref()?;
         let mut wanted = target.volumes.values();
         let same = wanted.find(|v| v.engine_name == found.name && v.digest == *digest);
-        let known = || self.definitions.get(volume_subject(&found.name), digest);
+        let known = || {
+            self.stored
+                .definitions
+                .get(volume_subject(&found.name), digest)
+        };
         same.cloned().or_else(known)
     }
 
@@ -135,7 +140,11 @@ impl ReconcilerTask {
         let digest = found.digest.as_ref()?;
         let mut wanted = target.networks.values();
         let same = wanted.find(|n| n.engine_name == found.name && n.digest == *digest);
-        let known = || self.definitions.get(network_subject(&found.name), digest);
+        let known = || {
+            self.stored
+                .definitions
+                .get(network_subject(&found.name), digest)
+        };
         same.cloned().or_else(known)
     }
 
@@ -163,7 +172,7 @@ impl ReconcilerTask {
         let networks = held.networks.into_iter();
         let networks = networks.filter_map(|n| Some((network_subject(&n.name), n.digest?)));
         let needed: BTreeSet<(String, String)> = services.chain(volumes).chain(networks).collect();
-        let gone = self.definitions.take_others(&needed);
+        let gone = self.stored.definitions.take_others(&needed);
         if gone.is_empty() {
             return;
         }

@@ -1,0 +1,114 @@
+//! The loop's copy of what the store holds, which each [`StoredRecord`] brings up to date.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{AppUuid, Commit, ContainerId, ImageRef};
+use plan::CurrentState;
+
+use crate::definitions::Definitions;
+use crate::messages::StoredRecord;
+
+/// What outlives the supervisor, `held` aside.
+#[derive(Debug, Default)]
+pub(crate) struct StoredState {
+    pub commits: BTreeMap<AppUuid, Commit>,
+    pub recorded_images: BTreeSet<ImageRef>,
+    /// What each existing object was made from.
+    pub definitions: Definitions,
+    /// Containers that the supervisor has stopped itself.
+    pub stopped: BTreeSet<ContainerId>,
+    /// Those of them that stay stopped because a client of the API stopped them. A stop is meant until the supervisor
+    /// starts anew, so this is not in the store (docs/spec/device.md#stopped-services).
+    pub held: BTreeSet<ContainerId>,
+}
+
+impl StoredState {
+    pub(crate) fn apply(&mut self, record: StoredRecord) {
+        match record {
+            StoredRecord::Image(image) => {
+                self.recorded_images.insert(image);
+            }
+            StoredRecord::NoImage(image) => {
+                self.recorded_images.remove(&image);
+            }
+            StoredRecord::Definition(definition) => self.definitions.put(definition),
+            StoredRecord::Commit(app, commit) => {
+                self.commits.insert(app, commit);
+            }
+            StoredRecord::NoCommit(app) => {
+                self.commits.remove(&app);
+            }
+            StoredRecord::Stopped(container) => {
+                self.stopped.insert(container);
+            }
+            StoredRecord::NotStopped(container) => {
+                self.stopped.remove(&container);
+            }
+        }
+    }
+
+    /// Keeps these containers stopped, whatever the target says.
+    pub(crate) fn hold(&mut self, containers: &BTreeSet<ContainerId>) {
+        self.held.extend(containers.iter().cloned());
+    }
+
+    pub(crate) fn release(&mut self, containers: &BTreeSet<ContainerId>) {
+        self.held.retain(|id| !containers.contains(id));
+    }
+
+    /// Forgets containers that do not exist any more.
+    pub(crate) fn release_missing(&mut self, exists: impl Fn(&ContainerId) -> bool) {
+        self.held.retain(exists);
+    }
+
+    /// Copies all of it to where the planner reads it.
+    pub(crate) fn describe(&self, current: &mut CurrentState) {
+        current.commits.clone_from(&self.commits);
+        current.recorded_images.clone_from(&self.recorded_images);
+        current.stopped.clone_from(&self.stopped);
+        current.held.clone_from(&self.held);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn container(id: &str) -> ContainerId {
+        id.parse().unwrap()
+    }
+
+    #[test]
+    fn a_record_is_undone_by_its_opposite() {
+        let app: AppUuid = "0123456789abcdef0123456789abcdef".parse().unwrap();
+        let image: ImageRef = "web:1".parse().unwrap();
+        let commit: Commit = "abc".parse().unwrap();
+        let mut stored = StoredState::default();
+        stored.apply(StoredRecord::Image(image.clone()));
+        stored.apply(StoredRecord::Commit(app.clone(), commit));
+        stored.apply(StoredRecord::Stopped(container("a")));
+        let mut current = CurrentState::default();
+        stored.describe(&mut current);
+        assert!(current.recorded_images.contains(&image));
+        assert!(current.commits.contains_key(&app));
+        assert!(current.stopped.contains(&container("a")));
+        stored.apply(StoredRecord::NoImage(image));
+        stored.apply(StoredRecord::NoCommit(app));
+        stored.apply(StoredRecord::NotStopped(container("a")));
+        stored.describe(&mut current);
+        assert!(current.recorded_images.is_empty() && current.commits.is_empty());
+        assert!(current.stopped.is_empty());
+    }
+
+    #[test]
+    fn a_container_is_held_until_it_is_released_or_gone() {
+        let mut stored = StoredState::default();
+        let [a, b, c] = ["a", "b", "c"].map(container);
+        stored.hold(&[a.clone(), b.clone(), c.clone()].into());
+        stored.release(&[a].into());
+        stored.release_missing(|id| *id != b);
+        let mut current = CurrentState::default();
+        stored.describe(&mut current);
+        assert_eq!(current.held, [c].into());
+    }
+}
