@@ -14,18 +14,18 @@ mod on_message;
 mod quiesce;
 mod restore;
 mod retries;
+mod target_in_force;
 
 mod events;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use model::{
-    AppUuid, ContainerState, DesiredNetwork, DesiredState, DeviceStatus, EngineKind, ImageRef,
-    Settings, TargetState,
+    AppUuid, ContainerState, DesiredNetwork, DesiredState, DeviceStatus, Settings, TargetState,
 };
-use plan::{CurrentState, EngineHealth, Plan, ReplacedKeys, Step, Subject, plan};
+use plan::{CurrentState, EngineHealth, Plan, Step, Subject, plan};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::task::AbortHandle;
@@ -50,6 +50,7 @@ use in_flight::InFlight;
 use lock_wait::LockWaits;
 use quiesce::Quiesce;
 use retries::Retries;
+use target_in_force::TargetInForce;
 
 /// What is said of `SUPERVISOR_DELTA` (docs/spec/device.md#deltas).
 const NO_DELTAS: &str =
@@ -71,19 +72,12 @@ pub(crate) struct StartState {
 
 pub(crate) struct ReconcilerTask {
     context: Arc<StepContext>,
-    settings: Settings,
-    /// What registries said since the target was set.
-    image_kinds: BTreeMap<ImageRef, EngineKind>,
+    target: TargetInForce,
     view: View,
-    /// `None` where no target was ever given: then nothing is touched.
-    desired: Option<DesiredState>,
-    api_network: DesiredNetwork,
     mode: LocalMode,
     snapshot: Snapshot,
     stored: StoredState,
     actions: Actions,
-    /// Services that have replaced their keys to the API since the last update.
-    replaced_keys: ReplacedKeys,
     quiesce: Option<Quiesce>,
     host: HostView,
     guards: BTreeMap<AppUuid, Vec<Arc<UpdateLocks>>>,
@@ -91,22 +85,13 @@ pub(crate) struct ReconcilerTask {
     retries: Retries,
     lock_watches: BTreeMap<AppUuid, AbortHandle>,
     lock_waits: LockWaits,
-    /// Locks are overridden until the target is reached.
-    force: bool,
     plan: Plan,
-    downloaded: bool,
-    /// Images that were pulled since the target was set, each until it turns out to be missing.
-    pulled: BTreeSet<ImageRef>,
     cleaning: bool,
-    /// What comes after local mode, while that is being left.
-    resumes: Option<ActiveTarget>,
     /// Somebody is asking what there is to do.
     checking: bool,
     /// Local mode, once left, is entered again: the device was killed while leaving it, and has no
     /// cloud.
     reenters: bool,
-    /// Whoever asks for deltas was told once that there are none.
-    told_of_deltas: bool,
     /// Another pass is due without anything having happened.
     again: Arc<Notify>,
     /// Callers that wait for their command to show in the status.
@@ -133,17 +118,18 @@ impl ReconcilerTask {
         let task = ReconcilerTask {
             view: View::new(&context.engines, context.branding.clone()),
             context,
-            settings: start.settings,
-            image_kinds: BTreeMap::new(),
-            desired: start.desired,
-            api_network: start.api_network,
+            target: TargetInForce::new(
+                start.desired,
+                start.settings,
+                start.resumes,
+                start.api_network,
+            ),
             mode: memory.local_mode,
             // One that cannot be read protects nothing that it should: then all that is there now is
             // taken for older.
             snapshot: snapshot.and_then(Result::ok).unwrap_or_default(),
             stored: memory.stored,
             actions,
-            replaced_keys: ReplacedKeys::default(),
             quiesce: None,
             host: HostView::new(start.target, boot, memory.reboots),
             guards: BTreeMap::new(),
@@ -151,15 +137,10 @@ impl ReconcilerTask {
             retries: Retries::new(limits),
             lock_watches: BTreeMap::new(),
             lock_waits: LockWaits::default(),
-            force: false,
             plan: Plan::default(),
-            downloaded: false,
-            pulled: BTreeSet::new(),
             cleaning: false,
-            resumes: start.resumes,
             checking: false,
             reenters: !start.managed && memory.local_mode == LocalMode::Leaving,
-            told_of_deltas: false,
             again: Arc::default(),
             taken: Vec::new(),
             publish,
@@ -172,9 +153,9 @@ impl ReconcilerTask {
     /// Tells the other parts of the supervisor what the target in force says to them.
     fn tell_settings(&self) {
         let now = EffectiveSettings {
-            settings: self.settings.clone(),
+            settings: self.target.settings.clone(),
             variables: self.host.variables(),
-            exposure: Exposure::of(self.desired.as_ref(), self.mode == LocalMode::On),
+            exposure: Exposure::of(self.target.desired.as_ref(), self.mode == LocalMode::On),
         };
         self.context.effective_settings.send_if_modified(|held| {
             let changed = **held != now;
@@ -230,7 +211,7 @@ impl ReconcilerTask {
             self.leave_local_mode();
             return true;
         }
-        if self.desired.is_some() && !self.view.is_known() {
+        if self.target.desired.is_some() && !self.view.is_known() {
             return true;
         }
         if self.quiesce.is_some() && self.quiesce() {
@@ -283,8 +264,7 @@ impl ReconcilerTask {
                 self.forget_definitions();
             }
             self.retries.forget_steps();
-            self.downloaded = false;
-            self.force = false;
+            self.target.reached();
             self.forget_reboots();
         }
         !rests || waits || !self.actions.is_empty()
@@ -295,16 +275,14 @@ impl ReconcilerTask {
         busy.extend(self.view.unknown().cloned());
         let mut current = CurrentState {
             default_engine: self.context.engines.default_kind(),
-            image_kinds: self.image_kinds.clone(),
-            api_network: Some(self.api_network.clone()),
             locks: self.guards.keys().cloned().collect(),
-            replaced_keys: self.replaced_keys.clone(),
             host: self.current_host(),
             local_mode: self.mode == LocalMode::On,
             busy,
             failed: self.retries.failures(Instant::now()),
             ..self.view.current()
         };
+        self.target.describe(&mut current);
         self.stored.describe(&mut current);
         self.tell_of_actions(&mut current);
         current
@@ -320,14 +298,14 @@ impl ReconcilerTask {
         }
         let mut cancel = CancellationToken::new();
         if let Step::PullImage { image, .. } = &step {
-            if self.pulled.remove(image) {
+            if self.target.lost_pulled_image(image) {
                 // It was pulled, and is not listed: without a wait that would go round and round.
                 let why = "it was downloaded, but the engine does not have it by that name";
                 self.failed(step.subject(), StepFailure::new(why));
                 return;
             }
             cancel = self.in_flight.begin_pull(image);
-            if self.settings.delta.wanted && !std::mem::replace(&mut self.told_of_deltas, true) {
+            if self.target.note_deltas() {
                 self.context.hub.system(NO_DELTAS.to_owned());
             }
         }
@@ -380,7 +358,7 @@ impl ReconcilerTask {
                 .values()
                 .flat_map(|view| &view.images)
                 .collect(),
-            desired: self.desired.as_ref(),
+            desired: self.target.desired.as_ref(),
             commits: &self.stored.commits,
             busy: &self.in_flight.subjects(),
             doing: self.in_flight.service_states(),
@@ -389,7 +367,7 @@ impl ReconcilerTask {
             applying,
             acting: self.actions.apps().into_iter().collect(),
             checking: self.checking,
-            downloaded: self.downloaded,
+            downloaded: self.target.has_downloaded(),
             failed: !self.retries.is_empty(),
         });
         let before = Arc::clone(&self.publish.borrow());

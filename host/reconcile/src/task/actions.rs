@@ -51,10 +51,10 @@ impl ReconcilerTask {
 
     /// Why nothing can be done with the app now.
     fn refusal(&self, app: &AppUuid) -> Option<String> {
-        let Some(desired) = &self.desired else {
+        if self.target.desired.is_none() {
             return Some("the device has no target state".to_owned());
-        };
-        let wanted = desired.apps.get(app)?;
+        }
+        let wanted = self.target.app(app)?;
         if wanted.not_ours {
             return Some(format!("app `{app}` is not run by this supervisor"));
         }
@@ -75,11 +75,7 @@ impl ReconcilerTask {
 
     fn take_locks_for_action(&mut self, app: &AppUuid) {
         let services: Vec<CurrentService> = self.services_of(app);
-        let wanted = self
-            .desired
-            .as_ref()
-            .and_then(|desired| desired.apps.get(app));
-        let id = wanted.map(|app| app.id);
+        let id = self.target.app(app).map(|app| app.id);
         let Some(app_id) = id.or(services.first().map(|service| service.app_id)) else {
             // Nothing of it is left, which is what was asked for.
             self.end_action(app, Ok(()));
@@ -109,19 +105,12 @@ impl ReconcilerTask {
 
     /// Whether the app is wanted, and without services.
     fn has_nothing_to_lock(&self, app: &AppUuid) -> bool {
-        let is_wanted = self
-            .desired
-            .as_ref()
-            .is_some_and(|desired| desired.apps.contains_key(app));
-        is_wanted && self.services_to_lock(app).is_empty()
+        self.target.app(app).is_some() && self.services_to_lock(app).is_empty()
     }
 
     /// The services of an app whose locks an action takes: those that it has, is to have, and gets back.
     fn services_to_lock(&self, app: &AppUuid) -> BTreeSet<ServiceName> {
-        let wanted = self
-            .desired
-            .iter()
-            .filter_map(|desired| desired.apps.get(app));
+        let wanted = self.target.app(app).into_iter();
         let restores = self.actions.of(app).and_then(|it| it.restores.as_deref());
         let names = wanted
             .chain(restores)
@@ -133,10 +122,10 @@ impl ReconcilerTask {
     /// Whether users' locks of an app are respected now.
     pub(super) fn policy(&self, app: &AppUuid) -> LockPolicy {
         let forced = self.actions.of(app).is_some_and(|u| u.action.force);
-        if self.force || forced || self.settings.override_locks {
+        if forced {
             LockPolicy::Override
         } else {
-            LockPolicy::Respect
+            self.target.lock_policy()
         }
     }
 

@@ -82,17 +82,14 @@ impl ReconcilerTask {
                 of.map(|service| service.app_id).into_iter().collect()
             }
             _ => {
-                let apps = self
-                    .desired
-                    .iter()
-                    .flat_map(|desired| desired.apps.values());
+                let apps = self.target.apps();
                 apps.filter(|app| concerns(app)).map(|app| app.id).collect()
             }
         }
     }
 
     fn id_of(&self, app: &AppUuid) -> Option<AppId> {
-        let desired = self.desired.as_ref()?.apps.get(app).map(|app| app.id);
+        let desired = self.target.app(app).map(|app| app.id);
         desired.or_else(|| Some(self.services_of(app).first()?.app_id))
     }
 }

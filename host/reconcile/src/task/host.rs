@@ -70,7 +70,7 @@ impl ReconcilerTask {
     }
 
     fn wanted_of_host(&self) -> Option<&DesiredHost> {
-        self.desired.as_ref()?.host.as_ref()
+        self.target.desired.as_ref()?.host.as_ref()
     }
 
     /// Whether something is wanted of the host and it is not known whether it is so.
@@ -130,7 +130,7 @@ impl ReconcilerTask {
         }
         self.host.told.retain(|told| look.warnings.contains(told));
         if look.look_again {
-            self.host.look_at = Some(Instant::now() + self.settings.poll_interval);
+            self.host.look_at = Some(Instant::now() + self.target.settings.poll_interval);
         }
         self.retries.retain_steps(|subject| match subject {
             Subject::Host(part) => look.failed.contains_key(part) || look.differs.contains(part),
@@ -179,7 +179,11 @@ impl ReconcilerTask {
         let reasons = reasons.join(", ");
         self.in_flight.begin(Subject::Reboot);
         self.host.reboots += 1;
-        let (context, force, count) = (Arc::clone(&self.context), self.force, self.host.reboots);
+        let (context, force, count) = (
+            Arc::clone(&self.context),
+            self.target.force,
+            self.host.reboots,
+        );
         if count == MOST_REBOOTS {
             tracing::warn!("the device is rebooted for {reasons} for the {count}. and last time");
         }

@@ -13,12 +13,12 @@ impl ReconcilerTask {
     /// Makes the target with the new key what the device is measured by, without beginning an update.
     pub(super) fn take_new_keys(&mut self, wanted: ActiveTarget) {
         if self.mode == LocalMode::Leaving {
-            self.resumes = Some(wanted);
+            self.target.resumes = Some(wanted);
             return;
         }
         let services = self.view.services();
         let in_use: BTreeSet<String> = services.filter_map(|service| service.digest).collect();
-        let Some(desired) = &mut self.desired else {
+        let Some(desired) = &mut self.target.desired else {
             return;
         };
         let services = desired.apps.values_mut();
@@ -28,7 +28,8 @@ impl ReconcilerTask {
             let Some(next) = next.filter(|next| next.digest != service.digest) else {
                 continue;
             };
-            self.replaced_keys
+            self.target
+                .replaced_keys
                 .note(service.key.clone(), service.digest.clone(), &in_use);
             service.clone_from(next);
         }
@@ -37,8 +38,7 @@ impl ReconcilerTask {
     /// Gives the services of an app that comes back as it was the keys that they have by now: those that they were
     /// made with open nothing.
     pub(super) fn give_new_keys(&self, restored: &mut DesiredApp) {
-        let desired = self.desired.as_ref();
-        let Some(target) = desired.and_then(|desired| desired.apps.get(&restored.uuid)) else {
+        let Some(target) = self.target.app(&restored.uuid) else {
             return;
         };
         let variables = self.context.branding.secret_variables();
@@ -46,7 +46,11 @@ impl ReconcilerTask {
             let Some(wanted) = target.services.get(&service.key.service) else {
                 continue;
             };
-            if self.replaced_keys.contain(&service.key, &service.digest) {
+            if self
+                .target
+                .replaced_keys
+                .contain(&service.key, &service.digest)
+            {
                 // Nothing else differs, so that the next update finds it as it is to be.
                 *service = DesiredService {
                     image_id: service.image_id,

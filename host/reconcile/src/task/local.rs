@@ -66,8 +66,8 @@ impl ReconcilerTask {
         self.mode = LocalMode::Off;
         if std::mem::take(&mut self.reenters) {
             self.mode = LocalMode::On;
-            self.desired = Some(DesiredState::default());
-        } else if let Some(resumes) = self.resumes.take() {
+            self.target.desired = Some(DesiredState::default());
+        } else if let Some(resumes) = self.target.resumes.take() {
             self.aim_at(resumes);
         }
         self.tell_settings();

@@ -10,7 +10,7 @@ use crate::persistence::LocalMode;
 
 impl ReconcilerTask {
     pub(super) fn loop_snapshot(&mut self) -> LoopSnapshot {
-        let state = match &self.desired {
+        let state = match &self.target.desired {
             _ if self.mode == LocalMode::Leaving => PlanState::LeavingLocalMode,
             None => PlanState::NoTarget,
             Some(_) if !self.view.is_known() => PlanState::Looking,

@@ -19,20 +19,20 @@ impl ReconcilerTask {
                 taken,
             } => {
                 self.aim_at(wanted);
-                self.force = force;
+                self.target.force = force;
                 self.taken.push(taken);
             }
             Command::EnterLocalMode { wanted, taken } => {
                 self.mode = LocalMode::On;
                 self.aim_at(wanted);
-                self.force = false;
+                self.target.force = false;
                 self.taken.push(taken);
             }
             Command::Checking(checking) => self.checking = checking,
             Command::LeaveLocalMode { resumes, taken } => {
                 self.mode = LocalMode::Leaving;
-                self.resumes = resumes;
-                self.desired = None;
+                self.target.resumes = resumes;
+                self.target.desired = None;
                 self.plan = Plan::default();
                 self.retries.forget_steps();
                 self.in_flight.cancel_pulls(|_| true);
@@ -50,11 +50,7 @@ impl ReconcilerTask {
                 self.host.boot = self.context.host.boot();
             }
             Command::WantedVolumes(asked) => {
-                let apps = self
-                    .desired
-                    .iter()
-                    .flat_map(|desired| desired.apps.values());
-                let volumes = apps.flat_map(|app| app.volumes.values());
+                let volumes = self.target.apps().flat_map(|app| app.volumes.values());
                 let _ = asked.send(volumes.map(|volume| volume.engine_name.clone()).collect());
             }
             Command::Answer(asked) => drop(asked),
@@ -68,7 +64,7 @@ impl ReconcilerTask {
                 let apps = services.map(|service| service.app_id).collect();
                 let locking = LockSubjects {
                     apps: self.view.is_known().then_some(apps),
-                    override_locks: self.settings.override_locks,
+                    override_locks: self.target.settings.override_locks,
                 };
                 // A caller that has gone locks nothing.
                 let _ = asked.send(locking);
@@ -80,14 +76,14 @@ impl ReconcilerTask {
                 self.taken.push(taken);
             }
             Command::LookAgain => self.look_again(),
-            Command::BeginUpdate => self.replaced_keys.clear(),
+            Command::BeginUpdate => self.target.replaced_keys.clear(),
             Command::Trigger { force, cancel } => {
-                self.replaced_keys.clear();
+                self.target.replaced_keys.clear();
                 self.look_again();
                 if force {
                     self.forget_reboots();
                 }
-                self.force |= force;
+                self.target.force |= force;
                 if cancel {
                     self.in_flight.cancel_pulls(|_| true);
                 }
@@ -101,7 +97,7 @@ impl ReconcilerTask {
         for engine in self.context.engines.all() {
             self.view.mark(engine.kind(), &KINDS);
         }
-        self.image_kinds.clear();
+        self.target.image_kinds.clear();
         self.host.is_stale = true;
     }
 
@@ -109,15 +105,10 @@ impl ReconcilerTask {
     pub(super) fn aim_at(&mut self, wanted: ActiveTarget) {
         self.in_flight
             .cancel_pulls(|image| !wants(&wanted.desired, image));
-        self.desired = Some(wanted.desired);
+        self.target.replace(wanted.desired, wanted.settings);
         self.aim_host_at(wanted.target);
-        self.settings = wanted.settings;
         self.tell_settings();
         self.retries.forget_steps();
-        self.replaced_keys.clear();
-        self.downloaded = false;
-        self.image_kinds.clear();
-        self.pulled.clear();
     }
 }
 

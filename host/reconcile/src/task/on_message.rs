@@ -21,7 +21,7 @@ impl ReconcilerTask {
                 self.in_flight.set_service_state(service, state);
             }
             Message::Kind(image, kind) => {
-                self.image_kinds.insert(image, kind);
+                self.target.image_kinds.insert(image, kind);
             }
             Message::Stored(record) => self.stored.apply(record),
             Message::LocksTaken(app, guard) => self.guards.entry(app).or_default().push(guard),
@@ -52,8 +52,7 @@ impl ReconcilerTask {
                 self.context.counters.download_ended(outcome.is_ok());
             }
             if is_pull && outcome.is_ok() {
-                self.downloaded = true;
-                self.pulled.insert(image.clone());
+                self.target.image_pulled(image.clone());
             }
         }
         if let Subject::Locks(app) = &subject
@@ -79,7 +78,7 @@ impl ReconcilerTask {
 
     pub(super) fn failed(&mut self, subject: Subject, failure: StepFailure) {
         let reason = failure.reason;
-        let poll_interval = self.settings.poll_interval;
+        let poll_interval = self.target.settings.poll_interval;
         let BackOff { count, delay } =
             self.retries
                 .step_failed(subject.clone(), reason.clone(), poll_interval);

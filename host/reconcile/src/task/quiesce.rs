@@ -112,7 +112,7 @@ impl ReconcilerTask {
         self.retries.forget_step(&locks);
         self.in_flight.begin_locked(&locked);
         let held = self.guards.get(&app).cloned().unwrap_or_default();
-        let policy = if force || self.settings.override_locks {
+        let policy = if force || self.target.settings.override_locks {
             LockPolicy::Override
         } else {
             LockPolicy::Respect

@@ -18,7 +18,7 @@ use crate::definitions::{network_subject, service_subject, volume_subject};
 impl ReconcilerTask {
     /// The target, but with the apps as they were that an action brings back.
     pub(super) fn wanted_now(&self) -> Option<Cow<'_, DesiredState>> {
-        let mut wanted = Cow::Borrowed(self.desired.as_ref()?);
+        let mut wanted = Cow::Borrowed(self.target.desired.as_ref()?);
         for underway in self.actions.current() {
             let app = &underway.action.app;
             // One that the target has no more goes, whatever was asked for.
@@ -35,7 +35,7 @@ impl ReconcilerTask {
 
     /// One app of [`Self::wanted_now`].
     pub(super) fn app_wanted_now(&self, app: &AppUuid) -> Option<&DesiredApp> {
-        let wanted = self.desired.as_ref()?.apps.get(app)?;
+        let wanted = self.target.app(app)?;
         let restores = self.actions.of(app).and_then(|u| u.restores.as_deref());
         Some(restores.unwrap_or(wanted))
     }
@@ -43,14 +43,14 @@ impl ReconcilerTask {
     /// The app as it is, where its target is another and `verb` does not wait for that. `None` also where
     /// it is not known what something of it was made from: then it is brought to its target.
     pub(super) fn as_it_is(&self, app: &AppUuid, verb: &Verb) -> Option<DesiredApp> {
-        let target = self.desired.as_ref()?.apps.get(app)?;
+        let target = self.target.app(app)?;
         let current = newest(self.services_of(app));
         let is_reached = current.len() == target.services.len()
             && target.services.values().all(|wanted| {
                 let found = current.get(&wanted.key.service);
                 found.is_some_and(|found| {
                     found.digest.as_deref() == Some(wanted.digest.as_str())
-                        || self.replaced_keys.concern(found)
+                        || self.target.replaced_keys.concern(found)
                 })
             });
         if is_reached || current.is_empty() {

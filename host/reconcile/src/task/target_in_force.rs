@@ -1,0 +1,171 @@
+//! The target that the device is measured by, and what is known only for as long as it is in force.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{AppUuid, DesiredApp, DesiredNetwork, DesiredState, EngineKind, ImageRef, Settings};
+use plan::{CurrentState, ReplacedKeys};
+
+use crate::LockPolicy;
+use crate::messages::ActiveTarget;
+
+pub(super) struct TargetInForce {
+    /// `None` if no target was ever given, or it cannot be read: then nothing is touched.
+    pub desired: Option<DesiredState>,
+    pub settings: Settings,
+    /// What comes after local mode, while that is being left.
+    pub resumes: Option<ActiveTarget>,
+    /// Services that have replaced their keys to the API since the last update.
+    pub replaced_keys: ReplacedKeys,
+    /// What registries said since the target was set.
+    pub image_kinds: BTreeMap<ImageRef, EngineKind>,
+    /// Locks are overridden until the target is reached.
+    pub force: bool,
+    api_network: DesiredNetwork,
+    /// Images that were pulled since the target was set, each until it turns out to be missing.
+    pulled: BTreeSet<ImageRef>,
+    has_downloaded: bool,
+    /// The user was told, if deltas were requested, that there are none.
+    is_delta_noted: bool,
+}
+
+impl TargetInForce {
+    pub(super) fn new(
+        desired: Option<DesiredState>,
+        settings: Settings,
+        resumes: Option<ActiveTarget>,
+        api_network: DesiredNetwork,
+    ) -> Self {
+        TargetInForce {
+            desired,
+            settings,
+            resumes,
+            replaced_keys: ReplacedKeys::default(),
+            image_kinds: BTreeMap::new(),
+            force: false,
+            api_network,
+            pulled: BTreeSet::new(),
+            has_downloaded: false,
+            is_delta_noted: false,
+        }
+    }
+
+    /// Puts another target in force, or the same one again, and forgets what was learned while the last one was.
+    pub(super) fn replace(&mut self, desired: DesiredState, settings: Settings) {
+        self.desired = Some(desired);
+        self.settings = settings;
+        self.replaced_keys.clear();
+        self.image_kinds.clear();
+        self.pulled.clear();
+        self.has_downloaded = false;
+    }
+
+    /// The target is reached: what was meant for the way there ends.
+    pub(super) fn reached(&mut self) {
+        self.has_downloaded = false;
+        self.force = false;
+    }
+
+    pub(super) fn apps(&self) -> impl Iterator<Item = &DesiredApp> {
+        let desired = self.desired.iter();
+        desired.flat_map(|desired| desired.apps.values())
+    }
+
+    pub(super) fn app(&self, app: &AppUuid) -> Option<&DesiredApp> {
+        self.desired.as_ref()?.apps.get(app)
+    }
+
+    /// Whether users' locks are respected, if whoever asks does not force it.
+    pub(super) fn lock_policy(&self) -> LockPolicy {
+        if self.force || self.settings.override_locks {
+            LockPolicy::Override
+        } else {
+            LockPolicy::Respect
+        }
+    }
+
+    pub(super) fn image_pulled(&mut self, image: ImageRef) {
+        self.has_downloaded = true;
+        self.pulled.insert(image);
+    }
+
+    /// Whether an image that is to be pulled was pulled already, and the engine does not have it. Answers so once.
+    pub(super) fn lost_pulled_image(&mut self, image: &ImageRef) -> bool {
+        self.pulled.remove(image)
+    }
+
+    pub(super) fn has_downloaded(&self) -> bool {
+        self.has_downloaded
+    }
+
+    /// Whether a log line is due that says that this device downloads full images. It is due once.
+    pub(super) fn note_deltas(&mut self) -> bool {
+        self.settings.delta.wanted && !std::mem::replace(&mut self.is_delta_noted, true)
+    }
+
+    /// Copies what the planner reads beside the target itself.
+    pub(super) fn describe(&self, current: &mut CurrentState) {
+        current.image_kinds.clone_from(&self.image_kinds);
+        current.api_network = Some(self.api_network.clone());
+        current.replaced_keys.clone_from(&self.replaced_keys);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::NetworkConfig;
+
+    use super::*;
+
+    fn target() -> TargetInForce {
+        let api_network = DesiredNetwork {
+            engine_name: "api".to_owned(),
+            config: NetworkConfig::default(),
+            digest: "api".to_owned(),
+        };
+        TargetInForce::new(None, Settings::default(), None, api_network)
+    }
+
+    #[test]
+    fn a_new_target_begins_without_what_was_learned_under_the_last_one_and_force_stays() {
+        let mut target = target();
+        let image: ImageRef = "web:1".parse().unwrap();
+        target.force = true;
+        target.image_pulled(image.clone());
+        target.image_kinds.insert(image.clone(), EngineKind::Docker);
+        target.replace(DesiredState::default(), Settings::default());
+        assert!(!target.has_downloaded() && !target.lost_pulled_image(&image));
+        assert!(target.image_kinds.is_empty());
+        assert_eq!(target.lock_policy(), LockPolicy::Override);
+    }
+
+    #[test]
+    fn force_lasts_until_the_target_is_reached_and_the_setting_for_longer() {
+        let mut target = target();
+        target.force = true;
+        target.image_pulled("web:1".parse().unwrap());
+        target.reached();
+        assert_eq!(target.lock_policy(), LockPolicy::Respect);
+        assert!(!target.has_downloaded());
+        target.settings.override_locks = true;
+        target.reached();
+        assert_eq!(target.lock_policy(), LockPolicy::Override);
+    }
+
+    #[test]
+    fn a_pulled_image_that_the_engine_lacks_is_lost_once() {
+        let mut target = target();
+        let image: ImageRef = "web:1".parse().unwrap();
+        target.image_pulled(image.clone());
+        assert!(target.lost_pulled_image(&image));
+        assert!(!target.lost_pulled_image(&image));
+    }
+
+    #[test]
+    fn that_there_are_no_deltas_is_noted_once_and_only_if_deltas_are_requested() {
+        let mut target = target();
+        assert!(!target.note_deltas());
+        target.settings.delta.wanted = true;
+        assert!(target.note_deltas());
+        assert!(!target.note_deltas());
+    }
+}
