@@ -2,10 +2,12 @@
 //! happen and for nothing else.
 
 mod actions;
+mod held_locks;
 mod host;
 mod in_flight;
 mod keys;
 mod local;
+mod local_mode_state;
 mod lock_wait;
 mod loop_snapshot;
 mod observe;
@@ -18,24 +20,19 @@ mod target_in_force;
 
 mod events;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::{
-    AppUuid, ContainerState, DesiredNetwork, DesiredState, DeviceStatus, Settings, TargetState,
-};
+use model::{ContainerState, DesiredNetwork, DesiredState, DeviceStatus, Settings, TargetState};
 use plan::{CurrentState, EngineHealth, Plan, Step, Subject, plan};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{Notify, oneshot, watch};
-use tokio::task::AbortHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::actions::Actions;
 use crate::config::Limits;
 use crate::events::EngineEvents;
-use crate::local_mode::Snapshot;
 use crate::locks::LockScope;
 use crate::logs::{LogSource, LogSources};
 use crate::messages::{ActiveTarget, Message, StepFailure, StoredRecord};
@@ -44,10 +41,11 @@ use crate::status_events::Downloads;
 use crate::steps::StepContext;
 use crate::stored_state::StoredState;
 use crate::view::View;
-use crate::{EffectiveSettings, Exposure, UpdateLocks, apply, status};
+use crate::{EffectiveSettings, Exposure, apply, status};
+use held_locks::HeldLocks;
 use host::HostView;
 use in_flight::InFlight;
-use lock_wait::LockWaits;
+use local_mode_state::LocalModeState;
 use quiesce::Quiesce;
 use retries::Retries;
 use target_in_force::TargetInForce;
@@ -74,24 +72,17 @@ pub(crate) struct ReconcilerTask {
     context: Arc<StepContext>,
     target: TargetInForce,
     view: View,
-    mode: LocalMode,
-    snapshot: Snapshot,
+    local_mode: LocalModeState,
     stored: StoredState,
     actions: Actions,
     quiesce: Option<Quiesce>,
     host: HostView,
-    guards: BTreeMap<AppUuid, Vec<Arc<UpdateLocks>>>,
+    held_locks: HeldLocks,
     in_flight: InFlight,
     retries: Retries,
-    lock_watches: BTreeMap<AppUuid, AbortHandle>,
-    lock_waits: LockWaits,
     plan: Plan,
-    cleaning: bool,
     /// Somebody is asking what there is to do.
     checking: bool,
-    /// Local mode, once left, is entered again: the device was killed while leaving it, and has no
-    /// cloud.
-    reenters: bool,
     /// Another pass is due without anything having happened.
     again: Arc<Notify>,
     /// Callers that wait for their command to show in the status.
@@ -113,7 +104,6 @@ impl ReconcilerTask {
         for (app, stored) in memory.actions {
             actions.resume(app, stored);
         }
-        let snapshot = memory.snapshot.map(serde_json::from_value::<Snapshot>);
         let boot = context.host.boot();
         let task = ReconcilerTask {
             view: View::new(&context.engines, context.branding.clone()),
@@ -124,23 +114,16 @@ impl ReconcilerTask {
                 start.resumes,
                 start.api_network,
             ),
-            mode: memory.local_mode,
-            // One that cannot be read protects nothing that it should: then all that is there now is
-            // taken for older.
-            snapshot: snapshot.and_then(Result::ok).unwrap_or_default(),
+            local_mode: LocalModeState::new(memory.local_mode, memory.snapshot, start.managed),
             stored: memory.stored,
             actions,
             quiesce: None,
             host: HostView::new(start.target, boot, memory.reboots),
-            guards: BTreeMap::new(),
+            held_locks: HeldLocks::default(),
             in_flight: InFlight::default(),
             retries: Retries::new(limits),
-            lock_watches: BTreeMap::new(),
-            lock_waits: LockWaits::default(),
             plan: Plan::default(),
-            cleaning: false,
             checking: false,
-            reenters: !start.managed && memory.local_mode == LocalMode::Leaving,
             again: Arc::default(),
             taken: Vec::new(),
             publish,
@@ -155,7 +138,7 @@ impl ReconcilerTask {
         let now = EffectiveSettings {
             settings: self.target.settings.clone(),
             variables: self.host.variables(),
-            exposure: Exposure::of(self.target.desired.as_ref(), self.mode == LocalMode::On),
+            exposure: Exposure::of(self.target.desired.as_ref(), self.local_mode.is_on()),
         };
         self.context.effective_settings.send_if_modified(|held| {
             let changed = **held != now;
@@ -206,7 +189,7 @@ impl ReconcilerTask {
 
     /// Makes a plan and starts its steps; answers whether there is anything left to do.
     fn decide(&mut self) -> bool {
-        if self.mode == LocalMode::Leaving {
+        if self.local_mode.is_leaving() {
             self.end_all_actions("the device is leaving local mode");
             self.leave_local_mode();
             return true;
@@ -232,7 +215,7 @@ impl ReconcilerTask {
             match step {
                 Step::ReleaseLocks { app } => {
                     if !self.actions.has(&app) && self.quiesce.is_none() {
-                        self.guards.remove(&app);
+                        self.held_locks.release(&app);
                     }
                 }
                 Step::Reboot { reasons } => {
@@ -275,9 +258,9 @@ impl ReconcilerTask {
         busy.extend(self.view.unknown().cloned());
         let mut current = CurrentState {
             default_engine: self.context.engines.default_kind(),
-            locks: self.guards.keys().cloned().collect(),
+            locks: self.held_locks.apps(),
             host: self.current_host(),
-            local_mode: self.mode == LocalMode::On,
+            local_mode: self.local_mode.is_on(),
             busy,
             failed: self.retries.failures(Instant::now()),
             ..self.view.current()
@@ -291,7 +274,7 @@ impl ReconcilerTask {
     fn start(&mut self, step: Step) {
         if let Step::UnderLocks(locked) = step {
             self.in_flight.begin_locked(&locked);
-            let held = self.guards.get(&locked.app).cloned().unwrap_or_default();
+            let held = self.held_locks.of(&locked.app);
             let policy = self.policy(&locked.app);
             apply::spawn_locked(&self.context, locked, LockScope::Named, held, policy);
             return;
@@ -336,7 +319,9 @@ impl ReconcilerTask {
 
     fn publish(&mut self, applying: bool) {
         // Outside local mode the log is a cloud's (docs/spec/device.md#local-logs).
-        self.context.hub.set_silent(self.mode == LocalMode::Off);
+        self.context
+            .hub
+            .set_silent(self.local_mode.mode() == LocalMode::Off);
         let services: Vec<_> = self.view.services().collect();
         let sources: LogSources = services
             .iter()

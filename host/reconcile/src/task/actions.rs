@@ -38,7 +38,7 @@ impl ReconcilerTask {
             let now = Instant::now();
             let waits = underway.retry_at.is_some_and(|at| at > now);
             let locks = Subject::Locks(app.clone());
-            let resumed = underway.answer.is_none() && !self.guards.contains_key(&app);
+            let resumed = underway.answer.is_none() && !self.held_locks.contains(&app);
             // Where there is nothing to lock, the lock that it lacks would be asked for again and again.
             let lacks_lock = resumed && !self.has_nothing_to_lock(&app);
             let begins =
@@ -87,7 +87,7 @@ impl ReconcilerTask {
             services: self.services_to_lock(app),
             work: Vec::new(),
         };
-        let held = self.guards.get(app).cloned().unwrap_or_default();
+        let held = self.held_locks.of(app);
         let policy = self.policy(app);
         // A back-off of the update is not one of the action.
         self.retries.forget_step(&Subject::Locks(app.clone()));

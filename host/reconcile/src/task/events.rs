@@ -10,13 +10,12 @@ use plan::{Subject, has_component};
 use tokio::time::Instant;
 
 use super::ReconcilerTask;
-use crate::persistence::LocalMode;
 use crate::status_events::between;
 
 impl ReconcilerTask {
     /// What is about to be published is another status than the last.
     pub(super) fn tell_changes(&mut self, before: &DeviceStatus, after: &DeviceStatus) {
-        let local_mode = self.mode == LocalMode::On;
+        let local_mode = self.local_mode.is_on();
         let changes = between(before, after, local_mode);
         let downloads = self.downloads.due(after, Instant::now());
         for (audience, event) in downloads.into_iter().chain(changes) {

@@ -7,12 +7,11 @@ use model::{DesiredApp, DesiredService};
 
 use super::ReconcilerTask;
 use crate::messages::ActiveTarget;
-use crate::persistence::LocalMode;
 
 impl ReconcilerTask {
     /// Makes the target with the new key what the device is measured by, without beginning an update.
     pub(super) fn take_new_keys(&mut self, wanted: ActiveTarget) {
-        if self.mode == LocalMode::Leaving {
+        if self.local_mode.is_leaving() {
             self.target.resumes = Some(wanted);
             return;
         }

@@ -12,21 +12,21 @@ use crate::persistence::LocalMode;
 impl ReconcilerTask {
     /// Notes what was there when local mode was entered: before the first step that adds to it.
     pub(super) async fn keep_snapshot(&mut self) {
-        if self.mode != LocalMode::On || !self.view.is_known() {
+        if !self.local_mode.is_on() || !self.view.is_known() {
             return;
         }
-        let mut snapshot = self.snapshot.clone();
+        let mut snapshot = self.local_mode.snapshot.clone();
         for (engine, view) in &self.view.engines {
             let answers = !self.retries.is_silent(*engine);
             if answers && !snapshot.has(*engine) {
                 snapshot.add(*engine, view);
             }
         }
-        if snapshot == self.snapshot {
+        if snapshot == self.local_mode.snapshot {
             return;
         }
-        self.snapshot = snapshot;
-        match serde_json::to_value(&self.snapshot) {
+        self.local_mode.snapshot = snapshot;
+        match serde_json::to_value(&self.local_mode.snapshot) {
             Ok(value) => {
                 if let Err(why) = self.context.journal.set_snapshot(value).await {
                     tracing::error!("failed to keep the snapshot of local mode: {why}");
@@ -37,14 +37,15 @@ impl ReconcilerTask {
     }
 
     pub(super) fn leave_local_mode(&mut self) {
-        if self.cleaning || !self.in_flight.is_empty() {
+        if !self.in_flight.is_empty() {
             return;
         }
-        self.cleaning = true;
+        let Some(snapshot) = self.local_mode.begin_clean_up() else {
+            return;
+        };
         let context = Arc::clone(&self.context);
-        let snapshot = std::mem::take(&mut self.snapshot);
         let pulled = self.stored.recorded_images.clone();
-        let reenters = self.reenters;
+        let reenters = self.local_mode.reenters();
         tokio::spawn(async move {
             clean_up(&context, &snapshot, &pulled).await;
             context.hub.system("Left local mode".into());
@@ -60,12 +61,10 @@ impl ReconcilerTask {
     }
 
     pub(super) fn left_local_mode(&mut self) {
-        self.cleaning = false;
-        self.guards.clear();
+        self.local_mode.end_clean_up();
+        self.held_locks.release_all();
         self.stored.commits.clear();
-        self.mode = LocalMode::Off;
-        if std::mem::take(&mut self.reenters) {
-            self.mode = LocalMode::On;
+        if self.local_mode.is_on() {
             self.target.desired = Some(DesiredState::default());
         } else if let Some(resumes) = self.target.resumes.take() {
             self.aim_at(resumes);
@@ -75,6 +74,6 @@ impl ReconcilerTask {
         self.view.invalidate_all();
         self.context
             .targets
-            .send_modify(|targets| targets.mode = self.mode);
+            .send_modify(|targets| targets.mode = self.local_mode.mode());
     }
 }

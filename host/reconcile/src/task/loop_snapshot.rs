@@ -6,12 +6,11 @@ use device_types::plan::PlanState;
 
 use super::ReconcilerTask;
 use crate::device_plan::LoopSnapshot;
-use crate::persistence::LocalMode;
 
 impl ReconcilerTask {
     pub(super) fn loop_snapshot(&mut self) -> LoopSnapshot {
         let state = match &self.target.desired {
-            _ if self.mode == LocalMode::Leaving => PlanState::LeavingLocalMode,
+            _ if self.local_mode.is_leaving() => PlanState::LeavingLocalMode,
             None => PlanState::NoTarget,
             Some(_) if !self.view.is_known() => PlanState::Looking,
             Some(_) => PlanState::Settled,

@@ -7,7 +7,6 @@ use tokio::time::Instant;
 use super::ReconcilerTask;
 use crate::locks::LockSubjects;
 use crate::messages::{ActiveTarget, Command};
-use crate::persistence::LocalMode;
 use crate::view::KINDS;
 
 impl ReconcilerTask {
@@ -23,14 +22,14 @@ impl ReconcilerTask {
                 self.taken.push(taken);
             }
             Command::EnterLocalMode { wanted, taken } => {
-                self.mode = LocalMode::On;
+                self.local_mode.enter();
                 self.aim_at(wanted);
                 self.target.force = false;
                 self.taken.push(taken);
             }
             Command::Checking(checking) => self.checking = checking,
             Command::LeaveLocalMode { resumes, taken } => {
-                self.mode = LocalMode::Leaving;
+                self.local_mode.begin_to_leave();
                 self.target.resumes = resumes;
                 self.target.desired = None;
                 self.plan = Plan::default();

@@ -24,9 +24,9 @@ impl ReconcilerTask {
                 self.target.image_kinds.insert(image, kind);
             }
             Message::Stored(record) => self.stored.apply(record),
-            Message::LocksTaken(app, guard) => self.guards.entry(app).or_default().push(guard),
+            Message::LocksTaken(app, guard) => self.held_locks.add(app, guard),
             Message::LockGone(app) => {
-                self.lock_watches.remove(&app);
+                self.held_locks.end_watch(&app);
                 // It needs the locks of all.
                 self.retries.forget_step(&Subject::Reboot);
                 self.retries.forget_step(&Subject::Locks(app));
@@ -64,7 +64,7 @@ impl ReconcilerTask {
             Ok(()) => {
                 self.retries.forget_step(&subject);
                 if let Subject::Locks(app) = &subject {
-                    self.lock_waits.taken(app);
+                    self.held_locks.waits.taken(app);
                 }
             }
             Err(failure) if failure.cancelled => {
@@ -92,7 +92,7 @@ impl ReconcilerTask {
                 "Updates are locked, retrying in {seconds}s. Reason: {reason}"
             ));
             if let Some(path) = failure.lock {
-                if let Some(days) = self.lock_waits.refused(app, Instant::now()) {
+                if let Some(days) = self.held_locks.waits.refused(app, Instant::now()) {
                     self.context.hub.warning(format!(
                         "The update of app {app} has waited for {days} days for whoever holds `{}`: GET /v3/locks shows since when; \
                          removing the file, or force, ends the wait",
@@ -118,8 +118,6 @@ impl ReconcilerTask {
                 Err(error) => tracing::debug!(%error, "failed to watch `{}`", path.display()),
             }
         });
-        if let Some(before) = self.lock_watches.insert(app, watch.abort_handle()) {
-            before.abort();
-        }
+        self.held_locks.watch(app, watch.abort_handle());
     }
 }

@@ -111,7 +111,7 @@ impl ReconcilerTask {
         };
         self.retries.forget_step(&locks);
         self.in_flight.begin_locked(&locked);
-        let held = self.guards.get(&app).cloned().unwrap_or_default();
+        let held = self.held_locks.of(&app);
         let policy = if force || self.target.settings.override_locks {
             LockPolicy::Override
         } else {
@@ -208,7 +208,7 @@ impl ReconcilerTask {
                 }],
             })
             .collect();
-        let held = self.guards.get(&app).cloned().unwrap_or_default();
+        let held = self.held_locks.of(&app);
         let locked = LockedWork {
             app,
             app_id: first.app_id,

@@ -1,0 +1,105 @@
+//! Where the loop stands in local mode (docs/spec/device.md#local-mode).
+
+use serde_json::Value;
+
+use crate::local_mode::Snapshot;
+use crate::persistence::LocalMode;
+
+#[derive(Debug)]
+pub(super) struct LocalModeState {
+    mode: LocalMode,
+    /// What was there when local mode was entered.
+    pub snapshot: Snapshot,
+    /// What was made in local mode is being removed.
+    is_cleaning: bool,
+    /// Local mode, once left, is entered again: the device was killed while leaving it, and has no cloud.
+    reenters: bool,
+}
+
+impl LocalModeState {
+    pub(super) fn new(mode: LocalMode, snapshot: Option<Value>, is_managed: bool) -> Self {
+        let snapshot = snapshot.map(serde_json::from_value::<Snapshot>);
+        LocalModeState {
+            mode,
+            // One that cannot be read protects nothing that it should: then all that is there now is taken for older.
+            snapshot: snapshot.and_then(Result::ok).unwrap_or_default(),
+            is_cleaning: false,
+            reenters: !is_managed && mode == LocalMode::Leaving,
+        }
+    }
+
+    pub(super) fn mode(&self) -> LocalMode {
+        self.mode
+    }
+
+    pub(super) fn is_on(&self) -> bool {
+        self.mode == LocalMode::On
+    }
+
+    pub(super) fn is_leaving(&self) -> bool {
+        self.mode == LocalMode::Leaving
+    }
+
+    pub(super) fn reenters(&self) -> bool {
+        self.reenters
+    }
+
+    pub(super) fn enter(&mut self) {
+        self.mode = LocalMode::On;
+    }
+
+    pub(super) fn begin_to_leave(&mut self) {
+        self.mode = LocalMode::Leaving;
+    }
+
+    /// Returns what must not be removed; `None` if the clean-up has begun already.
+    pub(super) fn begin_clean_up(&mut self) -> Option<Snapshot> {
+        let begins = !std::mem::replace(&mut self.is_cleaning, true);
+        begins.then(|| std::mem::take(&mut self.snapshot))
+    }
+
+    /// The clean-up is done. Local mode is off now, or on again, once.
+    pub(super) fn end_clean_up(&mut self) {
+        self.is_cleaning = false;
+        self.mode = if std::mem::take(&mut self.reenters) {
+            LocalMode::On
+        } else {
+            LocalMode::Off
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_without_a_cloud_that_was_killed_while_leaving_enters_local_mode_again_once() {
+        for (is_managed, mode) in [(false, LocalMode::On), (true, LocalMode::Off)] {
+            let mut state = LocalModeState::new(LocalMode::Leaving, None, is_managed);
+            state.end_clean_up();
+            assert_eq!(state.mode(), mode);
+            state.begin_to_leave();
+            state.end_clean_up();
+            assert_eq!(state.mode(), LocalMode::Off);
+        }
+    }
+
+    #[test]
+    fn the_clean_up_begins_once_each_time_that_local_mode_is_left() {
+        let mut state = LocalModeState::new(LocalMode::On, None, true);
+        for _ in 0..2 {
+            state.enter();
+            state.begin_to_leave();
+            assert!(state.begin_clean_up().is_some());
+            assert!(state.begin_clean_up().is_none());
+            state.end_clean_up();
+        }
+    }
+
+    #[test]
+    fn a_snapshot_that_cannot_be_read_is_an_empty_one() {
+        let state = LocalModeState::new(LocalMode::On, Some(Value::from(1)), true);
+        assert_eq!(state.snapshot, Snapshot::default());
+    }
+}
