@@ -13,6 +13,7 @@ mod loop_snapshot;
 mod observe;
 mod on_command;
 mod on_message;
+mod publication;
 mod quiesce;
 mod restore;
 mod retries;
@@ -24,9 +25,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use model::{ContainerState, DesiredNetwork, DesiredState, DeviceStatus, Settings, TargetState};
-use plan::{CurrentState, EngineHealth, Plan, Step, Subject, plan};
+use plan::{CurrentState, EngineHealth, Step, Subject, plan};
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::sync::{Notify, oneshot, watch};
+use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -37,7 +38,6 @@ use crate::locks::LockScope;
 use crate::logs::{LogSource, LogSources};
 use crate::messages::{ActiveTarget, Message, StepFailure, StoredRecord};
 use crate::persistence::{LocalMode, RecoveredState};
-use crate::status_events::Downloads;
 use crate::steps::StepContext;
 use crate::stored_state::StoredState;
 use crate::view::View;
@@ -46,7 +46,7 @@ use held_locks::HeldLocks;
 use host::HostView;
 use in_flight::InFlight;
 use local_mode_state::LocalModeState;
-use quiesce::Quiesce;
+use publication::Publication;
 use retries::Retries;
 use target_in_force::TargetInForce;
 
@@ -75,21 +75,13 @@ pub(crate) struct ReconcilerTask {
     local_mode: LocalModeState,
     stored: StoredState,
     actions: Actions,
-    quiesce: Option<Quiesce>,
     host: HostView,
     held_locks: HeldLocks,
     in_flight: InFlight,
     retries: Retries,
-    plan: Plan,
-    /// Somebody is asking what there is to do.
-    checking: bool,
     /// Another pass is due without anything having happened.
     again: Arc<Notify>,
-    /// Callers that wait for their command to show in the status.
-    taken: Vec<oneshot::Sender<()>>,
-    publish: watch::Sender<Arc<DeviceStatus>>,
-    /// What was told of downloads.
-    downloads: Downloads,
+    publication: Publication,
 }
 
 impl ReconcilerTask {
@@ -117,17 +109,12 @@ impl ReconcilerTask {
             local_mode: LocalModeState::new(memory.local_mode, memory.snapshot, start.managed),
             stored: memory.stored,
             actions,
-            quiesce: None,
             host: HostView::new(start.target, boot, memory.reboots),
             held_locks: HeldLocks::default(),
             in_flight: InFlight::default(),
             retries: Retries::new(limits),
-            plan: Plan::default(),
-            checking: false,
             again: Arc::default(),
-            taken: Vec::new(),
-            publish,
-            downloads: Downloads::default(),
+            publication: Publication::new(publish),
         };
         task.tell_settings();
         task
@@ -159,8 +146,10 @@ impl ReconcilerTask {
     ) {
         let progress = Arc::clone(&self.context.progress);
         let again = Arc::clone(&self.again);
-        let checking = Arc::clone(&self.publish.borrow());
-        self.tell_changes(&DeviceStatus::default(), &checking);
+        let local_mode = self.local_mode.is_on();
+        self.publication.begin(local_mode, |audience, event| {
+            (self.context.on_event)(audience, event)
+        });
         loop {
             self.keep_snapshot().await;
             self.observe();
@@ -197,24 +186,23 @@ impl ReconcilerTask {
         if self.target.desired.is_some() && !self.view.is_known() {
             return true;
         }
-        if self.quiesce.is_some() && self.quiesce() {
+        if self.host.quiesce.is_some() && self.quiesce() {
             return true;
         }
         self.begin_actions();
         let current = self.current();
         let Some(desired) = self.wanted_now() else {
-            self.plan = Plan::default();
+            self.publication.waiting_on.clear();
             return false;
         };
-        let mut plan = plan(&current, &desired);
-        let steps = std::mem::take(&mut plan.steps);
+        let plan = plan(&current, &desired);
         let waits = !plan.waiting_on.is_empty();
-        self.plan = plan;
+        self.publication.waiting_on = plan.waiting_on;
         let mut acts = false;
-        for step in steps {
+        for step in plan.steps {
             match step {
                 Step::ReleaseLocks { app } => {
-                    if !self.actions.has(&app) && self.quiesce.is_none() {
+                    if !self.actions.has(&app) && self.host.quiesce.is_none() {
                         self.held_locks.release(&app);
                     }
                 }
@@ -348,18 +336,18 @@ impl ReconcilerTask {
             busy: &self.in_flight.subjects(),
             doing: self.in_flight.service_states(),
             progress: self.context.progress.all(),
-            waiting_on: &self.plan.waiting_on,
+            waiting_on: &self.publication.waiting_on,
             applying,
             acting: self.actions.apps().into_iter().collect(),
-            checking: self.checking,
+            checking: self.publication.is_checking,
             downloaded: self.target.has_downloaded(),
             failed: !self.retries.is_empty(),
         });
-        let before = Arc::clone(&self.publish.borrow());
-        if *before != status {
-            self.tell_changes(&before, &status);
-            self.publish.send_replace(Arc::new(status));
-        }
+        let local_mode = self.local_mode.is_on();
+        self.publication
+            .replace(status, local_mode, |audience, event| {
+                (self.context.on_event)(audience, event)
+            });
         let silent = self
             .view
             .engines
@@ -371,10 +359,7 @@ impl ReconcilerTask {
         self.context
             .health
             .set(silent.collect(), self.in_flight.oldest_step());
-        for taken in self.taken.drain(..) {
-            // A caller that has gone does not need to know.
-            let _ = taken.send(());
-        }
+        self.publication.answer_callers();
     }
 
     /// The next time at which something is to be tried again.

@@ -5,24 +5,12 @@ use std::time::Duration;
 
 use device_types::Moment;
 use device_types::event::{Audience, Event, LockWait, StepFailed};
-use model::{AppId, AppUuid, DesiredApp, DeviceStatus};
+use model::{AppId, AppUuid, DesiredApp};
 use plan::{Subject, has_component};
-use tokio::time::Instant;
 
 use super::ReconcilerTask;
-use crate::status_events::between;
 
 impl ReconcilerTask {
-    /// What is about to be published is another status than the last.
-    pub(super) fn tell_changes(&mut self, before: &DeviceStatus, after: &DeviceStatus) {
-        let local_mode = self.local_mode.is_on();
-        let changes = between(before, after, local_mode);
-        let downloads = self.downloads.due(after, Instant::now());
-        for (audience, event) in downloads.into_iter().chain(changes) {
-            (self.context.on_event)(audience, event);
-        }
-    }
-
     /// Something failed, and is tried again after `retry_in`.
     pub(super) fn tell_failure(
         &self,

@@ -8,6 +8,7 @@ use plan::{CurrentHost, MOST_REBOOTS, Subject};
 use tokio::time::Instant;
 
 use super::ReconcilerTask;
+use super::quiesce::Quiesce;
 use crate::HostLook;
 use crate::actions::ActionPhase;
 use crate::messages::{Message, StepFailure};
@@ -28,6 +29,8 @@ pub(super) struct HostView {
     /// When it is looked at without anything having happened.
     pub look_at: Option<Instant>,
     reboots: u32,
+    /// It is about to go down.
+    pub quiesce: Option<Quiesce>,
     /// Warnings that were told, so that each is told once.
     told: BTreeSet<String>,
 }
@@ -47,6 +50,7 @@ impl HostView {
             is_looking: false,
             look_at: None,
             reboots,
+            quiesce: None,
             told: BTreeSet::new(),
         }
     }
@@ -173,7 +177,7 @@ impl ReconcilerTask {
     /// off, nor before it is known what the last reboot has left to do.
     pub(super) fn start_reboot(&mut self, reasons: &[String]) {
         let is_known = !self.host.is_stale && !self.host.is_looking;
-        if !self.actions.is_empty() || self.quiesce.is_some() || !is_known {
+        if !self.actions.is_empty() || self.host.quiesce.is_some() || !is_known {
             return;
         }
         let reasons = reasons.join(", ");

@@ -27,7 +27,7 @@ impl ReconcilerTask {
                 .filter(|app| self.policy(app) == crate::LockPolicy::Override)
                 .cloned()
                 .collect(),
-            going_down: self.quiesce.is_some(),
+            going_down: self.host.quiesce.is_some(),
             progress: self.context.progress.all(),
             current,
             desired,

@@ -1,7 +1,6 @@
 //! What callers ask of the loop.
 
 use model::{DesiredState, ImageRef};
-use plan::Plan;
 use tokio::time::Instant;
 
 use super::ReconcilerTask;
@@ -19,23 +18,23 @@ impl ReconcilerTask {
             } => {
                 self.aim_at(wanted);
                 self.target.force = force;
-                self.taken.push(taken);
+                self.publication.answer_next(taken);
             }
             Command::EnterLocalMode { wanted, taken } => {
                 self.local_mode.enter();
                 self.aim_at(wanted);
                 self.target.force = false;
-                self.taken.push(taken);
+                self.publication.answer_next(taken);
             }
-            Command::Checking(checking) => self.checking = checking,
+            Command::Checking(checking) => self.publication.is_checking = checking,
             Command::LeaveLocalMode { resumes, taken } => {
                 self.local_mode.begin_to_leave();
                 self.target.resumes = resumes;
                 self.target.desired = None;
-                self.plan = Plan::default();
+                self.publication.waiting_on.clear();
                 self.retries.forget_steps();
                 self.in_flight.cancel_pulls(|_| true);
-                self.taken.push(taken);
+                self.publication.answer_next(taken);
             }
             Command::Act(action, answer) => self.actions.add(action, answer),
             Command::Quiesce {
@@ -44,7 +43,7 @@ impl ReconcilerTask {
                 stopped,
             } => self.begin_quiesce(force, locked, stopped),
             Command::Resume => {
-                self.quiesce = None;
+                self.host.quiesce = None;
                 self.host.is_stale = true;
                 self.host.boot = self.context.host.boot();
             }
@@ -72,7 +71,7 @@ impl ReconcilerTask {
                 if let Some(wanted) = wanted {
                     self.take_new_keys(wanted);
                 }
-                self.taken.push(taken);
+                self.publication.answer_next(taken);
             }
             Command::LookAgain => self.look_again(),
             Command::BeginUpdate => self.target.replaced_keys.clear(),

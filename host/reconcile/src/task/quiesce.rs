@@ -37,14 +37,14 @@ impl ReconcilerTask {
         locked: ActionReply,
         stopped: oneshot::Sender<()>,
     ) {
-        if self.quiesce.is_some() {
+        if self.host.quiesce.is_some() {
             // The locks of all apps are held, or being taken.
             let why = "the device is being shut down already".to_owned();
             let _ = locked.send(Err(ActionError::Locked(why)));
             return;
         }
         let apps: BTreeSet<AppUuid> = self.view.services().map(|s| s.key.app).collect();
-        self.quiesce = Some(Quiesce {
+        self.host.quiesce = Some(Quiesce {
             force,
             phase: QuiescePhase::Locking(apps),
             locked: Some(locked),
@@ -54,7 +54,7 @@ impl ReconcilerTask {
 
     /// Brings it as far as it goes; answers whether nothing else may be planned meanwhile.
     pub(super) fn quiesce(&mut self) -> bool {
-        let Some(quiesce) = &mut self.quiesce else {
+        let Some(quiesce) = &mut self.host.quiesce else {
             return false;
         };
         match &quiesce.phase {
@@ -79,7 +79,7 @@ impl ReconcilerTask {
                 let stops =
                     |subject: &Subject| matches!(subject, Subject::Service(_) | Subject::Locks(_));
                 if !self.in_flight.any(stops)
-                    && let Some(quiesce) = &mut self.quiesce
+                    && let Some(quiesce) = &mut self.host.quiesce
                 {
                     quiesce.phase = QuiescePhase::Stopped;
                     if let Some(stopped) = quiesce.stopped.take() {
@@ -121,7 +121,7 @@ impl ReconcilerTask {
     }
 
     fn locked_to_quiesce(&mut self, app: &AppUuid) {
-        if let Some(quiesce) = &mut self.quiesce
+        if let Some(quiesce) = &mut self.host.quiesce
             && let QuiescePhase::Locking(apps) = &mut quiesce.phase
         {
             apps.remove(app);
@@ -134,7 +134,7 @@ impl ReconcilerTask {
         app: &AppUuid,
         outcome: &Result<(), StepFailure>,
     ) -> bool {
-        let Some(quiesce) = &mut self.quiesce else {
+        let Some(quiesce) = &mut self.host.quiesce else {
             return false;
         };
         match (&quiesce.phase, outcome) {
@@ -153,7 +153,7 @@ impl ReconcilerTask {
                     }));
                 }
                 // What was taken is released by the next plan.
-                self.quiesce = None;
+                self.host.quiesce = None;
                 if let Some(path) = lock.filter(|_| self.in_flight.contains(&Subject::Reboot)) {
                     // Nobody asked for this reboot again who could ask once more.
                     self.watch_lock(app.clone(), path);
@@ -190,7 +190,7 @@ impl ReconcilerTask {
         let Some(first) = services.first() else {
             return;
         };
-        if let Some(quiesce) = &mut self.quiesce
+        if let Some(quiesce) = &mut self.host.quiesce
             && let QuiescePhase::Stopping(told) = &mut quiesce.phase
         {
             told.extend(services.iter().map(|service| service.container.clone()));

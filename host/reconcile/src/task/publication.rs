@@ -1,0 +1,122 @@
+//! What the loop shows: its status, the events of its changes, and to callers that their command is in it.
+
+use std::sync::Arc;
+
+use device_types::event::{Audience, Event};
+use model::DeviceStatus;
+use plan::WaitingOn;
+use tokio::sync::{oneshot, watch};
+use tokio::time::Instant;
+
+use crate::status_events::{Downloads, between};
+
+pub(super) struct Publication {
+    status: watch::Sender<Arc<DeviceStatus>>,
+    /// The progress of each download that was last sent as an event.
+    downloads: Downloads,
+    /// Callers that wait for their command to show in the status.
+    callers: Vec<oneshot::Sender<()>>,
+    /// Somebody is asking the cloud what there is to do.
+    pub is_checking: bool,
+    /// What the last plan waits for.
+    pub waiting_on: Vec<WaitingOn>,
+}
+
+impl Publication {
+    pub(super) fn new(status: watch::Sender<Arc<DeviceStatus>>) -> Self {
+        Publication {
+            status,
+            downloads: Downloads::default(),
+            callers: Vec::new(),
+            is_checking: false,
+            waiting_on: Vec::new(),
+        }
+    }
+
+    /// Sends the events that lead from no status at all to the first one.
+    pub(super) fn begin(&mut self, local_mode: bool, on_event: impl Fn(Audience, Event)) {
+        let first = Arc::clone(&self.status.borrow());
+        self.send_changes(&DeviceStatus::default(), &first, local_mode, on_event);
+    }
+
+    /// Publishes a status, after the events that lead to it, unless it is the same as the last.
+    pub(super) fn replace(
+        &mut self,
+        status: DeviceStatus,
+        local_mode: bool,
+        on_event: impl Fn(Audience, Event),
+    ) {
+        let before = Arc::clone(&self.status.borrow());
+        if *before != status {
+            self.send_changes(&before, &status, local_mode, on_event);
+            self.status.send_replace(Arc::new(status));
+        }
+    }
+
+    fn send_changes(
+        &mut self,
+        before: &DeviceStatus,
+        after: &DeviceStatus,
+        local_mode: bool,
+        on_event: impl Fn(Audience, Event),
+    ) {
+        let changes = between(before, after, local_mode);
+        let downloads = self.downloads.due(after, Instant::now());
+        for (audience, event) in downloads.into_iter().chain(changes) {
+            on_event(audience, event);
+        }
+    }
+
+    /// Answers the caller once the status has been published next.
+    pub(super) fn answer_next(&mut self, caller: oneshot::Sender<()>) {
+        self.callers.push(caller);
+    }
+
+    pub(super) fn answer_callers(&mut self) {
+        for caller in self.callers.drain(..) {
+            // A caller that has gone does not need to know.
+            let _ = caller.send(());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    #[test]
+    fn a_status_is_published_once_and_its_events_come_before_it() {
+        let (sender, mut receiver) = watch::channel(Arc::default());
+        let mut publication = Publication::new(sender);
+        let events = RefCell::new(Vec::new());
+        let status = || DeviceStatus {
+            applying: true,
+            ..DeviceStatus::default()
+        };
+        let observed = receiver.clone();
+        let on_event = |_, event| {
+            assert!(!observed.borrow().applying);
+            events.borrow_mut().push(event);
+        };
+        publication.replace(status(), false, on_event);
+        assert!(receiver.borrow_and_update().applying);
+        assert_eq!(events.borrow().len(), 1);
+        publication.replace(status(), false, on_event);
+        assert!(!receiver.has_changed().unwrap());
+        assert_eq!(events.borrow().len(), 1);
+    }
+
+    #[test]
+    fn each_caller_is_answered_once() {
+        let (sender, _receiver) = watch::channel(Arc::default());
+        let mut publication = Publication::new(sender);
+        let (caller, mut answer) = oneshot::channel();
+        publication.answer_next(caller);
+        assert!(answer.try_recv().is_err());
+        publication.answer_callers();
+        assert_eq!(answer.try_recv(), Ok(()));
+        assert!(publication.callers.is_empty());
+    }
+}
