@@ -20,16 +20,13 @@ use tokio::sync::{Semaphore, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::ReconcilerConfig;
-use crate::counters::Counters;
 use crate::events::EngineEvents;
-use crate::health::Health;
 use crate::host::EffectiveSettings;
 use crate::logs::{LogHub, LogSubscription};
 use crate::messages::{Command, Message};
 use crate::persistence::{LocalMode, Persistence};
-use crate::progress::Progress;
 use crate::signing::TargetJudge;
-use crate::steps::StepContext;
+use crate::steps::{StepContext, TargetChannels, Telemetry};
 use crate::target::{ParsedTarget, TargetReader};
 use crate::targets::{AcceptedTarget, Targets};
 use crate::task::{ReconcilerTask, StartState};
@@ -139,24 +136,19 @@ impl Reconciler {
         let ended = CancellationToken::new();
         let (sender, messages) = tokio::sync::mpsc::unbounded_channel();
         let limits = config.limits;
+        let hub = LogHub::start(
+            config.engines.clone(),
+            limits.log_lines,
+            journal.store(),
+            stop.clone(),
+        );
         let context = Arc::new(StepContext {
             host: config.host,
-            effective_settings: watch::channel(Arc::default()).0,
-            hub: LogHub::start(
-                config.engines.clone(),
-                limits.log_lines,
-                journal.store(),
-                stop.clone(),
-            ),
+            telemetry: Telemetry::new(hub, config.on_event),
+            channels: TargetChannels::new(targets, signing),
             branding: facts.branding.clone(),
             journal,
             locks,
-            progress: Arc::new(Progress::default()),
-            health: Health::default(),
-            counters: Counters::default(),
-            targets: watch::channel(targets).0,
-            signing: watch::channel(Arc::new(signing)).0,
-            on_event: config.on_event,
             moments: config.moments,
             pulls: Semaphore::new(limits.pulls.max(1)),
             steps: Semaphore::new(limits.steps.max(1)),
@@ -230,7 +222,13 @@ impl Reconciler {
         let (reply, snapshot) = oneshot::channel();
         self.command(Command::Snapshot(reply));
         let snapshot = snapshot.await.map_err(|_| stopping().to_string())?;
-        let cloud_apps = self.inner.context.targets.borrow().apps_of_the_cloud();
+        let cloud_apps = self
+            .inner
+            .context
+            .channels
+            .targets
+            .borrow()
+            .apps_of_the_cloud();
         let signing = self.signing().borrow().clone();
         let locks = self.inner.context.locks.clone();
         tokio::task::spawn_blocking(move || snapshot.device_plan(&locks, &cloud_apps, &signing))
@@ -244,22 +242,22 @@ impl Reconciler {
         let context = &self.inner.context;
         let count = |number| u64::try_from(number).unwrap_or(u64::MAX);
         ReconcilerStats {
-            downloads_running: count(context.progress.all().len()),
+            downloads_running: count(context.telemetry.progress.all().len()),
             locks_held: count(context.locks.held()),
-            ..context.counters.read()
+            ..context.telemetry.counters.read()
         }
     }
 
     /// What the variables in force say, typed, and told of each change.
     #[must_use]
     pub fn effective_settings(&self) -> watch::Receiver<Arc<EffectiveSettings>> {
-        self.inner.context.effective_settings.subscribe()
+        self.inner.context.channels.effective_settings.subscribe()
     }
 
     /// Whether targets have to be signed, what became of the cloud's last one, and each change of that.
     #[must_use]
     pub fn signing(&self) -> watch::Receiver<Arc<SigningState>> {
-        self.inner.context.signing.subscribe()
+        self.inner.context.channels.signing.subscribe()
     }
 
     /// Tells the status whether somebody is asking right now what there is to do: an update is pending
@@ -293,18 +291,18 @@ impl Reconciler {
     /// A new reader of what services print and what the supervisor does, from now on.
     #[must_use]
     pub fn logs(&self) -> LogSubscription {
-        self.inner.context.hub.subscribe()
+        self.inner.context.telemetry.hub.subscribe()
     }
 
     /// As [`Reconciler::logs`], for the cloud: also outside local mode, where nobody else hears anything.
     #[must_use]
     pub fn logs_for_the_cloud(&self) -> LogSubscription {
-        self.inner.context.hub.subscribe_for_the_cloud()
+        self.inner.context.telemetry.hub.subscribe_for_the_cloud()
     }
 
     /// The cloud wants nothing of what services have printed so far.
     pub fn forget_logs_for_the_cloud(&self) {
-        self.inner.context.hub.forget_for_the_cloud();
+        self.inner.context.telemetry.hub.forget_for_the_cloud();
     }
 
     /// What keeps the device from working, one sentence each.
@@ -314,7 +312,7 @@ impl Reconciler {
         if self.inner.ended.is_cancelled() {
             problems.push("the reconciler has ended".to_owned());
         }
-        let targets = &self.inner.context.targets;
+        let targets = &self.inner.context.channels.targets;
         let taken = |targets: &Targets| match targets.mode {
             LocalMode::On => targets.local.is_some(),
             LocalMode::Leaving | LocalMode::Off => targets.cloud.is_some(),
@@ -322,7 +320,7 @@ impl Reconciler {
         if self.inner.stored_target_is_unreadable && !taken(&targets.borrow()) {
             problems.push("the stored target state cannot be read".to_owned());
         }
-        problems.extend(self.inner.context.health.problems());
+        problems.extend(self.inner.context.telemetry.health.problems());
         problems
     }
 
@@ -333,7 +331,10 @@ impl Reconciler {
         self.inner.ended.cancelled().await;
         let context = Arc::clone(&self.inner.context);
         let keeping = tokio::task::spawn_blocking(move || {
-            context.hub.keep_positions(context.journal.store())
+            context
+                .telemetry
+                .hub
+                .keep_positions(context.journal.store())
         });
         let _ = keeping.await;
     }

@@ -21,9 +21,14 @@ pub(crate) struct StatusInputs<'a> {
     /// Percent, of the images that are pulled right now.
     pub progress: BTreeMap<ImageRef, u8>,
     pub waiting_on: &'a [WaitingOn],
-    pub applying: bool,
     /// Apps with an action under way.
     pub acting: BTreeSet<AppUuid>,
+    pub update: UpdateProgress,
+}
+
+/// How far the device is on its way to the target.
+pub(crate) struct UpdateProgress {
+    pub applying: bool,
     /// Somebody is asking what there is to do.
     pub checking: bool,
     pub downloaded: bool,
@@ -38,11 +43,12 @@ pub(crate) fn build(sources: &StatusInputs<'_>) -> DeviceStatus {
             .iter()
             .flat_map(|desired| desired.apps.keys()),
     );
+    let update = &sources.update;
     DeviceStatus {
-        applying: sources.applying,
-        update_pending: sources.applying || sources.checking,
-        update_downloaded: sources.applying && sources.downloaded,
-        update_failed: sources.failed,
+        applying: update.applying,
+        update_pending: update.applying || update.checking,
+        update_downloaded: update.applying && update.downloaded,
+        update_failed: update.failed,
         apps: apps
             .into_iter()
             .filter_map(|uuid| Some((uuid.clone(), app(sources, uuid)?)))

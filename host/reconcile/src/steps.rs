@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use device_types::event::{Audience, Event};
 use engine::{ContainerSpec, Engine, EngineError, Engines, NetworkSpec, PullProgress, VolumeSpec};
 use model::{
     AppId, AppUuid, BOOT_LABEL, Branding, Commit, Container, ContainerState, DesiredNetwork,
@@ -37,20 +38,56 @@ pub(crate) struct StepContext {
     pub branding: Branding,
     pub journal: Persistence,
     pub locks: Locks,
-    pub hub: LogHub,
     pub host: Arc<dyn Host>,
-    pub effective_settings: watch::Sender<Arc<EffectiveSettings>>,
-    pub progress: Arc<Progress>,
-    pub health: Health,
-    pub counters: Counters,
-    /// What callers are told of targets and of local mode.
-    pub targets: watch::Sender<Targets>,
-    pub signing: watch::Sender<Arc<SigningState>>,
-    pub on_event: OnEvent,
+    pub telemetry: Telemetry,
+    pub channels: TargetChannels,
     pub moments: Moments,
     pub pulls: Semaphore,
     pub steps: Semaphore,
     pub messages: UnboundedSender<Message>,
+}
+
+/// What the loop and its steps record of their work, for whoever watches the device. It decides nothing.
+pub(crate) struct Telemetry {
+    pub hub: LogHub,
+    pub progress: Arc<Progress>,
+    pub health: Health,
+    pub counters: Counters,
+    on_event: OnEvent,
+}
+
+impl Telemetry {
+    pub(crate) fn new(hub: LogHub, on_event: OnEvent) -> Self {
+        Telemetry {
+            hub,
+            progress: Arc::default(),
+            health: Health::default(),
+            counters: Counters::default(),
+            on_event,
+        }
+    }
+
+    pub(crate) fn send_event(&self, audience: Audience, event: Event) {
+        (self.on_event)(audience, event);
+    }
+}
+
+/// What callers and other parts of the supervisor see of the targets, each with its changes.
+pub(crate) struct TargetChannels {
+    /// The targets of all sources, and where local mode stands.
+    pub targets: watch::Sender<Targets>,
+    pub effective_settings: watch::Sender<Arc<EffectiveSettings>>,
+    pub signing: watch::Sender<Arc<SigningState>>,
+}
+
+impl TargetChannels {
+    pub(crate) fn new(targets: Targets, signing: SigningState) -> Self {
+        TargetChannels {
+            targets: watch::Sender::new(targets),
+            effective_settings: watch::Sender::default(),
+            signing: watch::Sender::new(Arc::new(signing)),
+        }
+    }
 }
 
 pub(crate) type StepResult = Result<(), StepFailure>;
@@ -71,7 +108,7 @@ impl StepContext {
     }
 
     pub(crate) fn log(&self, line: impl Into<String>) {
-        self.hub.system(line.into());
+        self.telemetry.hub.system(line.into());
     }
 
     /// Keeps what something is about to be made from.
@@ -151,7 +188,7 @@ async fn pull_image(
     context.log(format!("Downloading image '{image}'"));
     let first = std::sync::Once::new();
     let progress = |at: PullProgress| {
-        context.progress.set(image, at.percent);
+        context.telemetry.progress.set(image, at.percent);
         first.call_once(|| context.moments.reached("in-pull"));
     };
     let account = context.engines.account_for(image);

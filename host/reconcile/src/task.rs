@@ -127,13 +127,16 @@ impl ReconcilerTask {
             variables: self.host.variables(),
             exposure: Exposure::of(self.target.desired.as_ref(), self.local_mode.is_on()),
         };
-        self.context.effective_settings.send_if_modified(|held| {
-            let changed = **held != now;
-            if changed {
-                *held = Arc::new(now);
-            }
-            changed
-        });
+        self.context
+            .channels
+            .effective_settings
+            .send_if_modified(|held| {
+                let changed = **held != now;
+                if changed {
+                    *held = Arc::new(now);
+                }
+                changed
+            });
     }
 
     /// Runs until `stop`. Services are left as they are; a step that disturbs one has `patience` to end.
@@ -144,16 +147,16 @@ impl ReconcilerTask {
         stop: CancellationToken,
         patience: Duration,
     ) {
-        let progress = Arc::clone(&self.context.progress);
+        let progress = Arc::clone(&self.context.telemetry.progress);
         let again = Arc::clone(&self.again);
         let local_mode = self.local_mode.is_on();
         self.publication.begin(local_mode, |audience, event| {
-            (self.context.on_event)(audience, event)
+            self.context.telemetry.send_event(audience, event)
         });
         loop {
             self.keep_snapshot().await;
             self.observe();
-            self.context.counters.pass();
+            self.context.telemetry.counters.pass();
             let applying = self.decide();
             self.publish(applying);
             let wake = self.next_try();
@@ -230,7 +233,7 @@ impl ReconcilerTask {
             self.forget_stops();
         }
         if rests && !waits {
-            self.context.counters.reached();
+            self.context.telemetry.counters.reached();
             if self.actions.is_empty() {
                 self.forget_definitions();
             }
@@ -277,7 +280,7 @@ impl ReconcilerTask {
             }
             cancel = self.in_flight.begin_pull(image);
             if self.target.note_deltas() {
-                self.context.hub.system(NO_DELTAS.to_owned());
+                self.context.telemetry.hub.system(NO_DELTAS.to_owned());
             }
         }
         self.in_flight.begin(step.subject());
@@ -308,6 +311,7 @@ impl ReconcilerTask {
     fn publish(&mut self, applying: bool) {
         // Outside local mode the log is a cloud's (docs/spec/device.md#local-logs).
         self.context
+            .telemetry
             .hub
             .set_silent(self.local_mode.mode() == LocalMode::Off);
         let services: Vec<_> = self.view.services().collect();
@@ -322,7 +326,7 @@ impl ReconcilerTask {
                 (service.container.clone(), source)
             })
             .collect();
-        self.context.hub.set_sources(sources);
+        self.context.telemetry.hub.set_sources(sources);
         let status = status::build(&status::StatusInputs {
             services,
             images: self
@@ -335,18 +339,20 @@ impl ReconcilerTask {
             commits: &self.stored.commits,
             busy: &self.in_flight.subjects(),
             doing: self.in_flight.service_states(),
-            progress: self.context.progress.all(),
+            progress: self.context.telemetry.progress.all(),
             waiting_on: &self.publication.waiting_on,
-            applying,
             acting: self.actions.apps().into_iter().collect(),
-            checking: self.publication.is_checking,
-            downloaded: self.target.has_downloaded(),
-            failed: !self.retries.is_empty(),
+            update: status::UpdateProgress {
+                applying,
+                checking: self.publication.is_checking,
+                downloaded: self.target.has_downloaded(),
+                failed: !self.retries.is_empty(),
+            },
         });
         let local_mode = self.local_mode.is_on();
         self.publication
             .replace(status, local_mode, |audience, event| {
-                (self.context.on_event)(audience, event)
+                self.context.telemetry.send_event(audience, event)
             });
         let silent = self
             .view
@@ -357,6 +363,7 @@ impl ReconcilerTask {
                 EngineHealth::Silent(why) => Some((*kind, why.clone())),
             });
         self.context
+            .telemetry
             .health
             .set(silent.collect(), self.in_flight.oldest_step());
         self.publication.answer_callers();

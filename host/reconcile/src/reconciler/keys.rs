@@ -34,7 +34,7 @@ impl Reconciler {
     async fn read_key_again(&self, app: AppId, service: &ServiceName) -> Result<(), String> {
         let inner = &self.inner;
         let _one_at_a_time = inner.setting.lock().await;
-        let targets = &inner.context.targets;
+        let targets = &inner.context.channels.targets;
         let (local, cloud) = {
             let targets = targets.borrow();
             (targets.local.clone(), targets.cloud.clone())

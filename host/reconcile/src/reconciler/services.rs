@@ -35,7 +35,7 @@ impl Reconciler {
         self.command(Command::WantedVolumes(asked));
         let mut wanted = answered.await.map_err(|_| stopping().to_string())?;
         // In local mode the fleet's volumes wait for its end.
-        if let Some(cloud) = &context.targets.borrow().cloud {
+        if let Some(cloud) = &context.channels.targets.borrow().cloud {
             let volumes = cloud
                 .desired
                 .apps
@@ -51,6 +51,7 @@ impl Reconciler {
                 }
                 match engine.remove_volume(&volume.name).await {
                     Ok(()) => context
+                        .telemetry
                         .hub
                         .system(format!("Removed volume '{}'", volume.name)),
                     Err(EngineError::InUse { .. }) => {}

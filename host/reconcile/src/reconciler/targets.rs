@@ -24,7 +24,12 @@ impl Reconciler {
     /// The apps that the cloud's last target has, whatever is in force.
     #[must_use]
     pub fn apps_of_the_cloud(&self) -> Vec<(AppId, AppUuid)> {
-        self.inner.context.targets.borrow().apps_of_the_cloud()
+        self.inner
+            .context
+            .channels
+            .targets
+            .borrow()
+            .apps_of_the_cloud()
     }
 
     /// Takes a new local target: checks it whole, stores it, and answers, with one sentence for each
@@ -56,7 +61,7 @@ impl Reconciler {
         }
         let ignored = self.ignored_by_engines(&read.taken.desired);
         let journal = &inner.context.journal;
-        let targets = &inner.context.targets;
+        let targets = &inner.context.channels.targets;
         let variables = read.taken.target.config.clone();
         let (taken, acknowledged) = oneshot::channel();
         let command = if leaves {
@@ -137,7 +142,7 @@ impl Reconciler {
     ) -> Result<Vec<String>, SetTargetError> {
         let inner = &self.inner;
         let _one_at_a_time = inner.setting.lock().await;
-        let targets = &inner.context.targets;
+        let targets = &inner.context.channels.targets;
         // A mode switch in progress ends first (docs/spec/device.md#local-mode-last-word).
         let mut mode = targets.subscribe();
         let settled = mode.wait_for(|targets| targets.mode != LocalMode::Leaving);
@@ -213,7 +218,7 @@ impl Reconciler {
             }
         };
         for warning in &read.warnings {
-            inner.context.hub.system(warning.clone());
+            inner.context.telemetry.hub.system(warning.clone());
             tracing::warn!("the cloud's target: {warning}");
         }
         if let Some(command) = command {
@@ -231,7 +236,7 @@ impl Reconciler {
             is_required,
             refused: refused.cloned(),
         };
-        let is_new = context.signing.send_if_modified(|signing| {
+        let is_new = context.channels.signing.send_if_modified(|signing| {
             let is_new = **signing != next;
             if is_new {
                 *signing = Arc::new(next);
@@ -241,6 +246,7 @@ impl Reconciler {
         if let (true, Some(refused)) = (is_new, refused) {
             for reason in &refused.reasons {
                 context
+                    .telemetry
                     .hub
                     .system(format!("The cloud's target is refused: {reason}"));
             }
@@ -249,7 +255,7 @@ impl Reconciler {
 
     /// What is told of local mode as it ends, and to the loop. The store knows already.
     fn leave_local_mode(&self, taken: oneshot::Sender<()>) -> Command {
-        let targets = &self.inner.context.targets;
+        let targets = &self.inner.context.channels.targets;
         targets.send_modify(|targets| {
             targets.mode = LocalMode::Leaving;
             targets.local = None;
@@ -274,6 +280,7 @@ impl Reconciler {
         let name = self
             .inner
             .context
+            .channels
             .targets
             .borrow()
             .in_force()
@@ -293,7 +300,7 @@ impl Reconciler {
     /// The configuration variables in force, without the defaults of those that are not set.
     #[must_use]
     pub fn variables(&self) -> BTreeMap<String, String> {
-        self.inner.context.targets.borrow().variables()
+        self.inner.context.channels.targets.borrow().variables()
     }
 
     /// The object `{ "local": … }` of `GET /v2/local/target-state`. Where no local target was set it has
@@ -301,7 +308,7 @@ impl Reconciler {
     /// of it again.
     #[must_use]
     pub fn local_target(&self) -> Value {
-        let targets = self.inner.context.targets.borrow();
+        let targets = self.inner.context.channels.targets.borrow();
         if let Some(local) = &targets.local {
             return local.target.to_local_json(targets.local_mode());
         }
@@ -318,6 +325,6 @@ impl Reconciler {
     /// Whether the device is in local mode (docs/spec/device.md#local-mode).
     #[must_use]
     pub fn local_mode(&self) -> bool {
-        self.inner.context.targets.borrow().local_mode()
+        self.inner.context.channels.targets.borrow().local_mode()
     }
 }

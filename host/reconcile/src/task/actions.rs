@@ -217,7 +217,7 @@ impl ReconcilerTask {
             && let Some(first) = services.first()
         {
             let line = format!("Purging data for app {}", first.app_id);
-            self.context.hub.system(line);
+            self.context.telemetry.hub.system(line);
         }
         let (context, app) = (Arc::clone(&self.context), app.clone());
         tokio::spawn(async move {
@@ -402,7 +402,7 @@ impl ReconcilerTask {
             self.stored.release(&underway.containers);
         }
         if underway.action.verb == Verb::Purge {
-            self.context.hub.system(match &outcome {
+            self.context.telemetry.hub.system(match &outcome {
                 Ok(()) => "Purged data".to_owned(),
                 Err(error) => format!("Error purging data: {error}"),
             });

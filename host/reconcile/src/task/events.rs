@@ -28,7 +28,9 @@ impl ReconcilerTask {
                     message,
                     retry_at,
                 };
-                (self.context.on_event)(Audience::App(app_id), Event::LockWait(wait));
+                self.context
+                    .telemetry
+                    .send_event(Audience::App(app_id), Event::LockWait(wait));
             }
             return;
         }
@@ -43,10 +45,14 @@ impl ReconcilerTask {
         };
         let apps = self.apps_of(subject);
         if apps.is_empty() {
-            (self.context.on_event)(Audience::Owner, failed(None));
+            self.context
+                .telemetry
+                .send_event(Audience::Owner, failed(None));
         }
         for app in apps {
-            (self.context.on_event)(Audience::App(app), failed(Some(app)));
+            self.context
+                .telemetry
+                .send_event(Audience::App(app), failed(Some(app)));
         }
     }
 

@@ -129,7 +129,7 @@ impl ReconcilerTask {
         }
         for warning in &look.warnings {
             if self.host.told.insert(warning.clone()) {
-                self.context.hub.warning(warning.clone());
+                self.context.telemetry.hub.warning(warning.clone());
             }
         }
         self.host.told.retain(|told| look.warnings.contains(told));
@@ -145,7 +145,7 @@ impl ReconcilerTask {
             let is_news = self.retries.reason(&subject) != Some(why);
             if is_news {
                 let line = format!("Failed to change the host's {part} due to '{why}'");
-                self.context.hub.warning(line);
+                self.context.telemetry.hub.warning(line);
             }
             self.failed(subject, StepFailure::new(why.clone()));
         }

@@ -48,7 +48,7 @@ impl ReconcilerTask {
         let reenters = self.local_mode.reenters();
         tokio::spawn(async move {
             clean_up(&context, &snapshot, &pulled).await;
-            context.hub.system("Left local mode".into());
+            context.telemetry.hub.system("Left local mode".into());
             let mut noted = context.journal.close_local_mode().await;
             if reenters && noted.is_ok() {
                 noted = context.journal.set_local_mode(LocalMode::On).await;
@@ -73,6 +73,7 @@ impl ReconcilerTask {
         // A snapshot of the next local mode must not hold what has just been removed.
         self.view.invalidate_all();
         self.context
+            .channels
             .targets
             .send_modify(|targets| targets.mode = self.local_mode.mode());
     }

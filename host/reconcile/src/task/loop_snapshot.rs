@@ -28,7 +28,7 @@ impl ReconcilerTask {
                 .cloned()
                 .collect(),
             going_down: self.host.quiesce.is_some(),
-            progress: self.context.progress.all(),
+            progress: self.context.telemetry.progress.all(),
             current,
             desired,
         }

@@ -46,10 +46,13 @@ impl ReconcilerTask {
     pub(super) fn finished(&mut self, subject: Subject, outcome: Result<(), StepFailure>) {
         let is_pull = self.in_flight.end(&subject);
         if let Subject::Image(image) = &subject {
-            self.context.progress.remove(image);
+            self.context.telemetry.progress.remove(image);
             let is_cancelled = matches!(&outcome, Err(failure) if failure.cancelled);
             if is_pull && !is_cancelled {
-                self.context.counters.download_ended(outcome.is_ok());
+                self.context
+                    .telemetry
+                    .counters
+                    .download_ended(outcome.is_ok());
             }
             if is_pull && outcome.is_ok() {
                 self.target.image_pulled(image.clone());
@@ -88,12 +91,12 @@ impl ReconcilerTask {
             // No engine knows more of it.
         } else if let Subject::Locks(app) = &subject {
             let seconds = delay.as_secs_f64().ceil();
-            self.context.hub.system(format!(
+            self.context.telemetry.hub.system(format!(
                 "Updates are locked, retrying in {seconds}s. Reason: {reason}"
             ));
             if let Some(path) = failure.lock {
                 if let Some(days) = self.held_locks.waits.refused(app, Instant::now()) {
-                    self.context.hub.warning(format!(
+                    self.context.telemetry.hub.warning(format!(
                         "The update of app {app} has waited for {days} days for whoever holds `{}`: GET /v3/locks shows since when; \
                          removing the file, or force, ends the wait",
                         path.display()
@@ -104,7 +107,7 @@ impl ReconcilerTask {
         } else {
             self.view.invalidate(subject.clone());
         }
-        self.context.counters.step_failed();
+        self.context.telemetry.counters.step_failed();
         self.tell_failure(&subject, &reason, count, delay);
     }
 
