@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use plan::{LockedWork, ServiceWork, Step, Subject};
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use crate::locks::LockScope;
 use crate::messages::{Message, StepFailure};
+use crate::step_span;
 use crate::steps::{self, StepContext};
 use crate::{LockError, LockPolicy, UpdateLocks};
 
@@ -44,10 +46,11 @@ impl Drop for StepReport {
 pub(crate) fn spawn(context: &Arc<StepContext>, step: Step, cancel: CancellationToken) {
     let report = StepReport::new(context, step.subject());
     let context = Arc::clone(context);
-    tokio::spawn(async move {
+    let span = step_span::of_step(&step);
+    let running = async move {
         // A pull waits for a place of its own: it takes long, and must not keep starts from running.
         let is_pull = matches!(step, Step::PullImage { .. });
-        let taken = async {
+        let execution = async {
             let _permit = if is_pull {
                 None
             } else {
@@ -55,7 +58,7 @@ pub(crate) fn spawn(context: &Arc<StepContext>, step: Step, cancel: Cancellation
             };
             steps::execute(&context, step).await
         };
-        let outcome = match cancel.run_until_cancelled(taken).await {
+        let outcome = match cancel.run_until_cancelled(execution).await {
             Some(outcome) => outcome,
             None => Err(StepFailure {
                 cancelled: true,
@@ -63,7 +66,8 @@ pub(crate) fn spawn(context: &Arc<StepContext>, step: Step, cancel: Cancellation
             }),
         };
         report.finish(outcome);
-    });
+    };
+    tokio::spawn(running.instrument(span));
 }
 
 /// Takes the locks that are not in `held`, then starts the work of each service.
@@ -74,6 +78,7 @@ pub(crate) fn spawn_locked(
     held: Vec<Arc<UpdateLocks>>,
     policy: LockPolicy,
 ) {
+    let span = step_span::of_locking(&locked);
     let lock_report = StepReport::new(context, Subject::Locks(locked.app.clone()));
     let reports: Vec<(ServiceWork, StepReport)> = locked
         .work
@@ -84,7 +89,7 @@ pub(crate) fn spawn_locked(
         })
         .collect();
     let context = Arc::clone(context);
-    tokio::spawn(async move {
+    let running = async move {
         let mut guards = held;
         let (locks, have) = (context.locks.clone(), guards.clone());
         let taking =
@@ -106,7 +111,8 @@ pub(crate) fn spawn_locked(
             // Each holds the guards for as long as it runs, whatever becomes of the loop.
             let guards = guards.clone();
             let context = Arc::clone(&context);
-            tokio::spawn(async move {
+            let span = step_span::of_service(&work.service);
+            let running = async move {
                 let guard = guards
                     .iter()
                     .find(|guard| guard.covers(&work.service.service));
@@ -118,9 +124,12 @@ pub(crate) fn spawn_locked(
                     None => Err(StepFailure::new("its update lock is not held")),
                 };
                 report.finish(outcome);
-            });
+            };
+            // A span of its own, and none within that of the locks: it lasts longer.
+            tokio::spawn(running.instrument(span));
         }
-    });
+    };
+    tokio::spawn(running.instrument(span));
 }
 
 fn refuse(lock_report: StepReport, reports: Vec<(ServiceWork, StepReport)>, error: &LockError) {

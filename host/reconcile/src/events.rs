@@ -76,11 +76,11 @@ async fn follow(engine: Arc<dyn Engine>, announced: Arc<EngineEvents>, cap: Dura
                         EngineEvent::Other => announced.add(kind, &KINDS),
                     }
                 }
-                tracing::warn!("the events of the {kind} engine ended; asking for new ones");
+                tracing::warn!(engine = %kind, "the events of the {kind} engine ended; asking for new ones");
                 announced.add(kind, &KINDS);
             }
             Err(error) => {
-                tracing::debug!(%error, "failed to listen to the {kind} engine");
+                tracing::debug!(engine = %kind, %error, "failed to listen to the {kind} engine");
             }
         }
         failures += 1;

@@ -48,6 +48,7 @@ mod reconciler;
 mod signing;
 mod status;
 mod status_events;
+mod step_span;
 mod steps;
 mod stored_state;
 mod target;

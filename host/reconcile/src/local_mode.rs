@@ -68,12 +68,14 @@ pub(crate) async fn clean_up(
         let now = list(engine.as_ref(), &KINDS.into_iter().collect(), 0).await;
         if let Some(why) = now.failure {
             tracing::warn!(
+                engine = %engine.kind(),
                 "failed to clean up after local mode on {}: {why}",
                 engine.kind()
             );
         }
         let complain = |what: String, error: engine::EngineError| {
             tracing::warn!(
+                engine = %engine.kind(),
                 "failed to remove {what} after local mode: {}",
                 error_chain(&error)
             );
@@ -127,7 +129,9 @@ pub(crate) async fn clean_up(
                         Ok(()) => {
                             context.tell(Message::Stored(StoredRecord::NoImage(image.clone())))
                         }
-                        Err(why) => tracing::warn!("failed to forget image `{image}`: {why}"),
+                        Err(why) => {
+                            tracing::warn!(%image, "failed to forget image `{image}`: {why}")
+                        }
                     },
                     Err(error) => complain(format!("image `{reference}`"), error),
                 }

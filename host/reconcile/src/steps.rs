@@ -347,7 +347,7 @@ async fn start_existing(
     started.map_err(|error| start_failure(context, service, &error))?;
     // From now on it is its restart policy's again: one that ends at once is not started once more.
     if let Err(why) = context.journal.forget_stop(container.id.clone()).await {
-        tracing::warn!("failed to forget a stop of `{}`: {why}", container.id);
+        tracing::warn!(container = %container.id, "failed to forget a stop of `{}`: {why}", container.id);
     }
     context.tell(Message::Stored(StoredRecord::NotStopped(
         container.id.clone(),
@@ -394,7 +394,7 @@ pub(crate) async fn under_locks(
             LockedStep::RemoveImage { engine, image } => {
                 // The kill was what mattered: an image that stays costs room, and the pull will say so.
                 if let Err(failure) = remove_image(context, &image, Some(engine)).await {
-                    tracing::warn!("failed to remove the image `{image}`: {}", failure.reason);
+                    tracing::warn!(%image, "failed to remove the image `{image}`: {}", failure.reason);
                 }
             }
             LockedStep::HandOver {

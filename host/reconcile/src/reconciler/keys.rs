@@ -22,6 +22,8 @@ impl Reconciler {
         let taking = tokio::spawn(async move {
             if let Err(why) = reconciler.read_key_again(app, &service).await {
                 tracing::error!(
+                    %app,
+                    %service,
                     "service `{service}` of app {app} gets its new API key with the next target only: {why}"
                 );
             }

@@ -189,7 +189,10 @@ impl ReconcilerTask {
             self.host.reboots,
         );
         if count == MOST_REBOOTS {
-            tracing::warn!("the device is rebooted for {reasons} for the {count}. and last time");
+            tracing::warn!(
+                count,
+                "the device is rebooted for {reasons} for the {count}. and last time"
+            );
         }
         tokio::spawn(async move {
             let outcome = async {

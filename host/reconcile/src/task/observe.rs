@@ -69,10 +69,10 @@ impl ReconcilerTask {
         if let Some(why) = &listing.failure {
             let failures = self.retries.engine_failed(engine, why.clone());
             if failures.count == 1 {
-                tracing::warn!("the {engine} engine does not answer: {why}");
+                tracing::warn!(%engine, "the {engine} engine does not answer: {why}");
             }
         } else if self.retries.engine_answers(engine) {
-            tracing::info!("the {engine} engine answers again");
+            tracing::info!(%engine, "the {engine} engine answers again");
         }
         self.view.listed(listing);
     }

@@ -86,7 +86,7 @@ impl ReconcilerTask {
             self.retries
                 .step_failed(subject.clone(), reason.clone(), poll_interval);
         self.step_of_action_failed(&subject, &reason);
-        tracing::debug!("{subject} failed, tried again in {delay:?}: {reason}");
+        tracing::debug!(%subject, failures = count, "{subject} failed, tried again in {delay:?}: {reason}");
         if let Subject::Host(_) | Subject::Reboot = &subject {
             // No engine knows more of it.
         } else if let Subject::Locks(app) = &subject {

@@ -66,6 +66,7 @@ impl ReconcilerTask {
         let found = self.read_app(target, current);
         if found.is_none() {
             tracing::info!(
+                %app,
                 "it is not known what all of app `{app}` was made from: it comes back as its target has it"
             );
         }

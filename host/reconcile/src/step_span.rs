@@ -1,0 +1,115 @@
+//! The span of each step: what is logged while a step runs can be grouped and filtered by what it is about.
+
+use model::ServiceKey;
+use plan::{LockedWork, Step};
+use tracing::{Span, info_span};
+
+pub(crate) fn of_step(step: &Step) -> Span {
+    match step {
+        Step::PullImage { image, engine, .. } => {
+            info_span!("pull-image", %image, engine = engine.map(display))
+        }
+        Step::RemoveImage { image, engine } => {
+            info_span!("remove-image", %image, engine = engine.map(display))
+        }
+        Step::CreateComponent { engine, component } => {
+            let kind = component.kind();
+            info_span!("create-component", %kind, name = component.engine_name(), %engine)
+        }
+        Step::RemoveComponent {
+            engine, kind, name, ..
+        } => info_span!("remove-component", %kind, name, %engine),
+        Step::RemoveDead { service, container } => {
+            let ServiceKey { app, service } = service;
+            info_span!("remove-dead", %app, %service, container = %container.id, engine = %container.engine)
+        }
+        Step::StartExisting {
+            service, container, ..
+        } => {
+            let ServiceKey { app, service } = service;
+            info_span!("start-existing", %app, %service, container = %container.id, engine = %container.engine)
+        }
+        Step::RecordCommit { app, commit } => info_span!("record-commit", %app, %commit),
+        Step::ForgetCommit { app } => info_span!("forget-commit", %app),
+        Step::Configure { part, .. } => info_span!("configure-host", %part),
+        // The loop's own, which are not started as steps.
+        Step::UnderLocks(_) | Step::ReleaseLocks { .. } | Step::Reboot { .. } => Span::none(),
+    }
+}
+
+/// Around the taking of an app's update locks.
+pub(crate) fn of_locking(locked: &LockedWork) -> Span {
+    info_span!("lock-app", app = %locked.app, app_id = %locked.app_id)
+}
+
+/// Around everything that is done with a service under its lock.
+pub(crate) fn of_service(key: &ServiceKey) -> Span {
+    info_span!(parent: None, "change-service", app = %key.app, service = %key.service)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{self, Write};
+    use std::sync::{Arc, Mutex};
+
+    use model::EngineKind;
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Lines(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Lines {
+        fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(line)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn logged(span: impl FnOnce() -> Span) -> String {
+        let lines = Lines::default();
+        let writer = lines.clone();
+        let subscriber = tracing_subscriber::fmt()
+            .with_writer(move || writer.clone())
+            .with_ansi(false)
+            .finish();
+        tracing::subscriber::with_default(subscriber, || {
+            span().in_scope(|| tracing::info!("the sentence"));
+        });
+        String::from_utf8(lines.0.lock().unwrap().clone()).unwrap()
+    }
+
+    #[test]
+    fn what_is_logged_in_a_step_names_what_the_step_is_about() {
+        let app = "0123456789abcdef0123456789abcdef";
+        let service = ServiceKey {
+            app: app.parse().unwrap(),
+            service: "web".parse().unwrap(),
+        };
+        let pull = |engine| Step::PullImage {
+            image: "web:1".parse().unwrap(),
+            engine,
+            users: Vec::new(),
+        };
+        for (line, expected) in [
+            (
+                logged(|| of_step(&pull(None))),
+                "pull-image{image=web:1}".to_owned(),
+            ),
+            (
+                logged(|| of_step(&pull(Some(EngineKind::Wasm)))),
+                "pull-image{image=web:1 engine=wasm}".to_owned(),
+            ),
+            (
+                logged(|| of_service(&service)),
+                format!("change-service{{app={app} service=web}}"),
+            ),
+        ] {
+            assert!(line.contains(&expected), "{line}");
+            assert!(line.contains("the sentence"), "{line}");
+        }
+    }
+}
