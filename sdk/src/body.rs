@@ -175,7 +175,7 @@ pub struct ReaderLeft;
 
 impl fmt::Display for ReaderLeft {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the caller has left")
+        f.write_str("the caller has disconnected")
     }
 }
 

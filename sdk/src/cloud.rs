@@ -17,7 +17,7 @@ pub async fn records<T: DeserializeOwned>(kind: &str, fields: &[&str]) -> Result
     let rows = wit::records(kind.to_owned(), names).await?;
     serde_json::from_str(&rows).map_err(|error| {
         Error::Unreachable(format!(
-            "the cloud's `{kind}` is not what was expected: {error}"
+            "the cloud's `{kind}` has an unexpected form: {error}"
         ))
     })
 }

@@ -16,7 +16,7 @@ pub fn read<T: DeserializeOwned>() -> Result<T, Error> {
     serde_path_to_error::deserialize(deserializer).map_err(|error| {
         let (path, cause) = (error.path().to_string(), error.inner());
         Error::internal(format_args!(
-            "the plugin's configuration does not fit at `{path}`: {cause}"
+            "the plugin's configuration is invalid at `{path}`: {cause}"
         ))
     })
 }

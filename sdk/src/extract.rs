@@ -59,13 +59,13 @@ impl<T: DeserializeOwned> FromRequest for Json<T> {
     async fn from_request(request: &mut Request) -> Result<Self, Error> {
         match request.headers.content_type() {
             Some(found) if !is_json(&found) => Err(Error::unsupported_type(format_args!(
-                "the body is `{found}`, and must be `application/json`"
+                "the body is `{found}`, but must be `application/json`"
             ))),
             _ => {
                 refuse_encoded(&request.headers)?;
                 let body = request.take_body().bytes(WHOLE_BODY).await?;
                 if body.is_empty() {
-                    return Err(Error::bad_request("the body is missing, and must be JSON"));
+                    return Err(Error::bad_request("the body is missing: it must be JSON"));
                 }
                 let deserializer = &mut serde_json::Deserializer::from_slice(without_mark(&body));
                 let value = with_path(|track| {
@@ -128,7 +128,7 @@ fn refuse_encoded(headers: &Headers) -> Result<(), Error> {
         Some(other) => {
             let other: String = other.chars().take(SHOWN).collect();
             Err(Error::unsupported_type(format_args!(
-                "the body is in `{other}`, and has to be in UTF-8: send it as such"
+                "the body is in `{other}`: send it in UTF-8"
             )))
         }
     }

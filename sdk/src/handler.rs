@@ -23,7 +23,7 @@ macro_rules! handlers {
             Answering: Future<Output: Answer>,
             $($argument: FromRequest,)*
         {
-            #[allow(unused_mut, unused_variables, non_snake_case, reason = "none to a few arguments")]
+            #[allow(unused_mut, unused_variables, non_snake_case, reason = "it has from zero to six arguments")]
             async fn call(self, mut request: Request) -> Result<wit::Response, wit::Error> {
                 $(let $argument = $argument::from_request(&mut request).await?;)*
                 Ok(self($($argument),*).await.answer()?.into())

@@ -46,9 +46,9 @@ macro_rules! capabilities {
             assert!(
                 contains(CAPABILITIES, name),
                 concat!(
-                    "no such capability: there are ",
+                    "no such capability: use ",
                     $(listed!($origin $module),)*
-                    "and, for every plugin, `log`, `config`, `timer` and `caller`"
+                    "or, without one, `log`, `config`, `timer` and `caller`"
                 )
             );
         }
@@ -160,7 +160,7 @@ impl<const N: usize> Output<N> {
 pub const fn check_limit(name: &str) {
     assert!(
         contains(LIMITS, name),
-        "no such limit: there are `memory_mib`, `cpu_ms`, `wall_ms`, `body_kib` and `concurrency`"
+        "no such limit: use `memory_mib`, `cpu_ms`, `wall_ms`, `body_kib` and `concurrency`"
     );
 }
 
@@ -181,7 +181,7 @@ pub const fn check_route(method: &str, path: &str) {
         );
         assert!(
             byte.is_ascii_alphanumeric() || equal_to_one_of(byte, b"-._~/:"),
-            "a route is of letters, digits and `-._~`, with `/` between segments and `:` before a name"
+            "a route consists of letters, digits and `-._~`, with `/` between segments and `:` before a name"
         );
         assert!(
             byte != b':' || previous == b'/',

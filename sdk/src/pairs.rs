@@ -64,7 +64,7 @@ impl de::Error for FieldProblem {
     fn custom<T: Display>(text: T) -> Self {
         Self {
             field: None,
-            text: format!("is not acceptable: {text}"),
+            text: format!("is not valid: {text}"),
         }
     }
 
@@ -73,7 +73,7 @@ impl de::Error for FieldProblem {
     }
 
     fn unknown_field(field: &str, _: &'static [&'static str]) -> Self {
-        Self::of(field, "is not known here")
+        Self::of(field, "is not a known field")
     }
 
     fn unknown_variant(found: &str, expected: &'static [&'static str]) -> Self {
@@ -106,7 +106,7 @@ impl Pairs {
         match self.0.into_iter().next() {
             Some((name, value)) if count == 1 => Ok((name, Value(value))),
             _ => Err(de::Error::custom(format_args!(
-                "there are {count}, where exactly one is taken"
+                "there are {count} values, but exactly one is expected"
             ))),
         }
     }
@@ -182,7 +182,7 @@ impl<'de> de::Deserializer<'de> for Pairs {
         let count = self.0.len();
         if count != length {
             return Err(de::Error::custom(format_args!(
-                "there are {count}, where {length} are taken"
+                "there are {count} values, but {length} are expected"
             )));
         }
         self.deserialize_seq(visitor)
@@ -233,7 +233,7 @@ impl<'de> MapAccess<'de> for Fields {
             Some((name, values)) => seed
                 .deserialize(values)
                 .map_err(|problem| problem.within(&name)),
-            None => Err(de::Error::custom("a value was asked for before its name")),
+            None => Err(de::Error::custom("a value was requested before its name")),
         }
     }
 }

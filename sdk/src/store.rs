@@ -53,7 +53,7 @@ pub async fn get_json<T: DeserializeOwned>(key: &str) -> Result<Option<T>, Error
     };
     serde_json::from_slice(&bytes).map(Some).map_err(|error| {
         Error::Failed(format!(
-            "the value of `{key}` is not what was expected: {error}"
+            "the value of `{key}` has an unexpected form: {error}"
         ))
     })
 }

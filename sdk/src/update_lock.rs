@@ -8,7 +8,7 @@ use crate::bindings::capabilities::platform::supervisor::update_lock as wit;
 /// The locks of all apps. They are given back when this is dropped, also when the plugin traps or runs out
 /// of time.
 #[derive(Debug)]
-#[must_use = "the locks are given back as soon as this is dropped"]
+#[must_use = "the locks are released as soon as this is dropped"]
 pub struct AllLocks(#[expect(dead_code, reason = "held for its drop")] wit::Lock);
 
 impl AllLocks {

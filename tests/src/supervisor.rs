@@ -473,7 +473,7 @@ impl Supervisor {
             });
             // Where the state folder takes no writes there is no such file; the port is the one of the last run.
             let unwritable = || {
-                let says_so = self.log().contains("nothing can be written into");
+                let says_so = self.log().contains("cannot write into");
                 (says_so && !self.base.is_empty()).then(|| self.base.clone())
             };
             if let Some(base) = written.or_else(unwritable) {

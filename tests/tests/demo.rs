@@ -330,7 +330,7 @@ async fn story(docker: Option<String>) {
     let registry = session.fact("registry").to_owned();
     drop(log);
     let said = session.stop();
-    assert!(said.contains("nothing of it is left"), "{said}");
+    assert!(said.contains("everything was removed"), "{said}");
     assert_eq!(place.processes(), Vec::<String>::new());
     assert_eq!(place.left(), Vec::<PathBuf>::new());
     if let Some(docker) = docker {
@@ -407,11 +407,7 @@ async fn a_session_that_is_kept_goes_on_and_one_that_was_killed_is_cleared_away(
 
     // The next one takes its place.
     let session = place.start(None, &more);
-    assert!(
-        session
-            .said
-            .contains("was killed: taking away what it left")
-    );
+    assert!(session.said.contains("was killed: removing what it left"));
     assert_eq!(session.uuid(), uuid);
     session.until_runs("1.0.0").await;
     session.stop();

@@ -16,7 +16,7 @@ use crate::simulate;
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Only these sections: calls, start, endpoints, docker, many, neighbours; cloud, or of it data, polls,
-    /// reports, push, fleets. The page is left alone then
+    /// reports, push, fleets. The page is then left as it is
     sections: Vec<String>,
     /// All sizes: a hundred thousand devices in the database, a simulated fleet of ten thousand
     #[arg(long)]

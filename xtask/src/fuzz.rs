@@ -11,7 +11,7 @@ use crate::private_postgres::PostgresForTests;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// How long each target goes on
+    /// How long to run each target
     #[arg(long, default_value_t = 60, value_name = "SECONDS")]
     seconds: u64,
     /// The targets to run; without any, all of them

@@ -77,7 +77,7 @@ impl HostStandIns {
             reasons.extend(self.failed.as_ref().map(|error| format!("{error:#}")));
         }
         if !rustix::process::geteuid().is_root() {
-            reasons.push("a network of a test's own needs root".to_owned());
+            reasons.push("a private network for a test needs root".to_owned());
         }
         if reasons.is_empty() {
             return Ok(());

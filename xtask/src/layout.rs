@@ -268,7 +268,7 @@ pub(crate) fn component_file(package: &str) -> String {
 pub(crate) fn install(from: &Path, to: &Path) -> Result<()> {
     if let Some(parent) = to.parent() {
         fs::create_dir_all(parent)
-            .with_context(|| format!("failed to make `{}`", parent.display()))?;
+            .with_context(|| format!("failed to create `{}`", parent.display()))?;
     }
     // Another of us may be at it.
     let beside = to.with_extension(format!("{}.new", std::process::id()));

@@ -52,7 +52,7 @@ enum Command {
     Run(run::Arguments),
     /// Run all tests of the workspace, doing their set-up first
     Test(test::Arguments),
-    /// Leave a layout in target/dist that runs from anywhere it is copied to
+    /// Build a layout in target/dist that runs wherever you copy it
     Build(layout::Arguments),
     /// Measure speed and memory, and write the figures into docs/benchmarks.md
     Bench(bench::Arguments),
@@ -66,7 +66,7 @@ enum Command {
     PostgresForTests,
     /// Check formatting, citations, lints and dependencies, as continuous integration does
     Check,
-    /// Feed parsers, statements and endpoints of the cloud with what nobody would send
+    /// Fuzz parsers, statements and endpoints
     Fuzz(fuzz::Arguments),
     /// Check the dependencies alone: licences, sources, second and withdrawn versions, known weaknesses
     Dependencies,

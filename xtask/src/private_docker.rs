@@ -53,7 +53,7 @@ impl PrivateDocker {
         let folder = tempfile::Builder::new()
             .prefix(FOLDER_PREFIX)
             .tempdir()
-            .context("failed to make a folder for the private Docker engine")?
+            .context("failed to create a folder for the private Docker engine")?
             .keep();
         let mut docker = PrivateDocker {
             registry: format!("127.0.0.1:{}", free_port()?),

@@ -21,7 +21,7 @@ use crate::packages::{install_if_debian_root, program};
 use crate::private_docker::free_port;
 use crate::processes;
 
-/// The variable that the tests of the database read: the address of a server whose user may make databases.
+/// The variable that the tests of the database read: the address of a server whose user may create databases.
 const POSTGRES: &str = "SUPERVISOR_TEST_POSTGRES";
 /// Folders of this name below the temporary folder are ours.
 const FOLDER_PREFIX: &str = "supervisor-postgres-";
@@ -80,8 +80,7 @@ impl PostgresForTests {
         }
         println!(
             "\nskipped: the tests on PostgreSQL (those on SQLite ran), because {reason}\n\
-             to run them, set {POSTGRES} to the address of a server (postgres://USER@HOST:PORT/postgres) whose \
-             user may make databases"
+             to run them, set {POSTGRES} to the address of a server (postgres://USER@HOST:PORT/postgres) whose user may create databases"
         );
         Ok(())
     }
@@ -108,7 +107,7 @@ impl PrivatePostgres {
         let folder = tempfile::Builder::new()
             .prefix(FOLDER_PREFIX)
             .tempdir()
-            .context("failed to make a folder for the private PostgreSQL server")?
+            .context("failed to create a folder for the private PostgreSQL server")?
             .keep();
         match Self::start_in(&programs, &folder) {
             Ok(server) => Ok(server),
@@ -229,7 +228,7 @@ impl ServerUser {
         };
         entry("postgres")
             .or_else(|| entry("nobody"))
-            .context("there is no user but root to run the PostgreSQL server as")
+            .context("there is no user other than root to run the PostgreSQL server as")
     }
 
     fn give(&self, folder: &Path) -> Result<()> {

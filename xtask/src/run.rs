@@ -35,20 +35,20 @@ use traces::Traces;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Optimise and strip the supervisor
+    /// Optimize and strip the supervisor
     #[arg(long)]
     release: bool,
-    /// Run the programs that the last build left in target/dist, and build but the sample
+    /// Run the programs that the last build left in target/dist, and build only the sample
     #[arg(long, conflicts_with = "release")]
     no_build: bool,
     /// Where the API listens; port 0 takes a free one
     #[arg(long, default_value = "127.0.0.1:48484", value_name = "ADDR:PORT")]
     listen: SocketAddr,
     /// Keep everything here rather than in a temporary folder: the device's state and identity, the cloud's
-    /// database and its registry, and with them the volumes of services. The next start goes on with it
+    /// database and its registry, and with them the volumes of services. The next start continues with it
     #[arg(long, value_name = "DIR")]
     state_dir: Option<PathBuf>,
-    /// Where services run: Docker if it answers, else wasm
+    /// Where services run: Docker if it answers, otherwise wasm
     #[arg(long, default_value = "auto", value_parser = ["auto", "docker", "wasm"])]
     engine: String,
     /// No cloud: one device in local mode, with the sample as its local target
@@ -62,11 +62,11 @@ pub(crate) struct Arguments {
         conflicts_with = "local"
     )]
     cloud: SocketAddr,
-    /// The registry that images of releases are kept in, rather than one of our own: it takes the cloud's tokens
-    /// (`fleet-cloud registry-certificate`), or asks nobody
+    /// The registry for the images of releases, instead of one that the command starts: it must accept the cloud's tokens
+    /// (`fleet-cloud registry-certificate`), or need none
     #[arg(long, value_name = "HOST", conflicts_with = "local")]
     registry: Option<String>,
-    /// Start with no sample release, or with what the folder of --state-dir remembers
+    /// Start without a sample release, except one that the folder of --state-dir already has
     #[arg(long)]
     no_sample: bool,
     /// Keep the temporary folder, as --state-dir does
@@ -89,7 +89,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<()> {
             None
         } else {
             Some(free_address(arguments.cloud).context(
-                "the cloud's address is given by --cloud, and --local does without a cloud",
+                "`--cloud` sets the cloud's address, but `--local` runs without a cloud",
             )?)
         };
     if cloud_at.is_some() {
@@ -222,7 +222,7 @@ async fn stop(layout: &Layout, device: Option<Device>, traces: &Traces, local: b
     }
     if let Err(error) = traces.remove_services(layout).await {
         warn_of(Err(error));
-        say("the next `cargo xtask run` tries again to take away what is left");
+        say("the next `cargo xtask run` tries again to remove what is left");
         return false;
     }
     true
@@ -233,11 +233,11 @@ fn tell_of_what_stays(traces: &Traces) {
     warn_of(traces.remove_folder());
     if traces.keep {
         say(&format!(
-            "everything is kept: `cargo xtask run --state-dir {}` goes on with it",
+            "everything is kept: `cargo xtask run --state-dir {}` continues with it",
             traces.kept.folder.display()
         ));
     } else {
-        say("stopped, and nothing of it is left");
+        say("stopped, and everything was removed");
     }
 }
 

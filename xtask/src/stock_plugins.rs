@@ -47,7 +47,7 @@ fn pinned(
         .and_then(toml::Value::as_table_mut)
         .context("it has no table `plugins`")?;
     if let Some(stranger) = sections.keys().find(|name| !plugins.contains(name)) {
-        bail!("it lists `{stranger}`, which is no crate in `plugins/`");
+        bail!("it lists `{stranger}`, which is not a crate in `plugins/`");
     }
     for plugin in plugins {
         let section = sections

@@ -128,7 +128,7 @@ impl StandIn {
         clear(&cargo::repository().join("target/advisory-dbs"))?;
         let folder = repository.join("crates/nothing");
         fs::create_dir_all(&folder)
-            .with_context(|| format!("failed to make `{}`", folder.display()))?;
+            .with_context(|| format!("failed to create `{}`", folder.display()))?;
         fs::write(folder.join("RUSTSEC-1970-0001.md"), ADVISORY)?;
         for arguments in [
             &["init", "--quiet", "--initial-branch=main"][..],

@@ -304,7 +304,7 @@ impl Cloud {
             StatusCode::UNAUTHORIZED => Failure::not_allowed(with("not signed in, or not allowed"))
                 .hint(match std::env::var_os("FLEET_TOKEN") {
                     // It goes before whatever a sign-in keeps.
-                    Some(_) => "FLEET_TOKEN is set; see whether it is a key that is still good, or unset it".to_owned(),
+                    Some(_) => "FLEET_TOKEN is set; check whether it is a key that is still valid, or unset it".to_owned(),
                     None => format!(
                         "`fleet whoami` tells who you are; `fleet login {}` signs in again",
                         self.url
@@ -313,8 +313,8 @@ impl Cloud {
             StatusCode::FORBIDDEN => Failure::not_allowed(with("not allowed")),
             StatusCode::NOT_FOUND => match said {
                 Some(said) => Failure::not_found(said),
-                None => Failure::not_found(format!("{} does not have that", self.url))
-                    .hint("look whether it is a fleet cloud, and not older than this program"),
+                None => Failure::not_found(format!("{} does not have what was requested", self.url))
+                    .hint("check that it is a fleet cloud, and not older than this program"),
             },
             StatusCode::BAD_REQUEST | StatusCode::CONFLICT | StatusCode::PAYLOAD_TOO_LARGE => {
                 Failure::failed(match said {

@@ -84,7 +84,7 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, deploy: Deploy) -> Resul
     let release = find::release(cloud, &records.release.to_string(), Some(fleet.id)).await?;
     let kind = if deploy.draft { "draft" } else { "release" };
     output.done(
-        format!("made the {kind} {} of {}", release.name(), fleet.slug),
+        format!("created the {kind} {} of {}", release.name(), fleet.slug),
         &records.told(&release.raw_version, &fleet.slug),
     );
     if !deploy.draft && !records.is_followed().await? {

@@ -8,8 +8,8 @@ use supervisor_sdk::{Error, Json, device, identify, log, plugin};
 
 plugin! {
     capabilities: {
-        device => "says which device it is that shows itself",
-        identify => "has the device show itself",
+        device => "reports which device identifies itself",
+        identify => "makes the device identify itself",
     }
     routes: { POST "/v3/find-me" => find_me }
     limits: { wall_ms: 20000 }
@@ -22,7 +22,7 @@ struct Answer {
 
 async fn find_me() -> Result<Json<Answer>, Error> {
     let name = device::identity().name;
-    log::info(format_args!("somebody looks for `{name}`"));
+    log::info(format_args!("somebody is looking for `{name}`"));
     identify::run().await?;
     Ok(Json(Answer { shown: name }))
 }

@@ -57,9 +57,9 @@ impl AccessLog {
                     tokio::time::sleep(WINDOW).await;
                     let count = lines.take_counted();
                     if is_refused {
-                        tracing::info!(target: "access", count, "more requests were refused for their keys or origins within a second");
+                        tracing::info!(target: "access", count, "refused more requests within the same second because of their keys or origins");
                     } else {
-                        tracing::info!(target: "access", count, "more requests were answered within a second");
+                        tracing::info!(target: "access", count, "answered more requests within the same second");
                     }
                 });
             }

@@ -145,7 +145,7 @@ impl App {
             // The panic hook has logged where it happened.
             Err(_) => answer::failed(
                 StatusCode::INTERNAL_SERVER_ERROR,
-                "the supervisor failed on this request, its log says where",
+                "the supervisor failed to answer this request; its log says why",
             ),
         }
     }

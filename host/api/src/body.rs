@@ -46,8 +46,7 @@ pub(crate) async fn json_document(
         Some(essence) if is_json(essence) => parse(request, Some(large)).await,
         _ => Err(Failure::Refused(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            "the body has to be JSON and say so: send it with `Content-Type: application/json`"
-                .into(),
+            "the body must be JSON: send it with `Content-Type: application/json`".into(),
         )),
     }
 }
@@ -144,7 +143,7 @@ fn refuse_charset(request: &Request) -> Result<(), Failure> {
         None | Some("utf-8" | "utf8" | "us-ascii") => Ok(()),
         Some(other) => Err(Failure::Refused(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            format!("the body is in `{other}`, and has to be in UTF-8: send it as such"),
+            format!("the body is in `{other}`: send it in UTF-8"),
         )),
     }
 }

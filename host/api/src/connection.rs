@@ -110,7 +110,7 @@ async fn has_trusted_process(peer: SocketAddr, local: SocketAddr) -> bool {
     match looked {
         Ok(Ok(())) => true,
         Ok(Err(error)) => {
-            tracing::debug!(error = error_chain(&error), %peer, "a client needs a key, local mode or not");
+            tracing::debug!(error = error_chain(&error), %peer, "a client needs a key even in local mode");
             false
         }
         // The program ends.
@@ -178,7 +178,7 @@ pub(crate) async fn serve(
             connection.await
         }
         () = place.displaced() => {
-            tracing::debug!("a connection made room for another");
+            tracing::debug!("closed a connection to make room for another");
             return;
         }
     };

@@ -47,7 +47,7 @@ impl LargeBodies {
             Ok(Err(_)) | Err(_) => Err(Failure::Refused(
                 StatusCode::SERVICE_UNAVAILABLE,
                 format!(
-                    "other large bodies were read for {} s, and there is memory for one at a time: try again",
+                    "other large bodies took {} s to read, and there is memory for only one at a time: try again",
                     TURN_WITHIN.as_secs()
                 ),
             )),

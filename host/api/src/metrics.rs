@@ -74,7 +74,7 @@ fn build(text: &mut Exposition, api_level: &str) {
     ];
     text.gauge(
         "supervisor_build_info",
-        "Always 1; its labels say what runs.",
+        "Always 1; the labels identify what runs.",
     )
     .value(&labels, 1);
 }
@@ -82,17 +82,17 @@ fn build(text: &mut Exposition, api_level: &str) {
 fn put_process(text: &mut Exposition, process: &Process, up: Duration, store_size: u64) {
     text.gauge(
         "supervisor_uptime_seconds",
-        "Since the supervisor began to answer.",
+        "Time since the supervisor began to answer requests.",
     )
     .seconds(&[], up);
     text.gauge(
         "process_resident_memory_bytes",
-        "Resident memory of the supervisor's process, shared pages whole.",
+        "Resident memory of the supervisor's process, including all of its shared pages.",
     )
     .value(&[], process.resident);
     text.gauge(
         "supervisor_anonymous_memory_bytes",
-        "The part of it that no file backs.",
+        "Resident memory that no file backs.",
     )
     .value(&[], process.anonymous);
     text.counter(
@@ -114,14 +114,14 @@ fn put_streams(text: &mut Exposition, api: &Api) {
     let events = api.device.events().readers();
     let mut readers = text.gauge(
         "supervisor_stream_readers",
-        "Clients that read an endless stream now.",
+        "Clients that are reading an endless stream.",
     );
     for (stream, now) in [("events", events), ("logs", logs)] {
         readers.value(&[("stream", stream)], count(now));
     }
     let mut limits = text.gauge(
         "supervisor_stream_readers_max",
-        "How many clients may read a stream at the same time.",
+        "Maximum number of clients that may read a stream at the same time.",
     );
     for (stream, most) in [
         ("events", events::MAX_READERS),
@@ -134,7 +134,7 @@ fn put_streams(text: &mut Exposition, api: &Api) {
 fn put_device(text: &mut Exposition, stats: &ReconcilerStats) {
     text.counter(
         "supervisor_reconcile_passes_total",
-        "Times that the device was compared with its target.",
+        "Number of times that the device was compared with its target.",
     )
     .value(&[], stats.passes);
     text.counter(
@@ -145,7 +145,7 @@ fn put_device(text: &mut Exposition, stats: &ReconcilerStats) {
     if let Some(reached) = stats.last_reached {
         text.gauge(
             "supervisor_last_success_timestamp_seconds",
-            "When the target was last found reached; missing until it was.",
+            "When the device was last found to match its target; absent until then.",
         )
         .milliseconds(&[], reached.0);
     }
@@ -158,7 +158,7 @@ fn put_device(text: &mut Exposition, stats: &ReconcilerStats) {
     .value(&[], stats.download_failures);
     text.gauge(
         "supervisor_downloads_running",
-        "Images that are downloaded now.",
+        "Images that are being downloaded.",
     )
     .value(&[], stats.downloads_running);
     text.gauge(
@@ -188,14 +188,14 @@ fn put_plugins(text: &mut Exposition, plugins: &[PluginStats]) {
     }
     let mut faults = text.counter(
         "supervisor_plugin_faults_total",
-        "Calls that failed through the plugin's fault.",
+        "Calls that failed because of the plugin.",
     );
     for plugin in plugins {
         faults.value(&[("plugin", &plugin.name)], plugin.faults);
     }
     let mut seconds = text.counter(
         "supervisor_plugin_call_seconds_total",
-        "What the calls took, until their answer was there.",
+        "Total duration of the calls, each until its answer.",
     );
     for plugin in plugins {
         seconds.seconds(&[("plugin", &plugin.name)], plugin.time);

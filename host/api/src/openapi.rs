@@ -40,8 +40,7 @@ pub(crate) fn describe(level: &str, plugins: Vec<PluginRoutes>) -> Value {
         "info": {
             "title": "Device supervisor",
             "version": level,
-            "description": "What a device's supervisor does for the services on it. The version is the level of \
-                the API that clients tell features by."
+            "description": "The API of a device's supervisor, for the services on the device and for other clients. The version is the API level, by which clients detect features."
         },
         "servers": [{ "url": "/" }],
         "security": [{ "query": [] }, { "header": [] }],
@@ -53,7 +52,7 @@ pub(crate) fn describe(level: &str, plugins: Vec<PluginRoutes>) -> Value {
                     "type": "apiKey",
                     "in": "query",
                     "name": "apikey",
-                    "description": "the key of the device or of a service; it goes before one in the header"
+                    "description": "the key of the device or of a service; it takes precedence over one in the header"
                 },
                 "header": {
                     "type": "http",
@@ -205,14 +204,14 @@ fn responses(route: &Route, generator: &mut SchemaGenerator) -> Value {
     let mut add = |status, about| answers.push(Answer::failed(status, about));
     add(
         StatusCode::FORBIDDEN,
-        "`Host` is no address and no name of this device, or `Origin` is another site",
+        "`Host` is neither an address nor a name of this device, or `Origin` is another site",
     );
     if !about.open {
-        add(StatusCode::SERVICE_UNAVAILABLE, "it failed for now");
+        add(StatusCode::SERVICE_UNAVAILABLE, "it failed temporarily");
     }
     add(
         StatusCode::INTERNAL_SERVER_ERROR,
-        "the supervisor failed on this request; its log says where",
+        "the supervisor failed to answer this request; its log says why",
     );
     let mut by_status: BTreeMap<u16, Value> = BTreeMap::new();
     for answer in answers {

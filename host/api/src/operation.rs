@@ -142,7 +142,7 @@ impl Field {
 
 impl Answer {
     /// 200, the text `OK`.
-    pub(crate) const OK: Answer = Answer::text(StatusCode::OK, "it is done");
+    pub(crate) const OK: Answer = Answer::text(StatusCode::OK, "the action is complete");
     /// 423, JSON-failed.
     pub(crate) const LOCKED: Answer = Answer::failed(
         StatusCode::LOCKED,

@@ -19,13 +19,13 @@ pub(crate) enum PeerError {
         #[source]
         source: std::io::Error,
     },
-    #[error("no process that the supervisor may look at has the connection open")]
+    #[error("no process that the supervisor may inspect has the connection open")]
     Unknown,
     #[error("process {0} is a service")]
     Service(u32),
     #[error("process {0} is in a container, or the supervisor is")]
     Contained(u32),
-    #[error("process {0} is neither root's nor of the supervisor's user or group")]
+    #[error("process {0} belongs neither to root nor to the supervisor's user or group")]
     Untrusted(u32),
 }
 

@@ -14,8 +14,8 @@ pub(crate) const PATH: &str = "/ping";
 pub(crate) const ROUTES: &[Route] = &[Route {
     method: Method::GET,
     path: PATH,
-    summary: "whether the supervisor lives",
-    operation: Operation::answering(&[Answer::text(StatusCode::OK, "`OK`: it lives")])
+    summary: "checks whether the supervisor is running",
+    operation: Operation::answering(&[Answer::text(StatusCode::OK, "`OK`: it is running")])
         .without_key(),
     // Here so that the path is known; it is answered before keys are looked at.
     handler: Handler::Now(|_, _| Ok(ping())),

@@ -46,7 +46,7 @@ pub async fn serve(app: App, listeners: Vec<Listener>, listening: Listening) {
     {
         tracing::warn!(
             open = connections.len(),
-            "requests were still under way after {} s and are dropped",
+            "dropped the requests that were still in progress after {} s",
             GRACE.as_secs()
         );
         cut.cancel();
@@ -116,7 +116,7 @@ async fn accept(
                 });
             }
             Err(error) => {
-                tracing::warn!(%error, "failed to take a connection");
+                tracing::warn!(%error, "failed to accept a connection");
                 tokio::time::sleep(AFTER_FAILURE).await;
             }
         }
@@ -125,6 +125,6 @@ async fn accept(
 
 /// Says so, where the kernel takes it without waiting.
 fn refuse(stream: &TcpStream) {
-    tracing::debug!("a connection too many");
+    tracing::debug!("refused a connection: too many are open");
     let _ = stream.try_write(FULL);
 }

@@ -37,8 +37,7 @@ impl ServiceKeys {
             ServiceKeys::OwnApp if is_of_a_service && !route.is_some_and(is_of_one_app) => {
                 Err(Failure::Refused(
                     http::StatusCode::UNAUTHORIZED,
-                    "this is the whole device's, and keys of services are for their own app here: `service_keys` of the \
-                     supervisor's configuration says so"
+                    "this endpoint concerns the whole device, and `service_keys` in the supervisor's configuration limits the keys of services to their own app"
                         .into(),
                 ))
             }

@@ -30,7 +30,7 @@ pub(crate) fn check(request: &Request, names: impl FnOnce() -> Vec<String>) -> R
         return Err(Failure::Refused(
             StatusCode::FORBIDDEN,
             format!(
-                "`{}` is no name of this device: call it by an address, or add the name to `host_names` of its configuration",
+                "`{}` is not a name of this device: use an address, or add the name to `host_names` in its configuration",
                 name_of(&host)
             ),
         ));
@@ -53,7 +53,7 @@ pub(crate) fn check(request: &Request, names: impl FnOnce() -> Vec<String>) -> R
 fn foreign_origin() -> Failure {
     Failure::Refused(
         StatusCode::FORBIDDEN,
-        "pages of other sites may not ask this device".into(),
+        "pages of other sites may not send requests to this device".into(),
     )
 }
 
@@ -65,7 +65,7 @@ fn called_host(uri: &Uri, headers: &HeaderMap) -> Result<Option<String>, Failure
     let contradiction = || {
         Failure::Refused(
             StatusCode::FORBIDDEN,
-            "the request names several hosts, or none that can be read".into(),
+            "the request names several hosts, or one that cannot be read".into(),
         )
     };
     if hosts.next().is_some() {

@@ -124,7 +124,7 @@ pub enum IdentityError {
     },
     /// The address begins with `http://`, is another machine's, and nobody has allowed that.
     #[error(
-        "`{key}` in config.json is `{endpoint}`, which has no TLS: whoever is on the way reads this device's key and decides what it runs. Give the cloud an address with `https://`, or set `allow_plain = true` in the supervisor's configuration where the network is yours alone"
+        "`{key}` in config.json is `{endpoint}`, which has no TLS: anybody on the network path could read this device's key and decide what it runs. Use an address with `https://`, or set `allow_plain = true` in the supervisor's configuration if the network is yours alone"
     )]
     Plain {
         /// The key of config.json.
@@ -133,7 +133,7 @@ pub enum IdentityError {
         endpoint: String,
     },
     /// The operating system gave no random bytes.
-    #[error("failed to make a key for this device: the system gives no random numbers")]
+    #[error("failed to create a key for this device: the system has no random numbers")]
     Random,
 }
 
@@ -251,7 +251,7 @@ fn checked_endpoint(key: &str, endpoint: &str, plain: PlainHttp) -> Result<Strin
             });
         }
         tracing::warn!(
-            "`{key}` has no TLS, as `allow_plain` allows: this device's key can be read on the way"
+            "`{key}` has no TLS, as `allow_plain` allows: anybody on the network path can read this device's key"
         );
     }
     Ok(url.as_str().trim_end_matches('/').to_owned())

@@ -118,7 +118,7 @@ pub fn upload_logs(
         let spool = match opened {
             Ok(Ok(spool)) => spool,
             Ok(Err(error)) => {
-                tracing::error!(%error, "logs are not brought to the cloud: `{shown}` cannot be used");
+                tracing::error!(%error, "logs are not sent to the cloud: `{shown}` cannot be used");
                 return;
             }
             Err(_) => return,
@@ -314,7 +314,7 @@ impl Upload {
             }
             Some(Ok(None)) => self.waits = false,
             Some(Err(error)) => {
-                tracing::warn!(%error, "lines that wait for the cloud cannot be read");
+                tracing::warn!(%error, "failed to read log lines that wait for the cloud");
                 self.hold_off(None);
             }
             None => self.waits = false,
@@ -332,7 +332,7 @@ impl Upload {
                 self.next = Instant::now();
             }
             Err(error) if error.is_final() => {
-                tracing::error!("the cloud does not take lines that waited for it: {error}");
+                tracing::error!("the cloud rejected log lines that had waited for it: {error}");
                 self.hold_off(error.retry_after());
             }
             Err(error) => return self.failed(error),
@@ -350,7 +350,7 @@ impl Upload {
         let wait = self.next.duration_since(Instant::now());
         let why = error_chain(error);
         tracing::warn!(
-            "logs do not reach the cloud and wait on the disk, tried again in {wait:.0?}: {why}"
+            "failed to send logs to the cloud; they wait on the disk, trying again in {wait:.0?}: {why}"
         );
     }
 

@@ -196,7 +196,7 @@ impl PollState {
                         wait
                     }
                 };
-                tracing::debug!("the cloud is asked again in {wait:?}");
+                tracing::debug!("asking the cloud again in {wait:?}");
                 next = Instant::now() + wait;
             }
         }
@@ -231,13 +231,13 @@ impl PollState {
                     Err(TargetRefusal::Invalid(why)) => {
                         *etag = new;
                         tracing::error!(
-                            "the cloud's target is not applied, the last one stays: {why}"
+                            "the cloud's target is not applied; the last one stays in force: {why}"
                         );
                     }
                     // Asked for again with the next poll, whole.
                     Err(TargetRefusal::NotNow(why)) => {
                         tracing::error!(
-                            "the cloud's target is not applied, the last one stays: {why}"
+                            "the cloud's target is not applied; the last one stays in force: {why}"
                         );
                     }
                     Err(failed @ TargetRefusal::Failed(_)) => return Err(failed.into()),

@@ -104,9 +104,9 @@ enum ProvisioningError {
         "the cloud knows this device by another key, and `apiKey` of config.json gives no access to it"
     )]
     Unknown,
-    #[error("the device has another uuid and another key from now on")]
+    #[error("the device now has another uuid and another key")]
     Renewed,
-    #[error("failed to keep what the cloud was told")]
+    #[error("failed to store what was sent to the cloud")]
     Store(#[source] Box<dyn Error + Send + Sync>),
 }
 
@@ -166,7 +166,7 @@ impl ProvisioningTask {
                     let own = self.retry_delay().await;
                     let wait = own.max(error.retry_after().unwrap_or_default());
                     tracing::warn!(
-                        "this device is not set up with its cloud yet, tried again in {wait:.0?}: {}",
+                        "failed to set up this device with its cloud, trying again in {wait:.0?}: {}",
                         error_chain(&error)
                     );
                     tokio::time::sleep(wait).await;

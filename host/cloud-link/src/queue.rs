@@ -70,7 +70,7 @@ pub enum QueueError {
     #[error("records of the kind `{0}` cannot be sent to the cloud")]
     Kind(String),
     #[error(
-        "`{0}` cannot be the name of a record: it has 1 to {MAX_NAME} characters, none of them white space"
+        "`{0}` cannot be the name of a record: a name has 1 to {MAX_NAME} characters, none of them white space"
     )]
     /// The name is empty, too long or has white space; cut to the longest that may be.
     Name(String),
@@ -81,7 +81,7 @@ pub enum QueueError {
     #[error("more than {MAX_WAITING} values wait for the cloud")]
     Full,
     /// The store failed.
-    #[error("failed to keep what is to be sent to the cloud")]
+    #[error("failed to store what is to be sent to the cloud")]
     Store(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
@@ -221,7 +221,7 @@ impl QueueState {
                     self.forget(kind, batch).await;
                 }
                 Err(error) if error.is_final() => {
-                    tracing::error!("the cloud does not take {kind}, which is given up: {error}");
+                    tracing::error!("the cloud rejected {kind}, which is dropped: {error}");
                     next = Instant::now() + GAP;
                     self.forget(kind, batch).await;
                 }
@@ -229,7 +229,7 @@ impl QueueState {
                     let wait = retry::after_error(errors, settings.interval, error.retry_after());
                     let why = error_chain(&error);
                     tracing::warn!(
-                        "failed to send {kind} to the cloud, tried again in {wait:.0?}: {why}"
+                        "failed to send {kind} to the cloud, trying again in {wait:.0?}: {why}"
                     );
                     errors = errors.saturating_add(1);
                     next = Instant::now() + wait;
@@ -268,7 +268,7 @@ impl QueueState {
         if let Ok(Err(error)) = forgotten.await {
             // It is sent once more after the next start, which changes nothing.
             tracing::warn!(
-                "failed to forget what the cloud has taken: {}",
+                "failed to delete what the cloud has accepted: {}",
                 error_chain(&error)
             );
         }

@@ -102,7 +102,7 @@ impl Reporter {
                 Err(error) => {
                     let wait = retry::after_error(errors, settings.interval, error.retry_after());
                     tracing::warn!(
-                        "failed to tell the cloud the device's state, tried again in {wait:.0?}: {}",
+                        "failed to report the device's state to the cloud, trying again in {wait:.0?}: {}",
                         error_chain(&error)
                     );
                     errors = errors.saturating_add(1);

@@ -128,7 +128,9 @@ where
         () = overtime => Ok(()),
     };
     if cut.is_cancelled() {
-        tracing::info!("the cloud no longer reaches this device directly: it is not to");
+        tracing::info!(
+            "the cloud no longer reaches this device directly: the tunnel was closed here"
+        );
         return Ok(None);
     }
     // Also of a connection that broke: what was under way was cut off.
@@ -136,7 +138,7 @@ where
         tracing::info!("the cloud no longer reaches this device directly: {heard}");
         return Ok(Some(heard));
     }
-    tracing::info!("the cloud no longer reaches this device directly: the connection is gone");
+    tracing::info!("the cloud no longer reaches this device directly: the connection was lost");
     match served {
         Ok(()) => Ok(None),
         Err(error) => Err(CloudError::Unreachable(error.into())),

@@ -53,7 +53,7 @@ fn compile(arguments: &Arguments) -> anyhow::Result<()> {
     eprintln!(
         "{}{}",
         compiled_code::WALLS,
-        serde_json::to_string(&report).context("failed to write which walls stand")?
+        serde_json::to_string(&report).context("failed to report which walls are up")?
     );
     let mut wasm = Vec::new();
     let limit = arguments.wasm_bytes;

@@ -39,7 +39,7 @@ impl CodeKey {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => {
                 tracing::warn!(
-                    "the key of compiled code `{}` is not used: {error}; everything is compiled anew",
+                    "cannot use the key of the compiled code `{}`: {error}; everything is compiled again",
                     path.display()
                 );
                 fs::remove_file(&path).map_err(failed)?;
@@ -61,11 +61,11 @@ impl CodeKey {
         let refused = |why: String| Err(io::Error::new(io::ErrorKind::InvalidData, why));
         let we = rustix::process::geteuid().as_raw();
         if !about.is_file() || about.len() != LENGTH as u64 {
-            return refused(format!("it is no file of {LENGTH} bytes"));
+            return refused(format!("it is not a file of {LENGTH} bytes"));
         }
         if about.uid() != we || about.mode() & 0o077 != 0 {
             return refused(format!(
-                "it belongs to user {} with mode {:o}, and has to be user {we}'s alone",
+                "it belongs to user {} and has mode {:o}, but only user {we} may have access to it",
                 about.uid(),
                 about.mode() & 0o777
             ));
@@ -108,7 +108,8 @@ impl KeyedDigest {
 /// Makes a key in `folder`, unless another process has made one meanwhile.
 fn make(folder: &Path) -> io::Result<()> {
     let mut bytes = [0; LENGTH];
-    getrandom::fill(&mut bytes).map_err(|_| io::Error::other("no random numbers to be had"))?;
+    getrandom::fill(&mut bytes)
+        .map_err(|_| io::Error::other("the system has no random numbers"))?;
     let beside = folder.join(format!("{NAME}.new-{}", std::process::id()));
     let made = || {
         let mut file = OpenOptions::new()

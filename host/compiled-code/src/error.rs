@@ -28,8 +28,7 @@ pub enum CompileError {
     },
     /// Somebody else can put another folder in the place of the folder of compiled files.
     #[error(
-        "the folder of compiled files `{}` stands in `{}`, which others can change (it belongs to user {owner}, with mode \
-         {mode:o}): take another state folder, or have that one belong to root and be written by nobody else",
+        "the folder of compiled files `{}` is in `{}`, which others can change (it belongs to user {owner} and has mode {mode:o}): choose another state folder, or make that one root's and writable by nobody else",
         folder.display(), parent.display()
     )]
     Parent {
@@ -51,7 +50,7 @@ pub enum CompileError {
         source: Arc<io::Error>,
     },
     /// The component is too large to be compiled here.
-    #[error("`{name}` has {size} bytes, more than the {limit} that are compiled here")]
+    #[error("`{name}` has {size} bytes, more than the limit of {limit}")]
     TooLarge {
         /// The component's file.
         name: String,
@@ -110,7 +109,7 @@ pub enum CompileError {
         limit: u64,
     },
     /// It did not compile before, and nothing has changed since.
-    #[error("{reason} (this was so before, and is tried again in {})", words(*again_in))]
+    #[error("{reason} (an earlier attempt failed, and the next one is due in {})", words(*again_in))]
     FailedBefore {
         /// When it is tried again.
         again_in: Duration,
@@ -119,7 +118,7 @@ pub enum CompileError {
     },
     /// The compiler's output does not load: the component wants more than there is for any, or the compiler is of another
     /// version than this program.
-    #[error("the compiler's output for `{name}` does not load: {reason} (where that is no limit: is `{}` of the same version as this program?)", compiler.display())]
+    #[error("the compiler's output for `{name}` does not load: {reason} (if this is not a limit, check that `{}` has the same version as this program)", compiler.display())]
     Unusable {
         /// The component's file.
         name: String,

@@ -172,7 +172,7 @@ async fn m4_what_does_not_compile_is_not_tried_at_every_start() {
     };
     let (limits, reason) = (Limits::default(), "cannot compile `some.wasm`: too strange");
     assert_eq!(ask(&limits, "").await, reason);
-    let again = format!("{reason} (this was so before, and is tried again in 23 h)");
+    let again = format!("{reason} (an earlier attempt failed, and the next one is due in 23 h)");
     assert_eq!(ask(&limits, "").await, again);
     assert_eq!(script.runs(), 1);
 
@@ -203,7 +203,7 @@ async fn m4_what_does_not_compile_is_not_tried_at_every_start() {
     let tomorrow = std::time::SystemTime::now() + Duration::from_secs(25 * 3600);
     let record = fs::File::options().write(true).open(&records[0]).unwrap();
     record.set_modified(tomorrow).unwrap();
-    let soon = format!("{reason} (this was so before, and is tried again in 24 h)");
+    let soon = format!("{reason} (an earlier attempt failed, and the next one is due in 24 h)");
     assert_eq!(ask(&more, "touched").await, soon);
     assert_eq!(script.runs(), 5);
 }
@@ -223,7 +223,7 @@ async fn m4_where_the_board_had_no_memory_it_is_tried_again_sooner_and_without_a
         "{error}"
     );
     let error = ask().await.to_string();
-    assert!(error.ends_with("is tried again in 59 min)"), "{error}");
+    assert!(error.ends_with("the next one is due in 59 min)"), "{error}");
 
     fs::remove_file(script.path()).unwrap();
     for _ in 0..2 {
@@ -448,7 +448,7 @@ fn l6_a_folder_below_one_that_others_can_write_is_not_used() {
     open().unwrap();
     set(0o777);
     let error = open().unwrap_err().to_string();
-    let said = format!("stands in `{}`, which others can change", above.display());
+    let said = format!("is in `{}`, which others can change", above.display());
     assert!(error.contains(&said), "{error}");
     // As in `/tmp`: nobody renames what is another's.
     set(0o1777);

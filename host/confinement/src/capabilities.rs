@@ -29,7 +29,7 @@ pub(crate) fn give_up(bounding: Result<(), Errno>) -> Result<(), String> {
         Err(error) => return Err(format!("failed to clear the ambient set: {error}")),
     }
     set_capabilities(None, none).map_err(|error| format!("failed to give them up: {error}"))?;
-    let left = capabilities(None).map_err(|error| format!("failed to look at them: {error}"))?;
+    let left = capabilities(None).map_err(|error| format!("failed to check them: {error}"))?;
     if left != none {
         return Err(format!("some are left: {left:?}"));
     }

@@ -36,14 +36,14 @@ impl FileAccess {
     pub(crate) fn enforce(&self) -> Result<Enforcement, String> {
         let status = self.restrict().map_err(|error| match error {
             RulesetError::HandleAccesses(_) => {
-                "the kernel has no Landlock, or an older one than that of Linux 5.19".to_owned()
+                "the kernel has no Landlock, or an older version than that of Linux 5.19".to_owned()
             }
             error => format!("Landlock failed: {error}"),
         })?;
         match status.ruleset {
             RulesetStatus::FullyEnforced => Ok(Enforcement::Whole),
             RulesetStatus::PartiallyEnforced => Ok(Enforcement::Partial(format!(
-                "Landlock holds files, and not all of version {}: {:?}",
+                "Landlock restricts files, but not with everything in version {}: {:?}",
                 NEWEST as i32, status.landlock
             ))),
             RulesetStatus::NotEnforced => Err("the kernel has no Landlock".to_owned()),

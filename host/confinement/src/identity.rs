@@ -60,7 +60,7 @@ pub fn can_become(first: u32, count: u32) -> std::result::Result<(), String> {
             fs::read_to_string(map).map_err(|error| format!("failed to read `{map}`: {error}"))?;
         if !is_mapped(&text, first, count) {
             return Err(format!(
-                "the numbers {first} to {} are no users of this namespace (`{map}`)",
+                "the numbers {first} to {} are not users in this namespace (`{map}`)",
                 first.saturating_add(count.saturating_sub(1))
             ));
         }

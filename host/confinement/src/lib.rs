@@ -54,7 +54,7 @@ pub struct Confinement {
 #[derive(Debug, thiserror::Error)]
 pub enum ConfinementError {
     /// The kernel's calls change one thread, and another would keep all that this one gave up.
-    #[error("a process of {0} threads cannot be confined, only one of a single thread")]
+    #[error("a process with {0} threads cannot be confined, only one with a single thread")]
     Threads(usize),
     /// `/proc` does not say how many threads there are.
     #[error("failed to count the threads of the process in `/proc/self/task`")]

@@ -326,12 +326,12 @@ pub enum Blocker {
 impl fmt::Display for Blocker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Blocker::Image { image } => write!(f, "the image `{image}` is not there yet"),
+            Blocker::Image { image } => write!(f, "the image `{image}` is not available yet"),
             Blocker::Dependency { service } => {
-                write!(f, "the service `{service}` must be started before")
+                write!(f, "the service `{service}` must be started first")
             }
             Blocker::Component { name } => {
-                write!(f, "the volume or network `{name}` must be made before")
+                write!(f, "the volume or network `{name}` must be created first")
             }
             Blocker::Removal => f.write_str("the engine is still removing an old container"),
             Blocker::EarlierSteps => f.write_str("the steps of earlier stages come first"),
@@ -357,13 +357,13 @@ impl fmt::Display for Blocker {
                 "the app is the host's or the supervisor's own, which this supervisor does not run",
             ),
             Blocker::ReleaseRejected => {
-                f.write_str("the release was refused, so what runs of the app is left alone")
+                f.write_str("the release was refused, so the running services of the app are left alone")
             }
             Blocker::LocalMode => f.write_str(
-                "the device is in local mode, and the app is of the cloud's target",
+                "the device is in local mode, and the app belongs to the cloud's target",
             ),
             Blocker::StoppedByUser => f.write_str(
-                "it was stopped over the API, and stays so until it is started over it",
+                "it was stopped over the API, and stays stopped until it is started over the API",
             ),
             Blocker::NextUpdate => f.write_str(
                 "the service gets its new API key with the next update, which `POST /v1/update` begins",

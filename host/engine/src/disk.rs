@@ -60,7 +60,7 @@ impl Disk {
         let free = match self.free(folder) {
             Ok(free) => free,
             Err(error) => {
-                tracing::debug!(%error, "failed to ask for the free space of `{}`", folder.display());
+                tracing::debug!(%error, "failed to determine the free space of `{}`", folder.display());
                 return Ok(());
             }
         };

@@ -17,7 +17,7 @@ pub enum EngineError {
         what: String,
     },
     /// The name belongs to something else.
-    #[error("{what} already exists and is not this device's: {hint}")]
+    #[error("{what} already exists and does not belong to this device: {hint}")]
     Conflict {
         /// Which object has the name, as it stands in a sentence.
         what: String,
@@ -42,9 +42,7 @@ pub enum EngineError {
     },
     /// The disk has no room for the image: it was not begun.
     #[error(
-        "there is no room for `{image}`: the {} to download take up to {} and {} stay reserved, but where \
-         `{}` is only {} are free; remove what nothing needs, for example unused volumes with \
-         `GET /v2/cleanup-volumes`, or publish a smaller image",
+        "there is no room for `{image}`: the {} to download take up to {} and {} stay reserved, but the file system of `{}` has only {} free; remove what nothing needs, for example unused volumes with `GET /v2/cleanup-volumes`, or publish a smaller image",
         mebibytes(*download),
         mebibytes(*needed),
         mebibytes(RESERVE),

@@ -102,7 +102,7 @@ impl Repository {
             .await
             .map_err(|_| self.failed("its registry took too long to answer"))??;
         if reference.contains(':') && sha256_digest(&manifest) != reference {
-            return Err(self.failed(format!("the manifest is not the one of `{reference}`")));
+            return Err(self.failed(format!("the manifest does not match `{reference}`")));
         }
         Ok(manifest)
     }
@@ -197,12 +197,12 @@ impl Repository {
             .await
             .map_err(|error| self.failed(error))?;
         let token: Token = serde_json::from_slice(&answer)
-            .map_err(|_| self.failed("the token service's answer holds no token"))?;
+            .map_err(|_| self.failed("the token service's answer contains no token"))?;
         token
             .token
             .or(token.access_token)
             .map(|token| format!("Bearer {token}"))
-            .ok_or_else(|| self.failed("the token service's answer holds no token"))
+            .ok_or_else(|| self.failed("the token service's answer contains no token"))
     }
 
     fn action(&self) -> String {

@@ -221,7 +221,7 @@ pub fn problems(config: &BTreeMap<String, String>) -> Vec<String> {
             VariableKind::Bool | VariableKind::Word(_) => continue,
         };
         problems.push(format!(
-            "`{key}` is `{shown}`, which is not {expected}: it is taken as `{instead}`"
+            "`{key}` is `{shown}`, which is not {expected}: `{instead}` is used instead"
         ));
     }
     problems
@@ -306,12 +306,12 @@ mod tests {
         assert_eq!(
             problems(&set),
             [
-                "`HOST_FIREWALL_MODE` is `ON`, which is not one of `on`, `off`, `auto`: it is taken as `off`",
-                "`SUPERVISOR_API_REQUEST_TIMEOUT` is `5`, which is not from 1000 to 3600000: it is taken as `1000`",
-                "`SUPERVISOR_DELTA_RETRY_COUNT` is ``, which is not a whole number: it is taken as `30`",
-                "`SUPERVISOR_DELTA_VERSION` is `7`, which is not from 2 to 3: it is taken as `3`",
-                "`SUPERVISOR_POLL_INTERVAL` is `soon`, which is not a whole number: it is taken as `900000`",
-                "`SUPERVISOR_VPN_CONTROL` is `perhaps`, which is not `true` or `false`: it is taken as `true`",
+                "`HOST_FIREWALL_MODE` is `ON`, which is not one of `on`, `off`, `auto`: `off` is used instead",
+                "`SUPERVISOR_API_REQUEST_TIMEOUT` is `5`, which is not from 1000 to 3600000: `1000` is used instead",
+                "`SUPERVISOR_DELTA_RETRY_COUNT` is ``, which is not a whole number: `30` is used instead",
+                "`SUPERVISOR_DELTA_VERSION` is `7`, which is not from 2 to 3: `3` is used instead",
+                "`SUPERVISOR_POLL_INTERVAL` is `soon`, which is not a whole number: `900000` is used instead",
+                "`SUPERVISOR_VPN_CONTROL` is `perhaps`, which is not `true` or `false`: `true` is used instead",
             ]
         );
         assert!(flag(&set, "SUPERVISOR_VPN_CONTROL"));

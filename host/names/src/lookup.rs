@@ -32,7 +32,10 @@ pub enum LookupError {
         within: Duration,
     },
     /// Too many names wait already.
-    #[error("`{host}` was not looked up: {} names wait to be", bounds::WAITING)]
+    #[error(
+        "`{host}` was not looked up: {} lookups are already waiting",
+        bounds::WAITING
+    )]
     Busy {
         /// The name.
         host: String,
@@ -199,7 +202,7 @@ impl Shared {
 fn given_up(host: &str) -> LookupError {
     LookupError::Failed {
         host: host.to_owned(),
-        source: Arc::new(io::Error::other("the question was given up")),
+        source: Arc::new(io::Error::other("the lookup was abandoned")),
     }
 }
 

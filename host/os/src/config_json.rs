@@ -38,7 +38,7 @@ pub enum ConfigJsonError {
         source: io::Error,
     },
     /// The file holds something else than one JSON object.
-    #[error("`{}` is no JSON object that can be used; it is left as it is", path.display())]
+    #[error("`{}` is not a usable JSON object; it is left as it is", path.display())]
     Damaged {
         /// Where the file is.
         path: PathBuf,
@@ -52,7 +52,7 @@ pub enum ConfigJsonError {
         path: PathBuf,
     },
     /// The new text could not be written beside the file or put in its place.
-    #[error("failed to write `{}`; the file before is still there", path.display())]
+    #[error("failed to write `{}`; the previous file is still there", path.display())]
     Write {
         /// Where the file is.
         path: PathBuf,

@@ -92,7 +92,7 @@ impl Firewall {
         match &self.nft {
             Some(nft) => commit(nft, &ruleset::put(rules)).await,
             None => {
-                tracing::info!("rehearsal: the host's firewall gets the table `{TABLE}`");
+                tracing::info!("rehearsal: would add the table `{TABLE}` to the host's firewall");
                 Ok(())
             }
         }
@@ -106,7 +106,9 @@ impl Firewall {
         match &self.nft {
             Some(nft) => commit(nft, &ruleset::remove()).await,
             None => {
-                tracing::debug!("rehearsal: the table `{TABLE}` of the host's firewall goes");
+                tracing::debug!(
+                    "rehearsal: would remove the table `{TABLE}` from the host's firewall"
+                );
                 Ok(())
             }
         }

@@ -86,7 +86,7 @@ pub enum JournalError {
         reason: &'static str,
     },
     /// As many readers as may be are at work, and none ended within 5 s.
-    #[error("{AT_ONCE} readers of the journal are at work already")]
+    #[error("{AT_ONCE} clients are already reading the journal")]
     Busy,
     /// The command is not there, or the system starts no more processes.
     #[error("the journal command `{}` cannot be started", program.display())]
@@ -134,7 +134,7 @@ impl Journal {
             tokio::spawn(async move {
                 let complaint = complaint(errors).await;
                 if !complaint.is_empty() {
-                    tracing::warn!("the journal command said: {complaint}");
+                    tracing::warn!("the journal command reported: {complaint}");
                 }
             });
         }
@@ -251,7 +251,7 @@ fn arguments(host_root: &Path, options: &JournalOptions) -> Result<Vec<OsString>
                 return Err(invalid("is longer than 1024 bytes"));
             }
             if value.contains('\0') {
-                return Err(invalid("has a zero byte in it"));
+                return Err(invalid("contains a zero byte"));
             }
             arguments.push(format!("--{option}={value}").into());
         }

@@ -104,7 +104,7 @@ impl Action {
             Action::Start(unit) => format!("would start `{unit}`"),
             Action::Stop(unit) => format!("would stop `{unit}`"),
             Action::Restart(unit) => format!("would restart `{unit}`"),
-            Action::SetHostName(name) => format!("would name the host `{name}`"),
+            Action::SetHostName(name) => format!("would rename the host to `{name}`"),
         }
     }
 }

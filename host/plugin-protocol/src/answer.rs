@@ -59,7 +59,7 @@ impl AnswerHead {
         for (name, value) in headers {
             let shown = || name.escape_default().take(100).collect::<String>();
             let key = HeaderName::from_bytes(name.as_bytes())
-                .map_err(|_| bad(format!("`{}` is no name of a header", shown())))?;
+                .map_err(|_| bad(format!("`{}` is not a valid header name", shown())))?;
             let value = HeaderValue::from_bytes(value).map_err(|_| {
                 bad(format!(
                     "the header `{}` has a value that HTTP does not allow",
@@ -67,7 +67,7 @@ impl AnswerHead {
                 ))
             })?;
             if HOP_BY_HOP.contains(&key) || key.as_str() == "keep-alive" {
-                return Err(bad(format!("the header `{key}` is not a plugin's to set")));
+                return Err(bad(format!("plugins may not set the header `{key}`")));
             }
             // The host knows better.
             if key != header::CONTENT_LENGTH {
@@ -110,14 +110,17 @@ mod tests {
                 format!("the status {status} is not between 200 and 599")
             );
         }
-        assert_eq!(refusal(200, &[("a b", "")]), "`a b` is no name of a header");
+        assert_eq!(
+            refusal(200, &[("a b", "")]),
+            "`a b` is not a valid header name"
+        );
         assert_eq!(
             refusal(200, &[("a", "x\r\ny")]),
             "the header `a` has a value that HTTP does not allow"
         );
         assert_eq!(
             refusal(200, &[("Connection", "x")]),
-            "the header `connection` is not a plugin's to set"
+            "plugins may not set the header `connection`"
         );
         assert_eq!(refusal(200, &[("a", "b"); 65]), "65 headers, more than 64");
         assert_eq!(

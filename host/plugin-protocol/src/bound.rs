@@ -31,10 +31,18 @@ impl fmt::Display for Bound {
             Bound::Calls(count) => write!(f, "it takes {count} calls at a time"),
             Bound::Places(count) => write!(f, "all {count} places of plugins are taken"),
             Bound::MemoryOfOne(bytes) => {
-                write!(f, "its calls together have {} MiB of memory", bytes >> 20)
+                write!(
+                    f,
+                    "its calls may use {} MiB of memory in total",
+                    bytes >> 20
+                )
             }
             Bound::MemoryOfAll(bytes) => {
-                write!(f, "all plugins together have {} MiB of memory", bytes >> 20)
+                write!(
+                    f,
+                    "all plugins may use {} MiB of memory in total",
+                    bytes >> 20
+                )
             }
         }
     }

@@ -111,7 +111,7 @@ impl Failure {
             }
             Failure::BodyIncomplete(what) => format!("the request's body is incomplete: {what}"),
             Failure::Lost => {
-                format!("plugin `{plugin}` was cut short: the process that runs it ended")
+                format!("plugin `{plugin}` was interrupted: the process that runs it ended")
             }
             Failure::Busy(bound) => format!("there is no room for plugin `{plugin}` now: {bound}"),
         }

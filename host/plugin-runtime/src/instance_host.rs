@@ -35,7 +35,7 @@ impl InstanceHost {
         let asked = calls.ask(*instance, &self.serving, call.into());
         let answer = asked.await.map_err(wasmtime::Error::msg)?;
         C::answer(answer)
-            .ok_or_else(|| wasmtime::Error::msg("the host answered something else than was asked"))
+            .ok_or_else(|| wasmtime::Error::msg("the host's answer does not match the call"))
     }
 
     /// Lets go of what the instance holds by this handle.

@@ -114,7 +114,7 @@ impl GuestRuntime for Runtime {
     fn problems(&self) -> Vec<String> {
         let mut problems = self.shared.pool.problems();
         if !self.shared.spares.are_cleared() {
-            problems.push("the task that clears away what plugins used has ended".to_owned());
+            problems.push("the task that frees what plugins used has ended".to_owned());
         }
         problems
     }

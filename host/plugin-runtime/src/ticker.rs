@@ -86,7 +86,7 @@ impl Ticker {
         let runs = self.shared.running.load(SeqCst) > 0 && !self.shared.asleep.load(SeqCst);
         (runs && since > STALLED).then(|| {
             let seconds = since.as_secs();
-            format!("plugins run, and the thread that interrupts them stands still for {seconds} s")
+            format!("plugins are running, but the thread that interrupts them has been stuck for {seconds} s")
         })
     }
 }

@@ -38,7 +38,7 @@ impl FrameKind {
             1 => Ok(FrameKind::Piece),
             2 => Ok(FrameKind::End),
             3 => Ok(FrameKind::Broken),
-            other => Err(invalid(format!("{other} is no kind of frame"))),
+            other => Err(invalid(format!("{other} is not a kind of frame"))),
         }
     }
 }
@@ -185,7 +185,7 @@ pub(crate) fn decode<T: DeserializeOwned>(content: &[u8]) -> Result<T> {
     match postcard::take_from_bytes(content) {
         Ok((message, [])) => Ok(message),
         Ok((_, rest)) => Err(invalid(format!("{} bytes after a message", rest.len()))),
-        Err(error) => Err(invalid(format!("no message: {error}"))),
+        Err(error) => Err(invalid(format!("not a message: {error}"))),
     }
 }
 

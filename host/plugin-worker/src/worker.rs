@@ -46,7 +46,10 @@ struct Worker {
 pub async fn serve(assignment: Assignment) -> Result<()> {
     let notes = Notes::new(assignment.notes)?;
     let Some((Note::Conversation { id }, descriptors)) = notes.receive().await? else {
-        return Err(Error::new(ErrorKind::InvalidData, "no conversation began"));
+        return Err(Error::new(
+            ErrorKind::InvalidData,
+            "the host did not begin a conversation",
+        ));
     };
     let mut descriptors = descriptors.into_iter();
     let mut greeting = Conversation::over(descriptors.next())?;
@@ -88,7 +91,7 @@ async fn greet(
     let question = conversation.reader.message().await?;
     let refusal = match (question, &runtime) {
         (Some(Question::Hello { version }), _) if version != VERSION => {
-            Some(format!("it is of version {VERSION}, and not of {version}"))
+            Some(format!("it has version {VERSION}, not {version}"))
         }
         (Some(Question::Hello { .. }), Ok(_)) => None,
         (Some(Question::Hello { .. }), Err(reason)) => Some(reason.clone()),

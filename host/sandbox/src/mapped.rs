@@ -63,7 +63,7 @@ fn replace_copy(component: &Component, file: &File, code: &[u8]) -> Result<()> {
     if !is_same {
         return Err(Error::new(
             ErrorKind::Unsupported,
-            "what was loaded is not as the file is",
+            "what was loaded differs from the file",
         ));
     }
     let text = text.start..text.end.next_multiple_of(page).min(length);

@@ -95,7 +95,7 @@ impl SecureDir {
             let aside = beside(path).map_err(open_error(path))?;
             fs::rename(path, &aside).map_err(open_error(path))?;
             tracing::error!(
-                "{distrusted}. It was moved to `{}`, and a new one takes its place: containers that were started before see the old one until they are started again",
+                "{distrusted}. It was moved to `{}`, and a new one takes its place: containers that were started before see the old one until they are restarted",
                 aside.display()
             );
         }

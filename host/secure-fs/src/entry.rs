@@ -118,7 +118,7 @@ pub fn read_bounded(folder: impl AsFd, name: &str, longest: u64) -> io::Result<V
     let file = File::from(rustix::fs::openat(folder, name, flags, Mode::empty())?);
     let refused = |what: &str| io::Error::new(io::ErrorKind::InvalidData, format!("it is {what}"));
     if !file.metadata()?.is_file() {
-        return Err(refused("no plain file"));
+        return Err(refused("not a plain file"));
     }
     let mut bytes = Vec::new();
     file.take(longest.saturating_add(1))
@@ -172,6 +172,7 @@ pub(crate) fn check_name(name: &str) -> io::Result<()> {
 /// 32 hexadecimal digits that nobody can guess.
 pub(crate) fn random_name() -> io::Result<String> {
     let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).map_err(|_| io::Error::other("no random numbers to be had"))?;
+    getrandom::fill(&mut bytes)
+        .map_err(|_| io::Error::other("the system has no random numbers"))?;
     Ok(hex::encode(bytes))
 }

@@ -15,14 +15,14 @@ pub enum DirError {
         source: io::Error,
     },
     /// A link or a file stands in its place.
-    #[error("`{}` is no folder: remove it, and it is made anew", path.display())]
+    #[error("`{}` is not a folder: remove it, and it is created again", path.display())]
     NoFolder {
         /// What stands there.
         path: PathBuf,
     },
     /// Somebody else made it, and can change everything in it.
     #[error(
-        "the folder `{}` belongs to the user {owner}, not to {we}: remove it, or give it to the user {we} after a look at what is in it",
+        "the folder `{}` belongs to the user {owner}, not to {we}: remove it, or check what is in it and change its owner to {we}",
         path.display()
     )]
     Owner {
@@ -35,7 +35,7 @@ pub enum DirError {
     },
     /// Others can write into it.
     #[error(
-        "others can write into the folder `{}` (mode {mode:04o}): remove it, or take their right to write after a look at what is in it",
+        "others can write into the folder `{}` (mode {mode:04o}): remove it, or check what is in it and make it writable by its owner alone",
         path.display()
     )]
     Mode {

@@ -40,7 +40,7 @@ fn public_key<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PublicKey, D
     PublicKey::from_base64(text.trim()).map_err(|_| {
         let start: String = text.chars().take(64).collect();
         serde::de::Error::custom(format!(
-            "`{start}` is no public key of minisign: take the second line of its .pub file"
+            "`{start}` is not a minisign public key: use the second line of its .pub file"
         ))
     })
 }
@@ -74,16 +74,18 @@ impl NamedKeys {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SignatureError {
     /// It cannot be read.
-    #[error("is none of minisign's")]
+    #[error("is not a minisign signature")]
     Format,
     /// None of the keys has made it.
-    #[error("is of a key that the policy does not name")]
+    #[error("was made with a key that the policy does not name")]
     UnknownKey,
     /// One of the keys has made it, over the content itself rather than its digest.
-    #[error("is of minisign's old kind: sign with version 0.10 or later, or with -H")]
+    #[error("has minisign's old format: sign with version 0.10 or later, or with -H")]
     OldKind,
     /// It names one of the keys, and does not fit the content.
-    #[error("is not of this content: the file was changed since, or is another one")]
+    #[error(
+        "does not match the content: the file was changed after it was signed, or is another one"
+    )]
     OtherContent,
 }
 

@@ -56,7 +56,7 @@ fn in_service(found: &mut Vec<String>, name: &str, said: &SignedService, is: &Ta
     }
     in_map(found, "label", &of, &said.labels, &is.labels);
     if said.contract != contract(is) {
-        found.push(format!("it has another contract{of}"));
+        found.push(format!("the contract{of} differs from the signed one"));
     }
     in_map(found, "compose field", &of, &said.compose, &compose(is));
     for variable in is.environment.keys() {
@@ -70,7 +70,7 @@ fn in_service(found: &mut Vec<String>, name: &str, said: &SignedService, is: &Ta
 
 fn differ<T: PartialEq + Display>(found: &mut Vec<String>, what: &str, said: &T, is: &T) {
     if said != is {
-        found.push(format!("it has `{is}` as {what}, and `{said}` is signed"));
+        found.push(format!("{what} is `{is}`, but `{said}` is signed"));
     }
 }
 
@@ -87,7 +87,9 @@ fn in_map<T: PartialEq>(
                 "it has the {what} `{name}`{of}, which is not signed"
             )),
             Some(said) if said != value => {
-                found.push(format!("it has another {what} `{name}`{of} than is signed"));
+                found.push(format!(
+                    "the {what} `{name}`{of} differs from the signed one"
+                ));
             }
             Some(_) => {}
         }

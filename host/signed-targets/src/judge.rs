@@ -102,7 +102,7 @@ fn of_app(
     let one = |why: String| vec![why];
     let text = release.signed_statement.as_deref().ok_or_else(|| {
         one(format!(
-            "its release `{}` is not signed: `fleet sign` does that",
+            "its release `{}` is not signed: sign it with `fleet sign`",
             release.commit
         ))
     })?;
@@ -120,13 +120,13 @@ fn of_app(
     match before {
         Some(before) if version < before.version => {
             return Err(one(format!(
-                "its statement has the version {version}, and the device has accepted {} already: sign the release anew to go back to it",
+                "its statement has the version {version}, but the device has already accepted {}: sign the release again to go back to it",
                 before.version
             )));
         }
         Some(before) if version == before.version && !is_known => {
             return Err(one(format!(
-                "its statement has the version {version}, and the device has accepted another one of that version"
+                "its statement has the version {version}, but the device has already accepted another statement with that version"
             )));
         }
         _ => {}
@@ -136,7 +136,7 @@ fn of_app(
         && now.ms >= expires
     {
         return Err(one(format!(
-            "its statement was to be accepted until {}, and it is {}",
+            "its statement could be accepted until {}, and it is now {}",
             time(expires),
             time(now.ms)
         )));
@@ -187,7 +187,7 @@ fn settings(
                 ));
             } else if config.get(name) != Some(value) {
                 reasons.push(format!(
-                    "it has the setting `{name}` with another value than `{value}`, which is signed"
+                    "its setting `{name}` differs from `{value}`, which is signed"
                 ));
             }
         }

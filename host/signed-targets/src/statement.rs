@@ -112,11 +112,11 @@ pub enum StatementError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unsignable {
     /// There is nothing to sign.
-    #[error("the app has no release there")]
+    #[error("the app has no release in the target")]
     NoRelease,
     /// Nobody knows what the tag will stand for.
     #[error(
-        "the image of the service `{service}` is `{image}`, which is named by no digest: whoever has the registry decides what that is"
+        "the image of the service `{service}` is `{image}`, which has no digest: whoever controls the registry decides what it contains"
     )]
     NoDigest {
         /// Which.

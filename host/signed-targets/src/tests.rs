@@ -154,7 +154,7 @@ fn a_version_goes_up_alone_and_an_accepted_statement_expires_no_more() {
     let accepted = owner.judge(&five, &nothing(), NOW).unwrap();
     owner.refuses(&with(4), &accepted, NOW, "the version 4");
     owner.judge(&with(6), &accepted, NOW).unwrap();
-    owner.refuses(&with(6), &accepted, NOW + 1000, "was to be accepted until");
+    owner.refuses(&with(6), &accepted, NOW + 1000, "could be accepted until");
     owner.judge(&five, &accepted, NOW + 1000).unwrap();
     // Nor does it need its key any more: what runs goes on when a key is replaced.
     let other = Owner::new();
@@ -168,7 +168,7 @@ fn a_version_goes_up_alone_and_an_accepted_statement_expires_no_more() {
         ..allowances()
     };
     owner.sign(&mut same, &allowances);
-    owner.refuses(&same, &accepted, NOW, "another one of that version");
+    owner.refuses(&same, &accepted, NOW, "another statement with that version");
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn without_a_statement_that_counts_nothing_is_taken() {
     for (text, why) in [
         (owner.sign_text("{}"), "cannot be read"),
         ("no signature".to_owned(), "four lines"),
-        ("\n\n\n\n{}".to_owned(), "none of minisign's"),
+        ("\n\n\n\n{}".to_owned(), "is not a minisign signature"),
     ] {
         *signed(&mut document) = text.into();
         owner.refuses(&document, &nothing(), NOW, why);
@@ -201,7 +201,7 @@ fn without_a_statement_that_counts_nothing_is_taken() {
     // The bytes that were signed, and no others.
     let changed = text.replacen("\"version\": 5", "\"version\": 6", 1);
     *signed(&mut document) = changed.into();
-    owner.refuses(&document, &nothing(), NOW, "not of this content");
+    owner.refuses(&document, &nothing(), NOW, "does not match the content");
 }
 
 #[test]

@@ -21,14 +21,14 @@ pub enum StoreError {
         pid: Option<u32>,
     },
     /// No supervisor has run here yet.
-    #[error("there is no state in `{}`: no supervisor has been started on this folder", folder.display())]
+    #[error("there is no state in `{}`: no supervisor has been started with this folder", folder.display())]
     NoState {
         /// The folder that was looked in.
         folder: PathBuf,
     },
     /// Going on would lose what a newer supervisor has stored.
     #[error(
-        "`{}` was written by a newer supervisor (schema {found}, this one knows up to {known}): install that version again, or move the file away to begin anew",
+        "`{}` was written by a newer supervisor (schema {found}, this one knows up to {known}): install that version again, or move the file away to start afresh",
         path.display()
     )]
     Newer {
@@ -82,7 +82,7 @@ pub enum StoreError {
         value: String,
     },
     /// The operating system gave no random bytes.
-    #[error("failed to make a new key: no random bytes")]
+    #[error("failed to create a new key: the system has no random numbers")]
     Random(#[source] getrandom::Error),
 }
 

@@ -90,7 +90,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Failed`] where that cannot be written.
     pub fn forget_image(&self, image: &ImageRef) -> Result<(), StoreError> {
-        const ACTION: &str = "forget an image";
+        const ACTION: &str = "delete an image record";
         self.write(ACTION, |work| {
             work.execute("DELETE FROM image WHERE reference = ?1", [image.as_str()])
                 .map(drop)

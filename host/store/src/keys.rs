@@ -155,13 +155,13 @@ impl Store {
         if !keys.0.contains_key(&owner) {
             return Ok(());
         }
-        self.write("forget an API key", |work| {
+        self.write("delete an API key", |work| {
             work.execute(
                 "DELETE FROM api_key WHERE app = ?1 AND service = ?2",
                 owner.columns()?,
             )
             .map(drop)
-            .map_err(StoreError::failed("forget an API key"))
+            .map_err(StoreError::failed("delete an API key"))
         })?;
         keys.0.remove(&owner);
         Ok(())

@@ -89,7 +89,7 @@ impl Store {
             return Err(failed);
         };
         tracing::error!(
-            "nothing can be written into `{}` ({why}): the device goes on with what is there, and takes no target and no setting until there is room",
+            "cannot write into `{}` ({why}): the device continues with the stored state, and accepts no target and no setting until there is room",
             folder.display()
         );
         Ok(OpenStore {
@@ -238,7 +238,7 @@ fn connect(path: &Path, known: Option<&DeviceUuids>) -> Result<LoadedDatabase, U
 pub(crate) fn write_log_into_file(connection: &Connection) {
     let written = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
     if let Err(error) = written {
-        tracing::debug!(%error, "the store's log is not in its file yet");
+        tracing::debug!(%error, "the store's log has not been merged into its file yet");
     }
 }
 
@@ -382,7 +382,7 @@ fn remove_old_asides(path: &Path) {
         });
         match removed {
             Ok(()) => tracing::warn!(
-                "removed `{}`: of the databases that were set aside the newest {KEPT_ASIDE} are kept",
+                "removed `{}`: only the newest {KEPT_ASIDE} databases that were set aside are kept",
                 aside.display()
             ),
             Err(error) => tracing::warn!(%error, "failed to remove `{}`", aside.display()),

@@ -38,7 +38,7 @@ pub(crate) fn read(file: &SecureFile) -> Option<DeviceUuids> {
     };
     let uuids = parse(&found);
     if uuids.is_none() {
-        tracing::warn!("`{}` is damaged and written anew", file.path().display());
+        tracing::warn!("`{}` is damaged; writing it again", file.path().display());
     }
     uuids
 }

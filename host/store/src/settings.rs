@@ -143,7 +143,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Failed`] where that cannot be written.
     pub fn clear_snapshot(&self) -> Result<(), StoreError> {
-        const ACTION: &str = "forget the snapshot of local mode";
+        const ACTION: &str = "delete the snapshot of local mode";
         self.write(ACTION, |work| {
             work.execute("DELETE FROM setting WHERE name = ?1", [SNAPSHOT])
                 .map(drop)

@@ -159,7 +159,7 @@ impl Store {
         }
         self.remember_identity();
         if was_new {
-            tracing::info!("this device is `{uuid}`, by its config.json");
+            tracing::info!("this device is `{uuid}`, according to its config.json");
         } else {
             tracing::warn!(
                 "this device was `{before}` and is `{uuid}` now: what ran under the old uuid is replaced or removed"

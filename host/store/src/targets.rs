@@ -69,7 +69,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Failed`] where that cannot be written.
     pub fn clear_target(&self, source: TargetSource) -> Result<(), StoreError> {
-        const ACTION: &str = "forget the target state";
+        const ACTION: &str = "delete the target state";
         self.write(ACTION, |work| {
             work.execute("DELETE FROM target WHERE source = ?1", [source.as_str()])
                 .map(drop)
@@ -122,7 +122,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Failed`] where that cannot be written.
     pub fn forget_commit(&self, app: &AppUuid) -> Result<(), StoreError> {
-        const ACTION: &str = "forget the running release";
+        const ACTION: &str = "delete the running release";
         self.write(ACTION, |work| {
             work.execute("DELETE FROM running_release WHERE app = ?1", [app.as_str()])
                 .map(drop)

@@ -117,7 +117,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Failed`] where that cannot be written.
     pub fn forget_lock(&self, app: AppId, service: &ServiceName) -> Result<(), StoreError> {
-        const ACTION: &str = "forget an update lock";
+        const ACTION: &str = "delete an update lock";
         let app = row_id("app id", app.0)?;
         self.write(ACTION, |work| {
             work.execute(

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Arg, Args, Parser, Subcommand};
 
-/// Keeps the services of a device running, and answers its HTTP API
+/// Run the services of a device, and answer its HTTP API
 #[derive(Parser)]
 #[command(name = "supervisor", version, propagate_version = true)]
 pub(crate) struct Arguments {
@@ -15,16 +15,16 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Runs the supervisor until it gets SIGTERM or SIGINT; services are then left running
+    /// Run the supervisor until SIGTERM or SIGINT; its services continue to run
     #[command(after_help = PRECEDENCE)]
     Run(Box<Flags>),
-    /// The key of this device's API
+    /// Show the key of this device's API
     #[command(subcommand)]
     ApiKey(ApiKeyCommand),
-    /// The plugins of this device
+    /// Show the plugins of this device, and sign or trust a plugin's file
     #[command(subcommand)]
     Plugins(PluginsCommand),
-    /// Takes the services of a stopped device away from its engines; for `cargo xtask run`
+    /// Remove the services of a stopped device from its engines; for `cargo xtask run`
     #[command(hide = true)]
     RemoveServices {
         #[command(flatten)]
@@ -36,19 +36,19 @@ pub(crate) enum Command {
 
 #[derive(Subcommand)]
 pub(crate) enum ApiKeyCommand {
-    /// Prints the key, also while the supervisor runs
+    /// Print the key, also while the supervisor runs
     #[command(mut_args(|flag| shown_where(flag, &["state_dir", "config"])))]
     Show(Box<Flags>),
 }
 
 #[derive(Subcommand)]
 pub(crate) enum PluginsCommand {
-    /// Lists the plugins: of the running supervisor, else those that it would load
+    /// List the plugins of the running supervisor or, if none is running, those that it would load
     #[command(mut_args(|flag| shown_where(flag, &[
         "state_dir", "config", "plugin_dirs", "policy", "allow_unpinned", "host_root", "device_type",
     ])))]
     List(Box<Flags>),
-    /// Moves the signature of a plugin from `FILE.minisig` into the file itself
+    /// Move the signature of a plugin from `FILE.minisig` into the file itself
     #[command(mut_args(|flag| shown_where(flag, &["file"])))]
     EmbedSignature {
         /// The plugin's file
@@ -56,7 +56,7 @@ pub(crate) enum PluginsCommand {
         #[command(flatten)]
         flags: Box<Flags>,
     },
-    /// Prints what a plugin's file asks for, and the lines of the policy that give it
+    /// Print what a plugin's file asks for, and the lines of the policy that grant it
     #[command(mut_args(|flag| shown_where(flag, &["file", "config", "policy"])))]
     Trust {
         /// The plugin's file
@@ -73,27 +73,27 @@ fn shown_where(flag: Arg, names: &[&str]) -> Arg {
     flag.hide(hidden)
 }
 
-/// What `remove-services` takes away.
+/// What `remove-services` removes.
 #[derive(Args, Debug)]
 pub(crate) struct Removal {
-    /// Volumes and pulled images too
+    /// Also remove volumes and pulled images
     #[arg(long)]
     pub(crate) all: bool,
-    /// How many seconds a service may take to stop
+    /// The seconds that a service may take to stop
     #[arg(long, default_value_t = 10)]
     pub(crate) grace: u64,
 }
 
 const PRECEDENCE: &str = "\
-A flag wins over its environment variable, that over the key of the configuration file (in TOML, named \
-[config: KEY] above), that over the default. Folders of the defaults are beside the program, as \
+A flag takes precedence over its environment variable, the variable over the key of the configuration file \
+(in TOML, named [config: KEY] above), and the key over the default. Default folders are beside the program, as \
 `cargo xtask build` lays them out.
 
-Keys of the configuration file alone:
-  service_keys     what the key of a service opens: `device`, or `own-app` and nothing that is the device's
+Keys that only the configuration file has:
+  service_keys     what the key of a service gives access to: `device`, or only its `own-app`
   [branding]       names that a vendor may change: env_prefix, label_namespace, folder, network,
                    api_level, aliases
-  [plugins.NAME]   handed to the plugin NAME";
+  [plugins.NAME]   settings for the plugin NAME";
 
 /// What can be set. Everything is optional here; [`crate::configuration`] brings the sources together.
 #[derive(Args, Debug, Default, Clone)]
@@ -103,10 +103,10 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "DIR", env = "SUPERVISOR_STATE_DIR")]
     pub(crate) state_dir: Option<PathBuf>,
 
-    /// Where the API listens, repeatable; port 0 takes a free one, which is then in the file `address`
-    /// of the state folder. `=local-endpoints` or `=open` behind it says what a device in local mode
-    /// answers there without a key; on loopback to processes of root and of the supervisor's user and group
-    /// alone, with `+any-process` to all [default: 127.0.0.1:48484] [config: listen]
+    /// Where the API listens, repeatable; port 0 chooses a free port, which is then in the file `address`
+    /// of the state folder. `=local-endpoints` or `=open` after it sets what a device in local mode
+    /// answers there without a key; on loopback only to processes of root and of the supervisor's user and group,
+    /// with `+any-process` to all [default: 127.0.0.1:48484] [config: listen]
     #[arg(
         long,
         value_name = "ADDR:PORT[=AUTH]",
@@ -115,8 +115,8 @@ pub(crate) struct Flags {
     )]
     pub(crate) listen: Vec<String>,
 
-    /// Where services run: `wasm`, or `docker`, which includes wasm, or `auto`, which is docker if its
-    /// socket answers and else wasm [default: auto] [config: engine]
+    /// Where services run: `wasm`, `docker` (which includes wasm), or `auto`, which is docker if its
+    /// socket answers and otherwise wasm [default: auto] [config: engine]
     #[arg(long, value_enum, env = "SUPERVISOR_ENGINE")]
     pub(crate) engine: Option<crate::configuration::EngineChoice>,
 
@@ -139,7 +139,7 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "FILE", env = "SUPERVISOR_POLICY")]
     pub(crate) policy: Option<PathBuf>,
 
-    /// For developers: a plugin's file gets what the policy gives to the name that it claims, without being
+    /// For developers: a plugin's file gets what the policy grants to the name that it claims, without being
     /// pinned to it [default: false] [config: allow_unpinned]
     #[arg(
         long,
@@ -150,8 +150,8 @@ pub(crate) struct Flags {
     )]
     pub(crate) allow_unpinned: Option<bool>,
 
-    /// Whether the cloud may be spoken to without TLS (`http://`) where it is another machine: whoever is on the way
-    /// reads this device's key and decides what it runs [default: false] [config: allow_plain]
+    /// Allow a cloud on another machine without TLS (`http://`): anybody on the network path
+    /// can read this device's key and decide what it runs [default: false] [config: allow_plain]
     #[arg(
         long,
         value_name = "BOOL",
@@ -175,13 +175,13 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "FILE", env = "SUPERVISOR_DEVICE_TYPE")]
     pub(crate) device_type: Option<PathBuf>,
 
-    /// The device's config.json: who it is and whose [default: mnt/boot/config.json below the host root]
+    /// The device's config.json, with its identity and its cloud [default: mnt/boot/config.json below the host root]
     /// [config: config_json]
     #[arg(long, value_name = "FILE", env = "SUPERVISOR_CONFIG_JSON")]
     pub(crate) config_json: Option<PathBuf>,
 
-    /// What is done to the host, such as a reboot or a new name, is asked of systemd on D-Bus (`dbus`)
-    /// or only logged (`rehearse`) [default: dbus] [config: host_actions]
+    /// How to change the host, for example to reboot or rename it: through systemd on D-Bus (`dbus`),
+    /// or not at all, only in the log (`rehearse`) [default: dbus] [config: host_actions]
     #[arg(long, value_enum, env = "SUPERVISOR_HOST_ACTIONS")]
     pub(crate) host_actions: Option<crate::configuration::HostActions>,
 
@@ -190,7 +190,7 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "ADDRESS", env = "SUPERVISOR_DBUS_ADDRESS")]
     pub(crate) dbus_address: Option<String>,
 
-    /// The program that prints the host's journal, `journalctl` or one that takes its options [default:
+    /// The program that prints the host's journal: `journalctl`, or one with the same options [default:
     /// journalctl, by the search path] [config: journal_program]
     #[arg(long, value_name = "PROGRAM", env = "SUPERVISOR_JOURNAL_PROGRAM")]
     pub(crate) journal_program: Option<PathBuf>,
@@ -200,12 +200,12 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "UNIT", env = "SUPERVISOR_VPN_UNIT")]
     pub(crate) vpn_unit: Option<String>,
 
-    /// The uuid of the app that this supervisor is itself a release of: shown in the plan, never run or
+    /// The uuid of the app of which this supervisor is a release: shown in the plan, never run or
     /// removed [default: by its name, as in aarch64-supervisor] [config: own_app]
     #[arg(long, value_name = "UUID", env = "SUPERVISOR_OWN_APP")]
     pub(crate) own_app: Option<String>,
 
-    /// The engine is this device's alone: also objects without this device's uuid are its own
+    /// The engine belongs to this device alone, including objects without this device's uuid
     /// [default: false] [config: exclusive]
     #[arg(
         long,
@@ -216,7 +216,7 @@ pub(crate) struct Flags {
     )]
     pub(crate) exclusive: Option<bool>,
 
-    /// What needs no key in local mode where `--listen` names an address without saying so: `local-endpoints`,
+    /// What needs no key in local mode at addresses in `--listen` without a setting: `local-endpoints`,
     /// everything (`open`) or nothing but /ping and /v1/healthy (`strict`) [default: strict] [config:
     /// local_mode_auth]
     #[arg(
@@ -227,8 +227,8 @@ pub(crate) struct Flags {
     )]
     pub(crate) local_mode_auth: Option<crate::configuration::LocalModeAuth>,
 
-    /// A name by which clients may call the device beside its address, its own name and its uuid,
-    /// repeatable; requests for others are refused, since pages of other sites send them [default: none]
+    /// A name by which clients may call the device, in addition to its address, its own name and its uuid,
+    /// repeatable; requests for other names are refused, because pages of other sites send them [default: none]
     /// [config: host_names]
     #[arg(
         long = "host-name",
@@ -238,7 +238,7 @@ pub(crate) struct Flags {
     )]
     pub(crate) host_names: Vec<String>,
 
-    /// What is logged: a level, or a filter such as `info,access=debug` [default: info] [config: log]
+    /// What to log: a level, or a filter such as `info,access=debug` [default: info] [config: log]
     #[arg(long, value_name = "FILTER", env = "SUPERVISOR_LOG")]
     pub(crate) log: Option<String>,
 }

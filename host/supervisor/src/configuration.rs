@@ -176,7 +176,7 @@ fn merge(flags: Flags, file: File, program: &Path) -> Result<Configuration> {
     let mut without_effect = Vec::new();
     if listen.is_empty() && local_mode_auth != api::LocalModeAuth::Strict {
         without_effect.push(format!(
-            "`local_mode_auth` opens only what `listen` names: without `listen = [\"127.0.0.1:{DEFAULT_PORT}\"]` local mode takes keys"
+            "`local_mode_auth` applies only to the addresses in `listen`: without `listen = [\"127.0.0.1:{DEFAULT_PORT}\"]` local mode requires keys"
         ));
     }
     Ok(Configuration {
@@ -281,7 +281,7 @@ fn service_users(first: Option<u32>) -> Result<UserRange> {
     // Below are the system's users and its people; above, numbers that some programs take for negative ones.
     if first < 1000 || first > i32::MAX.unsigned_abs() - range.count {
         bail!(
-            "`first_service_user = {first}` leaves no {} users from 1,000 to {}",
+            "`first_service_user = {first}` is not valid: there must be {} users from there on, and all must be from 1,000 to {}",
             range.count,
             i32::MAX
         );
@@ -300,7 +300,7 @@ fn host_names(names: Vec<String>) -> Result<Vec<String>> {
         if is_name {
             Ok(name)
         } else {
-            bail!("`{text}` cannot be one of `host_names`: it is no name of a host")
+            bail!("`{text}` cannot be one of `host_names`: it is not a valid host name")
         }
     };
     names.iter().map(name).collect()
@@ -354,7 +354,7 @@ fn check_branding(branding: &Branding) -> Result<()> {
     match numbers.as_deref() {
         Some(level @ [_, _, _]) if *level >= LOWEST_API_LEVEL[..] => Ok(()),
         _ => bail!(
-            "`{api_level}` cannot be `api_level` of `[branding]`: three numbers with points between, at least 16.6.0"
+            "`{api_level}` cannot be `api_level` of `[branding]`: it must be three numbers separated by dots, at least 16.6.0"
         ),
     }
 }

@@ -170,10 +170,8 @@ impl api::Device for RunningDevice {
         problems.extend(self.cloud.problems());
         problems.extend(self.firewall.problem());
         if !self.store.takes_writes() {
-            problems.push(
-                "nothing can be written into the state folder: its disk is full or read-only"
-                    .into(),
-            );
+            problems
+                .push("cannot write into the state folder: its disk is full or read-only".into());
         }
         problems
     }

@@ -104,7 +104,7 @@ impl api::Endpoints for PluginEndpoints {
             State::Begun(plugins) => plugins.runtime_problems(),
             State::Failed => vec!["no plugin can be loaded: the log says why".to_owned()],
             State::Beginning if self.since.elapsed() > BEGUN_WITHIN => {
-                vec!["plugins have not begun to be loaded".to_owned()]
+                vec!["the supervisor has not begun to load plugins".to_owned()]
             }
             State::Beginning => Vec::new(),
         }

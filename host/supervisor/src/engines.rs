@@ -100,7 +100,7 @@ fn on_loopback(address: &SocketAddr) -> Option<SocketAddr> {
 
 fn reason(choice: EngineChoice) -> &'static str {
     match choice {
-        EngineChoice::Auto => "by whether the Docker socket answers",
+        EngineChoice::Auto => "chosen by whether the Docker socket answers",
         EngineChoice::Docker | EngineChoice::Wasm => "as configured",
     }
 }

@@ -146,11 +146,12 @@ impl GatewayWatch {
         }
         let gateway = self.gateway;
         if rivals.is_empty() {
-            tracing::info!("the address {gateway} is the API's alone again");
+            tracing::info!(
+                "the address {gateway} is on no other interface any more: services in containers reach the API again"
+            );
         } else {
             tracing::warn!(
-                "the address {gateway}, at which services in containers reach the API, is also on `{}`: they may \
-                 not reach it; give that interface another address",
+                "the address {gateway}, at which services in containers reach the API, is also on `{}`: the services may be unable to reach it; give that interface another address",
                 rivals.join("`, `")
             );
         }

@@ -52,7 +52,7 @@ impl FirewallState {
         }
         match &found {
             Some(why) => tracing::error!("{why}"),
-            None => tracing::info!("the host's firewall is as the target asks"),
+            None => tracing::info!("the host's firewall matches the target"),
         }
         *problem = found;
     }
@@ -73,7 +73,7 @@ impl FirewallState {
                 state.note(outcome.err().map(|error| {
                     let mode = now.settings.firewall;
                     format!(
-                        "`HOST_FIREWALL_MODE` is `{mode}`, and the host's firewall is not as it asks: {}",
+                        "failed to set up the host's firewall for `HOST_FIREWALL_MODE` `{mode}`: {}",
                         error_chain(&error)
                     )
                 }));
@@ -87,7 +87,10 @@ impl FirewallState {
                 && let Err(error) = settings.firewall.remove().await
                 && !matches!(table, TableState::Unknown)
             {
-                tracing::warn!("the host's firewall stays: {}", error_chain(&error));
+                tracing::warn!(
+                    "failed to remove the host's firewall: {}",
+                    error_chain(&error)
+                );
             }
         })
     }
@@ -135,7 +138,7 @@ impl FirewallSettings {
             // Nobody asked for a firewall, and whoever may not look has made none.
             Err(error) => {
                 tracing::debug!(
-                    "it is not known whether a table is left: {}",
+                    "failed to check whether a firewall table is left: {}",
                     error_chain(&error)
                 );
                 Ok(())
@@ -234,10 +237,7 @@ mod tests {
         tell.send_replace(Arc::new(in_force(FirewallMode::On, Exposure::default())));
         until(true).await;
         let problem = state.problem().unwrap();
-        assert!(
-            problem.contains("`HOST_FIREWALL_MODE` is `on`"),
-            "{problem}"
-        );
+        assert!(problem.contains("`HOST_FIREWALL_MODE` `on`"), "{problem}");
         assert!(
             problem.contains("install the package `nftables`"),
             "{problem}"

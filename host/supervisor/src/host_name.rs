@@ -54,7 +54,7 @@ impl HostName {
         let named = self.host.os.set_host_name(&name).await;
         if named.is_err() {
             let undone = tokio::task::spawn_blocking(move || update(before)).await?;
-            undone.context("the host's name in `config.json` could not be put back")?;
+            undone.context("failed to restore the host's name in `config.json`")?;
         }
         Ok(named?)
     }

@@ -86,7 +86,7 @@ impl HostSettings {
                 Ok(settings) => current.extend(settings.into_iter().map(|of| (of.name, of.value))),
                 Err(BootConfigError::Unavailable) => {}
                 Err(error) => {
-                    tracing::warn!("the boot configuration is not told to the cloud: {error}")
+                    tracing::warn!("failed to read the boot configuration for the cloud: {error}")
                 }
             }
         }
@@ -109,7 +109,7 @@ impl HostSettings {
             Ok(compared) => {
                 for name in &compared.foreign {
                     look.warnings.push(format!(
-                        "`{name}` means nothing to the boot configuration of this board, and is only kept"
+                        "`{name}` has no meaning in the boot configuration of this board, and is only stored"
                     ));
                 }
                 if let Some(why) = refusal(&compared) {
@@ -124,7 +124,7 @@ impl HostSettings {
                     let names: Vec<_> = wanted.boot_config.keys().map(String::as_str).collect();
                     let names = names.join("`, `");
                     look.warnings
-                        .push(format!("{none}: `{names}` are only kept"));
+                        .push(format!("{none}: `{names}` are only stored"));
                 }
             }
             Err(BootConfigError::Failed(why)) => {
@@ -160,7 +160,7 @@ impl HostSettings {
             match after.map_err(failed)?.changes {
                 left if left.is_empty() => Ok(()),
                 left => Err(format!(
-                    "it was written, and `{}` is still not as wanted",
+                    "it was written, but `{}` still differs from the target",
                     left.join("`, `")
                 )),
             }
@@ -181,7 +181,7 @@ impl HostSettings {
         let boots = Arc::clone(&self.boots);
         let marked = tokio::task::spawn_blocking(move || boots.require_reboot()).await;
         let failed = |why: &dyn std::fmt::Display| {
-            format!("failed to note that the device has to be rebooted for it: {why}")
+            format!("failed to record that the device must be rebooted for it: {why}")
         };
         match marked {
             Ok(Ok(())) => Ok(()),

@@ -61,16 +61,14 @@ impl ListenAddress {
         let (auth, processes) = match said.split_once('+') {
             None => (said, LocalModeProcesses::Trusted),
             Some((auth, ANY_PROCESS)) => (auth, LocalModeProcesses::Any),
-            Some((_, other)) => bail!("`{other}` of `{text}` is not `{ANY_PROCESS}`"),
+            Some((_, other)) => bail!("`{other}` in `{text}` is not `{ANY_PROCESS}`"),
         };
         let Ok(auth) = configuration::LocalModeAuth::from_str(auth, false) else {
-            bail!("`{auth}` of `{text}` is none of `strict`, `local-endpoints` and `open`");
+            bail!("`{auth}` in `{text}` is not one of `strict`, `local-endpoints` and `open`");
         };
         let auth: LocalModeAuth = auth.into();
         if is_of_services && auth != LocalModeAuth::Strict {
-            bail!(
-                "`{text}` opens the network of services, which have keys: it can only be `strict`"
-            );
+            bail!("`{text}` is on the network of services, which have keys: it must be `strict`");
         }
         Ok(ListenAddress {
             address,
@@ -94,9 +92,9 @@ pub(crate) fn openness(address: SocketAddr, keyless: KeylessAccess) -> Option<St
     let who = if ip.is_loopback() {
         processes.to_owned()
     } else if ip.is_unspecified() {
-        format!("{processes}, and whoever else reaches it")
+        format!("{processes}, and anybody else who can reach it")
     } else {
-        "whoever reaches it".to_owned()
+        "anybody who can reach it".to_owned()
     };
     Some(format!(
         "in local mode http://{address} answers {what} without a key to {who}"
@@ -136,7 +134,7 @@ mod tests {
         for (text, named) in [
             ("localhost", "`localhost` is not an address"),
             ("localhost:1=open", "is not an address"),
-            ("127.0.0.1:1=", "`` of `127.0.0.1:1=`"),
+            ("127.0.0.1:1=", "`` in `127.0.0.1:1=`"),
             ("127.0.0.1:1=Open", "`Open`"),
             ("127.0.0.1:1=open+all", "`all`"),
             ("127.0.0.1:1=open+any-process+x", "`any-process+x`"),

@@ -54,9 +54,8 @@ fn of_running(address: SocketAddr, state_dir: &Path) -> Result<Value> {
     if !status.contains(" 200 ") {
         bail!("the supervisor at {address} answered `{status}`");
     }
-    let mut body: Value = serde_json::from_str(body).with_context(|| {
-        format!("the supervisor at {address} answered something else than JSON")
-    })?;
+    let mut body: Value = serde_json::from_str(body)
+        .with_context(|| format!("the supervisor at {address} did not answer with JSON"))?;
     Ok(body["plugins"].take())
 }
 
@@ -131,11 +130,11 @@ impl plugins::PluginData for Idle {
     }
 
     fn set(&self, _: &str, _: &str, _: &[u8]) -> Result<(), DataError> {
-        Err(DataError::Other("the supervisor does not run".into()))
+        Err(DataError::Other("the supervisor is not running".into()))
     }
 
     fn delete(&self, _: &str, _: &str) -> Result<(), DataError> {
-        Err(DataError::Other("the supervisor does not run".into()))
+        Err(DataError::Other("the supervisor is not running".into()))
     }
 
     fn keys(&self, _: &str, _: &str) -> Result<Vec<String>, DataError> {

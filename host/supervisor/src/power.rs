@@ -60,7 +60,7 @@ impl Power {
         match *self.agreed() {
             Some(agreed) if agreed == action => return Ok(()),
             Some(agreed) => {
-                let why = format!("the device is about to {} already", words(agreed));
+                let why = format!("the device is already about to {}", words(agreed));
                 return Err(ActionError::Locked(why));
             }
             None => {}
@@ -75,7 +75,7 @@ impl Power {
             let stopped = tokio::time::timeout(STOPPING, all_stopped);
             let (stopped, ()) = tokio::join!(stopped, tokio::time::sleep(NOTICE));
             if stopped.is_err() {
-                tracing::warn!("the host goes down although a service has not stopped yet");
+                tracing::warn!("the host is going down although a service has not stopped yet");
             }
             power.tell_host(action).await;
             // Still here: services are wanted again.
@@ -101,13 +101,13 @@ impl Power {
             Ok(()) => {
                 tokio::time::sleep(GOING_DOWN).await;
                 tracing::error!(
-                    "the host agreed to {what} and has not; services are started again"
+                    "the host agreed to {what} but has not; starting the services again"
                 );
             }
             Err(error) => {
                 tracing::error!(
                     error = &error as &dyn std::error::Error,
-                    "failed to {what}; services are started again"
+                    "failed to {what}; starting the services again"
                 );
             }
         }

@@ -159,21 +159,21 @@ async fn device(configuration: &Configuration) -> Result<RunOutcome> {
         () = begin_again.cancelled() => ("the device has a new identity", RunOutcome::BeginsAgain),
         never = systemd::watchdog(|| reconciler.answers()) => match never {},
     };
-    tracing::info!("{received}: the supervisor stops, its services go on");
+    tracing::info!("{received}: the supervisor stops, its services continue");
     if matches!(ending, RunOutcome::Stopped) {
         systemd::stopping();
     }
     stopping.cancel();
     // A request under way may still wait for the loop, which ends what it has begun.
     let (served, tunnel, ()) = tokio::join!(serving, tunnel, reconciler.shutdown());
-    tunnel.context("the cloud's way in failed as it stopped")?;
-    served.context("the API failed as it stopped")?;
+    tunnel.context("the cloud tunnel failed during shutdown")?;
+    served.context("the API failed during shutdown")?;
     parts.endpoints.shutdown().await;
     parts.device.walls.plugins.stop().await;
     parts
         .firewall_ends
         .await
-        .context("the firewall failed as it stopped")?;
+        .context("the firewall failed during shutdown")?;
     parts.host_settings.detach();
     Ok(ending)
 }

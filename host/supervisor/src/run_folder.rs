@@ -84,7 +84,7 @@ fn open(path: &Path) -> Option<SecureDir> {
                 _ => String::new(),
             };
             tracing::error!(
-                "{error}{cause}. Until that is mended and the supervisor is started again, it forgets with each restart whether a reboot is due and what the cloud was told"
+                "{error}{cause}. Until this is fixed and the supervisor is restarted, it forgets at each restart whether a reboot is due and what it has reported to the cloud"
             );
             None
         }

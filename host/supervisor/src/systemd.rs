@@ -30,13 +30,13 @@ pub(crate) async fn watchdog<F: Future<Output = ()>>(works: impl Fn() -> F) -> I
         due.tick().await;
         match tokio::time::timeout(half, works()).await {
             Ok(()) => tell(NotifyState::Watchdog),
-            Err(_) => tracing::error!("the reconcile loop stands still: the watchdog is not told"),
+            Err(_) => tracing::error!("the reconcile loop is stuck: the watchdog is not notified"),
         }
     }
 }
 
 fn tell(state: NotifyState<'_>) {
     if let Err(error) = sd_notify::notify(&[state]) {
-        tracing::warn!(%error, "failed to tell systemd");
+        tracing::warn!(%error, "failed to notify systemd");
     }
 }

@@ -84,7 +84,7 @@ impl Variables {
             Ok(Some(is)) if is != wanted => {}
             Ok(_) => return None,
             Err(error) => {
-                tracing::debug!("the state of `{vpn}` is not known: {error}");
+                tracing::debug!("failed to determine the state of `{vpn}`: {error}");
                 return Some(Instant::now() + RETRY);
             }
         }

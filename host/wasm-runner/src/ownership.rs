@@ -47,7 +47,7 @@ pub(crate) fn give_records(folder: &Path, user: ServiceUser) -> io::Result<()> {
         // A second name would be somebody else's file.
         if FileType::from_raw_mode(about.st_mode) != FileType::RegularFile || about.st_nlink != 1 {
             return Err(io::Error::other(format!(
-                "`{name}` is no plain file of its own"
+                "`{name}` is not a plain file with a single name"
             )));
         }
         if about.st_uid != user.uid {
@@ -88,7 +88,7 @@ fn hand_over(
 ) -> io::Result<()> {
     if depth == MAX_DEPTH {
         return Err(io::Error::other(format!(
-            "it has more than {MAX_DEPTH} folders in each other"
+            "it has more than {MAX_DEPTH} nested folders"
         )));
     }
     let is_shared = owner == FolderOwner::App;

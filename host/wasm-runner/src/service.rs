@@ -91,7 +91,7 @@ impl Process {
     fn start(folder: &Path) -> Result<Self, StartError> {
         let lock = lock(folder)?;
         let launch: Launch = record::read(&folder.join(LAUNCH))
-            .context("failed to read what to run")?
+            .context("failed to read the record of what to run")?
             .context("there is no record of what to run")?;
         let settled = settle(&launch);
         // One state file has one writer, and from here on it is this process.
@@ -128,7 +128,7 @@ impl Process {
         };
         let routes = Routes::open().inspect_err(|error| {
             log.note(&format!(
-                "this service reaches no other machine: the kernel cannot be asked for routes ({error})"
+                "this service cannot reach other machines: failed to ask the kernel for routes ({error})"
             ));
         });
         let rules = Arc::new(Rules::new(network, ports, routes.ok()));
@@ -153,7 +153,7 @@ impl Process {
         let mut state = StateFile::open(folder)?;
         if let Some(user) = launch.user {
             ownership::give_records(folder, user)
-                .context("failed to give the service's user its records")?;
+                .context("failed to make the service's user the owner of its records")?;
         }
         // Everything is open that takes rights, and nothing of the service has run.
         state.state.confinement = Some(confine(&launch, folder, settled)?);

@@ -316,7 +316,7 @@ pub fn open_plain(path: &Path) -> io::Result<File> {
     }
     Err(io::Error::new(
         io::ErrorKind::InvalidData,
-        "it is no plain file",
+        "it is not a plain file",
     ))
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn compare(file: &[u8], wanted: Vec<Setting>) -> (Comparison, Vec<u8>
         }
         let name = format!("{PREFIX}{key}");
         if settings::is_forbidden(key) {
-            let why = format!("`{key}` decides what the device boots, and is not to be changed");
+            let why = format!("`{key}` decides what the device boots, and cannot be changed");
             comparison.refused.push(Refusal::new(&name, why));
         }
         comparison.changes.push(name);

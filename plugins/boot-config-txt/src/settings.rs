@@ -61,13 +61,13 @@ pub(crate) fn is_repeated(key: &str) -> bool {
 pub(crate) fn values(key: &str, text: &str) -> Result<Vec<String>, String> {
     let is_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':');
     if key.is_empty() || !key.chars().all(is_key) {
-        return Err("its key is none that config.txt can have".to_owned());
+        return Err("its key is not a valid key of config.txt".to_owned());
     }
     let values = match text.trim() {
         list if is_repeated(key) && list.starts_with('"') => {
             let list: Result<Vec<String>, _> = serde_json::from_str(&format!("[{list}]"));
             list.map_err(|_| {
-                format!("`{text}` is no list: it has to be one value as it is, or `\"a\",\"b\"`")
+                format!("`{text}` is not a list: write one value without quotes, or `\"a\",\"b\"`")
             })?
         }
         one => vec![one.to_owned()],
@@ -76,12 +76,14 @@ pub(crate) fn values(key: &str, text: &str) -> Result<Vec<String>, String> {
     for value in values {
         let value = value.trim();
         if value.chars().any(char::is_control) {
-            return Err("a value may not have line breaks or other control characters".to_owned());
+            return Err(
+                "a value may not contain line breaks or other control characters".to_owned(),
+            );
         }
         let length = key.len() + 1 + value.len();
         if length > LINE {
             return Err(format!(
-                "`{key}={value}` has {length} bytes, and the firmware reads {LINE} of a line"
+                "`{key}={value}` has {length} bytes, but the firmware reads only {LINE} bytes of a line"
             ));
         }
         // An empty one of a list is no setting; a plain key may be empty.
@@ -133,8 +135,8 @@ mod tests {
             ("dtoverlay", "\"a,b=1\" , \"c\"", Ok(vec!["a,b=1", "c"])),
             ("dtoverlay", "\"a\",\"\"", Ok(vec!["a"])),
             ("gpio", "", Ok(vec![])),
-            ("gpio", "\"4=op,dh\",5", Err("is no list")),
-            ("gpio", "\"4=op", Err("is no list")),
+            ("gpio", "\"4=op,dh\",5", Err("is not a list")),
+            ("gpio", "\"4=op", Err("is not a list")),
             ("gpu_mem", "16\nkernel=x", Err("control")),
             ("gpu_mem", "16\rkernel=x", Err("control")),
             ("dtparam", "\"a\\nkernel=x\"", Err("control")),

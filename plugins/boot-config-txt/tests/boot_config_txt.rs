@@ -90,7 +90,7 @@ async fn a_key_that_decides_what_is_booted_is_refused_with_all_else() {
         ("HOST_CONFIG_kernel", "other.bin"),
     ];
     let refused = host.set_boot_config(&wanted).await.unwrap().refused;
-    let expected = "`kernel` decides what the device boots, and is not to be changed";
+    let expected = "`kernel` decides what the device boots, and cannot be changed";
     assert_eq!(
         refused,
         [("HOST_CONFIG_kernel".to_owned(), expected.to_owned())]

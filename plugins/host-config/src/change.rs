@@ -65,7 +65,7 @@ impl Change {
         if body.contains_key("network") {
             Ok(change)
         } else {
-            Err("`network` is missing: it holds `hostname`, `proxy` and `dns`".to_owned())
+            Err("`network` is missing: it contains `hostname`, `proxy` and `dns`".to_owned())
         }
     }
 
@@ -157,8 +157,7 @@ fn host_name(value: &Value) -> Result<Setting<String>, String> {
         _ => Err(refused(
             "network.hostname",
             value,
-            "a host name: letters, digits and hyphens, in labels of at most 63 with points between, \
-             64 in all",
+            "a host name: letters, digits and hyphens, in labels of at most 63 characters separated by dots, 64 characters in all",
         )),
     }
 }
@@ -173,7 +172,7 @@ fn kind(field: &str, value: &Value) -> Result<ProxyKind, String> {
 
 fn address(field: &str, value: &Value) -> Result<String, String> {
     let address = value.as_str().filter(|address| is_address(address));
-    let expected = "an IPv4 address or a host name, IPv6 is not redirected";
+    let expected = "an IPv4 address or a host name (IPv6 is not redirected)";
     Ok(address
         .ok_or_else(|| refused(field, value, expected))?
         .to_owned())
@@ -206,7 +205,7 @@ fn credential(field: &str, value: &Value, shown: bool) -> Result<Setting<String>
         _ if shown => Err(refused(field, value, expected)),
         // A password belongs in no answer and no log, even a wrong one.
         _ => Err(format!(
-            "`{field}` is what is not shown here, and has to be {expected}"
+            "`{field}` is invalid (value hidden): it must be {expected}"
         )),
     }
 }
@@ -219,7 +218,7 @@ fn no_proxy(field: &str, value: &Value) -> Result<Option<Vec<String>>, String> {
     };
     if entries.len() > NO_PROXY {
         return Err(format!(
-            "`{field}` has {} entries, and may have {NO_PROXY}",
+            "`{field}` has {} entries, more than the limit of {NO_PROXY}",
             entries.len()
         ));
     }
@@ -260,8 +259,8 @@ fn dns(field: &str, value: &Value) -> Result<Setting<DnsRemote>, String> {
 
 fn refused(field: &str, value: &Value, expected: &str) -> String {
     let shown = match value {
-        Value::Array(_) => return format!("`{field}` is an array, and has to be {expected}"),
-        Value::Object(_) => return format!("`{field}` is an object, and has to be {expected}"),
+        Value::Array(_) => return format!("`{field}` is an array, but must be {expected}"),
+        Value::Object(_) => return format!("`{field}` is an object, but must be {expected}"),
         // A text as JSON has it, so that it is one line, but without its quotation marks.
         single => single.to_string().trim_matches('"').to_owned(),
     };
@@ -270,7 +269,7 @@ fn refused(field: &str, value: &Value, expected: &str) -> String {
         Some(end) => format!("{}…", &shown[..end]),
         None => shown,
     };
-    format!("`{field}` is `{shown}`, and has to be {expected}")
+    format!("`{field}` is `{shown}`, but must be {expected}")
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ plugin! {
         proxy_redirector => "reads and writes the proxy of the device's connections",
         host_name => "reads and sets the host's name",
         update_lock => "waits with a change until no app holds an update lock",
-        device => "names a host after the device's uuid where its name is reset",
+        device => "names a host after the device's uuid if its name is reset",
     }
     routes: {
         GET "/v1/device/host-config" => get,
@@ -68,7 +68,7 @@ async fn patch(Fields(body): Fields<Map<String, Value>>) -> Result<&'static str,
     let change = Change::read(&body).map_err(Refusal::invalid)?;
     for ignored in &change.ignored {
         log::warn(format_args!(
-            "host-config: `{ignored}` is not known, and was ignored"
+            "host-config: `{ignored}` is not a known field, and was ignored"
         ));
     }
     if work(&change).await?.is_nothing() {

@@ -69,9 +69,8 @@ fn wanted_dns(
 }
 
 fn merged(fields: &ProxyFields, before: Option<&Proxy>) -> Result<Proxy, String> {
-    let missing = |name: &str| {
-        format!("`network.proxy.{name}` is missing, and there is no proxy yet that has one")
-    };
+    let missing =
+        |name: &str| format!("`network.proxy.{name}` is missing, and no proxy is set that has one");
     let credential = |change: &Option<Setting<String>>, before: Option<&String>| match change {
         Some(Setting::To(text)) => Some(text.clone()),
         Some(Setting::Reset) => None,

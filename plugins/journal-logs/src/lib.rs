@@ -11,7 +11,7 @@ use supervisor_sdk::{Error, Fields, Response, journal, plugin};
 use crate::options::JournalRequest;
 
 plugin! {
-    capabilities: { journal => "prints the host's journal for whoever has a key of the device" }
+    capabilities: { journal => "prints the host's journal for clients that have a key of the device" }
     routes: { POST "/v2/journal-logs" => journal_logs }
     openapi: "openapi.json"
     limits: { concurrency: 16 }

@@ -82,7 +82,7 @@ fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D:
 fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     match bounded(deserializer)? {
         Some(text) if is_option(&text) => Err(D::Error::custom(
-            "it begins with `-`, as only options do, and as times that are counted back from now, such as `-1h`",
+            "it begins with `-`, as only options do, and times relative to now, such as `-1h`",
         )),
         text => Ok(text),
     }
@@ -100,7 +100,7 @@ fn bounded<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>,
             "it is longer than {LONGEST} bytes"
         ))),
         Value::String(text) if text.contains('\0') => {
-            Err(D::Error::custom("it has a zero byte in it"))
+            Err(D::Error::custom("it contains a zero byte"))
         }
         Value::String(text) => Ok(Some(text)),
         value => Err(wrong("a string", &value)),
@@ -123,7 +123,7 @@ fn wrong<E: serde::de::Error>(expected: &str, found: &Value) -> E {
             }
         }
     };
-    E::custom(format_args!("it must be {expected}, and is {found}"))
+    E::custom(format_args!("it must be {expected}, but is {found}"))
 }
 
 #[cfg(test)]
@@ -220,11 +220,11 @@ mod tests {
         let refused = |value: Value| read(json!({ "count": value })).unwrap_err();
         assert_eq!(
             refused(json!(1.5)),
-            "it must be a whole number, and is `1.5`"
+            "it must be a whole number, but is `1.5`"
         );
         assert_eq!(
             refused(json!("many")),
-            "it must be a whole number, and is `\"many\"`"
+            "it must be a whole number, but is `\"many\"`"
         );
         let long = refused(json!("x".repeat(500)));
         assert!(long.ends_with("…`") && long.len() < 200, "{long}");

@@ -11,7 +11,7 @@ use supervisor_sdk::led::Light;
 use supervisor_sdk::{Error, config, identify, led, log, plugin, timer};
 
 plugin! {
-    capabilities: { led => "blinks an LED so that a person can tell which device this is" }
+    capabilities: { led => "blinks an LED so that a person can identify the device" }
     identify => blink,
 }
 
@@ -41,7 +41,7 @@ async fn blink() -> Result<(), Error> {
                  set `led` in `[plugins.led-blink]` to one of: {}",
                 names.join(", ")
             )),
-            None => log::debug("this device has no LED to show itself with"),
+            None => log::debug("this device has no LED to identify itself with"),
         }
         return Ok(());
     };

@@ -172,9 +172,9 @@ pub(crate) fn parse(text: &str) -> ParsedConf {
             }
             None => {
                 let what = if next == '}' {
-                    "closes no block"
+                    "closes a block that was not opened"
                 } else {
-                    "is no block"
+                    "is not a block"
                 };
                 scanner.at = begun;
                 scanner.skip_line(what);
@@ -262,14 +262,14 @@ impl<'a> Scanner<'a> {
                     return Some(fields);
                 }
                 self.at = begins;
-                self.skip_line("is no assignment");
+                self.skip_line("is not an assignment");
                 continue;
             }
             if self.peek().is_none() {
                 let line = self.line_of(begun);
                 let name: String = name.chars().take(SHOWN).collect();
                 self.warn(format!(
-                    "the block `{name}` that begins in line {line} is not closed, and was skipped"
+                    "the block `{name}` that begins on line {line} is not closed, and was skipped"
                 ));
                 return None;
             }
@@ -277,7 +277,7 @@ impl<'a> Scanner<'a> {
                 Some(field) => fields.push(field),
                 None => {
                     self.at = begins;
-                    self.skip_line("is no assignment");
+                    self.skip_line("is not an assignment");
                 }
             }
         }

@@ -45,7 +45,7 @@ impl Provider for Redsocks {
         };
         Ok(match redirection::read(&parsed(&text)) {
             Ok(redirection) => State::Redirected(redirection),
-            Err(why) => unusable(format!("`{CONFIGURATION}` is of no use: {why}")),
+            Err(why) => unusable(format!("`{CONFIGURATION}` cannot be used: {why}")),
         })
     }
 

@@ -24,10 +24,10 @@ const SIGNS: [&str; 6] = ["{", "}", "=", ";", "//", "/*"];
 pub(crate) fn read(conf: &Conf) -> Result<Redirection, String> {
     let block = conf
         .block("redsocks")
-        .ok_or("it has no block `redsocks` that is whole")?;
+        .ok_or("it has no complete block `redsocks`")?;
     let field = |key: &str| block.get(key).ok_or(format!("`{key}` is missing"));
     let kind = field("type")?;
-    let kind = ProxyKind::of_name(kind).ok_or("`type` is none that is known")?;
+    let kind = ProxyKind::of_name(kind).ok_or("`type` is not a known type")?;
     let address = field("ip")?;
     if !is_address(address) {
         return Err("`ip` is neither an IPv4 address nor a host name".to_owned());
@@ -78,17 +78,17 @@ pub(crate) fn check(wanted: &Redirection) -> Result<(), String> {
         }
     }
     if proxy.port == 0 || dns.is_some_and(|dns| dns.port == 0) {
-        return Err("the port is 0, and has to be 1 to 65535".to_owned());
+        return Err("the port is 0, but must be 1 to 65535".to_owned());
     }
     for (what, value) in [("login", &proxy.login), ("password", &proxy.password)] {
         if let Some(sign) = SIGNS.iter().find(|sign| value.as_deref() == Some(**sign)) {
             return Err(format!(
-                "the {what} cannot be `{sign}` alone: redsocks would take it for its own sign"
+                "the {what} cannot be `{sign}` alone: redsocks would read it as its own sign"
             ));
         }
         if value.as_ref().is_some_and(|value| !is_credential(value)) {
             return Err(format!(
-                "the {what} has to have 1 to 255 bytes and no control characters"
+                "the {what} must have 1 to 255 bytes and no control characters"
             ));
         }
     }

@@ -87,7 +87,7 @@ fn check(tags: &BTreeMap<String, String>) -> Result<(), String> {
         if !(1..=100).contains(&length) || name.contains(char::is_whitespace) {
             let shown: String = name.chars().take(100).collect();
             return Err(format!(
-                "`{shown}` cannot be a tag's name: it has 1 to 100 characters, none of them white space"
+                "`{shown}` cannot be a tag's name: a name has 1 to 100 characters, none of them white space"
             ));
         }
         if value.chars().count() > 10_000 {

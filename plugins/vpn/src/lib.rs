@@ -13,7 +13,7 @@ use supervisor_sdk::{Error, Json, config, plugin, units};
 plugin! {
     capabilities: {
         units => "reads the state of the VPN's unit",
-        files => "sees whether the VPN has said that its tunnel is up",
+        files => "reads whether the VPN reports that its tunnel is up",
     }
     routes: { GET "/v2/device/vpn" => vpn }
     openapi: "openapi.json"
@@ -51,14 +51,14 @@ struct Vpn {
 async fn vpn() -> Result<Json<Answer>, Error> {
     let Configuration { unit } = config::read()?;
     let state = units::state(&unit).await.map_err(|error| {
-        Error::unavailable(format_args!("the state of the VPN is not known: {error}"))
+        Error::unavailable(format_args!("failed to read the state of the VPN: {error}"))
     })?;
     Ok(Json(Answer {
         status: "success",
         vpn: Vpn {
             enabled: is_enabled(&state),
             connected: is_connected(Path::new(ACTIVE)).map_err(|error| {
-                Error::unavailable(format_args!("the VPN's status cannot be read: {error}"))
+                Error::unavailable(format_args!("failed to read the VPN's status: {error}"))
             })?,
         },
     }))

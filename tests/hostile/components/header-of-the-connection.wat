@@ -1,5 +1,5 @@
 ;; Says how its answer is transferred, so that what it answers is read as something else (smuggling).
-;; answer: 502 the header `transfer-encoding` is not a plugin's to set
+;; answer: 502 plugins may not set the header `transfer-encoding`
 
 (data (i32.const 1200) "transfer-encoding")
 (data (i32.const 1220) "chunked")

@@ -1,5 +1,5 @@
 ;; Takes the connection for another protocol.
-;; answer: 502 the header `upgrade` is not a plugin's to set
+;; answer: 502 plugins may not set the header `upgrade`
 
 (data (i32.const 1200) "Upgrade")
 (data (i32.const 1220) "h2c")

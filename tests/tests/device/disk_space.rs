@@ -66,7 +66,7 @@ async fn a_component_that_does_not_fit_is_refused_with_the_figures_and_tried_aga
     for part in [
         image.as_str(),
         "64.0 MiB stay reserved",
-        "wasm/components` is only 64.0 MiB are free",
+        "wasm/components` has only 64.0 MiB free",
         "/v2/cleanup-volumes",
     ] {
         assert!(said.contains(part), "{part}: {said}");
@@ -166,7 +166,7 @@ async fn chaos2_a_device_whose_state_disk_is_full_starts_and_is_reached() {
     fill();
     device.start_again().await;
     assert!(
-        device.log().contains("nothing can be written into"),
+        device.log().contains("cannot write into"),
         "{}",
         device.log()
     );
@@ -222,7 +222,7 @@ async fn chaos14_a_device_whose_state_disk_fills_is_not_healthy_until_there_is_r
     .await;
     assert_eq!(device.get("/v1/healthy").await.status, 500);
     assert!(
-        device.log().contains("nothing can be written into"),
+        device.log().contains("cannot write into"),
         "{}",
         device.log()
     );

@@ -153,7 +153,7 @@ async fn there_is_a_bound_on_readers_and_one_that_leaves_makes_room() {
     assert_eq!(refused.status, 503);
     assert_eq!(
         refused.failure().as_deref(),
-        Some("32 clients read events already: try again when one has left")
+        Some("32 clients are already reading events: try again when one has disconnected")
     );
     readers.pop();
     until("a place for a reader", || async {

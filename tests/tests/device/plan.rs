@@ -103,7 +103,7 @@ async fn what_cannot_be_downloaded_is_tried_again_and_what_comes_after_it_waits(
         start.unwrap()["blockedBy"][0],
         json!({
             "kind": "image", "image": "file:/nowhere/at-all.wasm",
-            "message": "the image `file:/nowhere/at-all.wasm` is not there yet",
+            "message": "the image `file:/nowhere/at-all.wasm` is not available yet",
         })
     );
 }

@@ -108,7 +108,7 @@ fn assert_cut_short(answer: &Answer) {
     let message = answer.json()["message"].as_str().unwrap().to_owned();
     assert_eq!(
         message,
-        "plugin `acme` was cut short: the process that runs it ended"
+        "plugin `acme` was interrupted: the process that runs it ended"
     );
 }
 
@@ -278,7 +278,7 @@ async fn item4_a_process_of_plugins_that_takes_more_memory_than_its_share_is_sta
     goes_on(&device, before).await;
     let log = device.log();
     assert!(
-        log.contains("the kernel ended it, since it took more than the "),
+        log.contains("the kernel killed it, because it used more than its "),
         "{log}"
     );
 }

@@ -134,7 +134,7 @@ async fn item9_a_fleet_runs_what_its_owner_signs_on_the_command_line_and_nothing
     let path = format!("/v7/device({})", row["id"]);
     let pin = cloud.request(Method::PATCH, &path).json(&pin);
     cloud.answer(pin).await;
-    until_refused(&cloud, &device, "the device has accepted").await;
+    until_refused(&cloud, &device, "the device has already accepted").await;
     let _ = owner.sign(&cloud, "1.0.0", &["--variable", "COLOUR"]);
     until_runs(&cloud, &device, first).await;
 }

@@ -177,7 +177,7 @@ fn attacks() -> Vec<Attack> {
                 let change = |device: &mut Value| main_service(device)["image"] = json!(image);
                 fleet.cloud.change(change);
             }),
-            "as the image of the service `main`",
+            "the image of the service `main` is",
         ),
         attack(
             "a service more",
@@ -196,7 +196,7 @@ fn attacks() -> Vec<Attack> {
         attack(
             "another command",
             |device| main_service(device)["composition"]["command"] = json!(["spin"]),
-            "another compose field `command`",
+            "the compose field `command` of the service `main` differs",
         ),
         attack(
             "a label that opens the host",
@@ -233,7 +233,7 @@ fn attacks() -> Vec<Attack> {
         attack(
             "the app under another number",
             |device| device["apps"][APP]["id"] = json!(9),
-            "as the number of the app",
+            "the number of the app is",
         ),
         attack(
             "no app",
@@ -251,7 +251,7 @@ fn attacks() -> Vec<Attack> {
                 let thief = KeyPair::generate_unencrypted_keypair().unwrap();
                 fleet.put_signed(&fleet.signed(&thief, 11, LATER));
             }),
-            "of a key that the policy does not name",
+            "with a key that the policy does not name",
         ),
         (
             "an older release",
@@ -261,7 +261,7 @@ fn attacks() -> Vec<Attack> {
         (
             "a newer release that has expired",
             Box::new(|fleet| fleet.put_signed(&fleet.signed(&fleet.owner, 11, 1_000))),
-            "was to be accepted until 1970",
+            "could be accepted until 1970",
         ),
     ]
 }
@@ -315,7 +315,7 @@ async fn item9_a_stolen_cloud_changes_nothing_of_what_runs_and_a_signed_release_
         service["composition"]["command"] = json!(["print-and-wait", "second"]);
     });
     update(&device).await;
-    until_refused(&device, "it has `c2` as the release").await;
+    until_refused(&device, "the release is `c2`").await;
     fleet.sign(11);
     update(&device).await;
     until_runs(&device, "c2").await;
@@ -335,7 +335,7 @@ async fn item9_what_was_accepted_is_remembered_over_a_restart_and_needs_no_secon
     fleet.wants("keys = [\"new\"]");
     fleet.sign(9);
     device.start_again().await;
-    until_refused(&device, "of a key that the policy does not name").await;
+    until_refused(&device, "with a key that the policy does not name").await;
     fleet.wants("keys = [\"fleet\"]");
     update(&device).await;
     until_refused(&device, "the version 9").await;

@@ -121,8 +121,7 @@ async fn a_key_that_decides_what_is_booted_is_refused_in_words() {
     let device = pi().await;
     let config = json!({ "HOST_CONFIG_kernel": "mine.bin", "HOST_CONFIG_gpu_mem": "16" });
     let set = device.set_target(&with_config(config, &[waiting()])).await;
-    let why =
-        "`HOST_CONFIG_kernel`: `kernel` decides what the device boots, and is not to be changed";
+    let why = "`HOST_CONFIG_kernel`: `kernel` decides what the device boots, and cannot be changed";
     assert_eq!(
         set.json()["warnings"],
         json!([format!(

@@ -25,10 +25,10 @@ async fn what_is_not_taken_as_it_stands_is_told_and_the_rest_holds() {
     });
     let set = device.set_target(&with_config(config.clone())).await;
     let expected = [
-        "`SUPERVISOR_DELTA_VERSION` is `9`, which is not from 2 to 3: it is taken as `3`",
-        "`SUPERVISOR_LOCAL_MODE` is `perhaps`, which is not `true` or `false`: it is taken as `false`",
-        "`SUPERVISOR_POLL_INTERVAL` is `soon`, which is not a whole number: it is taken as `900000`",
-        "`SUPERVISOR_VPN_CONTROL` is `perhaps`, which is not `true` or `false`: it is taken as `true`",
+        "`SUPERVISOR_DELTA_VERSION` is `9`, which is not from 2 to 3: `3` is used instead",
+        "`SUPERVISOR_LOCAL_MODE` is `perhaps`, which is not `true` or `false`: `false` is used instead",
+        "`SUPERVISOR_POLL_INTERVAL` is `soon`, which is not a whole number: `900000` is used instead",
+        "`SUPERVISOR_VPN_CONTROL` is `perhaps`, which is not `true` or `false`: `true` is used instead",
     ];
     assert_eq!(set.json()["warnings"], json!(expected));
     let shown = device.json("/v2/local/target-state").await;

@@ -68,7 +68,7 @@ async fn without_a_system_bus_the_vpns_state_is_not_known_until_it_is_there() {
     assert_eq!(body["status"], "failed");
     let message = body["message"].as_str().unwrap();
     assert!(
-        message.contains("the state of the VPN is not known"),
+        message.contains("failed to read the state of the VPN"),
         "{message}"
     );
     assert!(message.contains(&address), "{message}");

@@ -43,7 +43,7 @@ pub(super) async fn serve(
 
 fn introduce(device: &Device, traces: &Traces, services_run: bool) {
     if !services_run {
-        say("\nnot all services run yet; the log says why");
+        say("\nnot all services are running yet; the log says why");
     }
     say(&format!(
         "\nthe device answers on {}\n\

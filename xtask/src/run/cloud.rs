@@ -108,7 +108,7 @@ impl Cloud {
         let login = client.post(format!("{}/login_", self.url));
         let login = login.json(&json!({ "username": EMAIL, "password": PASSWORD }));
         let answer = login.send().await?.error_for_status();
-        let answer = answer.context("the cloud does not take its administrator's password")?;
+        let answer = answer.context("the cloud rejected its administrator's password")?;
         self.token = answer.text().await?;
         Ok(())
     }
@@ -127,11 +127,11 @@ impl Cloud {
     /// Fails where the cloud or its registry has ended.
     pub(super) fn must_run(&mut self) -> Result<()> {
         if let Some(status) = self.cloud.try_wait()? {
-            bail!("the cloud ended by itself ({status}); its log is above");
+            bail!("the cloud ended unexpectedly ({status}); its log is above");
         }
         for registry in [&mut self.registry, &mut self.images].into_iter().flatten() {
             if let Some(status) = registry.try_wait()? {
-                bail!("docker-registry ended by itself ({status})");
+                bail!("docker-registry ended unexpectedly ({status})");
             }
         }
         Ok(())
@@ -151,7 +151,7 @@ impl Cloud {
             bail!("`fleet {shown}` failed: {}", said.trim());
         }
         serde_json::from_slice(&output.stdout)
-            .with_context(|| format!("`fleet {shown}` answered no JSON"))
+            .with_context(|| format!("`fleet {shown}` did not print JSON"))
     }
 
     /// Runs `fleet` as the administrator, before the eyes of whoever started us.

@@ -116,7 +116,7 @@ impl Device {
             }
         };
         match tokio::time::timeout(PLUGINS, asked).await {
-            Ok(answer) => answer.context("failed to ask for the plugins"),
+            Ok(answer) => answer.context("failed to request the list of plugins"),
             Err(_) => bail!("the plugins were not loaded within {PLUGINS:?}; see the log above"),
         }
     }
@@ -124,7 +124,7 @@ impl Device {
     /// Fails where the supervisor has ended.
     pub(super) fn must_run(&mut self) -> Result<()> {
         match self.process.try_wait()? {
-            Some(status) => bail!("the supervisor ended by itself ({status}); its log is above"),
+            Some(status) => bail!("the supervisor ended unexpectedly ({status}); its log is above"),
             None => Ok(()),
         }
     }
@@ -197,7 +197,7 @@ fn api_key(layout: &Layout, state: &Path) -> Result<String> {
         .args(["api-key", "show", "--state-dir"])
         .arg(state)
         .output()
-        .context("failed to ask for the API key")?;
+        .context("failed to request the API key")?;
     if !output.status.success() {
         bail!(
             "failed to read the API key: {}",

@@ -46,7 +46,7 @@ pub(crate) async fn choose(wanted: &str) -> Result<EngineChoice> {
             engine: Engine::Docker(address),
         }),
         (Ok(_), _) => Ok(EngineChoice {
-            why: format!("it answers at {address}; --engine wasm does without"),
+            why: format!("it answers at {address}; with `--engine wasm` it is not used"),
             engine: Engine::Docker(address),
         }),
         (Err(error), "docker") => Err(error),

@@ -79,7 +79,7 @@ pub(super) async fn follow(
     if let (Some(samples), Some(_)) = (samples, &composed)
         && !device.follows(samples.count()).await?
     {
-        say("\nnot all services of the release run yet; the log says why");
+        say("\nnot all services of the release are running yet; the log says why");
     }
     let uuid = uuid(&kept.device_config())?;
     sample_fleet::is_reached(cloud, &uuid).await?;
@@ -123,7 +123,7 @@ fn uuid(config: &Path) -> Result<String> {
     let config: Value = serde_json::from_str(&text)?;
     let uuid = config["uuid"].as_str();
     Ok(uuid
-        .context("the device has given itself no uuid")?
+        .context("the device has not created its uuid")?
         .to_owned())
 }
 

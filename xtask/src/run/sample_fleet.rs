@@ -25,9 +25,9 @@ const LOOK_AT_CLOUD: Duration = Duration::from_millis(250);
 /// Makes the fleet for this kind of board; its number, and the key that devices register with.
 pub(super) fn make(cloud: &Cloud, board: &str) -> Result<(i64, String)> {
     let made = cloud.fleet(&["create", NAME, "--type", board])?;
-    let number = made["id"].as_i64().context("the fleet has no number")?;
+    let number = made["id"].as_i64().context("the fleet has no id")?;
     let given = cloud.fleet(&["keys", "provisioning", NAME])?;
-    let key = given["key"].as_str().context("the cloud gives no key")?;
+    let key = given["key"].as_str().context("the cloud returned no key")?;
     Ok((number, key.to_owned()))
 }
 
@@ -48,8 +48,7 @@ impl ComposeFiles {
         if let Engine::Docker(address) = engine {
             samples.push(address, images).await.with_context(|| {
                 format!(
-                    "the Docker engine at {address} has to reach the registry that stands on this machine at \
-                     {images}; `--engine wasm` does without"
+                    "the Docker engine at {address} must be able to reach the registry on this machine at {images}; `--engine wasm` runs without Docker"
                 )
             })?;
         }

@@ -73,15 +73,14 @@ impl SessionFolder {
         };
         let session = Session::read(&text).with_context(|| {
             format!(
-                "`{}` cannot be read; remove `{}` to begin anew",
+                "`{}` cannot be read; remove `{}` to start afresh",
                 file.display(),
                 self.folder.display()
             )
         })?;
         if session.engine != engine.name() {
             bail!(
-                "the releases in `{}` are for the engine {}, and the device would have {}: give --engine {1}, or \
-                 another --state-dir",
+                "the releases in `{}` are for the engine {}, but the device would have {}: use `--engine {1}` or another `--state-dir`",
                 self.folder.display(),
                 session.engine,
                 engine.name()
@@ -89,7 +88,7 @@ impl SessionFolder {
         }
         held_address::hold(session.registry).with_context(|| {
             format!(
-                "the registry in `{}` was at {}, as the names of its images say; stop what uses that address",
+                "the registry in `{}` must be at {}, which is part of the names of its images; stop what uses that address",
                 self.folder.display(),
                 session.registry
             )
@@ -181,7 +180,7 @@ mod tests {
         let _taken = TcpListener::bind(session.registry).unwrap();
         assert!(why(&Engine::Wasm).contains(&session.registry.to_string()));
         fs::write(folder.path().join(RECORD), "nonsense").unwrap();
-        assert!(why(&Engine::Wasm).contains("to begin anew"));
+        assert!(why(&Engine::Wasm).contains("to start afresh"));
     }
 
     #[test]

@@ -181,7 +181,7 @@ pub(super) fn of_killed_runs() -> Vec<Traces> {
             continue;
         }
         println!(
-            "an earlier run (process {}) was killed: taking away what it left",
+            "an earlier run (process {}) was killed: removing what it left",
             owner.as_raw_nonzero()
         );
         let of_both =

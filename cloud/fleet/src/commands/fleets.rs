@@ -153,7 +153,7 @@ pub(crate) async fn create(cloud: &Cloud, output: &Output, create: Create) -> Re
             format!("created the fleet {} (id {})", fleet.slug, fleet.id),
             &serde_json::to_value(&fleet).unwrap_or_default(),
         ),
-        None => output.done(format!("made the fleet {id}"), &json!({ "id": id })),
+        None => output.done(format!("created the fleet {id}"), &json!({ "id": id })),
     }
     Ok(())
 }
@@ -187,10 +187,7 @@ async fn no_such_type(cloud: &Cloud, asked: &str) -> Result<Failure> {
         .take(8)
         .collect();
     let hint = if near.is_empty() {
-        format!(
-            "`fleet device-types` lists the {} that there are",
-            kinds.len()
-        )
+        format!("`fleet device-types` lists all {}", kinds.len())
     } else {
         format!(
             "there is {}; `fleet device-types` lists all {}",

@@ -152,10 +152,10 @@ async fn row(cloud: &Cloud, release: &Release, key: &str) -> Result<Option<Row>>
 async fn found(cloud: &Cloud, release: &Release, key: &str) -> Result<Row> {
     row(cloud, release, key).await?.ok_or_else(|| {
         Failure::not_found(format!(
-            "there is no file `{key}` beside the release {}",
+            "there is no file `{key}` attached to the release {}",
             release.name()
         ))
-        .hint("`fleet release-asset list` lists those that there are")
+        .hint("`fleet release-asset list` lists the attached files")
     })
 }
 
@@ -164,7 +164,7 @@ fn on_the_cloud(address: &str) -> Result<&str> {
     match address.find(FILES) {
         Some(at) => Ok(&address[at..]),
         None => Err(Failure::failed(
-            "the cloud names an address for its file that is none of its own",
+            "the cloud named an address for its file that is not its own",
         )),
     }
 }

@@ -154,8 +154,7 @@ fn milliseconds(time: Timestamp) -> u64 {
 fn unsignable(reasons: Vec<Unsignable>) -> Failure {
     let hint = reasons.iter().find_map(|reason| match reason {
         Unsignable::Variable { service, variable } => Some(format!(
-            "`--variable {service}/{variable}` lets the cloud set it to any value; a value that is to be signed stands in \
-             the compose file's `environment`"
+            "`--variable {service}/{variable}` lets the cloud set it to any value; to sign its value, put it under `environment` in the compose file"
         )),
         Unsignable::NoDigest { .. } => Some("`fleet deploy` makes the cloud name images by digest".to_owned()),
         Unsignable::NoRelease => None,

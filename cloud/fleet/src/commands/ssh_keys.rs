@@ -80,15 +80,17 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: SshKeyCommand) 
         SshKeyCommand::Add { title, file } => {
             let key = checked(&read(&file)?, &file)?;
             let user = myself(cloud).await?.ok_or_else(|| {
-                Failure::not_allowed("only people have SSH keys, and the credential is nobody's")
-                    .hint(format!("sign in: `fleet login {}`", cloud.url))
+                Failure::not_allowed(
+                    "only users have SSH keys, and the credential does not belong to a user",
+                )
+                .hint(format!("sign in: `fleet login {}`", cloud.url))
             })?;
             if keys(cloud)
                 .await?
                 .iter()
                 .any(|it| it.fingerprint == fingerprint(&key))
             {
-                return Err(Failure::failed("you have that key already")
+                return Err(Failure::failed("you already have that key")
                     .hint("`fleet ssh-keys` lists them"));
             }
             let body = json!({ "user": user, "title": title, "public_key": key });

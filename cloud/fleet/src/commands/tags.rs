@@ -110,7 +110,7 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: TagCommand) -> 
             }
             cloud.delete(&owner.tag(&key)).await?;
             output.done(
-                format!("{} has no {key} any more", owner.name),
+                format!("{} no longer has {key}", owner.name),
                 &json!({ owner.link: owner.id, "removed": key }),
             );
         }

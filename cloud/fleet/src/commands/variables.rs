@@ -30,7 +30,7 @@ impl Owner {
         match (&of.owner.device, &of.owner.fleet) {
             (Some(device), _) => Ok(Owner::Device(find::device(cloud, device).await?)),
             (None, Some(fleet)) => Ok(Owner::Fleet(find::fleet(cloud, fleet).await?)),
-            (None, None) => Err(Failure::usage("say of what: `--device` or `--fleet`")),
+            (None, None) => Err(Failure::usage("give `--device` or `--fleet`")),
         }
     }
 
@@ -284,7 +284,7 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: VariableCommand
             }
             cloud.delete(&place.address).await?;
             output.done(
-                format!("{} has no {name} any more", place.name),
+                format!("{} no longer has {name}", place.name),
                 &json!({ "removed": name, "kind": place.kind }),
             );
         }
@@ -297,7 +297,7 @@ fn missing(place: &Place, name: &str) -> Failure {
         "{} has no variable `{name}` of its own",
         place.name
     ))
-    .hint("`fleet variables` tells which there are, and of what")
+    .hint("`fleet variables` lists the variables, and what each belongs to")
 }
 
 /// Where one variable is kept.
@@ -324,10 +324,10 @@ async fn place(cloud: &Cloud, of: &VariableScope, name: &str, config: bool) -> R
     let prefixes = prefixes(cloud).await?;
     let is_config = prefixes.iter().any(|prefix| name.starts_with(prefix));
     if config && !is_config {
-        return Err(
-            Failure::usage(format!("`{name}` is not a name of configuration"))
-                .hint(format!("such names begin with {}", prefixes.join(" or "))),
-        );
+        return Err(Failure::usage(format!(
+            "`{name}` is not the name of a configuration variable"
+        ))
+        .hint(format!("such names begin with {}", prefixes.join(" or "))));
     }
     if let (true, Some(service)) = (is_config, &of.service) {
         return Err(Failure::usage(format!(

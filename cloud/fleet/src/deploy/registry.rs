@@ -382,7 +382,7 @@ impl Repository<'_> {
             )),
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
                 let failure = Failure::not_allowed(format!(
-                    "the registry {host} does not give or take {what} of {}{words}",
+                    "the registry {host} denied access to {what} of {}{words}",
                     self.place.repository
                 ));
                 match self.access {

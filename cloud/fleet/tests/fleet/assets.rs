@@ -63,7 +63,7 @@ fn files_of_any_size_are_put_beside_a_release_and_got_back_whole() {
         "{told}"
     );
     let told = ann.refused(1, &["release-asset", "download", "1.0.0", "notes.txt"]);
-    assert!(told.contains("notes.txt is there already"), "{told}");
+    assert!(told.contains("notes.txt already exists"), "{told}");
     write(&ann, "notes.txt", b"newer");
     ann.done(&[
         "release-asset",

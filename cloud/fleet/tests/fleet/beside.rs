@@ -46,10 +46,7 @@ fn f2_kinds_of_boards_are_listed_and_a_wrong_one_says_where() {
         .find(|it| it["slug"] == json!("raspberrypi4-64"));
     assert_eq!(board.expect("a board")["architecture"], json!("aarch64"));
     let told = ann.refused(4, &["create", "pump", "--type", "nope"]);
-    let all = format!(
-        "`fleet device-types` lists the {} that there are",
-        listed.len()
-    );
+    let all = format!("`fleet device-types` lists all {}", listed.len());
     assert!(told.contains(&all), "{told}");
 }
 

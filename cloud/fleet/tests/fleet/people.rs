@@ -335,7 +335,7 @@ fn ssh_keys_are_added_listed_and_removed_and_private_ones_stay_at_home() {
     let told = ann.run_with(&["ssh-key", "add", "again", "-"], KEY);
     assert_eq!(told.code, 1, "{}", told.err);
     assert!(
-        told.err.contains("you have that key already"),
+        told.err.contains("you already have that key"),
         "{}",
         told.err
     );

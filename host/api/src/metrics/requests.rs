@@ -119,7 +119,7 @@ impl Requests {
             .collect();
         let mut requests = page.counter(
             "supervisor_http_requests_total",
-            "Requests by route and status; `other` where none was looked up or found.",
+            "Requests by route and status; the route is `other` if none was looked up or found.",
         );
         for (method, route, counts) in &asked {
             let words = STATUSES.iter().map(|(_, word)| *word).chain(["other"]);
@@ -133,7 +133,7 @@ impl Requests {
         }
         let mut times = page.histogram(
             "supervisor_http_request_duration_seconds",
-            "From a request's head to its answer's, by route.",
+            "Time from the head of a request to the head of its answer, by route.",
         );
         for (method, route, counts) in &asked {
             let labels = [("method", *method), ("route", *route)];

@@ -22,7 +22,7 @@ const FAILURES: [(&str, &str); 8] = [
     ("400", "the request's body is incomplete"),
     (
         "403",
-        "`Host` is no address and no name of this device, or `Origin` is another site",
+        "`Host` is neither an address nor a name of this device, or `Origin` is another site",
     ),
     ("413", "the request's body is larger than the plugin takes"),
     (
@@ -100,7 +100,7 @@ fn operation(
         Some(Value::Object(responses)) => responses,
         _ => Map::from_iter([(
             "default".to_owned(),
-            json!({ "description": "the plugin does not say" }),
+            json!({ "description": "the plugin does not describe its answers" }),
         )]),
     };
     add_failures(&mut responses, failed);

@@ -58,7 +58,7 @@ async fn a_type_that_there_is_not_is_refused_by_name() {
         ("types=service&types=gap", "gap"),
     ] {
         let message =
-            format!("`types` names `{name}`, which is no type of event: there are {known}");
+            format!("`types` contains `{name}`, which is not a type of event: use {known}");
         let answer = device.get(&format!("/v3/events?{query}")).await;
         assert_eq!(answer, failed(400, &message), "{query}");
     }
@@ -78,7 +78,9 @@ async fn there_is_a_bound_on_readers_and_one_that_leaves_makes_room() {
     for _ in 0..MAX_READERS {
         readers.push(ask().await);
     }
-    let message = format!("{MAX_READERS} clients read events already: try again when one has left");
+    let message = format!(
+        "{MAX_READERS} clients are already reading events: try again when one has disconnected"
+    );
     assert_eq!(device.get("/v3/events").await, failed(503, &message));
     drop(readers.pop());
     assert_eq!(ask().await.status(), 200);

@@ -272,7 +272,7 @@ async fn a_panic_in_a_handler_is_an_answer() {
         },
         LocalModeAuth::default(),
     );
-    let message = "the supervisor failed on this request, its log says where";
+    let message = "the supervisor failed to answer this request; its log says why";
     assert_eq!(device.get("/v1/device").await, failed(500, message));
     assert_eq!(device.get("/v2/version").await.status, 200);
 }
@@ -308,10 +308,7 @@ async fn regenerating_answers_the_new_key_and_needs_the_old_one() {
     assert_eq!(told, [global.clone(), global, shop.clone(), shop]);
     assert_eq!(
         device.ask(request("POST", path, "")).await,
-        failed(
-            503,
-            "there is no key to replace: the request came without one"
-        )
+        failed(503, "there is no key to replace: the request has none")
     );
 }
 

@@ -149,7 +149,7 @@ async fn a_panic_leaves_the_connection_open() {
     };
     let mut stream = device.send(ask("/v1/device")).await;
     assert!(
-        until(&mut stream, "says where")
+        until(&mut stream, "says why")
             .await
             .starts_with("HTTP/1.1 500 ")
     );

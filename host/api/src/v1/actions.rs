@@ -25,10 +25,13 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: Method::POST,
         path: "/v1/restart",
-        summary: "removes the containers of an app and makes them anew",
+        summary: "removes the containers of an app and creates them again",
         operation: Operation::answering(&[
             Answer::OK,
-            Answer::text(StatusCode::BAD_REQUEST, "`appId` is missing or no number"),
+            Answer::text(
+                StatusCode::BAD_REQUEST,
+                "`appId` is missing or not a number",
+            ),
             OUT_OF_SCOPE,
             Answer::LOCKED,
             NOT_CURRENT,
@@ -39,10 +42,13 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: Method::POST,
         path: "/v1/purge",
-        summary: "removes all data of an app and makes its containers anew",
+        summary: "removes all data of an app and creates its containers again",
         operation: Operation::answering(&[
-            Answer::json("all data is gone", schema::<DataAndError>),
-            Answer::text(StatusCode::BAD_REQUEST, "`appId` is missing or no number"),
+            Answer::json("all data has been removed", schema::<DataAndError>),
+            Answer::text(
+                StatusCode::BAD_REQUEST,
+                "`appId` is missing or not a number",
+            ),
             OUT_OF_SCOPE,
             Answer::LOCKED,
             NOT_CURRENT,

@@ -15,7 +15,7 @@ use crate::routes::{Handler, Outcome, Route};
 pub(crate) const ROUTES: &[Route] = &[Route {
     method: Method::POST,
     path: "/v1/regenerate-api-key",
-    summary: "replaces the key that makes the call and answers the new one",
+    summary: "replaces the key of the request and returns the new one",
     operation: Operation::answering(&[Answer::text(StatusCode::OK, "the new key")]),
     handler: Handler::Later(|api, call| Box::pin(regenerate(api, call))),
 }];
@@ -24,7 +24,7 @@ async fn regenerate(api: Api, call: Call) -> Outcome {
     let Some(owner) = call.caller.key else {
         return Err(Failure::Refused(
             StatusCode::SERVICE_UNAVAILABLE,
-            "there is no key to replace: the request came without one".into(),
+            "there is no key to replace: the request has none".into(),
         ));
     };
     let failed = |cause| Failure::Internal {

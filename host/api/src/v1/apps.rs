@@ -19,12 +19,12 @@ use crate::services::{self, APP_NOT_FOUND, PARAMS_MISSING};
 
 /// Stop and start answer the same.
 const ACT: Operation = Operation::answering(&[
-    Answer::json("it is done", schema::<ActedContainer>),
+    Answer::json("the action is complete", schema::<ActedContainer>),
     Answer::text(
         StatusCode::BAD_REQUEST,
-        "the app is not there, or the device runs several containers",
+        "the app does not exist, or the device runs several containers",
     ),
-    Answer::text(StatusCode::NOT_FOUND, "the service is on its way out"),
+    Answer::text(StatusCode::NOT_FOUND, "the service is being removed"),
     Answer::LOCKED,
 ])
 .taking(&[Field::FORCE]);
@@ -38,7 +38,7 @@ pub(crate) const ROUTES: &[Route] = &[
             Answer::json("the container", schema::<App>),
             Answer::text(
                 StatusCode::BAD_REQUEST,
-                "the app is not there, or the device runs several containers",
+                "the app does not exist, or the device runs several containers",
             ),
             Answer::failed(StatusCode::UNAUTHORIZED, "the key is of another app"),
         ]),

@@ -9,10 +9,10 @@ use crate::routes::{Handler, Route};
 pub(crate) const ROUTES: &[Route] = &[Route {
     method: Method::POST,
     path: "/v1/blink",
-    summary: "blinks an LED for 15 s, where the device has one",
+    summary: "blinks an LED for 15 s, if the device has one",
     operation: Operation::answering(&[Answer::empty(
         StatusCode::OK,
-        "the device shows itself for 15 s, where it can",
+        "the device identifies itself for 15 s, if it can",
     )]),
     handler: Handler::Now(|api, call| {
         api.endpoints.identify(call.caller.requester());

@@ -13,9 +13,9 @@ pub(crate) const PATH: &str = "/v1/healthy";
 pub(crate) const ROUTES: &[Route] = &[Route {
     method: Method::GET,
     path: PATH,
-    summary: "whether the supervisor works as it should",
+    summary: "checks whether the supervisor works as it should",
     operation: Operation::answering(&[
-        Answer::empty(StatusCode::OK, "all is well"),
+        Answer::empty(StatusCode::OK, "the device is healthy"),
         Answer::text(
             StatusCode::INTERNAL_SERVER_ERROR,
             "`Unhealthy`: the log says what is wrong",

@@ -26,7 +26,7 @@ const OPERATION: Operation = Operation::answering(&[
     ),
     Answer::json_with(
         StatusCode::INTERNAL_SERVER_ERROR,
-        "the host cannot be told to",
+        "the request cannot be passed on to the host",
         schema::<DataAndError>,
     ),
 ])

@@ -12,12 +12,15 @@ use crate::routes::{Handler, Outcome, Route};
 pub(crate) const ROUTES: &[Route] = &[Route {
     method: Method::POST,
     path: "/v1/update",
-    summary: "looks for a new target and applies it, whatever is being applied",
+    summary: "checks for a new target and applies it",
     operation: Operation::answering(&[
-        Answer::empty(StatusCode::NO_CONTENT, "it looks for a new target now"),
+        Answer::empty(
+            StatusCode::NO_CONTENT,
+            "the supervisor checks for a new target now",
+        ),
         Answer::text(
             StatusCode::ACCEPTED,
-            "`Accepted`: updates are left to their own time, and `force` is not given",
+            "`Accepted`: instant updates are disabled, and `force` is not given",
         ),
     ])
     .taking(&[
@@ -25,7 +28,7 @@ pub(crate) const ROUTES: &[Route] = &[Route {
         Field::optional(
             "cancel",
             Kind::Flag,
-            "whether to break off what is being applied",
+            "whether to cancel the update in progress",
         ),
     ]),
     handler: Handler::Later(|api, call| Box::pin(update(api, call))),

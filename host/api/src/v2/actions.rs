@@ -17,11 +17,14 @@ const ON_SERVICE: Operation = Operation::answering(&[
     Answer::OK,
     Answer::failed(
         StatusCode::BAD_REQUEST,
-        "`appId` is no number, or the fields disagree",
+        "`appId` is not a number, or the fields contradict each other",
     ),
-    Answer::text(StatusCode::BAD_REQUEST, "neither field is there"),
+    Answer::text(StatusCode::BAD_REQUEST, "both fields are missing"),
     Answer::failed(StatusCode::UNAUTHORIZED, "the key is of another app"),
-    Answer::text(StatusCode::NOT_FOUND, "the app or the service is not there"),
+    Answer::text(
+        StatusCode::NOT_FOUND,
+        "the app or the service does not exist",
+    ),
     Answer::LOCKED,
 ])
 .taking(&[
@@ -36,7 +39,7 @@ const ON_SERVICE: Operation = Operation::answering(&[
 /// What is done to all services of an app.
 const ON_APP: Operation = Operation::answering(&[
     Answer::OK,
-    Answer::failed(StatusCode::BAD_REQUEST, "`appId` is no number"),
+    Answer::failed(StatusCode::BAD_REQUEST, "`appId` is not a number"),
     Answer::failed(StatusCode::UNAUTHORIZED, "the key is of another app"),
     Answer::LOCKED,
     Answer::failed(
@@ -50,7 +53,7 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: Method::POST,
         path: "/v2/applications/:appId/restart-service",
-        summary: "removes the container of a service and makes it anew",
+        summary: "removes the container of a service and creates it again",
         operation: ON_SERVICE,
         handler: Handler::Later(|api, call| {
             Box::pin(service(api, call, |name| Verb::Restart(Some(name))))
@@ -73,14 +76,14 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: Method::POST,
         path: "/v2/applications/:appId/restart",
-        summary: "removes the containers of an app and makes them anew",
+        summary: "removes the containers of an app and creates them again",
         operation: ON_APP,
         handler: Handler::Later(|api, call| Box::pin(app(api, call, Verb::Restart(None)))),
     },
     Route {
         method: Method::POST,
         path: "/v2/applications/:appId/purge",
-        summary: "removes all data of an app and makes its containers anew",
+        summary: "removes all data of an app and creates its containers again",
         operation: ON_APP,
         handler: Handler::Later(|api, call| Box::pin(app(api, call, Verb::Purge))),
     },

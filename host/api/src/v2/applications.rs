@@ -32,7 +32,7 @@ pub(crate) const ROUTES: &[Route] = &[
         summary: "the services of one app, by service id",
         operation: Operation::answering(&[
             Answer::json("the services by number", schema::<OneApp>),
-            Answer::failed(StatusCode::BAD_REQUEST, "`appId` is no number"),
+            Answer::failed(StatusCode::BAD_REQUEST, "`appId` is not a number"),
             Answer::failed(
                 StatusCode::CONFLICT,
                 "the device has no such app, or the key is of another",

@@ -22,8 +22,12 @@ pub(crate) const ROUTES: &[Route] = &[Route {
         Answer::failed(StatusCode::SERVICE_UNAVAILABLE, "there is no such service"),
     ])
     .asked_with(&[
-        Field::optional("service", Kind::Text, "the service, else all"),
-        Field::optional("serviceName", Kind::Text, "the same; it goes first"),
+        Field::optional(
+            "service",
+            Kind::Text,
+            "the service; by default all services",
+        ),
+        Field::optional("serviceName", Kind::Text, "the same; it takes precedence"),
     ]),
     handler: Handler::Now(container_id),
 }];

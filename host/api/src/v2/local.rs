@@ -32,7 +32,7 @@ pub(crate) const ROUTES: &[Route] = &[
         summary: "sets the target of a device in local mode and starts to apply it",
         operation: Operation::answering(&[
             Answer::json(
-                "it is taken, and about to be applied",
+                "the target is accepted, and about to be applied",
                 schema::<TargetTaken>,
             ),
             Answer::failed(
@@ -46,12 +46,12 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: Method::GET,
         path: "/v2/local/logs",
-        summary: "what services and the supervisor print from now on, a JSON object a line",
+        summary: "what services and the supervisor print from now on, one JSON object per line",
         operation: Operation::answering(&[
             Answer::lines("the lines from now on", schema::<LogEvent>),
             Answer::failed(
                 StatusCode::SERVICE_UNAVAILABLE,
-                "too many clients read the log already",
+                "too many clients are already reading the log",
             ),
         ]),
         handler: Handler::Now(local_logs::logs),

@@ -23,7 +23,7 @@ pub(crate) fn logs(api: &Api, _: &Call) -> Outcome {
     let Ok(reader) = api.log_readers.clone().try_acquire_owned() else {
         return Err(Failure::Refused(
             StatusCode::SERVICE_UNAVAILABLE,
-            format!("{MAX_READERS} clients read the log already"),
+            format!("{MAX_READERS} clients are already reading the log"),
         ));
     };
     // The first line comes at once, so that a client does not wait for a silent service.

@@ -30,7 +30,7 @@ pub(super) fn schema(_: &mut SchemaGenerator) -> Schema {
         "required": ["name"],
         "properties": {
             "name": { "type": "string" },
-            "commit": { "type": "string", "description": "without one, nothing of the app runs" },
+            "commit": { "type": "string", "description": "without it, no service of the app runs" },
             "releaseId": number,
             "services": { "type": "object", "additionalProperties": service },
             "volumes": definitions,
@@ -58,7 +58,7 @@ pub(super) fn schema(_: &mut SchemaGenerator) -> Schema {
             },
             "force": {
                 "type": ["boolean", "integer", "string"],
-                "description": "in a request alone: whether to override update locks that are held"
+                "description": "in requests only: whether to override update locks that are held"
             }
         },
         "additionalProperties": true

@@ -15,7 +15,7 @@ pub(crate) const ROUTES: &[Route] = &[Route {
     path: "/v2/cleanup-volumes",
     summary: "removes the volumes that no container uses and no target names",
     operation: Operation::answering(&[
-        Answer::json("they are gone", schema::<CleanedUp>),
+        Answer::json("the volumes have been removed", schema::<CleanedUp>),
         Answer::failed(StatusCode::SERVICE_UNAVAILABLE, "some could not be removed"),
     ]),
     handler: Handler::Later(|api, _| Box::pin(clean_up(api))),

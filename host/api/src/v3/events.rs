@@ -22,16 +22,16 @@ pub(crate) const ROUTES: &[Route] = &[Route {
             "the events from now on, or since the last one",
             schema::<EventData>,
         ),
-        Answer::failed(StatusCode::BAD_REQUEST, "`types` names what is no type"),
+        Answer::failed(StatusCode::BAD_REQUEST, "`types` contains an unknown type"),
         Answer::failed(
             StatusCode::SERVICE_UNAVAILABLE,
-            "too many clients read events already",
+            "too many clients are already reading events",
         ),
     ])
     .asked_with(&[Field::optional(
         "types",
         Kind::Text,
-        "the types of events to be told of, separated by commas; all where it is not given",
+        "the types of events to send, separated by commas; by default all",
     )]),
     handler: Handler::Now(events),
 }];
@@ -54,7 +54,9 @@ fn events(api: &Api, call: &Call) -> Outcome {
     let Some(place) = events.admit() else {
         return Err(Failure::Refused(
             StatusCode::SERVICE_UNAVAILABLE,
-            format!("{MAX_READERS} clients read events already: try again when one has left"),
+            format!(
+                "{MAX_READERS} clients are already reading events: try again when one has disconnected"
+            ),
         ));
     };
     let pieces = events::read(events, from, filter, place)
@@ -81,7 +83,7 @@ fn types(call: &Call) -> Result<Option<Vec<EventType>>, Failure> {
         found.ok_or_else(|| {
             let names: Vec<_> = known.iter().map(|kind| kind.name()).collect();
             Failure::invalid(format!(
-                "`types` names `{name}`, which is no type of event: there are {}",
+                "`types` contains `{name}`, which is not a type of event: use {}",
                 names.join(", ")
             ))
         })

@@ -35,7 +35,7 @@ pub(crate) const ROUTES: &[Route] = &[
         path: "/v3/locks/:appId/:service",
         summary: "takes the update lock of a service for a time, or renews it",
         operation: Operation::answering(&[
-            Answer::json("it is held", schema::<LeaseAnswer>),
+            Answer::json("the lock is held", schema::<LeaseAnswer>),
             Answer::failed(
                 StatusCode::BAD_REQUEST,
                 "a field is wrong, and the message names it",
@@ -54,14 +54,14 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         method: Method::DELETE,
         path: "/v3/locks/:appId/:service",
-        summary: "gives back the update lock that was taken over the API",
+        summary: "releases the update lock that was taken over the API",
         operation: Operation::answering(&[
-            Answer::json("it is given back", schema::<Done>),
-            Answer::failed(StatusCode::BAD_REQUEST, "`appId` is no number"),
+            Answer::json("the lock is released", schema::<Done>),
+            Answer::failed(StatusCode::BAD_REQUEST, "`appId` is not a number"),
             OTHER_APP,
             Answer::failed(
                 StatusCode::NOT_FOUND,
-                "the device has no such app or service, or it holds no lock over the API",
+                "the device has no such app or service, or the service has no lock that was taken over the API",
             ),
             ELSEWHERE,
             BUSY,
@@ -73,7 +73,7 @@ pub(crate) const ROUTES: &[Route] = &[
 const OTHER_APP: Answer = Answer::failed(StatusCode::UNAUTHORIZED, "the key is of another app");
 const ELSEWHERE: Answer = Answer::failed(
     StatusCode::CONFLICT,
-    "a lock stands there that was not taken over the API",
+    "the service has a lock that was not taken over the API",
 );
 const BUSY: Answer = Answer::failed(
     StatusCode::LOCKED,
@@ -316,7 +316,7 @@ fn ttl(body: &Map<String, Value>) -> Result<Duration, Failure> {
     let seconds = seconds.filter(|seconds| (1..=longest).contains(seconds));
     seconds.map(Duration::from_secs).ok_or_else(|| {
         Failure::invalid(format!(
-            "`ttl` must be a whole number of seconds from 1 to {longest}: when the lock ends by itself"
+            "`ttl` must be a whole number of seconds from 1 to {longest}: the time until the lock expires"
         ))
     })
 }
@@ -329,7 +329,7 @@ fn survives_reboot(body: &Map<String, Value>) -> Result<bool, Failure> {
         Some(Value::String(word)) if word == "true" => Ok(true),
         Some(Value::String(word)) if word == "false" => Ok(false),
         Some(_) => Err(Failure::invalid(
-            "`survivesReboot` must be true or false, as it is where it is left out",
+            "`survivesReboot` must be true or false; it is false by default",
         )),
     }
 }
@@ -340,7 +340,7 @@ fn refuse_unknown(body: &Map<String, Value>) -> Result<(), Failure> {
     match body.keys().find(|key| !known.contains(&key.as_str())) {
         None => Ok(()),
         Some(key) => Err(Failure::invalid(format!(
-            "`{}` is not known here: give `reason`, `ttl` and `survivesReboot`",
+            "`{}` is not a known field: use `reason`, `ttl` and `survivesReboot`",
             key.chars().take(64).collect::<String>().escape_debug()
         ))),
     }

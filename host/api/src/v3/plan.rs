@@ -15,7 +15,7 @@ use crate::routes::{Handler, Outcome, Route};
 pub(crate) const ROUTES: &[Route] = &[Route {
     method: Method::GET,
     path: "/v3/plan",
-    summary: "what would change, in order, and what holds each step up",
+    summary: "what would change, in order, and what blocks each step",
     operation: Operation::answering(&[Answer::json("the plan", schema::<PlanAnswer>)]),
     handler: Handler::Later(|api, call| Box::pin(plan(api, call))),
 }];

@@ -32,7 +32,7 @@ pub(super) async fn read(answer: Response, limit: Duration) -> Result<Value, Clo
         None => false,
         Some(name) if name.as_bytes().eq_ignore_ascii_case(b"identity") => false,
         Some(name) if name.as_bytes().eq_ignore_ascii_case(b"gzip") => true,
-        Some(_) => return Err(CloudError::Shape("packed as it was asked to be")),
+        Some(_) => return Err(CloudError::Shape("in the requested encoding")),
     };
     let body = collect(answer, limit).await?;
     let parsed = tokio::task::spawn_blocking(move || payload::parse(body, gzip)).await;

@@ -169,7 +169,7 @@ async fn answers_that_are_too_long_too_deep_broken_off_or_malformed_are_refused(
         (answer("204 No Content", "", b""), "not JSON"),
         (
             answer("200 OK", "content-encoding: br\r\n", b"{}"),
-            "packed",
+            "in the requested encoding",
         ),
         (
             b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n{}".to_vec(),

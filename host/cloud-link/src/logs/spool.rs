@@ -134,7 +134,7 @@ impl Spool {
             if !self.budget.takes(line.len()) {
                 lost += 1;
             } else if let Err(error) = self.write(line) {
-                tracing::warn!(%error, "failed to keep a line for the cloud");
+                tracing::warn!(%error, "failed to store a log line for the cloud");
                 lost += 1;
                 // What it holds is read as far as it goes.
                 self.close_after_failure();
@@ -143,12 +143,12 @@ impl Spool {
         if let Some(open) = &mut self.open
             && let Err(error) = open.encoder.flush()
         {
-            tracing::warn!(%error, "failed to keep lines for the cloud");
+            tracing::warn!(%error, "failed to store log lines for the cloud");
             self.close_after_failure();
         }
         self.lose(lost);
         if let Err(error) = self.make_room() {
-            tracing::warn!(%error, "failed to make room for lines that wait for the cloud");
+            tracing::warn!(%error, "failed to make room for log lines that wait for the cloud");
         }
     }
 
@@ -161,7 +161,7 @@ impl Spool {
             match fs::read(self.path_of(segment)) {
                 Ok(packed) => return Ok(Some((segment.number, packed))),
                 Err(error) => {
-                    tracing::warn!(%error, "lines that waited for the cloud cannot be read");
+                    tracing::warn!(%error, "log lines that waited for the cloud cannot be read");
                     self.drop_oldest();
                 }
             }
@@ -242,7 +242,7 @@ impl Spool {
         match self.mend(number) {
             Ok(kept) => self.lose(lines.saturating_sub(kept)),
             Err(error) => {
-                tracing::warn!(%error, "lines that wait for the cloud are lost");
+                tracing::warn!(%error, "log lines that waited for the cloud are lost");
                 self.lose(lines);
             }
         }
@@ -309,7 +309,7 @@ impl Spool {
 
     fn remove(&self, segment: &Segment) {
         if let Err(error) = fs::remove_file(self.path_of(segment)) {
-            tracing::warn!(%error, "failed to remove lines that waited for the cloud");
+            tracing::warn!(%error, "failed to remove log lines that waited for the cloud");
         }
     }
 
@@ -323,7 +323,7 @@ impl Spool {
         let written = fs::write(&beside, self.lost.to_string());
         let written = written.and_then(|()| fs::rename(&beside, self.folder.join(LOST)));
         if let Err(error) = written {
-            tracing::warn!(%error, "failed to keep how many lines were lost");
+            tracing::warn!(%error, "failed to store how many log lines were lost");
         }
     }
 }

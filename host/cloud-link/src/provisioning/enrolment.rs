@@ -30,7 +30,7 @@ impl ProvisioningTask {
                 Err(ProvisioningError::Cloud(_, CloudError::Status { status, .. }))
                     if status == StatusCode::CONFLICT =>
                 {
-                    tracing::info!("the cloud knows this device: its key is shown");
+                    tracing::info!("the cloud knows this device: presenting the device's key");
                     match self.exchange(Some(key)).await {
                         Err(ProvisioningError::Unknown) => return self.renew().await,
                         other => other?,
@@ -52,7 +52,7 @@ impl ProvisioningTask {
         })
         .await?;
         self.client.set_device_id(id);
-        tracing::info!("this device is registered with its cloud, as number {id}");
+        tracing::info!("this device is registered with its cloud, with the id {id}");
         Ok(())
     }
 

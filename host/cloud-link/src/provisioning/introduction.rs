@@ -36,8 +36,8 @@ impl ProvisioningTask {
         }
         if let Some(name) = name {
             let told = self.patch_device(&json!({ "device_name": name })).await;
-            unless_final("the device's first name", told).map_err(|error| {
-                ProvisioningError::Cloud("tell the cloud the device's name", error)
+            unless_final("the device's initial name", told).map_err(|error| {
+                ProvisioningError::Cloud("send the device's name to the cloud", error)
             })?;
         }
         self.kept(move |introduced| introduced.put(&endpoint)).await
@@ -47,8 +47,9 @@ impl ProvisioningTask {
         &self,
         current: &BTreeMap<String, String>,
     ) -> Result<(), ProvisioningError> {
-        let failed =
-            |error| ProvisioningError::Cloud("tell the cloud how this device is configured", error);
+        let failed = |error| {
+            ProvisioningError::Cloud("send this device's configuration to the cloud", error)
+        };
         let fetched = self.client.target(None, self.limit()).await;
         let TargetAnswer::New { body, .. } = fetched.map_err(failed)? else {
             return Err(failed(CloudError::Shape("a target")));
@@ -89,7 +90,7 @@ impl ProvisioningTask {
                 && commit.bytes().all(|byte| byte.is_ascii_alphanumeric())
         };
         let Some(commit) = commit.filter(plain) else {
-            tracing::error!("`{PIN}` of config.json names no commit, and is dropped");
+            tracing::error!("`{PIN}` in config.json is not a commit and is ignored");
             return self.unpin().await;
         };
         let failed = |error| ProvisioningError::Cloud("pin this device to its release", error);
@@ -150,7 +151,7 @@ impl IntroductionRecord for Store {
 fn unless_final(what: &str, told: Result<(), CloudError>) -> Result<(), CloudError> {
     match told {
         Err(error) if is_refusal(&error) => {
-            tracing::error!("the cloud does not take {what}, which is given up: {error}");
+            tracing::error!("the cloud rejected {what}, which is dropped: {error}");
             Ok(())
         }
         told => told,

@@ -82,11 +82,11 @@ impl Docker {
                 what: format!("the image `{}` (`{}`)", spec.config.image, spec.image_id),
             },
             Some((400, message)) => {
-                EngineError::Invalid(format!("`{name}` cannot be made: {}", message.trim()))
+                EngineError::Invalid(format!("`{name}` cannot be created: {}", message.trim()))
             }
             _ => self
                 .connection
-                .failed(format!("make the container `{name}`"), error),
+                .failed(format!("create the container `{name}`"), error),
         })?;
         if let Err(error) = self.join(&created.id, &request.joins).await {
             // Half of a container is worse than none; where this fails too, the next start joins it.
@@ -228,7 +228,7 @@ impl Docker {
         let found = api.inspect_container(part, None::<InspectContainerOptions>);
         let found = found.await.map_err(|error| match refusal(&error) {
             Some((404, _)) => gone(id),
-            _ => self.connection.failed(format!("look at `{id}`"), error),
+            _ => self.connection.failed(format!("inspect `{id}`"), error),
         })?;
         let labels = found
             .config

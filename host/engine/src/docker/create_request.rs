@@ -185,7 +185,7 @@ impl LeftOut {
     ) -> Option<T> {
         if value.is_some() && version < (ApiVersion { major: 1, minor }) {
             self.warnings.push(format!(
-                "`{field}` is left out: this Docker speaks API {version}, and the field came with 1.{minor}"
+                "`{field}` is ignored: this Docker engine has API {version}, and the field needs 1.{minor}"
             ));
             return None;
         }
@@ -194,7 +194,7 @@ impl LeftOut {
 
     fn beside_network_mode(&mut self, field: &str, mode: &str) {
         self.warnings.push(format!(
-            "`{field}` is left out: it has no meaning with network_mode `{mode}`"
+            "`{field}` is ignored: it has no meaning with network_mode `{mode}`"
         ));
     }
 }

@@ -102,7 +102,7 @@ impl Docker {
         let image = self.find_image(reference).await?.ok_or_else(|| {
             EngineError::failed(
                 format!("pull `{reference}`"),
-                "the engine ended the pull without it",
+                "the engine ended the pull without the image",
             )
         })?;
         progress(PullProgress { percent: 100 });

@@ -55,7 +55,7 @@ impl Docker {
             };
         }
         let version = self.connection.client().await?.version;
-        let action = || format!("make the network `{name}`");
+        let action = || format!("create the network `{name}`");
         let mut body = serde_json::to_value(request(spec))
             .map_err(|error| EngineError::failed(action(), error))?;
         // Engines since API 1.44 do so unasked.
@@ -69,7 +69,7 @@ impl Docker {
             Err(error) => Err(match refusal(&error) {
                 Some((409, _)) => taken(name),
                 Some((400, message)) => EngineError::Invalid(format!(
-                    "the network `{name}` cannot be made: {}",
+                    "the network `{name}` cannot be created: {}",
                     message.trim()
                 )),
                 _ => self.connection.failed(action(), error),

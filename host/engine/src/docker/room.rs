@@ -46,12 +46,14 @@ impl Docker {
             Ok(Err(error)) => {
                 tracing::debug!(
                     error = &error as &dyn std::error::Error,
-                    "it is not known whether there is room for `{image}`"
+                    "failed to determine whether there is room for `{image}`"
                 );
                 Ok(())
             }
             Err(_) => {
-                tracing::debug!("it took too long to find out whether there is room for `{image}`");
+                tracing::debug!(
+                    "it took too long to determine whether there is room for `{image}`"
+                );
                 Ok(())
             }
         }
@@ -69,8 +71,7 @@ impl Docker {
         let Some(folder) = self.here(&root) else {
             if !self.told_of_root.swap(true, Ordering::Relaxed) {
                 tracing::info!(
-                    "the engine keeps its images in `{root}`, which is not to be seen from here: downloads go on \
-                     without a look at the free space"
+                    "the engine keeps its images in `{root}`, which the supervisor cannot see: it downloads images without a check of the free space"
                 );
             }
             return Ok(());
@@ -159,7 +160,7 @@ async fn unpacked_layers(
         }
     }
     if sha256_digest(&bytes) != digest {
-        return Err(unreadable(image, "it is not the one of its digest"));
+        return Err(unreadable(image, "it does not match its digest"));
     }
     let configuration: Configuration =
         serde_json::from_slice(&bytes).map_err(|error| unreadable(image, error))?;

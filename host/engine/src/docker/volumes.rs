@@ -51,12 +51,12 @@ impl Docker {
                 // It exists with another driver.
                 Some((409, _)) => taken(name),
                 Some((400, message)) => EngineError::Invalid(format!(
-                    "the volume `{name}` cannot be made: {}",
+                    "the volume `{name}` cannot be created: {}",
                     message.trim()
                 )),
                 _ => self
                     .connection
-                    .failed(format!("make the volume `{name}`"), error),
+                    .failed(format!("create the volume `{name}`"), error),
             })?;
         let digest = self.scope.branding.label(CONFIG_DIGEST_LABEL);
         if answered.labels.get(&digest) == config.labels.get(&digest)
@@ -98,7 +98,7 @@ fn taken(name: &str) -> EngineError {
     EngineError::Conflict {
         what: format!("a volume named `{name}`"),
         hint: format!(
-            "it has another owner or configuration; keep what it holds and remove it with `docker volume rm {name}`"
+            "it has another owner or configuration; save its contents and remove it with `docker volume rm {name}`"
         ),
     }
 }

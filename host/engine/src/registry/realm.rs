@@ -19,7 +19,7 @@ pub(super) enum RealmError {
     #[error("its registry names a token service without TLS (`{0}`)")]
     Plain(String),
     #[error(
-        "its registry would have this device's key sent to `{0}`, which is the host of neither the registry nor the cloud"
+        "its registry demands that this device's key be sent to `{0}`, which is neither the registry's host nor the cloud's"
     )]
     Foreign(String),
 }

@@ -133,7 +133,7 @@ impl Shared {
             })
         });
         made.map_err(|error| {
-            EngineError::failed(format!("make the container `{}`", record.name), error)
+            EngineError::failed(format!("create the container `{}`", record.name), error)
         })?;
         self.write_members_beside(&record);
         Ok(())
@@ -216,7 +216,7 @@ fn check_name(
     {
         return Err(EngineError::Conflict {
             what: format!("the container `{name}`"),
-            hint: "remove it, or name yours otherwise".into(),
+            hint: "remove it, or choose another name".into(),
         });
     }
     Ok(())

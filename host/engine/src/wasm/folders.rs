@@ -146,7 +146,7 @@ pub(super) fn open_to_services(folder: &Path) -> io::Result<()> {
     }
     match fs::set_permissions(folder, Permissions::from_mode(SEARCHABLE)) {
         Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => {
-            tracing::warn!(%error, "failed to let services into `{}`", folder.display());
+            tracing::warn!(%error, "failed to give services access to `{}`", folder.display());
             Ok(())
         }
         outcome => outcome,
@@ -156,7 +156,7 @@ pub(super) fn open_to_services(folder: &Path) -> io::Result<()> {
 /// Reads a record of ours; one that is damaged is logged, and as good as none.
 pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Option<T> {
     record::read(path).unwrap_or_else(|error| {
-        tracing::warn!(%error, "passing over the damaged record `{}`", path.display());
+        tracing::warn!(%error, "skipping the damaged record `{}`", path.display());
         None
     })
 }
@@ -191,7 +191,7 @@ fn clear_leftovers(folder: &Path) -> io::Result<()> {
             fs::remove_file(entry.path())
         };
         if let Err(error) = removed {
-            tracing::warn!(%error, "failed to clear away `{}`", entry.path().display());
+            tracing::warn!(%error, "failed to remove `{}`", entry.path().display());
         }
     }
     Ok(())

@@ -318,9 +318,9 @@ pub(super) fn check_component(reference: &ImageRef, bytes: &[u8]) -> Result<(), 
     let reason = match bytes.get(..8) {
         Some(b"\0asm\x0d\0\x01\0") => return Ok(()),
         Some(b"\0asm\x01\0\0\0") => {
-            "it is a core module and no component; build it for the target wasm32-wasip2"
+            "it is a core module, not a component; build it for the target wasm32-wasip2"
         }
-        _ => "it is no WebAssembly file",
+        _ => "it is not a WebAssembly file",
     };
     Err(EngineError::WrongKind {
         image: reference.to_string(),
@@ -413,8 +413,8 @@ mod tests {
         assert!(check_component(&web, b"\0asm\x0d\0\x01\0rest").is_ok());
         for (bytes, says) in [
             (&b"\0asm\x01\0\0\0"[..], "wasm32-wasip2"),
-            (b"\x7fELF....", "no WebAssembly"),
-            (b"", "no WebAssembly"),
+            (b"\x7fELF....", "not a WebAssembly"),
+            (b"", "not a WebAssembly"),
         ] {
             let error = check_component(&web, bytes).unwrap_err();
             assert!(error.to_string().contains(says), "{error}");

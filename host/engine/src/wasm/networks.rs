@@ -50,7 +50,7 @@ impl Shared {
             }
             return Err(EngineError::Conflict {
                 what: format!("the network `{name}`"),
-                hint: "remove it, or name yours otherwise".into(),
+                hint: "remove it, or choose another name".into(),
             });
         }
         let network = NetworkRecord {
@@ -64,7 +64,7 @@ impl Shared {
                     record::write(&folder.join(NETWORK), &network)
                 })
             })
-            .map_err(|error| EngineError::failed(format!("make the network `{name}`"), error))?;
+            .map_err(|error| EngineError::failed(format!("create the network `{name}`"), error))?;
         self.write_members(name);
         self.tell(EngineEvent::Other);
         Ok(())

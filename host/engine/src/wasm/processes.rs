@@ -75,8 +75,7 @@ impl Wasm {
             match (user, process.uid()) {
                 (Some(user), Some(uid)) if uid != user.uid => {
                     tracing::error!(
-                        "the state of the container `{id}` names a process of user {uid}, which is not its own: \
-                         ending all processes of user {}",
+                        "the state of the container `{id}` names a process of user {uid}, which is not the container's own user: killing all processes of user {}",
                         user.uid
                     );
                     self.blocking(move |_| {
@@ -267,7 +266,7 @@ async fn keep_running(
         if let Some(running) = &process {
             if let Err(error) = ended(running).await {
                 // Short of descriptors, perhaps: the container is watched all the same.
-                tracing::error!(%error, "failed to watch the process of the container `{id}`, looking again");
+                tracing::error!(%error, "failed to watch the process of the container `{id}`, trying again");
                 tokio::time::sleep(backoff.after(Duration::ZERO)).await;
                 continue;
             }
@@ -276,7 +275,7 @@ async fn keep_running(
             if !wasm.goes_on(&id).await {
                 return;
             }
-            tracing::warn!("the process of the container `{id}` is gone, starting it again");
+            tracing::warn!("the process of the container `{id}` has ended, starting it again");
             drop(wasm);
             tokio::time::sleep(backoff.after(began.elapsed())).await;
         }

@@ -179,7 +179,7 @@ async fn transfer(
         }
     }
     if image_id(&Sha256::digest(&bytes))?.as_str() != layer.digest {
-        return Err(damaged(image, "its component is not the one of its digest"));
+        return Err(damaged(image, "its component does not match its digest"));
     }
     check_component(image, &bytes)?;
     Ok(bytes)

@@ -48,10 +48,7 @@ impl ContainerRecord {
         // A record in another folder than its own would be acted upon under the wrong name.
         let name = folder.file_name().and_then(|name| name.to_str());
         if name != Some(record.id.as_str()) {
-            tracing::warn!(
-                "passing over the misplaced record in `{}`",
-                folder.display()
-            );
+            tracing::warn!("skipping the misplaced record in `{}`", folder.display());
             return None;
         }
         Some(record)

@@ -59,7 +59,7 @@ impl Wasm {
         let state = self.blocking(move |_| Ok(read_state(&folder))).await?;
         walls::note_missing(&record.name, state.confinement.as_ref());
         state.process.ok_or_else(|| {
-            let error = io::Error::other("its process did not say which one it is");
+            let error = io::Error::other("its process did not identify itself");
             failed(&record, error)
         })
     }

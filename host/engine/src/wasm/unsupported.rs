@@ -97,14 +97,13 @@ fn opening(mount: &Mount) -> Option<String> {
         .iter()
         .find(|(folder, _)| path.starts_with(folder))?;
     Some(format!(
-        "`{source}` of the host is open to the service at `{target}`, to be read by a user without rights: it shows {shows}"
+        "the service can read `{source}` of the host at `{target}`, as a user without privileges: it shows {shows}"
     ))
 }
 
 fn sentence(field: &str) -> String {
     match field {
-        "stop_signal" => "`stop_signal` is ignored: a service of the wasm engine gets no signals, \
-                          stopping ends its standard input"
+        "stop_signal" => "`stop_signal` is ignored: a service of the wasm engine gets no signals; its standard input ends when it is to stop"
             .into(),
         "ports" => {
             "`ports` are ignored: the service has no address of its own to forward to".into()

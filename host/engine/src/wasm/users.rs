@@ -138,7 +138,7 @@ impl Shared {
             .assign(&device, &self.name_in_app(record), &others)
             .ok_or_else(|| {
                 EngineError::Invalid(format!(
-                    "the container `{}` gets no user of its own: all {} of the range are taken",
+                    "the container `{}` gets no user of its own: all {} in the range are in use",
                     record.name, range.count
                 ))
             })

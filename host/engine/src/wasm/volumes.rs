@@ -37,7 +37,7 @@ impl Shared {
         folders::fit_name("volume", name)?;
         if !matches!(config.driver.as_str(), "" | "local") {
             return Err(EngineError::Invalid(format!(
-                "the volume `{name}` cannot be made: the wasm engine has no driver `{}`",
+                "the volume `{name}` cannot be created: the wasm engine has no driver `{}`",
                 config.driver
             )));
         }
@@ -49,7 +49,7 @@ impl Shared {
             }
             return Err(EngineError::Conflict {
                 what: format!("the volume `{name}`"),
-                hint: "remove it, or name yours otherwise".into(),
+                hint: "remove it, or choose another name".into(),
             });
         }
         let volume = VolumeRecord {
@@ -65,7 +65,7 @@ impl Shared {
                 record::write(&folder.join(VOLUME), &volume)
             })
         };
-        made.map_err(|error| EngineError::failed(format!("make the volume `{name}`"), error))?;
+        made.map_err(|error| EngineError::failed(format!("create the volume `{name}`"), error))?;
         self.tell(EngineEvent::Other);
         Ok(())
     }

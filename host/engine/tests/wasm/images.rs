@@ -137,8 +137,8 @@ fn files_that_are_no_components_are_refused_with_the_reason() {
     test(async |fixture| {
         for (name, bytes, says) in [
             ("core.wasm", &b"\0asm\x01\0\0\0"[..], "wasm32-wasip2"),
-            ("text.wasm", b"(component)", "no WebAssembly"),
-            ("empty.wasm", b"", "no WebAssembly"),
+            ("text.wasm", b"(component)", "not a WebAssembly"),
+            ("empty.wasm", b"", "not a WebAssembly"),
         ] {
             let image = file(&fixture, name, bytes);
             let pulled = fixture.engine().pull_image(&image, None, &|_| {}).await;

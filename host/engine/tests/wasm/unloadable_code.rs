@@ -176,7 +176,7 @@ fn item4_compiled_code_that_does_not_load_is_made_anew_once_and_not_on_and_on() 
         assert!(said.starts_with("the compiler's output for `"), "{said}");
         assert!(said.contains("does not load: "), "{said}");
         assert!(
-            said.contains("of the same version as this program"),
+            said.contains("has the same version as this program"),
             "{said}"
         );
         assert_eq!(device.compilations(), 2);

@@ -36,7 +36,7 @@ pub(super) fn depends_on(reader: &mut Reader<'_>) -> BTreeSet<ServiceName> {
                     reader.warn(
                             "depends_on",
                             &format!(
-                                "asks for `{condition}`, which is not supported: the start order alone is kept"
+                                "requests `{condition}`, which is not supported: only the start order is kept"
                             ),
                         );
                 }

@@ -147,7 +147,7 @@ impl FeatureContext<'_> {
         all.retain(|other| mounts::target_of(other) != target);
         if all.len() < before {
             self.warnings.push(format!(
-                "`volumes` mounts at `{target}`, which a feature label has as well: the feature's is used"
+                "`volumes` mounts at `{target}`, where a feature label mounts something as well: the mount of the label is used"
             ));
         }
         all.push(mount);
@@ -210,7 +210,7 @@ fn supervisor_api(granted: &mut FeatureContext<'_>) -> Result<(), KeyError> {
         NetworkMode::Service(_) => SUPERVISOR_GATEWAY,
         NetworkMode::None => {
             granted.warnings.push(
-                "`network_mode` `none` leaves no way to the supervisor's API that its label asks for"
+                "with `network_mode` `none` it cannot reach the supervisor's API, which its label requests"
                     .into(),
             );
             SUPERVISOR_GATEWAY

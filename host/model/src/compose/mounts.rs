@@ -74,7 +74,7 @@ impl MountTable {
         };
         let target = target_of(&mount).to_owned();
         if self.mounts.insert(target.clone(), mount).is_some() {
-            let what = format!("mounts twice at `{target}`: the last is used");
+            let what = format!("mounts twice at `{target}`: the last mount is used");
             reader.warn("volumes", &what);
         }
     }

@@ -143,7 +143,7 @@ pub fn resolve(
             problems.expected(
                 &at.at(uuid.as_str()).at("class"),
                 &Value::from("fleet"),
-                "`app` beside a fleet, for what has the name of a supervisor",
+                "`app`, because it has the name of a supervisor and is beside a fleet",
             );
         }
         let desired = resolve_app(app, not_ours, facts, keys, &mut findings, &mut problems)?;
@@ -256,7 +256,7 @@ fn resolve_app(
     let added = networks::undefined(&desired.networks, &named_networks, only_host, app, facts);
     for name in added.keys().filter(|name| *name != DEFAULT_NETWORK) {
         findings.warn(format!(
-            "network `{name}` is not defined in the release: it is made with defaults"
+            "network `{name}` is not defined in the release: it is created with defaults"
         ));
     }
     desired.networks.extend(added);
@@ -274,7 +274,7 @@ fn resolve_app(
     named_volumes.retain(|name| !desired.volumes.contains_key(name));
     for name in named_volumes {
         findings.warn(format!(
-            "volume `{name}` is not defined in the release: it is made with defaults"
+            "volume `{name}` is not defined in the release: it is created with defaults"
         ));
         let volume = volumes::undefined(&name, app, facts);
         desired.volumes.insert(name, volume);
@@ -299,7 +299,7 @@ fn check_container_names(
                 &services.at(name.as_str()),
                 &Value::String(container),
                 format!(
-                    "an image id, release or commit that gives its container another name than app {other} has for one"
+                    "an image id, release or commit with which its container's name differs from one of app {other}"
                 ),
             ),
             None => {

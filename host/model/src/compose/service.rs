@@ -272,7 +272,9 @@ fn with_shared_folder(
         let before = all.len();
         all.retain(|mount| mounts::target_of(mount) != target);
         if all.len() < before {
-            let what = format!("mounts at `{target}`, which is the supervisor's: it was ignored");
+            let what = format!(
+                "mounts at `{target}`, which is reserved for the supervisor: it was ignored"
+            );
             reader.warn("volumes", &what);
         }
         all.push(Mount::Bind {

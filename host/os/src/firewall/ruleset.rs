@@ -67,7 +67,7 @@ fn rules_of(rules: &FirewallRules) -> Vec<(Vec<Value>, &'static str)> {
                 ),
                 accept(),
             ],
-            "what this device began",
+            "connections that this device opened",
         ),
         (vec![on_interface(&["lo"]), accept()], "this device itself"),
         (

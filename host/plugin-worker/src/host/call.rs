@@ -205,14 +205,14 @@ fn is_gone(error: &io::Error) -> bool {
 fn lost(error: io::Error) -> Failure {
     match error.kind() {
         io::ErrorKind::InvalidData => {
-            Failure::BadAnswer(one_line(&format!("its worker said {error}"), LONGEST))
+            Failure::BadAnswer(one_line(&format!("its worker reported {error}"), LONGEST))
         }
         _ => Failure::Lost,
     }
 }
 
 fn no_answer() -> Failure {
-    Failure::BadAnswer("its worker answered something else".to_owned())
+    Failure::BadAnswer("its worker sent an unexpected answer".to_owned())
 }
 
 /// What a worker says of a failure, cut to what is passed on.

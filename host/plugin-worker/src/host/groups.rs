@@ -51,7 +51,7 @@ impl ProcessGroups {
     pub(super) fn why_ended(&self) -> Option<String> {
         let mebibytes = self.memory >> 20;
         (self.groups.ended_for_memory() > 0).then(|| {
-            format!("the kernel ended it, since it took more than the {mebibytes} MiB of memory that it may have")
+            format!("the kernel killed it, because it used more than its {mebibytes} MiB of memory")
         })
     }
 }

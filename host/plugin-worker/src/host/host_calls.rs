@@ -76,7 +76,7 @@ impl WorkerSession {
                     return Err(invalid(format!("more than {INSTANCES} instances")));
                 }
                 let Some(place) = entry.place() else {
-                    let answer = Err("it asks the host for too much at a time".to_owned());
+                    let answer = Err("it has too many calls to the host at a time".to_owned());
                     // Where no answer fits either, whoever asked waits until its time is over.
                     if self.answers.waiting() < ANSWERS {
                         self.answers.send(answer_frames(id, answer));

@@ -66,8 +66,10 @@ impl RemoteCode {
                 facts,
             }),
             Some(Reply::Refused(reason)) => Err(reason),
-            Some(_) => Err("the process that runs plugins answered something else".to_owned()),
-            None => Err("the process that runs plugins ended over it".to_owned()),
+            Some(_) => Err("the process that runs plugins sent an unexpected answer".to_owned()),
+            None => {
+                Err("the process that runs plugins ended while it loaded the plugin".to_owned())
+            }
         }
     }
 }

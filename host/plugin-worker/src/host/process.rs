@@ -94,7 +94,7 @@ pub(super) async fn start(
             })
         }
         Some(Reply::Refused(reason)) => Err(Error::other(reason)),
-        Some(_) => Err(Error::other("it is no worker of this version")),
+        Some(_) => Err(Error::other("it is not a worker of this version")),
         None => {
             let status = child.wait().await?;
             Err(Error::other(format!("it ended at once ({status})")))

@@ -114,7 +114,7 @@ impl Worker {
         let waited = tokio::time::timeout(PATIENCE, waiting).await;
         waited.ok().flatten().ok_or_else(|| {
             let problem = self.problem();
-            problem.unwrap_or_else(|| "the process that runs plugins is not there".to_owned())
+            problem.unwrap_or_else(|| "the process that runs plugins is not running".to_owned())
         })
     }
 
@@ -188,8 +188,7 @@ impl Worker {
             let required = tokio::task::spawn_blocking(move || required()).await;
             if required.unwrap_or(true) {
                 return Err(Error::other(format!(
-                    "the policy requires walls that are missing here: {missing}; `require_confinement = false` in the \
-                     policy does without"
+                    "the policy requires walls that are missing here: {missing}; set `require_confinement = false` in the policy to run without them"
                 )));
             }
         }
@@ -308,7 +307,7 @@ async fn keep(worker: Weak<Worker>, wanted: Option<Arc<Demand>>, stopping: Cance
         };
         if short_lived >= AT_ONCE {
             if let Some(of) = worker.upgrade() {
-                let problem = format!("the process that runs plugins does not last: {why}");
+                let problem = format!("the process that runs plugins keeps ending: {why}");
                 *lock(&of.problem) = Some(problem);
             }
             let doubled = 1_u32 << (short_lived - AT_ONCE).min(10);
@@ -352,8 +351,8 @@ async fn until_end(
             return End::Lost(by_kernel().unwrap_or(status));
         }
         served = serving => End::Lost(match served {
-            Ok(()) => "it let go of its host".to_owned(),
-            Err(error) => format!("it broke the rules: {error}"),
+            Ok(()) => "it closed its connection to the host".to_owned(),
+            Err(error) => format!("it violated the protocol: {error}"),
         }),
         error = pulse(&session, pid) => End::Lost(format!("it hung: {error}")),
         () = idle(&session, worker), if ends_idle => End::Idle,

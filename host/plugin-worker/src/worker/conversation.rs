@@ -80,7 +80,7 @@ impl Worker {
         file: Option<OwnedFd>,
     ) -> Result<Option<Conversation>> {
         let reply = match question {
-            Question::Hello { .. } => Reply::Refused("this is no beginning".to_owned()),
+            Question::Hello { .. } => Reply::Refused("the greeting can only come first".to_owned()),
             Question::Ping => Reply::Done,
             Question::Memory(bytes) => {
                 let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);

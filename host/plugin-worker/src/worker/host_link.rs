@@ -133,7 +133,7 @@ impl HostCalls for RemoteHost {
             let length = frames.bytes().len();
             if length > MOST_OF_WORKER {
                 return Err(format!(
-                    "it asks the host for something in {length} bytes, more than {MOST_OF_WORKER}"
+                    "its call to the host has {length} bytes, more than {MOST_OF_WORKER}"
                 ));
             }
             let (sender, answer) = oneshot::channel();

@@ -319,13 +319,16 @@ fn c1_a_name_is_pinned_to_keys_that_are_named_and_not_revoked() {
 #[test]
 fn a_key_is_what_minisign_prints() {
     for (wrong, reason) in [
-        ("public = \"RWQ\"", "`RWQ` is no public key of minisign"),
+        ("public = \"RWQ\"", "`RWQ` is not a minisign public key"),
         (
             "public = \"untrusted comment: minisign public key\"",
-            "take the second line",
+            "use the second line",
         ),
         ("revoked = true", "missing field `public`"),
-        ("public = \"x\"\nsecret = \"y\"", "is no public key"),
+        (
+            "public = \"x\"\nsecret = \"y\"",
+            "is not a minisign public key",
+        ),
     ] {
         let error = parse(&format!("[keys.acme]\n{wrong}")).unwrap_err();
         assert!(error.contains(reason), "{error}");

@@ -79,23 +79,23 @@ fn m11_a_signature_counts_for_the_content_that_it_signs() {
         (
             "another file",
             beside(&other, signature.as_bytes(), &keys),
-            "is not of this content",
+            "does not match the content",
         ),
         (
             "a changed byte",
             inside(&twisted, &keys),
-            "is not of this content",
+            "does not match the content",
         ),
         (
             "a key that nobody has named",
             beside(&wasm, signature.as_bytes(), &keys[..1]),
-            "is of a key that the policy does not name",
+            "was made with a key that the policy does not name",
         ),
         ("no key at all", inside(&file, &[]), "does not name"),
         (
             "two sections",
             inside(&followed, &keys),
-            "none of minisign's",
+            "is not a minisign signature",
         ),
         (
             "a section after it",
@@ -115,7 +115,7 @@ fn m11_a_signature_counts_for_the_content_that_it_signs() {
         (
             "no text",
             beside(&wasm, b"\xff\0", &keys),
-            "none of minisign's",
+            "is not a minisign signature",
         ),
     ] {
         assert!(signatures.keys.is_empty(), "{what}");
@@ -144,7 +144,7 @@ fn m11_the_format_is_minisigns() {
     let signatures = beside(b"test", old.as_bytes(), &keys);
     assert!(signatures.keys.is_empty());
     assert!(
-        signatures.problems[0].contains("of minisign's old kind"),
+        signatures.problems[0].contains("has minisign's old format"),
         "{signatures:?}"
     );
 }

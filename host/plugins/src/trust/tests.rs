@@ -168,7 +168,10 @@ fn m11_a_file_that_a_key_of_the_policy_signs_is_given_by_that_key() {
     let lines = owner.lines(&wasm).unwrap();
     assert!(lines.contains("\nsha256 = "), "{lines}");
     assert!(!lines.contains("\nkeys = "), "{lines}");
-    for line in ["is of a key that the policy does not name.", "[keys.NAME]"] {
+    for line in [
+        "was made with a key that the policy does not name.",
+        "[keys.NAME]",
+    ] {
         assert!(lines.contains(line), "{lines}");
     }
 

@@ -363,7 +363,8 @@ async fn m2_plugins_together_have_so_much_memory_and_one_has_half_of_it() {
         .until("it holds memory", |plugins| plugins.report()[0].calls == 1)
         .await;
     let refused = refusal(&device, "/v3/bad/hold?mib=12&ms=1").await;
-    let of_one = "there is no room for plugin `bad` now: its calls together have 32 MiB of memory";
+    let of_one =
+        "there is no room for plugin `bad` now: its calls may use 32 MiB of memory in total";
     let expected = (StatusCode::SERVICE_UNAVAILABLE, failure(of_one));
     assert_eq!(refused, expected);
     // It is nobody's fault, and others have room.
@@ -373,7 +374,7 @@ async fn m2_plugins_together_have_so_much_memory_and_one_has_half_of_it() {
     let held = [held, hold("worse", 26)];
     let refused = refusal(&device, "/v3/good/hold?mib=14&ms=1").await;
     let of_all =
-        "there is no room for plugin `good` now: all plugins together have 64 MiB of memory";
+        "there is no room for plugin `good` now: all plugins may use 64 MiB of memory in total";
     let expected = (StatusCode::SERVICE_UNAVAILABLE, failure(of_all));
     assert_eq!(refused, expected);
     assert_eq!(device.get("/v3/good/hello").await.0, StatusCode::OK);

@@ -181,7 +181,8 @@ async fn m4_a_file_that_failed_to_compile_is_tried_again_when_somebody_touches_i
         .until("it is remembered", |plugins| {
             let report = plugins.report();
             report[0].refused.as_deref().is_some_and(|refused| {
-                refused.contains("too strange (this was so before") && refused.ends_with(&hint)
+                refused.contains("too strange (an earlier attempt failed")
+                    && refused.ends_with(&hint)
             })
         })
         .await;

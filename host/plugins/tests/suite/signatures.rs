@@ -93,7 +93,7 @@ async fn c1_m11_a_name_is_pinned_to_a_key_which_is_rotated_and_revoked() {
 
     // A new version needs no line, whichever of its files comes first.
     put(&device, "plugins/a.wasm", version("1.1.0"));
-    until_refused(&device, PluginState::Running, "is not of this content").await;
+    until_refused(&device, PluginState::Running, "does not match the content").await;
     assert_eq!(device.get("/v3/a/hello").await.0, StatusCode::OK);
     put(
         &device,
@@ -117,7 +117,7 @@ async fn c1_m11_a_name_is_pinned_to_a_key_which_is_rotated_and_revoked() {
         sign(&stranger, &version("1.3.0")),
     );
     put(&device, "plugins/a.wasm", version("1.3.0"));
-    let reason = "is of a key that the policy does not name";
+    let reason = "was made with a key that the policy does not name";
     until_refused(&device, PluginState::Running, reason).await;
 
     // The maker goes on with another key: with both named, old and new files run.

@@ -40,7 +40,7 @@ impl Proxy {
             return answer.unwrap_or_else(|_| unavailable(&format!("{what} takes too long")));
         }
         let Ok(place) = self.actions.try_acquire_owned() else {
-            return unavailable("too many requests are under way");
+            return unavailable("too many requests are in progress");
         };
         let app = self.app;
         let action = tokio::spawn(async move {
@@ -52,7 +52,7 @@ impl Proxy {
             Ok(Ok(answer)) => answer,
             // The API answers for panics itself: the supervisor ends.
             Ok(Err(_)) => unavailable("the supervisor is stopping"),
-            Err(_) => unavailable(&format!("{what} is still under way, and goes on")),
+            Err(_) => unavailable(&format!("{what} is still in progress, and continues")),
         }
     }
 }

@@ -77,9 +77,9 @@ fn what_is_no_block_is_skipped_and_told_with_its_line_but_not_its_text() {
     assert_eq!(
         parsed.warnings,
         [
-            "line 1 is no block, and was skipped",
-            "line 4 closes no block, and was skipped",
-            "the block `redsocks` that begins in line 5 is not closed, and was skipped",
+            "line 1 is not a block, and was skipped",
+            "line 4 closes a block that was not opened, and was skipped",
+            "the block `redsocks` that begins on line 5 is not closed, and was skipped",
         ]
     );
     assert_eq!(parse(&"?\n".repeat(10_000)).warnings.len(), WARNINGS);

@@ -152,15 +152,15 @@ fn what_else_the_file_holds_is_kept_and_what_is_not_for_others_to_choose_is_not(
 fn a_file_without_a_usable_proxy_says_what_is_wrong() {
     let block = |fields: &str| format!("redsocks {{ {fields} }}\n");
     for (text, expected) in [
-        (String::new(), "it has no block `redsocks` that is whole"),
+        (String::new(), "it has no complete block `redsocks`"),
         (
             "redsocks { type = socks5;".to_owned(),
-            "it has no block `redsocks` that is whole",
+            "it has no complete block `redsocks`",
         ),
         (block("ip = a; port = 1;"), "`type` is missing"),
         (
             block("type = vpn; ip = a; port = 1;"),
-            "`type` is none that is known",
+            "`type` is not a known type",
         ),
         (block("type = socks4; port = 1;"), "`ip` is missing"),
         (
@@ -203,11 +203,11 @@ fn what_cannot_be_written_is_refused_by_name() {
         ),
         (
             |r| r.proxy.login = Some("a\nb".into()),
-            "the login has to have",
+            "the login must have",
         ),
         (
             |r| r.proxy.password = Some("x".repeat(256)),
-            "the password has to have",
+            "the password must have",
         ),
         (
             |r| {

@@ -33,10 +33,8 @@ pub(super) async fn download(
     };
     let is_output = to.as_os_str() == "-";
     if !is_output && !overwrite && to.exists() {
-        return Err(
-            Failure::failed(format!("{} is there already", to.display()))
-                .hint("`--overwrite` takes its place, `--output` names another"),
-        );
+        return Err(Failure::failed(format!("{} already exists", to.display()))
+            .hint("`--overwrite` replaces it, `--output` names another file"));
     }
     let answer = cloud
         .send(Method::GET, on_the_cloud(&stored.href)?, None, None)
@@ -85,7 +83,9 @@ async fn copy(
         .map_err(|error| cloud.unreachable(error))?
     {
         left = left.checked_sub(piece.len() as u64).ok_or_else(|| {
-            Failure::failed(format!("more than the {size} bytes of the file came"))
+            Failure::failed(format!(
+                "the cloud sent more than the {size} bytes of the file"
+            ))
         })?;
         place.write(&piece)?;
         bar.inc(piece.len() as u64);
@@ -110,7 +110,7 @@ fn own_name(name: &str) -> Result<&str> {
     } else {
         Err(
             Failure::usage(format!("`{name}` is not a valid file name here"))
-                .hint("say where to write it by `--output`"),
+                .hint("choose a file with `--output`"),
         )
     }
 }

@@ -47,7 +47,7 @@ impl Source {
                 size: about.len(),
             }),
             Some(_) => Err(Failure::usage(format!("{} is not a file", path.display()))
-                .hint("a folder goes as an archive: `tar -czf files.tar.gz FOLDER`")),
+                .hint("upload a folder as an archive: `tar -czf files.tar.gz FOLDER`")),
             None => Err(Failure::usage(format!(
                 "the name of {} is not text",
                 path.display()
@@ -88,10 +88,10 @@ pub(super) async fn upload(
         Some(row) if overwrite || row.asset.is_none() => (row.id, false),
         Some(_) => {
             return Err(Failure::failed(format!(
-                "there is a file `{key}` beside the release {} already",
+                "a file `{key}` is already attached to the release {}",
                 release.name()
             ))
-            .hint("`--overwrite` takes its place, `--key` gives this one another key"));
+            .hint("`--overwrite` replaces it, `--key` gives this one another key"));
         }
         None => {
             let body = json!({ "release": release.id, "asset_key": key });
@@ -199,9 +199,9 @@ async fn send_part(cloud: &Cloud, path: &str, bytes: Bytes) -> Result<String> {
         let failure = match sent {
             Ok(answer) if answer.status().is_success() => {
                 let etag = answer.headers().get(ETAG).and_then(|it| it.to_str().ok());
-                return etag
-                    .map(str::to_owned)
-                    .ok_or_else(|| Failure::failed("the cloud did not say which part it has got"));
+                return etag.map(str::to_owned).ok_or_else(|| {
+                    Failure::failed("the cloud did not say which part it has received")
+                });
             }
             Ok(answer) => {
                 let status = answer.status();

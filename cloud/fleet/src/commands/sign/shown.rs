@@ -12,7 +12,7 @@ pub(super) fn in_words(statement: &Statement, fleet: &str, release: &str) -> Str
         statement.version,
         match statement.expires_ms {
             Some(expires) => format!("to be accepted until {}", time(expires)),
-            None => "without an end".to_owned(),
+            None => "without a time limit".to_owned(),
         }
     );
     for (name, service) in &statement.services {

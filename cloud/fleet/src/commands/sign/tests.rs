@@ -71,7 +71,7 @@ fn what_is_signed_is_shown_and_can_be_checked() {
     let statement = Statement::of(&app, &config, &allowances).unwrap();
     let shown = shown::in_words(&statement, "acme/pump", "c1");
     for part in [
-        "version 7, without an end",
+        "version 7, without a time limit",
         DIGEST,
         "compose fields: command, privileged",
         "role=web",

@@ -204,10 +204,10 @@ fn fields_that_the_engines_version_lacks_are_left_out_with_a_warning() {
     )
     .unwrap();
     let expected = expect![[r#"
-        `stop_grace_period` is left out: this Docker speaks API 1.24, and the field came with 1.25
-        `healthcheck.start_period` is left out: this Docker speaks API 1.24, and the field came with 1.29
-        `cpus` is left out: this Docker speaks API 1.24, and the field came with 1.25
-        `init` is left out: this Docker speaks API 1.24, and the field came with 1.25"#]];
+        `stop_grace_period` is ignored: this Docker engine has API 1.24, and the field needs 1.25
+        `healthcheck.start_period` is ignored: this Docker engine has API 1.24, and the field needs 1.29
+        `cpus` is ignored: this Docker engine has API 1.24, and the field needs 1.25
+        `init` is ignored: this Docker engine has API 1.24, and the field needs 1.25"#]];
     expected.assert_eq(&request.warnings.join("\n"));
     assert_eq!(request.body["HostConfig"]["Init"], Value::Null);
     assert_eq!(request.body["HostConfig"]["IpcMode"], Value::Null);

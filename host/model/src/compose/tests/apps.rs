@@ -165,7 +165,7 @@ fn dependencies_have_two_forms() {
     assert_eq!(
         healthy.warnings,
         [
-            "service `web`: `depends_on` asks for `service_healthy`, which is not supported: the start order alone is kept"
+            "service `web`: `depends_on` requests `service_healthy`, which is not supported: only the start order is kept"
         ]
     );
     let unknown = resolved(&json!({ "web": { "depends_on": ["nobody"] } }));
@@ -280,8 +280,8 @@ fn what_a_service_names_and_nobody_defined_is_made_with_defaults() {
     assert_eq!(
         resolved.warnings,
         [
-            "network `back` is not defined in the release: it is made with defaults",
-            "volume `data` is not defined in the release: it is made with defaults",
+            "network `back` is not defined in the release: it is created with defaults",
+            "volume `data` is not defined in the release: it is created with defaults",
         ]
     );
 }
@@ -324,8 +324,8 @@ fn of_two_apps_that_want_one_container_name_the_second_is_refused() {
     assert_eq!(both.desired.apps[&first].services.len(), 2);
     assert_eq!(
         both.problems().unwrap().to_string(),
-        "Invalid target state.\n`apps.13.services.web`: expected an image id, release or commit that gives its \
-         container another name than app 12 has for one, found `\"web_100_7_c0ffee\"`"
+        "Invalid target state.\n`apps.13.services.web`: expected an image id, release or commit with which its \
+         container's name differs from one of app 12, found `\"web_100_7_c0ffee\"`"
     );
     // Each of the three is enough.
     for change in [0, 1, 2] {

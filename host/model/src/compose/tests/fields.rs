@@ -214,10 +214,9 @@ fn of_two_mounts_at_one_place_the_last_is_used() {
         target: "/data".into(),
         read_only: false
     }));
-    assert!(
-        warnings(&fields)
-            .contains(&"service `web`: `volumes` mounts twice at `/data`: the last is used".into())
-    );
+    assert!(warnings(&fields).contains(
+        &"service `web`: `volumes` mounts twice at `/data`: the last mount is used".into()
+    ));
 }
 
 #[test]
@@ -233,7 +232,7 @@ fn the_folder_of_locks_is_the_supervisors() {
     );
     assert_eq!(
         warnings(&fields)[0],
-        "service `web`: `volumes` mounts at `/tmp/platform`, which is the supervisor's: it was ignored"
+        "service `web`: `volumes` mounts at `/tmp/platform`, which is reserved for the supervisor: it was ignored"
     );
 }
 

@@ -210,7 +210,7 @@ fn the_api_is_where_the_service_can_reach_it() {
     assert_eq!(
         warnings(&json!({ "network_mode": "none", "labels": { API: "1" } })),
         [
-            "service `web`: `network_mode` `none` leaves no way to the supervisor's API that its label asks for"
+            "service `web`: with `network_mode` `none` it cannot reach the supervisor's API, which its label requests"
         ]
     );
 }
@@ -448,7 +448,7 @@ fn a_feature_has_its_place_whatever_is_mounted_there() {
         json!({ "labels": { "io.platform.features.sysfs": "1" }, "volumes": ["data:/sys"] });
     let mounts = config(&service).mounts;
     assert!(mounts.contains(&bind("/sys", "/sys", false)));
-    let said = "service `web`: `volumes` mounts at `/sys`, which a feature label has as well: the feature's is used";
+    let said = "service `web`: `volumes` mounts at `/sys`, where a feature label mounts something as well: the mount of the label is used";
     assert!(warnings(&service).contains(&said.to_owned()));
 }
 
