@@ -36,7 +36,7 @@ pub trait Answer {
     /// The response, or the error that the host is to answer in the common format.
     ///
     /// # Errors
-    /// What the caller shall be told.
+    /// The failure to send to the caller.
     fn answer(self) -> Result<Response, Error>;
 }
 

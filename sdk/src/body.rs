@@ -8,7 +8,7 @@ use crate::Error;
 use crate::bindings::endpoint::platform::supervisor::types as wit;
 use crate::bindings::endpoint::wit_stream;
 
-/// How much of a stream is asked for at a time, in bytes: large enough that a crossing of the sandbox's
+/// How much of a stream is requested at a time, in bytes: large enough that a crossing of the sandbox's
 /// border costs little beside the copy.
 const CHUNK: usize = 64 << 10;
 
@@ -27,7 +27,7 @@ enum Inner {
 }
 
 impl Body {
-    /// No body.
+    /// Creates an empty body.
     #[must_use]
     pub fn empty() -> Self {
         Self::default()
@@ -72,7 +72,7 @@ impl Body {
         }
     }
 
-    /// All of it.
+    /// Reads the whole body.
     ///
     /// # Errors
     /// 413 when there are more than `limit` bytes; no more than that is read.
@@ -92,7 +92,7 @@ impl Body {
         Ok(all)
     }
 
-    /// The bytes, where they are all here already.
+    /// The bytes, if they are all here already.
     #[must_use]
     pub fn whole(&self) -> Option<&[u8]> {
         match &self.0 {

@@ -3,7 +3,7 @@
 //!
 //! **To provide it**: a type that implements [`Provider`], named at `boot_config` in [`crate::plugin!`], and
 //! the `boards` that it is for. The host calls it when the target changes and after a start: [`compare`] first,
-//! and [`set`] where that finds a difference; then it reboots the device, once the update locks of all apps
+//! and [`set`] if that finds a difference; then it reboots the device, once the update locks of all apps
 //! allow it. Each call runs in a fresh instance, and ends what it has begun.
 //!
 //! [`compare`]: Provider::compare
@@ -16,22 +16,22 @@ use crate::bindings::boot::exports::platform::supervisor::boot_config as wit;
 #[doc(hidden)]
 pub mod provide;
 
-/// What a plugin does that provides the action.
+/// What a plugin implements to provide the action.
 pub trait Provider {
-    /// The settings that the next boot will have, as far as they hold for every board of the kind.
+    /// Returns the settings of the next boot, as far as they apply to all boards of the kind.
     ///
     /// # Errors
     /// What could not be read, for people.
     fn get() -> impl Future<Output = Result<Vec<Setting>, String>>;
 
-    /// Compares, and changes nothing.
+    /// Compares the configuration with these settings, and changes nothing.
     ///
     /// # Errors
     /// What could not be read, for people.
     fn compare(wanted: Vec<Setting>) -> impl Future<Output = Result<Comparison, String>>;
 
-    /// Writes what differs, all of it or nothing, with a copy of what was before. Writes nothing where the
-    /// comparison refuses a setting. Answers the comparison of before.
+    /// Writes the settings that differ, all of them or none, and keeps a copy of the previous configuration. Writes
+    /// nothing if the comparison refuses a setting. Returns the comparison from before the change.
     ///
     /// # Errors
     /// What could not be read or written, for people.
@@ -41,14 +41,14 @@ pub trait Provider {
 /// A variable of the target state without the cloud's prefix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
-    /// Such as `HOST_CONFIG_gpu_mem`.
+    /// The variable's name, such as `HOST_CONFIG_gpu_mem`.
     pub name: String,
-    /// As the target has it.
+    /// The value in the target.
     pub value: String,
 }
 
 impl Setting {
-    /// The setting `name`.
+    /// Creates the setting `name`.
     pub fn new(name: impl Into<String>, value: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -60,14 +60,14 @@ impl Setting {
 /// A setting that cannot be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// Which.
+    /// The setting's name.
     pub name: String,
     /// What is wrong with it, without its name.
     pub reason: String,
 }
 
 impl Refusal {
-    /// Of the setting `name`.
+    /// Creates the refusal of the setting `name`.
     pub fn new(name: impl Into<String>, reason: impl Display) -> Self {
         Self {
             name: name.into(),
@@ -76,16 +76,16 @@ impl Refusal {
     }
 }
 
-/// How the configuration stands to what is wanted of it.
+/// The differences between the configuration and the target.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Comparison {
-    /// The settings that differ, by name; none where all is as wanted.
+    /// The names of the settings that differ; empty if the configuration matches.
     pub changes: Vec<String>,
-    /// Settings that cannot be written. While there is one, nothing is.
+    /// Settings that cannot be written. If there is one, nothing is written.
     pub refused: Vec<Refusal>,
     /// Settings that mean nothing on this board.
     pub foreign: Vec<String>,
-    /// The changes take effect with the next boot.
+    /// Whether the changes take effect only with the next boot.
     pub needs_reboot: bool,
 }
 

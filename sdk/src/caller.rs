@@ -21,14 +21,14 @@
 use crate::bindings::capabilities::platform::supervisor::caller as wit;
 use crate::{Error, FromRequest, Request};
 
-/// Who a call is for: an argument of handlers, and [`Caller::current`] where an action is provided.
+/// Who a call is for: an argument of handlers, and [`Caller::current`] if an action is provided.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
     scope: Scope,
     plugin: Option<String>,
 }
 
-/// What a caller may see and touch on the device.
+/// What a caller may see and change on the device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Scope {
@@ -45,7 +45,7 @@ pub enum Scope {
         /// The service's name in the app.
         service: String,
     },
-    /// A scope that this version of the SDK has no word for; the text describes it.
+    /// A scope that this version of the SDK does not know; the text describes it.
     Other(String),
 }
 
@@ -59,20 +59,20 @@ impl Caller {
         }
     }
 
-    /// What the caller may see and touch. Where an action is done for another plugin, it is the scope of the request
+    /// What the caller may see and change. If an action is done for another plugin, it is the scope of the request
     /// that the other plugin serves.
     #[must_use]
     pub fn scope(&self) -> &Scope {
         &self.scope
     }
 
-    /// The plugin that has this action done. None where the host itself does, and for a request.
+    /// The plugin that called this action. `None` if the host itself did, and for a request.
     #[must_use]
     pub fn plugin(&self) -> Option<&str> {
         self.plugin.as_deref()
     }
 
-    /// Whether the caller may see and touch what belongs to the app of this number.
+    /// Whether the caller may see and change what belongs to the app with this number.
     #[must_use]
     pub fn covers(&self, app_id: u64) -> bool {
         match &self.scope {

@@ -7,11 +7,11 @@ use serde::de::DeserializeOwned;
 
 use crate::bindings::capabilities::platform::supervisor::cloud as wit;
 
-/// This device's rows of a kind of record, asked of the cloud at each call. `fields` are those of `T`, as the
+/// Requests this device's rows of a kind of record from the cloud, at each call. `fields` are those of `T`, as the
 /// cloud's data has them.
 ///
 /// # Errors
-/// [`Error`]; [`Error::Unreachable`] also where a row does not fit `T`.
+/// [`Error`]; [`Error::Unreachable`] also if a row does not fit `T`.
 pub async fn records<T: DeserializeOwned>(kind: &str, fields: &[&str]) -> Result<Vec<T>, Error> {
     let names = fields.iter().map(|field| (*field).to_owned()).collect();
     let rows = wit::records(kind.to_owned(), names).await?;
@@ -22,7 +22,7 @@ pub async fn records<T: DeserializeOwned>(kind: &str, fields: &[&str]) -> Result
     })
 }
 
-/// Has the cloud set values, by name, when it can be reached. They are on the disk when this returns, and are
+/// Queues values, by name, for the cloud to set when it can be reached. They are on the disk when this returns, and are
 /// sent until the cloud takes them.
 ///
 /// # Errors
@@ -35,19 +35,19 @@ pub async fn queue(
     Ok(wit::queue(kind.to_owned(), values).await?)
 }
 
-/// Why the cloud was not asked, or did not answer.
+/// Why a request to the cloud failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
     /// The device has no cloud.
     Unmanaged,
-    /// The device has one, and is not registered with it yet.
+    /// The device has a cloud, but is not registered with it yet.
     Unprovisioned,
-    /// It cannot be reached, or does not do what it is asked; the text says why.
+    /// The cloud cannot be reached, or refuses the request; the text says why.
     Unreachable(String),
     /// The policy does not name this kind of record, or the request is not one that can be made.
     Refused(String),
-    /// The device failed.
+    /// The device failed to store or send the request.
     Failed(String),
 }
 
@@ -75,7 +75,7 @@ impl From<wit::CloudError> for Error {
     }
 }
 
-/// 500, whatever it is: the device API answers so where it needs its cloud.
+/// Always 500, as the device API answers if it needs its cloud.
 impl From<Error> for crate::Error {
     fn from(error: Error) -> Self {
         Self::internal(error)

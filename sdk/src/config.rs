@@ -6,10 +6,10 @@ use serde::de::DeserializeOwned;
 use crate::Error;
 use crate::bindings::capabilities::platform::supervisor::config as wit;
 
-/// The configuration. Where the file has no such table it reads as `{}`, so give fields a default.
+/// Reads the configuration. If the file has no such table it reads as `{}`, so give fields a default.
 ///
 /// # Errors
-/// 500 that names the field which does not fit.
+/// 500, with a message that names the invalid field.
 pub fn read<T: DeserializeOwned>() -> Result<T, Error> {
     let json = wit::json();
     let deserializer = &mut serde_json::Deserializer::from_str(&json);

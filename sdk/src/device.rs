@@ -5,20 +5,20 @@ use serde::de::DeserializeOwned;
 use crate::Error;
 use crate::bindings::capabilities::platform::supervisor::device as wit;
 
-/// Who the device is.
+/// The identity of the device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// 32 lower-case hexadecimal digits.
+    /// The uuid: 32 lower-case hexadecimal digits.
     pub uuid: String,
-    /// The latest name known, from the target state; `local` before there is one.
+    /// The latest name, from the target state; `local` before there is one.
     pub name: String,
-    /// For example `raspberrypi4-64`; `unknown` where the host does not say.
+    /// The device type, for example `raspberrypi4-64`; `unknown` if the host does not say.
     pub device_type: String,
-    /// For example `aarch64`; `unknown` where the host does not say.
+    /// The processor's architecture, for example `aarch64`; `unknown` if the host does not say.
     pub arch: String,
 }
 
-/// Who the device is.
+/// The identity of the device.
 #[must_use]
 pub fn identity() -> Identity {
     let wit::DeviceIdentity {
@@ -35,10 +35,10 @@ pub fn identity() -> Identity {
     }
 }
 
-/// The device state as `GET /v1/device` answers it, for example as a `serde_json::Value`.
+/// Reads the device state as `GET /v1/device` answers it, for example as a `serde_json::Value`.
 ///
 /// # Errors
-/// 500 where the state does not fit `T`.
+/// 500 if the state does not fit `T`.
 pub fn state<T: DeserializeOwned>() -> Result<T, Error> {
     serde_json::from_str(&wit::state())
         .map_err(|error| Error::internal(format_args!("failed to read the device state: {error}")))

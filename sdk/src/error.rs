@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-/// A failure that its caller is told of as `{"status":"failed","message":...}`.
+/// A failure that its caller receives as `{"status":"failed","message":...}`.
 ///
 /// The constructors are named for their HTTP status. `message` is for the caller: say what was wrong
 /// with which input; secrets and causes inside the plugin belong into [`crate::log`].
@@ -44,19 +44,19 @@ impl Error {
     }
 
     constructors! {
-        /// 400: the request is not what the route takes.
+        /// 400: the request does not have the form that the route expects.
         bad_request = 400 "bad-request";
-        /// 401: the caller's key does not reach this. (The host has already checked that there is one.)
+        /// 401: the caller's key does not give access to this. (The host has already checked that there is one.)
         unauthorized = 401 "unauthorized";
-        /// 403: known, and not allowed.
+        /// 403: the caller is known, but not allowed to do this.
         forbidden = 403 "forbidden";
-        /// 404: what the request names is not there.
+        /// 404: what the request names does not exist.
         not_found = 404 "not-found";
-        /// 409: it conflicts with how things are now.
+        /// 409: the request conflicts with the current state.
         conflict = 409 "conflict";
-        /// 413: the request, or what it asks to keep, is too large.
+        /// 413: the request, or what it asks to store, is too large.
         too_large = 413 "too-large";
-        /// 415: a body of a type that the route does not take.
+        /// 415: a body of a type that the route does not accept.
         unsupported_type = 415 "unsupported-type";
         /// 423: an update lock is held.
         locked = 423 "locked";
@@ -64,7 +64,7 @@ impl Error {
         too_many = 429 "too-many";
         /// 500: the plugin failed.
         internal = 500 "internal";
-        /// 502: something that the plugin asked gave no usable answer.
+        /// 502: something that the plugin queried gave no usable answer.
         bad_gateway = 502 "bad-gateway";
         /// 503: not now; the same request may work later.
         unavailable = 503 "unavailable";
@@ -82,7 +82,7 @@ impl Error {
         &self.code
     }
 
-    /// What the caller reads.
+    /// The message for the caller.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message

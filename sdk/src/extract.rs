@@ -15,14 +15,14 @@ const SHOWN: usize = 100;
 /// At most one argument may take the body ([`Json`], [`Fields`], [`Body`], [`Request`]); a second one
 /// would find it empty.
 pub trait FromRequest: Sized {
-    /// Takes it out of the request.
+    /// Takes the value out of the request.
     ///
     /// # Errors
-    /// What the caller is answered instead of the handler being called.
+    /// The answer to the caller, instead of a call of the handler.
     fn from_request(request: &mut Request) -> impl Future<Output = Result<Self, Error>>;
 }
 
-/// The route's `:names`: a struct by name, a tuple in order, or a plain value where there is one.
+/// The route's `:names`: a struct by name, a tuple in order, or a plain value if there is one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Path<T>(pub T);
 
@@ -143,7 +143,7 @@ fn malformed(error: serde_json::Error) -> Error {
     Error::bad_request(format_args!("the body is not JSON: {}", shortened(&error)))
 }
 
-/// The text of an error, which may repeat the value that does not fit, without the middle where it is long.
+/// The text of an error, which may repeat the value that does not fit, without the middle if it is long.
 fn shortened(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let count = text.chars().count();

@@ -34,7 +34,7 @@ impl Headers {
         Some(essence.to_ascii_lowercase())
     }
 
-    /// The encoding of the body's characters, where the request names one, in lower case.
+    /// The encoding of the body's characters, if the request names one, in lower case.
     pub(crate) fn charset(&self) -> Option<String> {
         let parameters = self.get("content-type")?.split(';').skip(1);
         let mut pairs = parameters.filter_map(|parameter| parameter.split_once('='));

@@ -4,29 +4,29 @@ use std::fmt;
 
 use crate::bindings::capabilities::platform::supervisor::host_name as wit;
 
-/// The name by which the host starts, in its `/etc/hostname`; none where that says nothing.
+/// Reads the name with which the host starts, from its `/etc/hostname`; `None` if that is empty.
 ///
 /// # Errors
-/// [`Error::Failed`] where it cannot be read.
+/// [`Error::Failed`] if it cannot be read.
 pub async fn get() -> Result<Option<String>, Error> {
     Ok(wit::get().await?)
 }
 
-/// Names the host, now and after a reboot, also in the device's `config.json`.
+/// Renames the host, now and after a reboot, also in the device's `config.json`.
 ///
 /// # Errors
-/// [`Error::Invalid`] where it is none that a host can have; then nothing was changed.
+/// [`Error::Invalid`] if it is not a valid host name; then nothing was changed.
 pub async fn set(name: &str) -> Result<(), Error> {
     Ok(wit::set(name.to_owned()).await?)
 }
 
-/// Why the name was not read or not set.
+/// Why the name was not read or set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// It is none that a host can have.
+    /// The name is not a valid host name.
     Invalid(String),
-    /// It could not be read or set.
+    /// The name could not be read or set.
     Failed(String),
 }
 

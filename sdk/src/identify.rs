@@ -14,20 +14,20 @@ use crate::Error;
 use crate::bindings::capabilities::platform::supervisor::identify;
 use crate::bindings::identifier::platform::supervisor::identify_window;
 
-/// How long the device is still to show itself. Ask again at each step: it may grow.
+/// How much longer the device has to identify itself. Call this again at each step: the time may grow.
 #[must_use]
 pub fn remaining() -> Duration {
     Duration::from_millis(identify_window::remaining_ms().into())
 }
 
-/// Has the device show itself for 15 s from now, as `POST /v1/blink` does, and returns when that is over.
+/// Makes the device identify itself for 15 s from now, as `POST /v1/blink` does, and returns when that is over.
 /// A device with no plugin for it is a success at once. Capability `identify`.
 ///
 /// Dropping the future does not end the pattern. A handler that waits for it needs the limit
 /// `wall_ms: 20000`, say: the default is 10 s.
 ///
 /// # Errors
-/// 500 where the provider failed, with what it said.
+/// 500 if the provider failed, with what it said.
 pub async fn run() -> Result<(), Error> {
     identify::identify().await.map_err(Error::internal)
 }

@@ -11,19 +11,19 @@ use crate::bindings::capabilities::platform::supervisor::journal as wit;
 pub struct Options {
     /// All fields in full, long and unprintable ones too (`--all`).
     pub all: bool,
-    /// Goes on with what is logged later, until the reader leaves (`--follow`).
+    /// Continues with later lines, until the reader disconnects (`--follow`).
     pub follow: bool,
     /// Only this unit (`--unit`).
     pub unit: Option<String>,
     /// Only this syslog identifier, which for a container is its id (`--identifier`).
     pub identifier: Option<String>,
-    /// Only the newest so many (`--lines`).
+    /// Only this number of the newest lines (`--lines`).
     pub count: Option<u64>,
-    /// Not older than this (`--since`).
+    /// Only lines that are not older than this (`--since`).
     pub since: Option<String>,
-    /// Not newer than this (`--until`).
+    /// Only lines that are not newer than this (`--until`).
     pub until: Option<String>,
-    /// How it is printed (`--output`), for example `short` or `json`.
+    /// The format of the output (`--output`), for example `short` or `json`.
     pub format: Option<String>,
 }
 
@@ -31,7 +31,7 @@ pub struct Options {
 /// the body of an answer, what is printed passes outside the plugin and goes on after the call has ended.
 ///
 /// # Errors
-/// [`Error::Invalid`], [`Error::Busy`], or [`Error::Failed`] where the host has no such command.
+/// [`Error::Invalid`], [`Error::Busy`], or [`Error::Failed`] if the host has no such command.
 pub async fn read(options: Options) -> Result<Body, Error> {
     let Options {
         all,
@@ -63,7 +63,7 @@ pub async fn read(options: Options) -> Result<Body, Error> {
 pub enum Error {
     /// An option has a value that no option can have; the text names it.
     Invalid(String),
-    /// As many readers as the host allows are at work.
+    /// The maximum number of readers are at work.
     Busy(String),
     /// The journal command cannot be started.
     Failed(String),

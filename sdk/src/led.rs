@@ -5,16 +5,15 @@ use std::fmt;
 
 use crate::bindings::capabilities::platform::supervisor::led as wit;
 
-/// The names of the LEDs that are there and granted, sorted. None is not an error.
+/// Lists the names of the LEDs that exist and are granted, sorted. An empty list is not an error.
 ///
 /// # Errors
-/// [`Error::Failed`] where the host cannot list them.
+/// [`Error::Failed`] if the host cannot list them.
 pub fn names() -> Result<Vec<String>, Error> {
     Ok(wit::names()?)
 }
 
-/// One LED in the hands of this call. Dropping it, and every other end of the call, puts back what the
-/// LED showed before.
+/// An LED that this call holds. Dropping it, and every other end of the call, restores what the LED showed before.
 #[derive(Debug)]
 pub struct Light(wit::Light);
 
@@ -22,26 +21,26 @@ impl Light {
     /// Takes the LED from its kernel trigger.
     ///
     /// # Errors
-    /// [`Error::NotFound`], [`Error::Busy`], or [`Error::Failed`] where it cannot be written.
+    /// [`Error::NotFound`], [`Error::Busy`], or [`Error::Failed`] if it cannot be written.
     pub fn open(name: &str) -> Result<Self, Error> {
         Ok(Self(wit::Light::open(name)?))
     }
 
-    /// The highest value that [`Light::set`] takes.
+    /// The highest value for [`Light::set`].
     #[must_use]
     pub fn max(&self) -> u32 {
         self.0.max()
     }
 
-    /// Sets the brightness; values above [`Light::max`] are taken as it.
+    /// Sets the brightness; values above [`Light::max`] count as the maximum.
     ///
     /// # Errors
-    /// [`Error::Failed`] where the LED cannot be written.
+    /// [`Error::Failed`] if the LED cannot be written.
     pub fn set(&self, brightness: u32) -> Result<(), Error> {
         Ok(self.0.set(brightness)?)
     }
 
-    /// Full brightness.
+    /// Sets full brightness.
     ///
     /// # Errors
     /// As [`Light::set`].
@@ -49,7 +48,7 @@ impl Light {
         self.set(u32::MAX)
     }
 
-    /// Dark.
+    /// Switches the LED off.
     ///
     /// # Errors
     /// As [`Light::set`].
@@ -66,7 +65,7 @@ pub enum Error {
     NotFound(String),
     /// Another call holds it.
     Busy(String),
-    /// It could not be read or written.
+    /// The LED could not be read or written.
     Failed(String),
 }
 

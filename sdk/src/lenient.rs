@@ -24,7 +24,7 @@ use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 /// The largest whole number that every JSON client can hold exactly.
 const LARGEST_EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// A whole number (`checkInt`): a number without a fraction, or text such as `5`, `-3` or `5.0`.
+/// Reads a whole number (`checkInt`): a number without a fraction, or text such as `5`, `-3` or `5.0`.
 ///
 /// # Errors
 /// Only those of the format itself.
@@ -41,7 +41,7 @@ pub fn int<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D:
     })
 }
 
-/// [`int`], if it is above zero.
+/// Reads a number as [`int`] does; only numbers above zero count.
 ///
 /// # Errors
 /// Only those of the format itself.
@@ -69,7 +69,7 @@ pub fn truthy<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Err
     })
 }
 
-/// Text (`checkString`); `""`, `"null"` and `"undefined"` count as absent.
+/// Reads text (`checkString`); `""`, `"null"` and `"undefined"` count as absent.
 ///
 /// # Errors
 /// Only those of the format itself.

@@ -41,7 +41,7 @@ macro_rules! capabilities {
         /// What may stand in `capabilities`.
         const CAPABILITIES: &[&str] = &[$(identifier!($origin $module),)*];
 
-        /// Ends the compilation if `name` is not a capability.
+        /// Fails the compilation if `name` is not a capability.
         pub const fn check_capability(name: &str) {
             assert!(
                 contains(CAPABILITIES, name),
@@ -64,15 +64,15 @@ const METHODS: &[&str] = &["GET", "POST", "PUT", "PATCH", "DELETE"];
 
 /// A piece of the manifest's text.
 pub enum Part {
-    /// Text as it stands.
+    /// Text that is used unchanged.
     Raw(&'static str),
-    /// A string, to be quoted.
+    /// A string that must be quoted.
     Quoted(&'static str),
     /// An identifier that stands for a name, with `-` for each `_`.
     Hyphenated(&'static str),
 }
 
-/// The bytes that `parts` take.
+/// Computes the length of `parts` in bytes.
 #[must_use]
 pub const fn length(parts: &[Part]) -> usize {
     let mut count = Output::<0> { bytes: [], at: 0 };
@@ -80,7 +80,7 @@ pub const fn length(parts: &[Part]) -> usize {
     count.at
 }
 
-/// The text of `parts`, where `N` is their [`length`].
+/// Joins `parts` into a text; `N` is their [`length`].
 #[must_use]
 pub const fn text<const N: usize>(parts: &[Part]) -> [u8; N] {
     let mut output = Output {
@@ -156,7 +156,7 @@ impl<const N: usize> Output<N> {
     }
 }
 
-/// Ends the compilation where `name` is no limit.
+/// Fails the compilation if `name` is not a limit.
 pub const fn check_limit(name: &str) {
     assert!(
         contains(LIMITS, name),
@@ -164,7 +164,7 @@ pub const fn check_limit(name: &str) {
     );
 }
 
-/// Ends the compilation where a route could never be called.
+/// Fails the compilation if a route could never be called.
 pub const fn check_route(method: &str, path: &str) {
     assert!(
         contains(METHODS, method),

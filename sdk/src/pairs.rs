@@ -20,7 +20,7 @@ use values::{Value, Values};
 const SHOWN: usize = 64;
 
 /// Reads `pairs` into `T`: a struct or map by name (a name that stands repeatedly fills a sequence), a
-/// tuple in order, or a plain value where there is one pair. `kind` says what a pair is, for errors.
+/// tuple in order, or a plain value if there is one pair. `kind` says what a pair is, for errors.
 pub(crate) fn read<T: DeserializeOwned>(
     kind: &'static str,
     pairs: Vec<(String, String)>,

@@ -61,7 +61,7 @@ macro_rules! plugin {
         $(boards: [$($board:literal),* $(,)?] $(,)?)?
         $(limits: { $($limit:ident: $value:literal),* $(,)? } $(,)?)?
     ) => {
-        /// What the host finds behind this plugin's exports.
+        /// The implementation of this plugin's exports.
         #[doc(hidden)]
         pub struct Plugin;
 
@@ -106,7 +106,7 @@ macro_rules! plugin {
             // A component's custom section is outside what its code can reach.
             #[cfg(not(target_arch = "wasm32"))]
             impl Plugin {
-                /// The manifest as it stands in the component.
+                /// Returns the manifest as the component contains it.
                 #[doc(hidden)]
                 pub fn manifest() -> &'static [u8] {
                     &MANIFEST

@@ -17,44 +17,44 @@ pub mod check;
 #[doc(hidden)]
 pub mod provide;
 
-/// What a plugin does that provides the action.
+/// What a plugin implements to provide the action.
 pub trait Provider {
     /// How the device is configured.
     ///
     /// # Errors
-    /// [`Error::Failed`] where that cannot be read.
+    /// [`Error::Failed`] if that cannot be read.
     fn get() -> impl Future<Output = Result<State, Error>>;
 
     /// Writes the configuration, or removes it, whole or not at all. What it holds beside what a
     /// [`Redirection`] says is kept while there is one.
     ///
     /// # Errors
-    /// [`Error::Invalid`] where a value cannot be configured; then nothing was written.
+    /// [`Error::Invalid`] if a value cannot be configured; then nothing was written.
     fn set(wanted: Option<Redirection>) -> impl Future<Output = Result<(), Error>>;
 
     /// The addresses and subnets that are reached without the proxy.
     ///
     /// # Errors
-    /// [`Error::Failed`] where they cannot be read.
+    /// [`Error::Failed`] if they cannot be read.
     fn no_proxy() -> impl Future<Output = Result<Vec<String>, Error>>;
 
     /// Writes them, in place of those before.
     ///
     /// # Errors
-    /// [`Error::Invalid`] where one is no address; then nothing was written.
+    /// [`Error::Invalid`] if one is no address; then nothing was written.
     fn set_no_proxy(addresses: Vec<String>) -> impl Future<Output = Result<(), Error>>;
 
     /// Has the redirector take up what is written.
     ///
     /// # Errors
-    /// [`Error::Failed`] where it does not.
+    /// [`Error::Failed`] if it does not.
     fn apply() -> impl Future<Output = Result<(), Error>>;
 }
 
 /// How the device is configured.
 ///
 /// # Errors
-/// [`Error::Unavailable`] where no plugin provides the action; [`Error::Failed`].
+/// [`Error::Unavailable`] if no plugin provides the action; [`Error::Failed`].
 pub async fn get() -> Result<State, Error> {
     Ok(calls::get().await?.into())
 }
@@ -70,7 +70,7 @@ pub async fn set(wanted: Option<Redirection>) -> Result<(), Error> {
 /// The addresses and subnets that are reached without the proxy.
 ///
 /// # Errors
-/// [`Error::Unavailable`] where no plugin provides the action; [`Error::Failed`].
+/// [`Error::Unavailable`] if no plugin provides the action; [`Error::Failed`].
 pub async fn no_proxy() -> Result<Vec<String>, Error> {
     Ok(calls::no_proxy().await?)
 }
@@ -86,12 +86,12 @@ pub async fn set_no_proxy(addresses: Vec<String>) -> Result<(), Error> {
 /// Has the redirector take up what is written. Open connections may stay as they are.
 ///
 /// # Errors
-/// [`Error::Unavailable`] where no plugin provides the action; [`Error::Failed`].
+/// [`Error::Unavailable`] if no plugin provides the action; [`Error::Failed`].
 pub async fn apply() -> Result<(), Error> {
     Ok(calls::apply().await?)
 }
 
-/// How a device is configured.
+/// The configuration of a device's proxy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
     /// Connections are not redirected.
@@ -102,27 +102,27 @@ pub enum State {
     Redirected(Redirection),
 }
 
-/// Where connections go.
+/// The proxy to which connections are redirected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redirection {
     /// The proxy.
     pub proxy: Proxy,
-    /// The name server that is asked through it, if names are.
+    /// The name server that is queried through the proxy, if names are.
     pub dns: Option<DnsRemote>,
 }
 
 /// The proxy that connections are sent to.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Proxy {
-    /// How it is spoken to.
+    /// The proxy's protocol.
     pub kind: ProxyKind,
-    /// An IPv4 address or a host name.
+    /// Its address: an IPv4 address or a host name.
     pub address: String,
-    /// 1 to 65535.
+    /// Its port, 1 to 65535.
     pub port: u16,
-    /// Without control characters, as the password.
+    /// The login; without control characters, like the password.
     pub login: Option<String>,
-    /// Not in the `Debug` form.
+    /// The password, which `Debug` does not show.
     pub password: Option<String>,
 }
 
@@ -138,7 +138,7 @@ impl fmt::Debug for Proxy {
     }
 }
 
-/// How a proxy is spoken to.
+/// The protocol of a proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProxyKind {
     /// SOCKS 4.
@@ -147,12 +147,12 @@ pub enum ProxyKind {
     Socks5,
     /// The method CONNECT of HTTP.
     HttpConnect,
-    /// HTTP requests alone, with absolute addresses.
+    /// Only HTTP requests, with absolute addresses.
     HttpRelay,
 }
 
 impl ProxyKind {
-    /// All there are.
+    /// All kinds.
     pub const ALL: [Self; 4] = [
         Self::Socks4,
         Self::Socks5,
@@ -160,7 +160,7 @@ impl ProxyKind {
         Self::HttpRelay,
     ];
 
-    /// The word for it in the device API.
+    /// The kind's name in the device API.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -171,19 +171,19 @@ impl ProxyKind {
         }
     }
 
-    /// The kind of that name.
+    /// The kind with this name.
     #[must_use]
     pub fn of_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 
-/// A name server that is asked over TCP, and so through the proxy.
+/// A name server that is queried over TCP, and so through the proxy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DnsRemote {
-    /// An IPv4 address or a host name.
+    /// Its address: an IPv4 address or a host name.
     pub address: String,
-    /// 1 to 65535.
+    /// Its port, 1 to 65535.
     pub port: u16,
 }
 
@@ -193,15 +193,15 @@ impl fmt::Display for DnsRemote {
     }
 }
 
-/// Why the action was not done.
+/// Why the action failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// No plugin of this device provides it.
+    /// No plugin of this device provides the action.
     Unavailable(String),
     /// A value cannot be configured; the text names it. Nothing was written.
     Invalid(String),
-    /// The configuration could not be read, written or taken up.
+    /// The configuration could not be read, written or applied.
     Failed(String),
 }
 

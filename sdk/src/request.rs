@@ -23,19 +23,19 @@ impl Request {
         &self.method
     }
 
-    /// The path as it came, percent-encoded, without the query.
+    /// The path as it arrived, percent-encoded, without the query.
     #[must_use]
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// The pattern of [`crate::plugin!`] that was matched.
+    /// The matching pattern of [`crate::plugin!`].
     #[must_use]
     pub fn route(&self) -> &str {
         &self.route
     }
 
-    /// The query string as it came, without the question mark.
+    /// The query string as it arrived, without the question mark.
     #[must_use]
     pub fn query(&self) -> &str {
         &self.query
@@ -52,7 +52,7 @@ impl Request {
         std::mem::take(&mut self.body)
     }
 
-    /// Whether this is the call that `route` and `method` of the manifest promise.
+    /// Whether this request is for this `route` and `method` of the manifest.
     #[doc(hidden)]
     #[must_use]
     pub fn is(&self, method: &str, route: &str) -> bool {

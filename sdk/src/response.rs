@@ -1,4 +1,4 @@
-//! The answer to a request, where [`crate::Json`], text or nothing are not enough.
+//! The answer to a request, if [`crate::Json`], text or nothing are not enough.
 
 use crate::bindings::endpoint::platform::supervisor::types as wit;
 use crate::body::{Body, BodyWriter};
@@ -35,13 +35,13 @@ impl Response {
         }
     }
 
-    /// 200 with nothing in it.
+    /// Creates a 200 without a body.
     #[must_use]
     pub fn empty() -> Self {
         Self::new(200)
     }
 
-    /// 200 with text.
+    /// Creates a 200 with text.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self::new(200)
@@ -72,14 +72,14 @@ impl Response {
             .with_body(Body::written_by(write))
     }
 
-    /// With another status.
+    /// Sets the status.
     #[must_use]
     pub fn with_status(mut self, status: u16) -> Self {
         self.status = status;
         self
     }
 
-    /// With one more header field; a name that is there already stays, too.
+    /// Adds a header field; existing fields with the same name stay.
     #[must_use]
     pub fn with_header(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
         let name = name.to_ascii_lowercase();
@@ -87,7 +87,7 @@ impl Response {
         self
     }
 
-    /// With another body. One that came with the request may be given back: its bytes then pass outside
+    /// Replaces the body. The body of the request may be returned: its bytes then pass outside
     /// the plugin.
     #[must_use]
     pub fn with_body(mut self, body: impl Into<Body>) -> Self {

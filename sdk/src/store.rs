@@ -11,42 +11,42 @@ use serde::de::DeserializeOwned;
 
 use crate::bindings::capabilities::platform::supervisor::store as wit;
 
-/// The value of `key`, if there is one.
+/// Reads the value of `key`, if there is one.
 ///
 /// # Errors
-/// [`Error::Failed`] where the store cannot be read.
+/// [`Error::Failed`] if the store cannot be read.
 pub async fn get(key: &str) -> Result<Option<Vec<u8>>, Error> {
     Ok(wit::get(key.to_owned()).await?)
 }
 
-/// Sets `key`, in place of what it held. The write has reached the disk when this returns.
+/// Sets `key`, replacing its previous value. The write has reached the disk when this returns.
 ///
 /// # Errors
-/// [`Error::TooLarge`] where a limit is passed, [`Error::Failed`] where the store cannot be written.
+/// [`Error::TooLarge`] if a limit is passed, [`Error::Failed`] if the store cannot be written.
 pub async fn set(key: &str, value: impl Into<Vec<u8>>) -> Result<(), Error> {
     Ok(wit::set(key.to_owned(), value.into()).await?)
 }
 
-/// Removes `key`; one that is not there is no error.
+/// Removes `key`; a missing key is not an error.
 ///
 /// # Errors
-/// [`Error::Failed`] where the store cannot be written.
+/// [`Error::Failed`] if the store cannot be written.
 pub async fn delete(key: &str) -> Result<(), Error> {
     Ok(wit::delete(key.to_owned()).await?)
 }
 
-/// All keys that begin with `prefix`, sorted.
+/// Lists the keys that begin with `prefix`, sorted.
 ///
 /// # Errors
-/// [`Error::Failed`] where the store cannot be read.
+/// [`Error::Failed`] if the store cannot be read.
 pub async fn keys(prefix: &str) -> Result<Vec<String>, Error> {
     Ok(wit::keys(prefix.to_owned()).await?)
 }
 
-/// The value of `key` as [`set_json`] wrote it.
+/// Reads the value of `key` that [`set_json`] wrote.
 ///
 /// # Errors
-/// As [`get`]; [`Error::Failed`] also where the value does not fit `T`.
+/// As [`get`]; [`Error::Failed`] also if the value does not fit `T`.
 pub async fn get_json<T: DeserializeOwned>(key: &str) -> Result<Option<T>, Error> {
     let Some(bytes) = get(key).await? else {
         return Ok(None);
@@ -61,18 +61,18 @@ pub async fn get_json<T: DeserializeOwned>(key: &str) -> Result<Option<T>, Error
 /// Sets `key` to a value in JSON.
 ///
 /// # Errors
-/// As [`set`]; [`Error::Failed`] also where the value cannot be written as JSON.
+/// As [`set`]; [`Error::Failed`] also if the value cannot be written as JSON.
 pub async fn set_json<T: Serialize>(key: &str, value: &T) -> Result<(), Error> {
     let bytes = serde_json::to_vec(value)
         .map_err(|error| Error::Failed(format!("failed to write `{key}` as JSON: {error}")))?;
     set(key, bytes).await
 }
 
-/// Why the store refused.
+/// Why a request to the store failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// A key, a value, the sum of them or their number is over its limit; the text says which.
+    /// A key, a value, their total size or their number exceeds its limit; the text says which.
     TooLarge(String),
     /// The store could not be read or written.
     Failed(String),
@@ -97,7 +97,7 @@ impl From<wit::StoreError> for Error {
     }
 }
 
-/// 413 where a limit is passed, else 500.
+/// 413 if a limit is passed, else 500.
 impl From<Error> for crate::Error {
     fn from(error: Error) -> Self {
         match error {

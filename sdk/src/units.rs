@@ -16,11 +16,11 @@ pub struct State {
     pub sub: String,
 }
 
-/// The state of a unit such as `openvpn.service`. One that the host does not have is `not-found` in its
+/// Reads the state of a unit such as `openvpn.service`. A unit that the host does not have has `not-found` as its
 /// load state, which is no error.
 ///
 /// # Errors
-/// [`Error::NotGranted`], or [`Error::Failed`] where the service manager does not answer.
+/// [`Error::NotGranted`], or [`Error::Failed`] if the service manager does not answer.
 pub async fn state(unit: &str) -> Result<State, Error> {
     let wit::UnitState {
         load_state,
@@ -38,7 +38,7 @@ pub async fn state(unit: &str) -> Result<State, Error> {
 /// which is before the unit is up.
 ///
 /// # Errors
-/// [`Error::NotGranted`], [`Error::NotFound`], or [`Error::Failed`] where the service manager does not
+/// [`Error::NotGranted`], [`Error::NotFound`], or [`Error::Failed`] if the service manager does not
 /// answer or refuses.
 pub async fn restart(unit: &str) -> Result<(), Error> {
     Ok(wit::restart(unit.to_owned()).await?)
@@ -48,7 +48,7 @@ pub async fn restart(unit: &str) -> Result<(), Error> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// The policy does not name it for this plugin.
+    /// The policy does not name the unit for this plugin.
     NotGranted(String),
     /// The host has no such unit.
     NotFound(String),
@@ -76,7 +76,7 @@ impl From<wit::UnitError> for Error {
     }
 }
 
-/// 404 where the host has no such unit, else 500.
+/// 404 if the host has no such unit, else 500.
 impl From<Error> for crate::Error {
     fn from(error: Error) -> Self {
         match error {

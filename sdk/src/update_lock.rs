@@ -5,8 +5,7 @@ use std::fmt;
 
 use crate::bindings::capabilities::platform::supervisor::update_lock as wit;
 
-/// The locks of all apps. They are given back when this is dropped, also when the plugin traps or runs out
-/// of time.
+/// The locks of all apps. They are released when this is dropped, also when the plugin traps or runs out of time.
 #[derive(Debug)]
 #[must_use = "the locks are released as soon as this is dropped"]
 pub struct AllLocks(#[expect(dead_code, reason = "held for its drop")] wit::Lock);
@@ -14,10 +13,10 @@ pub struct AllLocks(#[expect(dead_code, reason = "held for its drop")] wit::Lock
 impl AllLocks {
     /// Takes the locks of all services of all apps, or none. Waits up to 10 s for other operations of the
     /// supervisor (so that the plugin needs a `wall_ms` above the default), and for no app. With `force`,
-    /// or where the device's configuration overrides locks, those that apps hold are removed for good.
+    /// or if the device's configuration overrides locks, those that apps hold are removed for good.
     ///
     /// # Errors
-    /// [`Error::Locked`] where somebody holds one.
+    /// [`Error::Locked`] if somebody holds one.
     pub async fn acquire(force: bool) -> Result<Self, Error> {
         Ok(Self(wit::Lock::acquire_all(force).await?))
     }
@@ -29,7 +28,7 @@ impl AllLocks {
 pub enum Error {
     /// An app holds one, or another operation of the supervisor does; the text says which.
     Locked(String),
-    /// They could not be taken.
+    /// The locks could not be taken.
     Failed(String),
 }
 

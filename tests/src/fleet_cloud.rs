@@ -114,7 +114,7 @@ impl FleetCloud {
     /// config.json of a new device that is to join a fleet.
     ///
     /// # Panics
-    /// Where the cloud gives no key.
+    /// Where the cloud returned no key.
     pub async fn config_json(&self, fleet: i64, board: &str) -> Value {
         let path = format!("/api-key/application/{fleet}/provisioning");
         let key = self

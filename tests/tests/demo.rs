@@ -1,5 +1,5 @@
 //! `cargo xtask run` as somebody sees it who has just cloned the repository: the lines that it prints are typed
-//! as they stand, the device is watched, and in the end nothing of it is left.
+//! as they stand, the device is watched, and in the end everything is removed.
 
 #![expect(
     clippy::unwrap_used,

@@ -33,7 +33,7 @@ async fn ticks(Query(ticks): Query<Ticks>) -> Response {
             if tick > 1 {
                 timer::sleep(Duration::from_millis(ticks.every_ms.into())).await;
             }
-            // An error says that the caller has left: there is nobody to count for.
+            // An error says that the caller has disconnected: there is nobody to count for.
             if out.write(format!("tick {tick}\n")).await.is_err() {
                 return;
             }

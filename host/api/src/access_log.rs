@@ -17,7 +17,7 @@ const WINDOW: Duration = Duration::from_secs(1);
 
 /// The log of one API.
 pub(crate) struct AccessLog {
-    /// Of those that are not to ask: anybody can send them.
+    /// Lines of refused requests, which anybody can send.
     refused: Arc<Lines>,
     others: Arc<Lines>,
     unhealthy: Lines,
@@ -68,7 +68,7 @@ impl AccessLog {
 }
 
 impl AccessLog {
-    /// Whether what makes the device unhealthy is to be written now: anybody can ask for it.
+    /// Whether to log now what makes the device unhealthy; limited, because anybody can request it.
     pub(crate) fn wants_problems(&self) -> bool {
         self.unhealthy.next(Instant::now()) == Line::Written
     }
@@ -94,7 +94,7 @@ struct Window {
 #[derive(Debug, PartialEq, Eq)]
 enum Line {
     Written,
-    /// Instead of being written; somebody has to tell the number if this is the `first` of them.
+    /// Counted instead of written; if this is the `first`, somebody must log the number later.
     Counted {
         first: bool,
     },

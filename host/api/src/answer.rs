@@ -63,11 +63,11 @@ pub(crate) fn event_stream(body: Body) -> Response {
     with_type(StatusCode::OK, EVENTS, body)
 }
 
-/// How most of the API fails.
+/// The body of most failures of the API.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Failed")]
 pub(crate) struct FailureBody<'a> {
-    /// `failed`.
+    /// Always `failed`.
     status: &'static str,
     /// What failed, and what to do.
     message: &'a str,
@@ -84,14 +84,14 @@ pub(crate) fn failed(status: StatusCode, message: &str) -> Response {
     )
 }
 
-/// Why a request was refused or failed. Nothing in it reaches the client but what is said here.
+/// Why a request was refused or failed. The client receives only what is described here.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// 401, text: the key is missing or unknown.
     Unauthorized,
-    /// JSON-failed with this status.
+    /// `{"status":"failed"}` with this status and message.
     Refused(StatusCode, String),
-    /// Text with this status: what the oldest endpoints say.
+    /// Text with this status, as the oldest endpoints answer.
     Plain(StatusCode, &'static str),
     /// 405: the path is known, with these methods.
     MethodNotAllowed(Vec<Method>),
@@ -115,7 +115,7 @@ impl Failure {
         Failure::Refused(StatusCode::UNAUTHORIZED, "Unauthorized".into())
     }
 
-    /// 423 where a lock is in the way, else 503; JSON-failed (docs/spec/device.md#locks-errors).
+    /// 423 if a lock is in the way, else 503; JSON-failed (docs/spec/device.md#locks-errors).
     pub(crate) fn of_action(error: ActionError) -> Self {
         match error {
             ActionError::Locked(why) => Failure::Refused(StatusCode::LOCKED, why),

@@ -26,20 +26,20 @@ use crate::service_keys::ServiceKeys;
 use crate::v2::local_logs::MAX_READERS;
 use crate::{ping, sites, v1};
 
-/// How the API is set up.
+/// The settings of the API.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
-    /// Names that a vendor changes.
+    /// The names that a vendor can change.
     pub branding: Branding,
-    /// Names by which clients may call the device beside its own, in lower case.
+    /// Further names by which clients may call the device, in lower case.
     pub host_names: Vec<String>,
-    /// What the keys of services open.
+    /// What the keys of services give access to.
     pub service_keys: ServiceKeys,
-    /// Gives what the heap keeps back to the system; called after a large body.
+    /// Returns free memory of the heap to the system; called after a large body.
     pub return_memory: Option<fn()>,
 }
 
-/// What handlers work with.
+/// The state that handlers share.
 #[derive(Clone)]
 pub(crate) struct Api(Arc<Parts>);
 
@@ -84,7 +84,7 @@ pub struct App {
 }
 
 impl App {
-    /// Brings the parts together. Cancelling `stopping` closes endless streams and ends
+    /// Creates the API from its parts. Cancelling `stopping` closes endless streams and ends
     /// [`crate::serve`].
     #[must_use]
     pub fn new(
@@ -119,7 +119,7 @@ impl App {
         &self.api
     }
 
-    /// Answers a request, whatever it is: failures, also a handler's panic, are answers too.
+    /// Answers any request: failures, also a handler's panic, become answers too.
     pub async fn answer(&self, request: Request) -> Response {
         let reads = matches!(*request.method(), Method::GET | Method::HEAD);
         let (method, uri) = (request.method().clone(), request.uri().clone());
@@ -152,7 +152,7 @@ impl App {
 
     /// `seen` is told the route as soon as it is found.
     async fn dispatch(&self, request: Request, seen: &mut RouteLabel) -> Outcome {
-        // The cloud asks through its tunnel, where there is no browser and no connection.
+        // The cloud's requests come through its tunnel, without a browser and without a connection.
         let came_by_connection = request.extensions().get::<ClientConnection>().is_some();
         if came_by_connection {
             sites::check(&request, || self.names())?;
@@ -186,7 +186,7 @@ impl App {
         }
     }
 
-    /// What is answered without a key.
+    /// Answers the requests that need no key.
     fn before_keys(&self, request: &Request, seen: &mut RouteLabel) -> Option<Response> {
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
             return None;
@@ -203,7 +203,7 @@ impl App {
         })
     }
 
-    /// What clients may call the device.
+    /// The names by which clients may call the device.
     fn names(&self) -> Vec<String> {
         let mut names = self.api.settings.host_names.clone();
         names.extend(self.api.device.host_names());

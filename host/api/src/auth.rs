@@ -20,7 +20,7 @@ use crate::listener::LocalModeAuth;
 const LOCAL_READS: [&str; 3] = ["/v2/version", "/v2/state/status", "/v2/containerId"];
 const LOCAL_PREFIX: &str = "/v2/local/";
 
-/// What a caller may see and touch. Endpoints that name no app take any caller.
+/// What a caller may see and change. Endpoints that name no app accept any caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {
     All,
@@ -35,7 +35,7 @@ impl Scope {
         }
     }
 
-    /// Of a number as a request has it; `app` is `None` where no app could have it.
+    /// Of a number as a request has it; `app` is `None` if no app could have it.
     pub(crate) fn covers_number(self, app: Option<AppId>) -> bool {
         match app {
             Some(app) => self.covers(app),
@@ -44,11 +44,11 @@ impl Scope {
     }
 }
 
-/// A request that was let in.
+/// The caller of an admitted request.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
     pub(crate) scope: Scope,
-    /// Missing where the request was let in without a key.
+    /// Absent if the request was admitted without a key.
     pub(crate) key: Option<KeyOwner>,
 }
 
@@ -66,10 +66,10 @@ impl Caller {
     }
 }
 
-/// What speaks for a request.
+/// What a request presents to be admitted.
 pub(crate) struct Credentials {
     key: Option<KeyOwner>,
-    /// Where this may do without a key: local mode is on, and its listener is open for the request.
+    /// The connection, if its listener may answer without a key in local mode.
     open_to: Option<ClientConnection>,
 }
 
@@ -91,10 +91,10 @@ impl Credentials {
         }
     }
 
-    /// Lets the request in, or refuses it.
+    /// Admits the request, or refuses it.
     ///
     /// # Errors
-    /// [`Failure::Unauthorized`] where a key is needed and the offered one is missing or unknown.
+    /// [`Failure::Unauthorized`] if a key is needed and the offered one is missing or unknown.
     pub(crate) async fn admit(self) -> Result<Caller, Failure> {
         let open = match &self.open_to {
             Some(connection) => connection.may_do_without_key().await,
@@ -113,7 +113,7 @@ impl Credentials {
     }
 }
 
-/// Whether a device in local mode answers this without a key where `auth` is said.
+/// Whether a device in local mode answers this without a key at a listener with `auth`.
 fn needs_no_key(auth: LocalModeAuth, method: &Method, path: &str) -> bool {
     match auth {
         LocalModeAuth::Strict => false,

@@ -14,10 +14,10 @@ use crate::bounds::{LARGE_BODY, LARGE_VALUES, SEND_WITHIN, SMALL_BODY, SMALL_VAL
 use crate::device::Request;
 use crate::large_body::{LargeBodies, LargeBodyTurn};
 
-/// How UTF-8 begins where somebody marks it as such.
+/// The byte-order mark of UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// The fields of a body, and where it is large its turn, to be held until nothing of them is left.
+/// The fields of a body and, if it is large, its turn, which must be held as long as they are.
 pub(crate) struct Document {
     pub(crate) fields: Map<String, Value>,
     pub(crate) turn: Option<LargeBodyTurn>,
@@ -26,8 +26,8 @@ pub(crate) struct Document {
 /// The body of an action as an object. An array, which the API takes at the top level as well, has no fields.
 ///
 /// # Errors
-/// 400 where it is malformed, 413 where it is too long or has too many values, 408 where it does not
-/// arrive, 415 where it is compressed or not in UTF-8.
+/// 400 if it is malformed, 413 if it is too long or has too many values, 408 if it does not
+/// arrive, 415 if it is compressed or not in UTF-8.
 pub(crate) async fn object(request: Request) -> Result<Map<String, Value>, Failure> {
     let document = parse(request, None).await?;
     Ok(document.fields)
@@ -37,7 +37,7 @@ pub(crate) async fn object(request: Request) -> Result<Map<String, Value>, Failu
 /// refused.
 ///
 /// # Errors
-/// As [`object`], 415 where the body is of another type, and 503 where other large ones are in the way.
+/// As [`object`], 415 if the body is of another type, and 503 if other large ones are in the way.
 pub(crate) async fn json_document(
     request: Request,
     large: &LargeBodies,
@@ -160,7 +160,7 @@ fn refuse_encoding(request: &Request) -> Result<(), Failure> {
     }
 }
 
-/// The whole body, with its turn where it is large. One that says that it is too long is refused before
+/// The whole body, with its turn if it is large. One that says that it is too long is refused before
 /// it is read.
 async fn read(
     request: Request,

@@ -30,8 +30,8 @@ pub(crate) const TURN_WITHIN: Duration = if cfg!(test) {
     Duration::from_secs(60)
 };
 
-/// Connections of one listener at the same time. Where there are as many, the oldest that has shown no key
-/// makes room for the next, else the one that is idle for longest; where all are at work, the next is refused.
+/// Connections of one listener at the same time. If there are as many, the oldest that has shown no key
+/// makes room for the next, else the one that is idle for longest; if all are at work, the next is refused.
 pub(crate) const LISTENER_CONNECTIONS: usize = if cfg!(test) { 8 } else { 256 };
 /// Of these, connections of one peer: an address, or a network of 64 bits with IPv6. The host itself is
 /// bounded by the listener alone, since all its programs have one address.
@@ -47,7 +47,7 @@ pub(crate) const HEAD_WITHIN: Duration = if cfg!(test) {
 };
 /// The longest head, and how much of an answer is held for a client that reads slowly, in bytes.
 pub(crate) const BUFFER: usize = 64 << 10;
-/// How much of an answer the kernel holds for a client that reads slowly, in bytes. Left to itself it
+/// The bytes of an answer that the kernel buffers for a slow client. Left to itself it
 /// holds megabytes for each. A third of it has to be read before that counts as progress.
 pub(crate) const KERNEL_BUFFER: usize = 256 << 10;
 /// How long a client may leave an answer unread before its connection ends.

@@ -20,7 +20,7 @@ struct CacheEntry {
 }
 
 impl CachedJson {
-    /// The answer for this state, drawn by `draw` where the last one was for another.
+    /// The answer for this state, drawn by `draw` if the last one was for another.
     pub(crate) fn of(
         &self,
         status: Arc<DeviceStatus>,

@@ -14,7 +14,7 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// The value of a query parameter, the last where it is repeated.
+    /// The value of a query parameter; the last one if it is repeated.
     pub(crate) fn query(&self, name: &str) -> Option<Cow<'_, str>> {
         let query = self.request.uri().query()?;
         form_urlencoded::parse(query.as_bytes())

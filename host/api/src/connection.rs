@@ -39,7 +39,7 @@ pub(crate) struct ClientConnection(Arc<Client>);
 struct Client {
     place: Option<Arc<ConnectionSlot>>,
     auth: LocalModeAuth,
-    /// Whether this client may do without a key where `auth` says so, once that is known.
+    /// Whether this client may do without a key if `auth` says so, once that is known.
     trusted: OnceCell<bool>,
     /// As the supervisor sees them: the peer's address, and its own.
     addresses: Option<(SocketAddr, SocketAddr)>,
@@ -86,7 +86,7 @@ impl ClientConnection {
         self.0.auth
     }
 
-    /// Whether this client may do without a key where [`Self::auth`] says so. Looked at once.
+    /// Whether this client may do without a key if [`Self::auth`] says so. Looked at once.
     pub(crate) async fn may_do_without_key(&self) -> bool {
         let look = || async {
             match self.0.addresses {

@@ -28,7 +28,7 @@ pub type Response = http::Response<Body>;
 
 /// The device itself: its state, its target, its services' output.
 pub trait Device: Send + Sync + 'static {
-    /// The state as last published. Answered from memory, since every state endpoint is drawn from it.
+    /// The last published state. Returned from memory, since every state endpoint is built from it.
     fn status(&self) -> Arc<DeviceStatus>;
 
     /// Addresses and versions; the same `Arc` for as long as nothing changed.
@@ -52,32 +52,33 @@ pub trait Device: Send + Sync + 'static {
         force: bool,
     ) -> BoxFuture<'_, Result<Vec<String>, SetTargetError>>;
 
-    /// Does something with services beside the target; answers when it is done.
+    /// Carries out an action on services, apart from the target; returns when it is complete.
     fn act(&self, action: Action) -> BoxFuture<'_, Result<(), ActionError>>;
 
-    /// Brings the host down, or up again: answers once all apps are locked and the host can be told to;
+    /// Shuts down or reboots the host. Returns once all apps are locked and the host accepts requests;
     /// services are stopped and the host goes down after that.
     fn power(&self, action: PowerAction, force: bool) -> BoxFuture<'_, Result<(), ActionError>>;
 
     /// Removes volumes that nothing uses and no target names (docs/spec/device.md#cleanup-volumes).
     fn clean_up_volumes(&self) -> BoxFuture<'_, Result<(), String>>;
 
-    /// The environment that a container was made with.
+    /// The environment with which a container was created.
     fn environment<'a>(
         &'a self,
         container: &'a ContainerId,
     ) -> BoxFuture<'a, Result<BTreeMap<String, String>, String>>;
 
     /// Takes note that the key of `owner` to the API was replaced: from the answer on, whatever makes the owner's
-    /// container gives it the new one; nothing is made anew for it before the next update (docs/spec/device.md#keys-regenerate).
+    /// container gives it the new one; nothing is made anew for it before the next update
+    /// (docs/spec/device.md#keys-regenerate).
     fn key_replaced(&self, owner: KeyOwner) -> BoxFuture<'_, ()>;
 
     /// Looks for a new target and applies it, or the one that is known again: `force` overrides update
-    /// locks, `cancel` breaks off what is being applied. Answers at once whether it will be done: not where
+    /// locks, `cancel` breaks off what is being applied. Answers at once whether it will be done: not if
     /// the device's configuration leaves updates to its own time and `force` is not given.
     fn update(&self, force: bool, cancel: bool) -> bool;
 
-    /// What would change, in order, and what holds it up; why that cannot be said.
+    /// The steps that would be taken, in order, and what blocks each; or why the plan is unknown.
     fn plan(&self) -> BoxFuture<'_, Result<DevicePlan, String>>;
 
     /// Who holds which update lock now.
@@ -180,7 +181,7 @@ pub enum EndpointMatch {
 pub struct Facts {
     /// The port that the API listens on.
     pub api_port: u16,
-    /// Of the host; space-separated, missing where there is none (docs/spec/device.md#host-facts).
+    /// Of the host; space-separated, absent if there is none (docs/spec/device.md#host-facts).
     pub ip_address: Option<String>,
     /// Of the host; space-separated, upper case.
     pub mac_address: Option<String>,

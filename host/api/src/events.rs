@@ -94,11 +94,11 @@ enum GapEvent {
 /// Events that are no longer there.
 #[derive(Serialize, JsonSchema)]
 struct Gap {
-    /// How many, of all types; null where those that the reader has seen are of an earlier run.
+    /// How many, of all types; null if those that the reader has seen are of an earlier run.
     missed: Option<u64>,
 }
 
-/// An event as it is held.
+/// An event as the history keeps it.
 #[derive(Debug, Clone)]
 struct StoredEvent {
     number: u64,
@@ -144,7 +144,7 @@ impl Events {
         self.0.newest.send_replace(number);
     }
 
-    /// A place for one more reader; `None` where there are too many.
+    /// A place for one more reader; `None` if there are too many.
     pub(crate) fn admit(&self) -> Option<OwnedSemaphorePermit> {
         self.0.places.clone().try_acquire_owned().ok()
     }

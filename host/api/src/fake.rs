@@ -35,7 +35,7 @@ pub(crate) struct FakeDevice {
     pub(crate) local_mode: bool,
     pub(crate) problems: Vec<String>,
     pub(crate) targets: Mutex<Vec<(Value, bool)>>,
-    /// Instant updates are off where it is false.
+    /// Instant updates are off if it is false.
     pub(crate) updates: bool,
     /// The `force` and `cancel` of each update.
     pub(crate) updated: Mutex<Vec<(bool, bool)>>,

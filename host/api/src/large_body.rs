@@ -35,7 +35,7 @@ impl LargeBodies {
     /// Waits for its turn, in the order of asking.
     ///
     /// # Errors
-    /// 503 where others take too long.
+    /// 503 if others take too long.
     pub(crate) async fn turn(&self) -> Result<LargeBodyTurn, Failure> {
         let place = tokio::time::timeout(TURN_WITHIN, self.place.clone().acquire_owned()).await;
         match place {

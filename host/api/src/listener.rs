@@ -20,8 +20,8 @@ pub enum LocalModeAuth {
     Strict,
 }
 
-/// Which programs of the host may go without a key where [`LocalModeAuth`] says so. Those of other machines
-/// may, where they reach the listener at all.
+/// Which programs of the host may go without a key if [`LocalModeAuth`] says so. Those of other machines
+/// may, if they reach the listener at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LocalModeProcesses {
     /// Those of root, of the supervisor's user and of its group, outside of containers.
@@ -43,9 +43,9 @@ pub struct KeylessAccess {
 /// A socket that the API is served on.
 #[derive(Debug)]
 pub struct Listener {
-    /// Where connections come.
+    /// The socket that accepts connections.
     pub socket: TcpListener,
-    /// What needs no key there.
+    /// What it answers without a key.
     pub keyless: KeylessAccess,
 }
 

@@ -16,7 +16,7 @@ use crate::operation::{Answer, Body, Content, Field, Kind};
 use crate::routes::{self, Route};
 use device_types::PluginRoutes;
 
-/// Where schemas stand in the document.
+/// The place of schemas in the document.
 const SCHEMAS: &str = "#/components/schemas/";
 
 /// The document, of an API at `level`.

@@ -33,7 +33,7 @@ pub(crate) enum PeerError {
 /// are its addresses as the supervisor sees them. Blocks while it looks through the host's processes.
 ///
 /// # Errors
-/// Where one may not, or none is found.
+/// If one may not, or none is found.
 pub(crate) fn is_trusted(peer: SocketAddr, local: SocketAddr) -> Result<(), PeerError> {
     let inode = socket_of(peer, local)?.ok_or(PeerError::Unknown)?;
     let holders = holders_of(inode)?;

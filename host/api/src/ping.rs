@@ -8,7 +8,7 @@ use crate::device::Response;
 use crate::operation::{Answer, Operation};
 use crate::routes::{Handler, Route};
 
-/// The path, which is answered ahead of keys and routes.
+/// The path, which is answered before keys are checked and routes are looked up.
 pub(crate) const PATH: &str = "/ping";
 
 pub(crate) const ROUTES: &[Route] = &[Route {

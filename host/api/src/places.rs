@@ -48,7 +48,7 @@ pub(crate) struct ConnectionSlot {
 pub(crate) struct UnderWay(Arc<ConnectionSlot>);
 
 impl Places {
-    /// A place for a connection of `peer`, where there is one or one can be made.
+    /// A place for a connection of `peer`, if there is one or one can be made.
     pub(crate) fn take(self: &Arc<Self>, peer: IpAddr) -> Option<ConnectionSlot> {
         let peer = peer_of(peer);
         let mut taken = self.taken();
@@ -84,7 +84,7 @@ impl Places {
 }
 
 impl Occupancy {
-    /// Ends the connection that is easiest to do without among these; `None` where there is none.
+    /// Ends the connection that is easiest to do without among these; `None` if there is none.
     fn displace(&mut self, among: impl Fn(&Standing) -> bool) -> Option<()> {
         let candidates = self.connections.iter().filter(|(_, s)| among(s));
         let least = candidates
@@ -98,7 +98,7 @@ impl Occupancy {
 }
 
 impl ConnectionSlot {
-    /// Ends when somebody else needs the place more.
+    /// Completes when another connection needs the place more.
     pub(crate) async fn displaced(&self) {
         self.displaced.cancelled().await;
     }
@@ -108,13 +108,13 @@ impl ConnectionSlot {
         self.with(|standing, _| standing.is_admitted = true);
     }
 
-    /// For as long as a request is under way.
+    /// Marks the connection as busy until the value is dropped.
     pub(crate) fn request(self: &Arc<Self>) -> UnderWay {
         self.with(|standing, _| standing.requests_under_way += 1);
         UnderWay(self.clone())
     }
 
-    /// Nothing where the place is somebody else's already.
+    /// Changes the entry, unless somebody else has taken the place.
     fn with(&self, change: impl FnOnce(&mut Standing, u64)) {
         let mut taken = self.places.taken();
         taken.clock += 1;
@@ -140,7 +140,7 @@ impl Drop for ConnectionSlot {
     }
 }
 
-/// Whom an address stands for: the host itself has many, and so has whoever has a network of IPv6.
+/// The peer of an address: the host itself has many addresses, and so does the owner of an IPv6 network.
 fn peer_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         address if address.is_loopback() => Ipv4Addr::LOCALHOST.into(),

@@ -43,11 +43,11 @@ const FAMILIES: [&[Route]; 22] = [
 
 /// One route: a method on a path.
 pub struct Route {
-    /// As it is sent; `HEAD` is answered as `GET`.
+    /// The method; `HEAD` is answered like `GET`.
     pub method: Method,
-    /// Segments that begin with a colon stand for any one segment.
+    /// The path; a segment that begins with a colon matches any segment.
     pub path: &'static str,
-    /// What it does, in a few words.
+    /// What the route does, in a few words.
     pub summary: &'static str,
     pub(crate) operation: Operation,
     pub(crate) handler: Handler,
@@ -55,12 +55,12 @@ pub struct Route {
 
 pub(crate) type Outcome = Result<Response, Failure>;
 
-/// How a route is answered.
+/// The function that answers a route.
 #[derive(Clone, Copy)]
 pub(crate) enum Handler {
-    /// From memory.
+    /// Answers from memory.
     Now(fn(&Api, &Call) -> Outcome),
-    /// After reading the body or waiting for something.
+    /// Answers after it has read the body or waited for something.
     Later(fn(Api, Call) -> BoxFuture<'static, Outcome>),
 }
 
@@ -69,16 +69,16 @@ pub fn core_routes() -> impl Iterator<Item = &'static Route> {
     FAMILIES.into_iter().flatten()
 }
 
-/// The place of a core route among all.
+/// The index of a core route.
 pub(crate) fn place_of(method: &Method, path: &str) -> Option<usize> {
     core_routes().position(|route| route.method == *method && route.path == path)
 }
 
-/// What the core has for a method and a path.
+/// The core's routes for a method and a path.
 pub(crate) enum Core {
     /// With its place among all, and what its `:names` stand for.
     Route(usize, &'static Route, Vec<String>),
-    /// The path is known, with these methods; none where it is not known.
+    /// The path is known, with these methods; none if it is not known.
     OtherMethods(Vec<Method>),
 }
 
@@ -101,7 +101,7 @@ pub(crate) fn find(method: &Method, path: &str) -> Core {
     Core::OtherMethods(others)
 }
 
-/// What the pattern's `:names` stand for, percent-decoded, where `path` matches: whatever its case, and
+/// What the pattern's `:names` stand for, percent-decoded, if `path` matches: whatever its case, and
 /// with or without one slash at the end.
 fn matches(pattern: &str, path: &str) -> Option<Vec<String>> {
     let path = path.strip_suffix('/').unwrap_or(path);

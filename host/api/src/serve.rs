@@ -123,7 +123,7 @@ async fn accept(
     }
 }
 
-/// Says so, where the kernel takes it without waiting.
+/// Says so, if the kernel takes it without waiting.
 fn refuse(stream: &TcpStream) {
     tracing::debug!("refused a connection: too many are open");
     let _ = stream.try_write(FULL);

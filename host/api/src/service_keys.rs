@@ -8,14 +8,14 @@ use crate::answer::Failure;
 use crate::auth::{Caller, Scope};
 use crate::routes::Route;
 
-/// What the key of a service opens. Keys of the device open everything.
+/// What the key of a service gives access to. Keys of the device give access to everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ServiceKeys {
-    /// What is its own app's, and what is the device's, as in the field's reference system.
+    /// Its own app and the device, as in the field's reference system.
     #[default]
     Device,
-    /// What is its own app's, and what the supervisor itself says of the device. No endpoint of a plugin.
+    /// Its own app, and what the supervisor itself reports about the device; no endpoint of a plugin.
     OwnApp,
 }
 
@@ -27,10 +27,10 @@ const CLEANS_UP: &str = "/v2/cleanup-volumes";
 const LOCAL_MODE: &str = "/v2/local/";
 
 impl ServiceKeys {
-    /// Refuses a caller for whom `route` is not; `None` is a plugin's.
+    /// Refuses a caller that may not use `route`; `None` stands for a plugin's route.
     ///
     /// # Errors
-    /// Says which setting it is.
+    /// If the setting forbids it; the message names the setting.
     pub(crate) fn check(self, caller: &Caller, route: Option<&Route>) -> Result<(), Failure> {
         let is_of_a_service = matches!(caller.scope, Scope::App(_));
         match self {
@@ -46,7 +46,7 @@ impl ServiceKeys {
     }
 }
 
-/// Whether it does nothing to others than the key's app.
+/// Whether the route affects only the key's app.
 fn is_of_one_app(route: &Route) -> bool {
     let is_read = route.method == Method::GET
         && route.path != CLEANS_UP

@@ -8,13 +8,13 @@ use serde_json::{Map, Value};
 use crate::answer::Failure;
 use crate::lenient;
 
-/// The app is not there, or has no container.
+/// The app does not exist, or has no container.
 pub(crate) const APP_NOT_FOUND: &str =
     "App not found: an app needs to be installed for this endpoint to work";
-/// No service of the app is meant.
+/// The request matches no service of the app.
 pub(crate) const SERVICE_NOT_FOUND: &str =
     "Service not found, a container must exist for this endpoint to work";
-/// The service is on its way out.
+/// The service is being removed.
 pub(crate) const NOT_IN_TARGET: &str = "Service does not exist in target release";
 /// The request names no service.
 pub(crate) const PARAMS_MISSING: &str = "Service name or image id was not given, or the app has several \
@@ -28,14 +28,14 @@ pub(crate) struct CurrentApp<'a> {
     is_acted_on: bool,
 }
 
-/// The app with this number, where it has at least one container, or gets them back from an action that is under way:
+/// The app with this number, if it has at least one container, or gets them back from an action that is under way:
 /// another action then waits for its turn (docs/spec/device.md#v2-services).
 pub(crate) fn current_app(status: &DeviceStatus, id: AppId) -> Option<CurrentApp<'_>> {
     let mut apps = current_apps(status);
     apps.find(|found| found.app.id == id && found.services().next().is_some())
 }
 
-/// All services of the device that an action can be asked for.
+/// All services of the device on which actions are possible.
 pub(crate) fn current_services(status: &DeviceStatus) -> impl Iterator<Item = &ServiceStatus> {
     current_apps(status).flat_map(|found| found.services())
 }
@@ -62,7 +62,7 @@ impl<'a> CurrentApp<'a> {
     /// The service that a body names by `serviceName`, `imageId` or both.
     ///
     /// # Errors
-    /// 404 where there is no such service, or none in the target; 400 where the two disagree.
+    /// 404 if there is no such service, or none in the target; 400 if the two disagree.
     pub(crate) fn named(&self, wanted: &Selector) -> Result<&'a ServiceStatus, Failure> {
         let missing = || Failure::Plain(StatusCode::NOT_FOUND, SERVICE_NOT_FOUND);
         let by_name = wanted.name.as_deref().map(|name| {
@@ -90,7 +90,7 @@ impl<'a> CurrentApp<'a> {
     }
 }
 
-/// The service itself, unless it is on its way out.
+/// The service, unless it is being removed.
 pub(crate) fn in_target(service: &ServiceStatus) -> Result<&ServiceStatus, Failure> {
     if service.in_target {
         Ok(service)
@@ -107,7 +107,7 @@ pub(crate) struct Selector {
 }
 
 impl Selector {
-    /// Reads it; `None` where neither field is there.
+    /// Reads the selector from a body; `None` if both fields are missing.
     pub(crate) fn read(body: &Map<String, Value>) -> Option<Self> {
         let name = body.get("serviceName").and_then(lenient::string_field);
         let image_id = body.get("imageId").and_then(lenient::integer_field);

@@ -12,7 +12,7 @@ use http::{StatusCode, Uri};
 use crate::answer::Failure;
 use crate::device::Request;
 
-/// Refuses what another site's page sends. `names` are the device's own, in lower case.
+/// Refuses requests that a page of another site sends. `names` are the device's own, in lower case.
 ///
 /// # Errors
 /// 403 JSON-failed.
@@ -57,7 +57,7 @@ fn foreign_origin() -> Failure {
     )
 }
 
-/// What the client called, with the port where it named one: `Host`, which has to agree with the target where
+/// What the client called, with the port if it named one: `Host`, which has to agree with the target if
 /// that is a whole address.
 fn called_host(uri: &Uri, headers: &HeaderMap) -> Result<Option<String>, Failure> {
     let mut hosts = headers.get_all(HOST).iter();

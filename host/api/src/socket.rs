@@ -12,17 +12,17 @@ use tokio::time::{Sleep, sleep};
 
 use crate::bounds::{STREAM_UNREAD_FOR, UNREAD_FOR};
 
-/// See the module.
+/// A client's socket, with bounds on unread answers.
 pub(crate) struct Socket {
     stream: TcpStream,
-    /// The answer under way has no end that anybody knows.
+    /// Whether the current answer is an endless stream.
     streams: Arc<AtomicBool>,
-    /// Since the kernel takes no more.
+    /// The time that is left for the client to read, since the kernel's buffer is full.
     unread: Option<Pin<Box<Sleep>>>,
 }
 
 impl Socket {
-    /// `streams` is set while the answer has no end that anybody knows.
+    /// `streams` is set while the answer is an endless stream.
     pub(crate) fn new(stream: TcpStream, streams: Arc<AtomicBool>) -> Self {
         Socket {
             stream,

@@ -30,7 +30,7 @@ pub struct PluginStats {
     pub name: String,
     /// Calls of the plugin.
     pub calls: u64,
-    /// Calls that failed through the plugin's fault.
+    /// Calls that failed because of the plugin.
     pub faults: u64,
     /// The time that all calls took until their answers began.
     pub time: Duration,

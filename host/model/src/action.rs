@@ -4,29 +4,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::{AppUuid, ServiceName};
 
-/// What is to be done, and with what.
+/// An action on the services of an app.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Action {
-    /// The app that it is done to.
+    /// The app on which to act.
     pub app: AppUuid,
-    /// What is done; the services are named with it where it is not the whole app.
+    /// What to do; it names the service unless it applies to the whole app.
     pub verb: Verb,
-    /// Update locks are overridden.
+    /// Whether to override update locks.
     pub force: bool,
 }
 
-/// The actions on the services of one app.
+/// What can be done with the services of one app.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verb {
-    /// Stops a service and keeps its container, which stays stopped until it is started over the API
-    /// or the supervisor starts anew.
+    /// Stops a service and keeps its container, which stays stopped until it is started over the API or the
+    /// supervisor restarts.
     Stop(ServiceName),
     /// Starts the container of a service that was stopped.
     Start(ServiceName),
-    /// Removes the containers of one service, or of all, and makes them anew.
+    /// Removes the containers of one service, or of all, and creates them again.
     Restart(Option<ServiceName>),
-    /// Removes all containers, networks and volumes of the app, and makes them anew.
+    /// Removes all containers, networks and volumes of the app, and creates them again.
     Purge,
 }
 
@@ -34,16 +34,16 @@ pub enum Verb {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PowerAction {
-    /// The host is started anew.
+    /// The host reboots.
     Reboot,
     /// The host is switched off.
     PowerOff,
 }
 
-/// Why an action was not done, or not wholly.
+/// Why an action was not, or not completely, carried out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ActionError {
-    /// An update lock is in the way; nothing was done.
+    /// An update lock is held; nothing was done. The text is the answer to the client.
     #[error("{0}")]
     Locked(String),
     /// A step did not succeed; one sentence that says which, and why.

@@ -11,7 +11,7 @@ use crate::{Branding, read_flag};
 /// How a value is read and compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VariableKind {
-    /// As [`read_flag`] has it; so `"1"` equals `"true"`.
+    /// A flag, as [`read_flag`] reads it; so `"1"` equals `"true"`.
     Bool,
     /// A whole number from the one to the other; most are milliseconds.
     Int(i64, i64),
@@ -22,11 +22,11 @@ pub enum VariableKind {
 /// One variable that means something to this supervisor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Variable {
-    /// Without the prefix that the cloud's form has.
+    /// The variable's name, without the prefix that it has in the cloud.
     pub key: &'static str,
-    /// Which values it takes; any other counts as not set.
+    /// The values that it can have; any other counts as not set.
     pub kind: VariableKind,
-    /// What holds where it is not set, or not readable.
+    /// The value if it is not set, or not readable.
     pub default: &'static str,
     /// A change takes effect with the next reboot.
     pub needs_reboot: bool,
@@ -111,7 +111,7 @@ pub fn prefixes(branding: &Branding) -> Vec<String> {
     prefixes
 }
 
-/// Strips the first of `prefixes` that a key has, and drops keys that mean nothing here. Where a key
+/// Strips the first of `prefixes` that a key has, and drops unknown keys. If a key
 /// comes both with and without a prefix, the one without it wins.
 #[must_use]
 pub fn known(given: BTreeMap<String, String>, prefixes: &[String]) -> BTreeMap<String, String> {
@@ -153,7 +153,7 @@ pub fn with_defaults(config: &BTreeMap<String, String>) -> BTreeMap<String, Stri
     full
 }
 
-/// The value of a boolean variable; its default where it is not set or not readable, false where it is
+/// The value of a boolean variable; its default if it is not set or not readable, false if it is
 /// empty.
 #[must_use]
 pub fn flag(config: &BTreeMap<String, String>, key: &str) -> bool {
@@ -162,7 +162,7 @@ pub fn flag(config: &BTreeMap<String, String>, key: &str) -> bool {
     set.unwrap_or_else(|| read_flag(default).unwrap_or_default())
 }
 
-/// The value of an integer variable, held to its bounds; its default where it is not set, empty or not a
+/// The value of an integer variable, held to its bounds; its default if it is not set, empty or not a
 /// number.
 #[must_use]
 pub fn number(config: &BTreeMap<String, String>, key: &str) -> i64 {
@@ -178,7 +178,7 @@ pub fn number(config: &BTreeMap<String, String>, key: &str) -> i64 {
     }
 }
 
-/// The value of a variable that is a word; its default where it is not set or none of those that it may be.
+/// The value of a variable that is a word; its default if it is not set or none of those that it may be.
 #[must_use]
 pub fn text<'a>(config: &'a BTreeMap<String, String>, key: &str) -> &'a str {
     let Some(variable) = variable(key) else {
@@ -192,7 +192,7 @@ pub fn text<'a>(config: &'a BTreeMap<String, String>, key: &str) -> &'a str {
     .unwrap_or(variable.default)
 }
 
-/// What of `config` is not taken as it stands, one sentence each, with what is taken in its place.
+/// Warnings about the values in `config` that are replaced, one sentence each, with the value that is used instead.
 #[must_use]
 pub fn problems(config: &BTreeMap<String, String>) -> Vec<String> {
     let mut problems = Vec::new();

@@ -47,17 +47,17 @@ impl fmt::Display for EngineKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ContainerState {
-    /// Made, and never started.
+    /// The container was created and never started.
     Created,
-    /// Its process is there.
+    /// Its process runs.
     Running,
-    /// Its processes are frozen; nothing of ours does that.
+    /// Its processes are frozen; the supervisor never does that.
     Paused,
-    /// Ended, and about to be started by its restart policy.
+    /// It has ended, and its restart policy is about to start it again.
     Restarting,
     /// The engine is taking it away.
     Removing,
-    /// Ended, and left so.
+    /// It has ended, and is not started again.
     Exited,
     /// The engine failed to remove it; it can only be removed again.
     Dead,
@@ -70,9 +70,9 @@ pub struct Container {
     pub engine: EngineKind,
     /// The engine's id of it.
     pub id: ContainerId,
-    /// Without the leading slash that Docker puts before it.
+    /// The container's name, without the leading slash that Docker adds.
     pub name: String,
-    /// All of its labels, ours and the release's.
+    /// All of its labels, the supervisor's and the release's.
     pub labels: BTreeMap<String, String>,
     /// The reference that it was made from, as its configuration says.
     pub image: String,
@@ -81,9 +81,9 @@ pub struct Container {
     pub image_id: EngineImageId,
     /// The engine's last word on it.
     pub state: ContainerState,
-    /// Of the last run, once it has ended.
+    /// The exit code of the last run, once it has ended.
     pub exit_code: Option<i64>,
-    /// Milliseconds since the epoch; whole seconds where the engine knows no better.
+    /// When it was created, in milliseconds since the epoch; whole seconds if the engine reports only those.
     pub created_at_ms: i64,
 }
 
@@ -94,9 +94,9 @@ pub struct Image {
     pub engine: EngineKind,
     /// The engine's id of it.
     pub id: EngineImageId,
-    /// Every reference, by tag and by digest, that names it.
+    /// All references to it, by tag and by digest.
     pub references: Vec<ImageRef>,
-    /// Bytes.
+    /// Its size in bytes.
     pub size: u64,
 }
 
@@ -105,9 +105,9 @@ pub struct Image {
 pub struct Volume {
     /// The engine that has it.
     pub engine: EngineKind,
-    /// As the engine knows it; ours are `<appId>_<name>`.
+    /// The engine's name of it; the supervisor's are `<appId>_<name>`.
     pub name: String,
-    /// All of its labels, ours and the release's.
+    /// All of its labels, the supervisor's and the release's.
     pub labels: BTreeMap<String, String>,
 }
 
@@ -118,8 +118,8 @@ pub struct Network {
     pub engine: EngineKind,
     /// The engine's id of it.
     pub id: String,
-    /// As the engine knows it; ours are `<appUuid>_<name>`.
+    /// The engine's name of it; the supervisor's are `<appUuid>_<name>`.
     pub name: String,
-    /// All of its labels, ours and the release's.
+    /// All of its labels, the supervisor's and the release's.
     pub labels: BTreeMap<String, String>,
 }

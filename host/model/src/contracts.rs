@@ -2,7 +2,7 @@
 //! (docs/spec/device.md#contracts).
 //!
 //! [`hold_to`] is called for every target before it is resolved. A service that is optional is left out
-//! where its contract is not met; any other takes its whole app with it, and the other apps go on. A
+//! if its contract is not met; any other takes its whole app with it, and the other apps go on. A
 //! contract that is not understood makes the target invalid: it may have meant anything.
 
 mod range;
@@ -19,7 +19,7 @@ use semver::Version;
 /// How deep alternatives may be in each other.
 const MAX_DEPTH: usize = 8;
 
-/// What a device has to offer. A need of what is not known here is not met.
+/// What a device offers to contracts. A need for anything else is not met.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Offers {
     /// `sw.supervisor`: [`Branding::api_level`].
@@ -28,13 +28,13 @@ pub struct Offers {
     pub os: Option<(String, String)>,
     /// `sw.kernel`: the kernel's release, as `uname -r` says it.
     pub kernel: Option<String>,
-    /// `hw.device-type`.
+    /// `hw.device-type`: the slug of the board.
     pub device_type: String,
-    /// `arch.sw`.
+    /// `arch.sw`: the processor's architecture.
     pub arch: String,
 }
 
-/// What a target comes to on a device.
+/// The part of a target that a device can run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ContractOutcome {
     /// Optional services that were left out, one sentence each.
@@ -47,7 +47,7 @@ pub struct ContractOutcome {
 /// apps are not to be run.
 ///
 /// # Errors
-/// [`TargetErrors`] where a contract is not understood.
+/// [`TargetErrors`] if a contract is not understood.
 pub fn hold_to(
     target: &mut TargetState,
     offers: &Offers,
@@ -126,7 +126,7 @@ fn unmet(
     first
 }
 
-/// Whether a need is met; `None` where it is not understood, which is a problem then.
+/// Whether a need is met; `None` if it is not understood, which is a problem then.
 fn check(
     problems: &mut Problems,
     at: &Path<'_>,

@@ -10,27 +10,27 @@ use crate::{
     ReleaseId, STOP_GRACE_PERIOD_LABEL, ServiceId, ServiceKey, ServiceName,
 };
 
-/// Before the name of a container that is handing over to its successor (docs/spec/device.md#container-identity).
+/// Prefix of the name of a container that is handing over to its successor (docs/spec/device.md#container-identity).
 pub const HANDING_OVER_PREFIX: &str = "old_";
 
 /// One container of a service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CurrentService {
-    /// App and service, from the labels.
+    /// The app and the service, from the labels.
     pub key: ServiceKey,
     /// The app's number, from the label `app-id`.
     pub app_id: AppId,
     /// The service's number, from the label `service-id`.
     pub id: ServiceId,
-    /// Of the device that made it; missing on containers from before this supervisor.
+    /// The uuid of the device that created it; absent on containers from before this supervisor.
     pub device: Option<DeviceUuid>,
-    /// From the name; missing where somebody gave the container another one.
+    /// The release, read from the name; absent if somebody renamed the container.
     pub release: Option<CurrentRelease>,
     /// The engine that has it.
     pub engine: EngineKind,
     /// The engine's id of it.
     pub container: ContainerId,
-    /// As it is now, with [`HANDING_OVER_PREFIX`] where it has that.
+    /// The current name, with [`HANDING_OVER_PREFIX`] if it has that.
     pub name: String,
     /// The reference that it was made from.
     pub image: String,
@@ -38,32 +38,32 @@ pub struct CurrentService {
     pub engine_image: EngineImageId,
     /// The engine's last word on it.
     pub state: ContainerState,
-    /// Of the last run, once it has ended.
+    /// The exit code of the last run, once it has ended.
     pub exit_code: Option<i64>,
-    /// Milliseconds since the epoch.
+    /// When it was created, in milliseconds since the epoch.
     pub created_at_ms: i64,
     /// The digest of the configuration that it was made from; missing on containers from before this
     /// supervisor, which therefore differ from every target.
     pub digest: Option<String>,
-    /// How long it is given to stop: its own period, which its next release may change.
+    /// The time that it has to stop: its own grace period, which its next release may change.
     pub stop_grace: Duration,
-    /// The boot in which it was made, where it is to be started in the next.
+    /// The boot in which it was made, if it is to be started in the next.
     pub waits_in_boot: Option<BootId>,
     /// The services of its app that it needs while it runs.
     pub depends_on: BTreeSet<ServiceName>,
 }
 
-/// What a container is given to stop where nothing says otherwise (docs/spec/device.md#compose-fields).
+/// What a container is given to stop if nothing says otherwise (docs/spec/device.md#compose-fields).
 const STOP_GRACE: Duration = Duration::from_secs(10);
 
-/// What a container's name says of the release that it belongs to; a rename changes it.
+/// The release according to a container's name; a rename changes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CurrentRelease {
     /// The image's number, the first of the three after the service's name.
     pub image_id: ImageId,
     /// The release's number, the second of the three.
     pub id: ReleaseId,
-    /// Missing in names of old.
+    /// The commit; absent in names that older versions gave.
     pub commit: Option<Commit>,
 }
 
@@ -85,7 +85,7 @@ impl CurrentService {
     /// Reads a container's labels and name.
     ///
     /// # Errors
-    /// [`UnreadableContainer`] where a label that says whose it is is missing or not readable.
+    /// [`UnreadableContainer`] if a label that says whose it is is missing or not readable.
     pub fn from_container(
         container: &Container,
         branding: &Branding,
@@ -116,7 +116,7 @@ impl CurrentService {
         })
     }
 
-    /// Whether it runs, or is about to again.
+    /// Whether it runs, or is about to run again.
     #[must_use]
     pub fn runs(&self) -> bool {
         matches!(
@@ -125,7 +125,7 @@ impl CurrentService {
         )
     }
 
-    /// Whether it has to be stopped before `other` is: it runs and depends on that.
+    /// Whether it must be stopped before `other`: it runs and depends on it.
     #[must_use]
     pub fn stops_before(&self, other: &ServiceKey) -> bool {
         self.runs()
@@ -145,7 +145,7 @@ impl CurrentService {
 }
 
 impl CurrentRelease {
-    /// Reads `[old_]<service>_<imageId>_<releaseId>[_<commit>]`. Where the name does not begin with the
+    /// Reads `[old_]<service>_<imageId>_<releaseId>[_<commit>]`. If the name does not begin with the
     /// service's, the first place that matches `_(\d+)_(\d+)(?:_(.*?))?$` counts.
     fn from_name(name: &str, service: &ServiceName) -> Option<CurrentRelease> {
         let bare = name.strip_prefix(HANDING_OVER_PREFIX).unwrap_or(name);

@@ -15,13 +15,13 @@ use crate::{
 /// What all apps of the device should run, and how its host should be configured.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DesiredState {
-    /// Every app that the device is to have; one that is missing here goes, with all that is its.
+    /// All apps that the device should have; any other is removed, with everything that belongs to it.
     pub apps: BTreeMap<AppUuid, DesiredApp>,
-    /// `None` where no target was ever given: then the host is left as it is.
+    /// The host's configuration; `None` if there has never been a target: then the host is left as it is.
     pub host: Option<DesiredHost>,
 }
 
-/// What a target's variables say of the host itself (docs/spec/device.md#config-variables).
+/// The host's configuration according to the target's variables (docs/spec/device.md#config-variables).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DesiredHost {
     /// The board's boot configuration, by variable: `HOST_CONFIG_gpu_mem`.
@@ -35,12 +35,12 @@ pub struct DesiredHost {
 pub enum HostPart {
     /// The boot configuration: variables `HOST_CONFIG_*` and the like (docs/spec/device.md#boot-config).
     BootConfig,
-    /// Whether the journal is kept over a boot (`SUPERVISOR_PERSISTENT_LOGGING`).
+    /// Whether the journal survives a reboot (`SUPERVISOR_PERSISTENT_LOGGING`).
     PersistentLogging,
 }
 
 impl HostPart {
-    /// All there are.
+    /// All parts.
     pub const ALL: [HostPart; 2] = [HostPart::BootConfig, HostPart::PersistentLogging];
 }
 
@@ -54,7 +54,7 @@ impl fmt::Display for HostPart {
 }
 
 impl DesiredHost {
-    /// What these variables say.
+    /// Reads the host's configuration from these variables.
     #[must_use]
     pub fn of(variables: &BTreeMap<String, String>) -> Self {
         let boot = variables
@@ -76,29 +76,29 @@ pub struct DesiredApp {
     pub id: AppId,
     /// The app's uuid, by which networks are named.
     pub uuid: AppUuid,
-    /// As the target has it, for people and for the environment of services.
+    /// The app's name in the target, for people and for the environment of services.
     pub name: String,
     /// The commit of the wanted release; `None` for an app without one.
     pub commit: Option<Commit>,
     /// The number of the wanted release; `None` for an app without one.
     pub release: Option<ReleaseId>,
-    /// Host apps and the supervisor's own: shown, never run or removed.
+    /// Whether it is a host app or the supervisor's own: shown, never run or removed.
     pub not_ours: bool,
     /// The release was refused (a field that does not parse, a contract that is not met). Nothing is
     /// wanted of it, and what runs is left alone.
     pub rejected: bool,
     /// The services of the release, but optional ones whose contract the device does not meet.
     pub services: BTreeMap<ServiceName, DesiredService>,
-    /// By the name that the release gives.
+    /// Keys are the names in the release.
     pub volumes: BTreeMap<String, DesiredVolume>,
-    /// By the name that the release gives.
+    /// Keys are the names in the release.
     pub networks: BTreeMap<String, DesiredNetwork>,
 }
 
 /// One service of the release.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DesiredService {
-    /// App and service, the same over all releases.
+    /// The app and the service, the same in all releases.
     pub key: ServiceKey,
     /// The number of its app.
     pub app_id: AppId,
@@ -110,22 +110,22 @@ pub struct DesiredService {
     pub release: ReleaseId,
     /// The release's commit, in the container's name.
     pub commit: Commit,
-    /// `false` keeps a container that is stopped.
+    /// Whether the service should run; `false` keeps a stopped container.
     pub running: bool,
-    /// In which order an update replaces its container.
+    /// The order in which an update replaces its container.
     pub strategy: UpdateStrategy,
-    /// How long a new container has to say that it has taken over (docs/spec/device.md#hand-over).
+    /// How long a new container may take to report that it has taken over (docs/spec/device.md#hand-over).
     pub handover_timeout: Duration,
     /// The container is started only after a reboot (`io.platform.update.requires-reboot`).
     pub requires_reboot: bool,
     /// Services of the same app that must have been started before this one is.
     pub depends_on: Vec<ServiceName>,
-    /// What its container is made from, and compared by.
+    /// The configuration from which its container is created, and with which it is compared.
     #[serde(with = "whole")]
     pub config: ServiceConfig,
     /// SHA-256 of `config`'s canonical form, in hexadecimal; also `config.labels` holds it.
     pub digest: String,
-    /// Variables given at creation that are no reason to make the container anew
+    /// Variables set at creation that are no reason to recreate the container
     /// (`PLATFORM_DEVICE_NAME_AT_INIT`).
     pub init_environment: BTreeMap<String, String>,
 }
@@ -159,18 +159,18 @@ pub enum UpdateStrategy {
 /// A volume as an engine takes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DesiredVolume {
-    /// `<appId>_<name>`.
+    /// The engine's name of it: `<appId>_<name>`.
     pub engine_name: String,
-    /// What the engine makes it from, and what is compared.
+    /// The configuration from which the engine creates it, and with which it is compared.
     pub config: VolumeConfig,
     /// SHA-256 of `config`'s canonical form, in hexadecimal; also `config.labels` holds it.
     pub digest: String,
 }
 
-/// What a volume is made from (docs/spec/device.md#compose-volumes).
+/// The configuration of a volume (docs/spec/device.md#compose-volumes).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct VolumeConfig {
-    /// The driver that keeps it; `local` where the release names none.
+    /// The driver that keeps it; `local` if the release names none.
     pub driver: String,
     /// Options for the driver, which alone knows what they mean.
     pub driver_opts: BTreeMap<String, String>,
@@ -181,32 +181,32 @@ pub struct VolumeConfig {
 /// A network as an engine takes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DesiredNetwork {
-    /// `<appUuid>_<name>`.
+    /// The engine's name of it: `<appUuid>_<name>`.
     pub engine_name: String,
-    /// What the engine makes it from, and what is compared.
+    /// The configuration from which the engine creates it, and with which it is compared.
     pub config: NetworkConfig,
     /// SHA-256 of `config`'s canonical form, in hexadecimal; also `config.labels` holds it.
     pub digest: String,
 }
 
-/// What a network is made from (docs/spec/device.md#compose-networks).
+/// The configuration of a network (docs/spec/device.md#compose-networks).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct NetworkConfig {
-    /// The driver that makes it; `bridge` where the release names none.
+    /// The driver that makes it; `bridge` if the release names none.
     pub driver: String,
     /// Options for the driver, which alone knows what they mean.
     pub driver_opts: BTreeMap<String, String>,
-    /// The driver that gives addresses; `default` where the release names none.
+    /// The driver that gives addresses; `default` if the release names none.
     pub ipam_driver: String,
     /// Options for the driver of addresses.
     pub ipam_options: BTreeMap<String, String>,
     /// The address pools; empty lets the engine choose.
     pub ipam: Vec<IpamPool>,
-    /// Containers get IPv6 addresses too.
+    /// Whether containers get IPv6 addresses too.
     pub enable_ipv6: bool,
-    /// Without a way out of the host.
+    /// Whether the network has no route out of the host.
     pub internal: bool,
-    /// Only a configuration for other networks to be made from: no container joins it.
+    /// Whether it is only a configuration from which other networks are created: no container joins it.
     pub config_only: bool,
     /// The release's labels and the supervisor's own.
     pub labels: BTreeMap<String, String>,

@@ -6,13 +6,13 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Why a text is not the name or number that it should be.
+/// An error: a text is not a valid name or number.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{value}` is not {expected}")]
 pub struct IdError {
-    /// What was given.
+    /// The invalid text.
     pub value: String,
-    /// What it should be, with its article.
+    /// What was expected, with its article.
     pub expected: &'static str,
 }
 
@@ -140,7 +140,7 @@ text!(
     EngineImageId, "an engine's image id", is_short
 );
 text!(
-    /// An image reference, normalised: `repository:tag` (tag `latest` where none was given),
+    /// An image reference, normalised: `repository:tag` (tag `latest` if none was given),
     /// `repository@digest` (a tag beside the digest is dropped), or `file:PATH` for a WebAssembly
     /// component on the device itself.
     ImageRef, "an image reference", |text| is_short(text) && !text.contains(char::is_whitespace)
@@ -158,7 +158,7 @@ impl ImageRef {
     /// Parses and normalises a reference as a target state gives it (docs/spec/device.md#target-image).
     ///
     /// # Errors
-    /// [`IdError`] where the text is empty, longer than 255 characters or holds white space.
+    /// [`IdError`] if the text is empty, longer than 255 characters or holds white space.
     pub fn normalised(text: &str) -> Result<Self, IdError> {
         let reference = ImageRef::from_str(text)?;
         if reference.is_file() {

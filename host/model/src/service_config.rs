@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ImageRef, ServiceName};
 
-/// Everything that a container is made from, but its name. Two equal values make equal containers, so
+/// Everything from which a container is created, except its name. Equal values give equal containers, so
 /// the digest of this value, stored as a label, tells whether a running container is still wanted.
 ///
 /// Fields whose order has no meaning are sorted when the value is built. A new field must be left out
@@ -15,18 +15,18 @@ use crate::{ImageRef, ServiceName};
 /// upgrade of the supervisor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServiceConfig {
-    /// As the target names it.
+    /// The image reference in the target.
     pub image: ImageRef,
-    /// `None` leaves the image's own.
+    /// `None` keeps the image's own.
     pub command: Option<Vec<String>>,
-    /// `None` leaves the image's own.
+    /// `None` keeps the image's own.
     pub entrypoint: Option<Vec<String>>,
     /// All variables but those of the image: the release's, and the supervisor's
     /// (docs/spec/device.md#service-environment).
     pub environment: BTreeMap<String, String>,
     /// The release's labels, and the supervisor's own, which win (docs/spec/device.md#container-labels).
     pub labels: BTreeMap<String, String>,
-    /// What the engine does when the container ends; `always` where the release does not say.
+    /// What the engine does when the container ends; `always` if the release does not say.
     pub restart: RestartPolicy,
     /// The network stack that the container is made with.
     pub network_mode: NetworkMode,
@@ -35,21 +35,21 @@ pub struct ServiceConfig {
     pub networks: BTreeMap<String, NetworkAttachment>,
     /// Published ports, sorted.
     pub ports: Vec<PortMapping>,
-    /// All that is mounted but `tmpfs`; among them what feature labels add (docs/spec/device.md#feature-labels).
+    /// All mounts except `tmpfs`, including those of feature labels (docs/spec/device.md#feature-labels).
     pub mounts: Vec<Mount>,
-    /// Path to options.
+    /// Options by path.
     pub tmpfs: BTreeMap<String, String>,
     /// Devices of the host, sorted.
     pub devices: Vec<DeviceMapping>,
-    /// `None` leaves the image's own.
+    /// `None` keeps the image's own.
     pub healthcheck: Option<Healthcheck>,
-    /// Bytes; 0 is no limit.
+    /// In bytes; 0 is no limit.
     pub mem_limit: u64,
-    /// Bytes; 0 is none.
+    /// In bytes; 0 is no reservation.
     pub mem_reservation: u64,
-    /// Bytes.
+    /// In bytes.
     pub shm_size: u64,
-    /// Seconds.
+    /// In seconds.
     pub stop_grace_period: u64,
     /// `None` leaves the image's own, or SIGTERM.
     pub stop_signal: Option<String>,
@@ -63,13 +63,13 @@ pub struct ServiceConfig {
     pub dns_search: Vec<String>,
     /// Options of the resolver (resolv.conf(5)), sorted.
     pub dns_opt: Vec<String>,
-    /// Capabilities beside the engine's default ones, as the release writes them, sorted.
+    /// Capabilities in addition to the engine's default ones, as the release writes them, sorted.
     pub cap_add: Vec<String>,
-    /// Capabilities that the engine would give and that are taken away, sorted; `ALL` is all.
+    /// Capabilities to remove from the engine's default ones, sorted; `ALL` is all.
     pub cap_drop: Vec<String>,
-    /// `host:address`.
+    /// Entries for the hosts file, as `host:address`.
     pub extra_hosts: Vec<String>,
-    /// Groups beside the user's own, by name or number, sorted.
+    /// Groups in addition to the user's own, by name or number, sorted.
     pub group_add: Vec<String>,
     /// Options such as `apparmor=unconfined`, sorted.
     pub security_opt: Vec<String>,
@@ -82,29 +82,29 @@ pub struct ServiceConfig {
     pub cpu_quota: i64,
     /// -1000 to 1000, as the kernel has it (proc_pid_oom_score_adj(5)).
     pub oom_score_adj: i64,
-    /// The CPUs that it may run on, for example `0-2,4`; empty is all.
+    /// The CPUs on which it may run, for example `0-2,4`; empty means all.
     pub cpuset: String,
-    /// Empty is none.
+    /// Empty means none.
     pub domainname: String,
-    /// Empty leaves the engine's, which is from the container's id.
+    /// Empty means the engine's default, which is derived from the container's id.
     pub hostname: String,
-    /// With colons; empty leaves the engine's choice.
+    /// With colons; if empty, the engine chooses.
     pub mac_address: String,
-    /// Whose processes it sees: `host`, or empty for its own alone.
+    /// The processes that it sees: `host` for all, or empty for only its own.
     pub pid: String,
-    /// Whose users it has: `host`, or empty for what the engine is set to.
+    /// The user namespace: `host`, or empty for the engine's setting.
     pub userns_mode: String,
     /// The control group that the container's is made in; empty leaves the engine's.
     pub cgroup_parent: String,
-    /// `user[:group]`, by name or number; empty leaves the image's own.
+    /// `user[:group]`, by name or number; if empty, the image's own.
     pub user: String,
-    /// Without a slash at its end; empty leaves the image's own.
+    /// Without a slash at its end; if empty, the image's own.
     pub working_dir: String,
-    /// The System V IPC namespace: `shareable` where the release does not say, `private`, `host`.
+    /// The System V IPC namespace: `shareable` if the release does not say, `private`, `host`.
     pub ipc: String,
-    /// 0 is no limit.
+    /// The number of processes; 0 is no limit.
     pub pids_limit: i64,
-    /// With all capabilities and all devices of the host.
+    /// Whether it has all capabilities and all devices of the host.
     pub privileged: bool,
     /// The root file system cannot be written to.
     pub read_only: bool,
@@ -112,9 +112,9 @@ pub struct ServiceConfig {
     pub oom_kill_disable: bool,
     /// A small init runs as process 1; `None` leaves the engine's default.
     pub init: Option<bool>,
-    /// With a terminal; so it is where the release does not say.
+    /// Whether it has a terminal; true if the release does not say.
     pub tty: bool,
-    /// One graphics processor of the host, whichever.
+    /// Whether it uses a graphics processor of the host, whichever is available.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub gpu: bool,
 }
@@ -123,13 +123,13 @@ pub struct ServiceConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RestartPolicy {
-    /// Never.
+    /// Never restart it.
     No,
-    /// However it ended, and when the engine starts.
+    /// Restart it however it ended, and when the engine starts.
     Always,
-    /// Where it ended with another exit code than 0, however often.
+    /// Restart it if its exit code is not 0, however often.
     OnFailure,
-    /// However it ended, but not when the engine starts after the container was stopped.
+    /// Restart it however it ended, but not when the engine starts if the container was stopped.
     UnlessStopped,
 }
 
@@ -141,7 +141,7 @@ pub enum NetworkMode {
     Bridge,
     /// The host's own.
     Host,
-    /// Loopback and nothing else.
+    /// Only the loopback interface.
     None,
     /// The stack of another service of the same app, which must have a container.
     Service(ServiceName),
@@ -171,7 +171,7 @@ pub struct PortMapping {
     pub host_port: Option<u16>,
     /// The port that the service listens on.
     pub container_port: u16,
-    /// What it carries; TCP where the release does not say.
+    /// What it carries; TCP if the release does not say.
     pub protocol: Protocol,
 }
 
@@ -207,7 +207,7 @@ pub enum Mount {
     Tmpfs {
         /// Absolute path in the container.
         target: String,
-        /// Bytes.
+        /// In bytes.
         size: u64,
     },
     /// A folder or file of the host, as it is seen from the engine. Only the supervisor adds these.
@@ -226,9 +226,9 @@ pub enum Mount {
 pub struct DeviceMapping {
     /// Absolute path on the host.
     pub host: String,
-    /// Absolute path in the container; the one on the host where the release does not say.
+    /// Absolute path in the container; the one on the host if the release does not say.
     pub container: String,
-    /// Of `r`, `w` and `m` (make nodes); `rwm` where the release does not say.
+    /// Of `r`, `w` and `m` (make nodes); `rwm` if the release does not say.
     pub permissions: String,
 }
 

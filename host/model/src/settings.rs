@@ -59,7 +59,7 @@ pub enum FirewallMode {
     On,
     /// Not filtered.
     Off,
-    /// On where a service is in the host's network.
+    /// On if a service is in the host's network.
     Auto,
 }
 

@@ -27,18 +27,18 @@ pub struct DeviceStatus {
     pub acting: BTreeSet<AppUuid>,
     /// Images of the current and the wanted releases.
     pub images: Vec<ImageStatus>,
-    /// What the plan waits on, one sentence each; empty when the target is reached.
+    /// What the plan is waiting for, one sentence each; empty when the target is reached.
     pub waiting_on: Vec<String>,
 }
 
-/// An app, as far as it has come towards its target.
+/// The progress of an app towards its target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AppStatus {
     /// The app's number.
     pub id: AppId,
-    /// As the target has it.
+    /// The app's name in the target.
     pub name: String,
-    /// The release that runs whole; missing until one does.
+    /// The release that runs completely; absent until one does.
     pub commit: Option<Commit>,
     /// The release that the target names.
     pub target_commit: Option<Commit>,
@@ -53,17 +53,17 @@ pub struct AppStatus {
 /// How far a release is (docs/spec/device.md#release-progress).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ReleaseState {
-    /// It was refused: nothing of it is applied.
+    /// The release was refused: nothing of it is applied.
     Rejected,
-    /// The update to it was given up. A word of the API that this supervisor has no cause to say.
+    /// The update was abandoned. A word of the API that this supervisor never reports.
     Aborted,
-    /// An image of it is not whole here.
+    /// An image of the release is not completely downloaded.
     Downloading,
-    /// All images are here, and a service of it has no container yet.
+    /// All images are downloaded, and a service has no container yet.
     Downloaded,
-    /// Containers are being made, replaced, started or stopped for it.
+    /// Containers are being created, replaced, started or stopped.
     ApplyingChanges,
-    /// All of the above are over.
+    /// The release runs.
     Done,
 }
 
@@ -74,22 +74,22 @@ pub struct ServiceStatus {
     pub name: ServiceName,
     /// The service's number.
     pub id: ServiceId,
-    /// The number of the container's image, or of the wanted one; 0 where the container does not
+    /// The number of the container's image, or of the one in the target; 0 if the container does not
     /// say.
     pub image_id: ImageId,
-    /// The release of the container, or the wanted one; 0 where the container does not say.
+    /// The release of the container, or the one in the target; 0 if the container does not say.
     pub release: ReleaseId,
-    /// The release's commit; missing where the container does not say.
+    /// The release's commit; absent if the container does not say.
     pub commit: Option<Commit>,
-    /// The reference that the container was made from, or the wanted one.
+    /// The reference of the container's image, or the one in the target.
     pub image: ImageRef,
-    /// The engine's last word on the container, or what is being done to it.
+    /// The last state that the engine reported for the container, or what is being done to it.
     pub state: ServiceState,
-    /// Percent; only while the image is downloaded.
+    /// In percent; present only while the image is being downloaded.
     pub download_progress: Option<u8>,
-    /// Missing while the service has no container.
+    /// Absent while the service has no container.
     pub container: Option<ContainerId>,
-    /// Milliseconds since the epoch.
+    /// When the container was created, in milliseconds since the epoch.
     pub created_at_ms: Option<i64>,
     /// Whether the target's release has it.
     pub in_target: bool,
@@ -98,19 +98,19 @@ pub struct ServiceStatus {
 /// The status of a service (docs/spec/device.md#status-words); [`ServiceState::as_str`] gives the API's word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ServiceState {
-    /// No container; the image is not here, whether its download has begun or not.
+    /// No container; the image is not downloaded, whether the download has begun or not.
     Downloading,
-    /// No container; the image is here.
+    /// No container; the image is downloaded.
     Downloaded,
     /// No container; the image is being removed.
     Deleting,
-    /// The container is being made.
+    /// The container is being created.
     Installing,
-    /// The container was made and not started.
+    /// The container was created but not started.
     Installed,
     /// The container is being started.
     Starting,
-    /// As the engine says; the v1 API calls it `Idle`.
+    /// The container runs; the v1 API calls this `Idle`.
     Running,
     /// The container is being stopped.
     Stopping,
@@ -126,7 +126,7 @@ pub enum ServiceState {
     Paused,
     /// The container has ended, and the engine is about to start it again.
     Restarting,
-    /// The engine is taking the container away.
+    /// The engine is removing the container.
     Removing,
 }
 
@@ -181,33 +181,33 @@ impl ReleaseState {
     }
 }
 
-/// An image of the target, as far as it is here.
+/// The progress of an image of the target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImageStatus {
-    /// As the target or a container names it.
+    /// The reference in the target or of a container.
     pub name: ImageRef,
     /// The app whose service uses it.
     pub app_id: AppId,
     /// The service that uses it.
     pub service: ServiceName,
-    /// The image's number for that service; 0 where nothing says it.
+    /// The image's number for that service; 0 if it is unknown.
     pub image_id: ImageId,
-    /// Missing while it is downloaded.
+    /// Absent while the image is being downloaded.
     pub engine_id: Option<EngineImageId>,
-    /// Where it is on its way.
+    /// How far its download or removal is.
     pub state: ImageState,
-    /// Percent; only while it is downloaded.
+    /// In percent; present only while the image is being downloaded.
     pub download_progress: Option<u8>,
 }
 
-/// Where an image is on its way.
+/// How far the download or removal of an image is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ImageState {
-    /// Not whole here, whether its download has begun or not.
+    /// Not completely downloaded, whether the download has begun or not.
     Downloading,
-    /// An engine holds it.
+    /// An engine has the image.
     Downloaded,
-    /// It is being removed.
+    /// The image is being removed.
     Deleting,
 }
 

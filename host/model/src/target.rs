@@ -27,7 +27,7 @@ pub const MAX_APPS: usize = 256;
 /// Services, volumes or networks that one release may name.
 pub const MAX_PER_RELEASE: usize = 512;
 
-/// What the device was told to be.
+/// The target state of the device.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TargetState {
     /// The device's name.
@@ -35,7 +35,7 @@ pub struct TargetState {
     /// Configuration variables without their prefix (`SUPERVISOR_POLL_INTERVAL`), as they came:
     /// unknown keys are dropped, values are not yet interpreted ([`crate::config_variables`]).
     pub config: BTreeMap<String, String>,
-    /// By uuid, at most [`MAX_APPS`].
+    /// Apps by uuid, at most [`MAX_APPS`].
     pub apps: BTreeMap<AppUuid, TargetApp>,
 }
 
@@ -44,15 +44,15 @@ pub struct TargetState {
 pub struct TargetApp {
     /// The app's number.
     pub id: AppId,
-    /// In a local target the app's number in digits (docs/spec/device.md#target-local).
+    /// The app's uuid; in a local target its number in digits (docs/spec/device.md#target-local).
     pub uuid: AppUuid,
-    /// For people; in the environment of its services too.
+    /// The app's name, for people; also in the environment of its services.
     pub name: String,
-    /// `fleet` where the target does not say; always so in a local target.
+    /// `fleet` if the target does not say; always `fleet` in a local target.
     pub class: AppClass,
-    /// The host's operating system as an app: shown, never run. Never so in a local target.
+    /// Whether it is the host's operating system: shown, never run. Always `false` in a local target.
     pub is_host: bool,
-    /// An app without a release has no services.
+    /// The release; an app without one has no services.
     pub release: Option<TargetRelease>,
 }
 
@@ -75,13 +75,13 @@ pub struct TargetRelease {
     pub id: ReleaseId,
     /// The release's commit.
     pub commit: Commit,
-    /// By name, at most [`MAX_PER_RELEASE`].
+    /// Services by name, at most [`MAX_PER_RELEASE`].
     pub services: BTreeMap<ServiceName, TargetService>,
     /// Definitions by name, not yet interpreted.
     pub volumes: BTreeMap<String, Map<String, Value>>,
     /// Definitions by name, not yet interpreted.
     pub networks: BTreeMap<String, Map<String, Value>>,
-    /// What the release's owner has signed of it, as the cloud keeps it; never there in a local target.
+    /// The statement that the release's owner signed, as the cloud stores it; always absent in a local target.
     pub signed_statement: Option<String>,
 }
 
@@ -96,15 +96,15 @@ pub struct TargetService {
     pub image_id: ImageId,
     /// The image's reference, by tag or digest.
     pub image: ImageRef,
-    /// `false` keeps a container that is stopped.
+    /// Whether the service should run; `false` keeps a stopped container.
     pub running: bool,
-    /// The target's own variables, which win over those of `composition`.
+    /// The target's own variables, which take precedence over those in `composition`.
     pub environment: BTreeMap<String, String>,
-    /// The target's own labels, which win over those of `composition`.
+    /// The target's own labels, which take precedence over those in `composition`.
     pub labels: BTreeMap<String, String>,
-    /// Kept for `GET /v2/local/target-state`.
+    /// The contract, kept for `GET /v2/local/target-state`.
     pub contract: Option<Value>,
-    /// Compose fields by the names they came with, in the order they came.
+    /// Compose fields by their names in the target, in the order of the target.
     pub composition: Map<String, Value>,
 }
 

@@ -1,4 +1,4 @@
-//! What counts as true where a client may say it in many ways.
+//! What counts as true if a client can express it in several ways.
 
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ pub fn truthy(value: &Value) -> bool {
     }
 }
 
-/// As [`truthy`], of a text.
+/// Whether a text stands for true, as [`truthy`] decides.
 #[must_use]
 pub fn truthy_text(text: &str) -> bool {
     ["1", "true", "on"]
@@ -23,7 +23,7 @@ pub fn truthy_text(text: &str) -> bool {
         .any(|yes| text.eq_ignore_ascii_case(yes))
 }
 
-/// The same where what is meant as neither is told apart: `None` for a text that is no form of true and
+/// Reads a flag and recognizes what is neither: `None` for a text that is no form of true and
 /// none of false, which are `"0"`, `"false"`, `"off"` and nothing at all.
 #[must_use]
 pub fn read_flag(text: &str) -> Option<bool> {

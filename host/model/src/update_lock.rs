@@ -12,18 +12,18 @@ pub const MAX_LOCK_TTL: Duration = Duration::from_secs(7 * 24 * 3600);
 /// The longest reason of a lock, in bytes.
 pub const MAX_LOCK_REASON: usize = 256;
 
-/// One update lock that is held now, or a lock folder that cannot be looked into.
+/// An update lock that is held now, or a lock folder that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UpdateLock {
-    /// The app that is locked, by the number that its lock folder has.
+    /// The locked app, according to the number in the name of its lock folder.
     pub app: AppId,
-    /// Missing where the folder of the whole app cannot be read.
+    /// The locked service; absent if the folder of the whole app cannot be read.
     pub service: Option<ServiceName>,
     /// The lock file, on the host.
     pub path: PathBuf,
-    /// Who holds it, as far as its path tells.
+    /// Who holds the lock, as far as its path shows.
     pub holder: LockHolder,
-    /// Milliseconds since the epoch; missing where the file system does not say.
+    /// When it was taken, in milliseconds since the epoch; absent if the file system does not say.
     pub since_ms: Option<i64>,
 }
 
@@ -32,65 +32,65 @@ pub struct UpdateLock {
 pub enum LockHolder {
     /// The supervisor, while it changes services of the app.
     Supervisor,
-    /// A service, or a person on the host, by whatever it put at the path.
+    /// A service, or a person on the host, that created something at the path.
     File(LockKind),
-    /// A service that asked for it over the API.
+    /// A service that took it over the API.
     Api(ApiLock),
-    /// Nobody knows, and so it counts as held; with what the operating system said.
+    /// Unknown, so it counts as held; with the operating system's error.
     Unreadable(String),
 }
 
-/// What stands at the path of a lock. Anything locks (docs/spec/device.md#locks-files).
+/// The kind of file at the path of a lock. Anything locks (docs/spec/device.md#locks-files).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LockKind {
     /// A regular file, empty or not.
     File,
     /// A folder, empty or not.
     Folder,
-    /// Not followed: one that leads nowhere locks as well.
+    /// A symbolic link, which is not followed: a dangling one locks as well.
     Link,
-    /// A pipe, a socket, a device.
+    /// A pipe, a socket or a device.
     Other,
 }
 
 /// A lock that was taken over the API.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApiLock {
-    /// Why it is held, in the service's words: at most [`MAX_LOCK_REASON`] bytes.
+    /// Why the lock is held, in the service's words: at most [`MAX_LOCK_REASON`] bytes.
     pub reason: String,
-    /// For how long it was taken, or last renewed.
+    /// The time for which it was taken or last renewed.
     pub ttl: Duration,
-    /// Milliseconds since the epoch.
+    /// When it expires, in milliseconds since the epoch.
     pub expires_ms: i64,
-    /// It is put back after a reboot, which removes all others.
+    /// Whether it is restored after a reboot, which removes all other locks.
     pub survives_reboot: bool,
 }
 
-/// A service's wish to hold its lock.
+/// A service's request to take its lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockRequest {
     /// The app of the service that asks.
     pub app: AppId,
-    /// The service that asks, and whose lock it is.
+    /// The service that takes its lock.
     pub service: ServiceName,
-    /// At most [`MAX_LOCK_REASON`] bytes.
+    /// Why the lock is held: at most [`MAX_LOCK_REASON`] bytes.
     pub reason: String,
-    /// At most [`MAX_LOCK_TTL`].
+    /// How long to hold the lock: at most [`MAX_LOCK_TTL`].
     pub ttl: Duration,
-    /// It is to be put back after a reboot, which removes all others.
+    /// Whether to restore it after a reboot, which removes all other locks.
     pub survives_reboot: bool,
 }
 
-/// Why a lock was not taken or given back over the API; nothing has changed.
+/// Why a lock was not taken or released over the API; nothing has changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LockRefusal {
-    /// Something stands in the lock folder that was not put there over the API.
+    /// The lock folder contains something that was not created over the API.
     #[error("{0}")]
     HeldByFile(String),
     /// The supervisor is changing the app right now.
     #[error("{0}")]
     HeldBySupervisor(String),
-    /// There is nothing to give back.
+    /// There is no lock to release.
     #[error("{0}")]
     NotHeld(String),
     /// The lock cannot be written or stored; one sentence that says why.

@@ -25,7 +25,7 @@ use crate::{
 pub(crate) struct App<'a> {
     pub current: &'a CurrentState,
     pub uuid: &'a AppUuid,
-    /// `None` where the app is to go.
+    /// `None` if the app is to be removed.
     pub desired: Option<&'a DesiredApp>,
     pub containers: Vec<&'a CurrentService>,
     placements: BTreeMap<&'a ServiceName, Placement<'a>>,
@@ -46,7 +46,7 @@ impl<'a> App<'a> {
         }
     }
 
-    /// Where `service`, one of this app's, goes.
+    /// The placement of `service`, which is one of this app's.
     pub(crate) fn placement(&self, service: &DesiredService) -> &Placement<'a> {
         const NOWHERE: &Placement<'_> = &Placement::Missing(None);
         self.placements.get(&service.key.service).unwrap_or(NOWHERE)
@@ -74,7 +74,7 @@ struct Draft {
     waiting_on: Vec<WaitingOn>,
     /// Something about the app is in flight, or comes in a later plan.
     unfinished: bool,
-    /// The locks, where they are held, are still of use.
+    /// The locks, if they are held, are still of use.
     keep_locks: bool,
 }
 
@@ -136,7 +136,7 @@ pub(crate) fn plan_app<'a>(
 /// A service that is killed before its download is not waited for; while its old container is there
 /// nothing of the app is pulled (docs/spec/device.md#update-strategies).
 ///
-/// Where nothing is to be disturbed (a first install), an image that failed holds up only its own
+/// If nothing is to be disturbed (a first install), an image that failed holds up only its own
 /// service and those that depend on it.
 fn fetch_images(
     app: &App<'_>,
@@ -327,7 +327,7 @@ fn plan_service(
     })
 }
 
-/// The removal of the image that `container` was made from, where we pulled it and nothing else wants
+/// The removal of the image that `container` was made from, if we pulled it and nothing else wants
 /// it.
 fn remove_image_of(
     app: &App<'_>,

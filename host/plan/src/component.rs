@@ -4,7 +4,7 @@ use std::fmt;
 
 use model::{DesiredApp, DesiredNetwork, DesiredVolume};
 
-/// Which of the two it is.
+/// Whether something is a volume or a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ComponentKind {
     /// A volume. Removing it loses the data in it.
@@ -23,7 +23,7 @@ pub enum DesiredComponent {
 }
 
 impl DesiredComponent {
-    /// Which of the two it is.
+    /// Whether something is a volume or a network.
     #[must_use]
     pub fn kind(&self) -> ComponentKind {
         match self {
@@ -32,7 +32,7 @@ impl DesiredComponent {
         }
     }
 
-    /// The name by which its engine knows it.
+    /// Its name at the engine.
     #[must_use]
     pub fn engine_name(&self) -> &str {
         match self {
@@ -41,7 +41,7 @@ impl DesiredComponent {
         }
     }
 
-    /// The digest of the configuration that it is made from.
+    /// The digest of its configuration.
     #[must_use]
     pub fn digest(&self) -> &str {
         match self {
@@ -93,7 +93,7 @@ pub(crate) fn find_component(
 }
 
 impl ComponentKind {
-    /// Both.
+    /// Both kinds.
     pub const ALL: [ComponentKind; 2] = [ComponentKind::Volume, ComponentKind::Network];
 }
 

@@ -16,7 +16,7 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ComponentState {
     Absent,
-    /// It was made from another configuration: it goes once its users are gone, and is made anew.
+    /// Its configuration differs: it is removed once nothing uses it, and created again.
     Changed,
     Right,
 }
@@ -109,7 +109,7 @@ impl App<'_> {
     }
 
     /// The engines that volumes and networks of this app belong on: those that run its services, or
-    /// the default where it has none. An engine that only an image still unknown may need gets them
+    /// the default if it has none. An engine that only an image still unknown may need gets them
     /// when the image is known.
     pub(crate) fn engines(&self, services: &ServicePlans<'_>) -> BTreeSet<EngineKind> {
         let Some(app) = self.desired else {
@@ -136,9 +136,9 @@ impl App<'_> {
 pub(crate) struct ComponentWork {
     pub steps: Vec<Step>,
     pub waiting_on: Vec<WaitingOn>,
-    /// A step about one of them is in flight.
+    /// Whether a step on one of them is in flight.
     pub busy: bool,
-    /// One of them waits for its users to be killed.
+    /// Whether one of them waits until its users are killed.
     pub blocked: bool,
 }
 

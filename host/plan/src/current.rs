@@ -10,15 +10,15 @@ use model::{
 
 use crate::{ComponentKind, CurrentHost, ReplacedKeys, Subject};
 
-/// One moment of the device.
+/// The state of the device at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CurrentState {
     /// The engines that this device has. Nothing is planned on one that does not answer, and nothing
-    /// that may be on it is made a second time elsewhere.
+    /// that may be on it is created a second time elsewhere.
     pub engines: BTreeMap<EngineKind, EngineHealth>,
-    /// Where things go that no image decides.
+    /// The engine for objects that are not tied to an image.
     pub default_engine: Option<EngineKind>,
-    /// Every container of ours that says which service it is, on every engine that answers.
+    /// All of our containers whose service is known, on all engines that answer.
     pub services: Vec<CurrentService>,
     /// Containers that share the network stack of another, and of which.
     pub network_containers: BTreeMap<ContainerId, ContainerId>,
@@ -28,15 +28,14 @@ pub struct CurrentState {
     pub image_kinds: BTreeMap<ImageRef, EngineKind>,
     /// The images that this supervisor pulled: the only ones that it removes.
     pub recorded_images: BTreeSet<ImageRef>,
-    /// Our volumes, on every engine that answers.
+    /// Our volumes on all engines that answer.
     pub volumes: Vec<CurrentComponent>,
-    /// Our networks, on every engine that answers; the one of the API is among them, whoever made
-    /// it.
+    /// Our networks on all engines that answer, including the API's network, whoever created it.
     pub networks: Vec<CurrentComponent>,
     /// The network by which services reach the device's API: made on each engine that runs one which
     /// asks for it, and never removed, since the API listens on its gateway.
     pub api_network: Option<DesiredNetwork>,
-    /// The release that runs whole, by app.
+    /// The release of each app that runs completely.
     pub commits: BTreeMap<AppUuid, Commit>,
     /// Apps whose update locks are held.
     pub locks: BTreeSet<AppUuid>,
@@ -45,9 +44,11 @@ pub struct CurrentState {
     /// Containers that were stopped over the API: they stay stopped until somebody starts them, over
     /// the API or by starting the supervisor (docs/spec/device.md#stopped-services).
     pub held: BTreeSet<ContainerId>,
-    /// Containers that are made anew although they are as the target wants them (docs/spec/device.md#restart).
+    /// Containers that are recreated although they match the target
+    /// (docs/spec/device.md#restart).
     pub recreated: BTreeSet<ContainerId>,
-    /// Apps of which all containers, networks and volumes go before they come back (docs/spec/device.md#purge).
+    /// Apps whose containers, networks and volumes are all removed before they are created again
+    /// (docs/spec/device.md#purge).
     pub purged: BTreeSet<AppUuid>,
     /// Apps that come back as they were, and not as the target has them: nothing is recorded of them, and
     /// the images of the target stay (docs/spec/device.md#purge).
@@ -58,36 +59,36 @@ pub struct CurrentState {
     pub host: CurrentHost,
     /// Images and volumes of apps that go are kept (docs/spec/device.md#local-mode).
     pub local_mode: bool,
-    /// What a step is in flight for.
+    /// The subjects of the steps in flight.
     pub busy: BTreeSet<Subject>,
-    /// What failed since the target was set and has not succeeded since.
+    /// The subjects that have failed since the target was set, and not succeeded since.
     pub failed: BTreeMap<Subject, Failure>,
 }
 
 /// Whether an engine answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EngineHealth {
-    /// What it holds was observed, and steps can be taken on it.
+    /// It answers: its objects were observed, and steps can use it.
     Answers,
-    /// Why it does not.
+    /// It does not answer; the reason.
     Silent(String),
 }
 
 /// The last failure of a subject.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// One sentence, as the step's error says it.
+    /// The error of the step, in one sentence.
     pub reason: String,
-    /// The time to try again has not come yet.
+    /// Whether the time of the next attempt has not come yet.
     pub held: bool,
     /// When it is tried again.
     pub retry_at: Moment,
-    /// How often it has failed in a row.
+    /// The number of failures in a row.
     pub failures: u32,
 }
 
 impl Failure {
-    /// What the failure is in the way of.
+    /// The blocker that this failure is.
     #[must_use]
     pub fn blocker(&self) -> Blocker {
         Blocker::BackOff {
@@ -103,16 +104,16 @@ impl Failure {
 pub struct CurrentComponent {
     /// The engine that has it.
     pub engine: EngineKind,
-    /// As the engine knows it.
+    /// Its name at the engine.
     pub name: String,
-    /// Missing where its labels do not say.
+    /// The app; absent if its labels do not say.
     pub app: Option<AppUuid>,
-    /// Of the configuration that it was made from.
+    /// The digest of its configuration.
     pub digest: Option<String>,
 }
 
 impl CurrentState {
-    /// The volumes, or the networks.
+    /// Returns the volumes or the networks.
     #[must_use]
     pub fn components(&self, kind: ComponentKind) -> &[CurrentComponent] {
         match kind {
@@ -139,7 +140,7 @@ impl CurrentState {
         held.find(|held| held.engine == engine && held.name == name)
     }
 
-    /// Whether every engine answers, so that all that there is was observed.
+    /// Whether all engines answer, so that all objects were observed.
     #[must_use]
     pub fn all_answer(&self) -> bool {
         let mut engines = self.engines.values();

@@ -23,12 +23,12 @@ const MAX_PLANS: usize = 500;
 /// What a caller is shown at most.
 const MAX_STEPS: usize = 20_000;
 
-/// Everything that is about to be done.
+/// All steps that are about to be taken.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Forecast {
-    /// In order; those of one stage may be taken side by side.
+    /// The steps in order; those of one stage may run in parallel.
     pub steps: Vec<ForecastStep>,
-    /// What none of the steps leads to.
+    /// What remains blocked after all steps.
     pub stuck: Vec<WaitingOn>,
     /// The services whose update locks are taken, by app.
     pub locked: BTreeMap<AppUuid, (AppId, BTreeSet<ServiceName>)>,
@@ -39,13 +39,13 @@ pub struct Forecast {
 /// One step to come.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForecastStep {
-    /// From 1, without a gap.
+    /// The number of the stage, from 1 without gaps.
     pub stage: usize,
-    /// Whose it is; missing for what is no app's, or of several.
+    /// The app of the step; absent if it belongs to none or to several.
     pub app: Option<AppUuid>,
     /// The step, and whether it needs update locks.
     pub step: AnyStep,
-    /// What in the target or on the device leads to it.
+    /// The cause of the step, in the target or on the device.
     pub reason: StepReason,
     /// It has been begun.
     pub in_flight: bool,
@@ -53,17 +53,17 @@ pub struct ForecastStep {
     pub waits_for: Vec<Blocker>,
 }
 
-/// What is done.
+/// A step, with or without locks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AnyStep {
-    /// Needs the locks of no one app. Never [`Step::UnderLocks`] nor [`Step::ReleaseLocks`].
+    /// A step that needs no app's locks. Never [`Step::UnderLocks`] nor [`Step::ReleaseLocks`].
     Free(Step),
-    /// Needs the update locks of its app.
+    /// A step that needs the update locks of its app.
     Locked(ServiceKey, LockedStep),
 }
 
 impl ForecastStep {
-    /// What it is about.
+    /// The subject of the step.
     #[must_use]
     pub fn subject(&self) -> Subject {
         match &self.step {
@@ -73,7 +73,7 @@ impl ForecastStep {
     }
 }
 
-/// Foresees what leads from `current` to `desired`. Pure, as [`plan()`] is.
+/// Computes all steps from `current` to `desired`. Pure, like [`plan()`].
 #[must_use]
 pub fn forecast(current: &CurrentState, desired: &DesiredState) -> Forecast {
     let mut walk = ForecastWalk {
@@ -118,14 +118,14 @@ struct ForecastWalk<'a> {
     desired: &'a DesiredState,
     begun: &'a BTreeSet<Subject>,
     model: DeviceModel,
-    /// What each subject was said to wait for so far.
+    /// The blockers reported for each subject so far.
     waits: BTreeMap<Subject, Vec<Blocker>>,
     causes: why::Causes,
     forecast: Forecast,
 }
 
 impl ForecastWalk<'_> {
-    /// Notes a step and does it to the model; `false` where that cannot be done.
+    /// Notes a step and does it to the model; `false` if that cannot be done.
     fn take(&mut self, stage: usize, step: Step) -> bool {
         match step {
             Step::UnderLocks(locked) => {
@@ -205,7 +205,7 @@ impl ForecastWalk<'_> {
     }
 }
 
-/// The name of a container that is not there yet.
+/// Whether this is the placeholder for a container that does not exist yet.
 #[must_use]
 pub fn is_foreseen(container: &ContainerId) -> bool {
     container.as_str().starts_with(model::FORESEEN)

@@ -9,21 +9,21 @@ use model::{AppUuid, BootId, DesiredHost, DesiredService, HostPart};
 use crate::services::ServicePlan;
 use crate::{CurrentState, Plan, Step, Subject, WaitingOn};
 
-/// How often in a row the device is rebooted for its target without ever having reached it.
+/// The maximum number of reboots in a row for a target that is never reached.
 pub const MOST_REBOOTS: u32 = 3;
 
-/// The host, as far as it is known.
+/// The known state of the host.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CurrentHost {
-    /// Parts that are not as the target wants them.
+    /// The parts that differ from the target.
     pub differs: BTreeSet<HostPart>,
-    /// The boot that the host is in. Where it is not known no service waits for the next.
+    /// The boot that the host is in. If it is not known no service waits for the next.
     pub boot: Option<BootId>,
     /// Something was configured in this boot that takes effect with the next.
     pub reboot_due: bool,
-    /// How often the device was rebooted for its target since that was last reached or replaced.
+    /// The number of reboots for the target since it was last reached or replaced.
     pub reboots: u32,
-    /// Apps of which somebody has asked to start services: these wait for no reboot.
+    /// Apps whose services somebody has requested to start: these do not wait for a reboot.
     pub acting: BTreeSet<AppUuid>,
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn plan_host(current: &CurrentState, wanted: Option<&DesiredHost>, pl
     }
 }
 
-/// Plans a reboot where something waits for one and nothing else can be done or is under way. What failed, and
+/// Plans a reboot if something waits for one and nothing else can be done or is under way. What failed, and
 /// is tried again later, holds it up no more than the locks of apps do, all of which it needs.
 pub(crate) fn plan_reboot(current: &CurrentState, plan: &mut Plan) {
     let waits = |waiting: &WaitingOn| waiting.reason == Blocker::Reboot;
@@ -79,7 +79,7 @@ pub(crate) fn plan_reboot(current: &CurrentState, plan: &mut Plan) {
     plan.waiting_on.push(WaitingOn { subject, reason });
 }
 
-/// The boot that must end before a new container of `service` is started; `None` where it waits for none.
+/// The boot that must end before a new container of `service` is started; `None` if it waits for none.
 pub(crate) fn boot_to_wait_for(current: &CurrentState, service: &DesiredService) -> Option<BootId> {
     let waits = service.requires_reboot
         && service.running

@@ -6,14 +6,14 @@ use model::{DesiredService, EngineKind, Image, ImageRef};
 
 use crate::{CurrentState, EngineHealth, Subject};
 
-/// Where a service goes.
+/// Where a service is to run, according to its image.
 #[derive(Debug, Clone)]
 pub(crate) enum Placement<'a> {
-    /// The image is there.
+    /// The image is available.
     Ready(&'a Image),
-    /// It is to be pulled; `None` where the registry must say which engine runs it.
+    /// The image must be pulled; `None` if the registry must tell which engine runs it.
     Missing(Option<EngineKind>),
-    /// It cannot be pulled now.
+    /// The image cannot be pulled now.
     Unavailable(Blocker),
 }
 
@@ -71,7 +71,7 @@ pub(crate) fn place<'a>(current: &'a CurrentState, service: &DesiredService) -> 
     Placement::Missing(kind)
 }
 
-/// The kind of `image`, where it is known without a look at the engines' images.
+/// The kind of `image`, if it is known without a look at the engines' images.
 fn kind_of(current: &CurrentState, image: &ImageRef) -> Option<EngineKind> {
     if image.is_file() {
         return Some(EngineKind::Wasm);

@@ -14,22 +14,22 @@ use crate::{CurrentState, EngineHealth, Step, Subject, WaitingOn};
 /// What to do now, and what cannot be done yet.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Plan {
-    /// All of them may run side by side.
+    /// The steps to take now; all of them may run in parallel.
     pub steps: Vec<Step>,
     /// Empty when these steps, and those in flight, reach the target.
     pub waiting_on: Vec<WaitingOn>,
 }
 
 impl Plan {
-    /// Nothing is left to do: with nothing in flight, the target is reached.
+    /// Whether nothing is left to do: if nothing is in flight, the target is reached.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.steps.is_empty() && self.waiting_on.is_empty()
     }
 }
 
-/// Decides what to do next. Pure: the same two states give the same plan, and a state that is as
-/// desired gives none.
+/// Decides what to do next. Pure: the same two states give the same plan, and a state that matches the target gives
+/// none.
 ///
 /// No step is planned for a subject that is busy, nor for one whose failure is held.
 #[must_use]

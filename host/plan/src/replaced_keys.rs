@@ -10,7 +10,7 @@ use model::{CurrentService, ServiceKey};
 pub struct ReplacedKeys(BTreeMap<ServiceKey, BTreeSet<String>>);
 
 impl ReplacedKeys {
-    /// Takes note of the digest that a service's configuration had with the key before. Of those that were noted
+    /// Records the digest that a service's configuration had with the previous key. Of those that were recorded
     /// earlier the ones `in_use` stay: a service that replaces its key over and over costs no memory.
     pub fn note(&mut self, service: ServiceKey, digest: String, in_use: &BTreeSet<String>) {
         let digests = self.0.entry(service).or_default();
@@ -32,7 +32,7 @@ impl ReplacedKeys {
         digests.is_some_and(|digests| digests.contains(digest))
     }
 
-    /// Forgets all: an update gives every service the key that it has.
+    /// Removes all records: an update gives every service its current key.
     pub fn clear(&mut self) {
         self.0.clear();
     }

@@ -17,11 +17,11 @@ use crate::{CurrentState, Subject};
 /// What becomes of the newest container of a service of the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Disposition<'a> {
-    /// It is made as the target wants it. Its name, and whether it runs, may still differ.
+    /// Its configuration matches the target. Its name, and whether it runs, may still differ.
     Keep(&'a CurrentService),
-    /// To be made anew, and why.
+    /// It must be recreated, with the reason.
     Replace(&'a CurrentService, StepReason),
-    /// There is none.
+    /// There is no container.
     Missing,
 }
 
@@ -32,9 +32,9 @@ pub(crate) struct ServicePlan<'a> {
     pub disposition: Disposition<'a>,
     /// Older containers of the same service.
     pub surplus: Vec<&'a CurrentService>,
-    /// A container of it that the engine has not got rid of yet; it may still own the name.
+    /// Whether the engine has not yet removed an old container, which may still own the name.
     pub fading: bool,
-    /// The kept container was stopped over the API, and stays so.
+    /// Whether the kept container was stopped over the API, and stays stopped.
     pub held: bool,
 }
 

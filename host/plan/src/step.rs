@@ -13,113 +13,113 @@ use model::{
 
 use crate::{ComponentKind, DesiredComponent};
 
-/// Something to do now. All steps of one plan may run side by side.
+/// A step to take now. All steps of one plan may run in parallel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
     /// Downloads an image that the target needs and no engine holds.
     PullImage {
-        /// As the target names it.
+        /// The image reference in the target.
         image: ImageRef,
-        /// `None` asks the registry which engine runs it.
+        /// The engine that pulls it; if `None`, the registry is asked which engine runs it.
         engine: Option<EngineKind>,
-        /// The services that run it, for the records of whose image is whose.
+        /// The services that use the image, for the image records.
         users: Vec<ImageUser>,
     },
-    /// Removes an image that we pulled and that nothing uses, and forgets it.
+    /// Removes an image that we pulled and that nothing uses, and its record.
     RemoveImage {
-        /// As the record names it.
+        /// The image reference in the record.
         image: ImageRef,
-        /// `None` where no engine holds it, so that only the record goes.
+        /// The engine that has it; `None` if only the record is left.
         engine: Option<EngineKind>,
     },
-    /// Makes a volume or network that the target has and its engine has not.
+    /// Creates a volume or network of the target that its engine does not have.
     CreateComponent {
-        /// Where it is made.
+        /// The engine that creates it.
         engine: EngineKind,
-        /// What it is made from.
+        /// The configuration from which it is created.
         component: DesiredComponent,
     },
     /// Removes a volume or network that nothing uses any more.
     RemoveComponent {
-        /// Where it is.
+        /// The engine that has it.
         engine: EngineKind,
-        /// Which of the two.
+        /// Whether it is a volume or a network.
         kind: ComponentKind,
-        /// As the engine knows it.
+        /// Its name at the engine.
         name: String,
-        /// Why it goes.
+        /// Why it is removed.
         reason: StepReason,
     },
-    /// A container that the engine failed to remove.
+    /// Removes a container that the engine failed to remove.
     RemoveDead {
-        /// The service that it was of.
+        /// The service of the container.
         service: ServiceKey,
         /// The container to remove again.
         container: ContainerRef,
     },
-    /// A container that is as the target wants it and was not started yet, or was stopped by us.
+    /// Starts a container that matches the target and was not started yet, or was stopped by us.
     /// It disturbs nothing, so it needs no lock.
     StartExisting {
         /// The app of the service, as the API numbers it.
         app_id: AppId,
-        /// The service that it is of.
+        /// The service of the container.
         service: ServiceKey,
         /// The container to start.
         container: ContainerRef,
     },
-    /// Everything that disturbs a service; the locks of the whole app are held around it.
+    /// Steps that disturb services; the locks of the whole app are held meanwhile.
     UnderLocks(LockedWork),
-    /// The release runs whole.
+    /// Records that a release runs completely.
     RecordCommit {
-        /// The app that the release is of.
+        /// The app of the release.
         app: AppUuid,
-        /// The release, from here on the app's current one.
+        /// The release, which becomes the app's current one.
         commit: Commit,
     },
-    /// Nothing is left of the app.
+    /// Deletes the record of an app of which nothing is left.
     ForgetCommit {
-        /// The app that is gone.
+        /// The app.
         app: AppUuid,
     },
-    /// No step that needs the locks is left or can be taken now.
+    /// Releases the locks, because no step that needs them is left or can be taken now.
     ReleaseLocks {
         /// The app whose locks are held.
         app: AppUuid,
     },
-    /// Brings a part of the host to what the target wants.
+    /// Changes a part of the host to match the target.
     Configure {
         /// The part that differs.
         part: HostPart,
         /// The whole of the wanted configuration; only `part` of it is applied.
         wanted: DesiredHost,
     },
-    /// Everything else is done, and some of it takes effect with the next boot. It needs the locks of all
-    /// apps, which are taken with it.
+    /// Reboots the host, because everything else is done and some of it takes effect with the next boot. It needs the
+    /// locks of all apps, which are taken with it.
     Reboot {
-        /// What waits for it, in words.
+        /// What needs the reboot, in words.
         reasons: Vec<String>,
     },
 }
 
-/// What needs the update locks of one app.
+/// The steps that need the update locks of one app.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockedWork {
     /// The app whose locks are taken.
     pub app: AppUuid,
     /// The same app's number, by which the lock folders are named.
     pub app_id: AppId,
-    /// Whose locks are taken: all services of the app, current and wanted.
+    /// The services whose locks are taken: all of the app, current and desired.
     pub services: BTreeSet<ServiceName>,
-    /// Different services side by side.
+    /// The work on each service; different services run in parallel.
     pub work: Vec<ServiceWork>,
 }
 
-/// The steps of one service, in order: a failure leaves out the rest.
+/// The steps of one service, in order: after a failure the rest is skipped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceWork {
     /// The service that is disturbed.
     pub service: ServiceKey,
-    /// What is done to it, each when the one before has succeeded.
+    /// The steps, each after the one before has succeeded.
     pub steps: Vec<LockedStep>,
 }
 
@@ -130,28 +130,28 @@ pub enum LockedStep {
     Stop {
         /// The container to stop.
         container: ContainerRef,
-        /// What it is given to stop before it is killed.
+        /// The time that it has to stop before it is killed.
         grace: Duration,
     },
     /// Stops it and removes the container.
     Kill {
         /// The container to remove.
         container: ContainerRef,
-        /// What it is given to stop before it is killed.
+        /// The time that it has to stop before it is killed.
         grace: Duration,
-        /// Why it goes.
+        /// Why it is removed.
         reason: StepReason,
     },
-    /// The release is another, the configuration the same.
+    /// Renames a container whose release has changed but whose configuration has not.
     Rename {
         /// The container, running or not.
         container: ContainerRef,
-        /// What it is called from here on: `<service>_<imageId>_<releaseId>_<commit>`
+        /// The new name: `<service>_<imageId>_<releaseId>_<commit>`
         /// (docs/spec/device.md#container-identity).
         name: String,
     },
-    /// Removes the image of a container that is gone by then, before the next one is pulled. One that
-    /// is in use after all is left.
+    /// Removes the image of a container that has been removed, before the next one is pulled. An image that is still
+    /// in use stays.
     RemoveImage {
         /// The engine that holds it.
         engine: EngineKind,
@@ -163,29 +163,29 @@ pub enum LockedStep {
     HandOver {
         /// The running container of the service.
         old: ContainerRef,
-        /// What the old one is called meanwhile; `None` where it is called so already.
+        /// The temporary name of the old one; `None` if it already has it.
         rename: Option<String>,
-        /// What the old one is given to stop before it is killed.
+        /// The time that the old one has to stop before it is killed.
         grace: Duration,
-        /// How long the new one has to say that it has taken over.
+        /// How long the new one may take to report that it has taken over.
         timeout: Duration,
-        /// Why the service is made anew.
+        /// Why the service is recreated.
         reason: StepReason,
         /// The new container.
         start: Box<StartService>,
     },
-    /// Creates the container, and starts it where the target wants it running.
+    /// Creates the container, and starts it if it should run.
     Start(Box<StartService>),
 }
 
-/// A container to make and start: the last step of a new or replaced service.
+/// A container to create and start: the last step of a new or replaced service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StartService {
-    /// Where it is made: the engine that holds the image.
+    /// The engine that creates it, which has the image.
     pub engine: EngineKind,
-    /// What it is made from.
+    /// The configuration from which it is created.
     pub service: DesiredService,
-    /// What the service's image reference names now.
+    /// The image to which the service's reference currently refers.
     pub image: EngineImageId,
     /// The container whose network stack it shares.
     pub network_container: Option<ContainerId>,
@@ -223,7 +223,7 @@ pub enum Subject {
     Component(ComponentKind, EngineKind, String),
     /// A service, in the target or with a container.
     Service(ServiceKey),
-    /// A container that the engine failed to remove.
+    /// Removes a container that the engine failed to remove.
     Container(ContainerId),
     /// The update locks of an app.
     Locks(AppUuid),

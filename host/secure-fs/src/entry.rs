@@ -61,7 +61,7 @@ impl SecureDir {
     /// What the file `name` holds, `None` where there is none.
     ///
     /// # Errors
-    /// What the operating system says; `InvalidData` where it is no plain file, or is longer than `longest` bytes.
+    /// What the operating system says; `InvalidData` where it is not a plain file, or is longer than `longest` bytes.
     pub fn read(&self, name: &str, longest: u64) -> io::Result<Option<Vec<u8>>> {
         match read_bounded(self, name, longest) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -111,7 +111,7 @@ impl SecureDir {
 /// pipe, and read no further than its bound whatever length it claims.
 ///
 /// # Errors
-/// What the operating system says; `InvalidData` where it is no plain file, or is longer than `longest` bytes.
+/// What the operating system says; `InvalidData` where it is not a plain file, or is longer than `longest` bytes.
 pub fn read_bounded(folder: impl AsFd, name: &str, longest: u64) -> io::Result<Vec<u8>> {
     check_name(name)?;
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;

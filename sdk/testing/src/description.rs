@@ -18,7 +18,7 @@ pub fn schemas() -> SchemaGenerator {
 /// the file's own.
 ///
 /// # Panics
-/// Where it is no JSON, or a schema in it is another; the message has the schemas as they should be.
+/// If it is not JSON, or a schema in it differs; the message has the expected schemas.
 pub fn assert_described(description: &str, mut answered: SchemaGenerator) {
     let description: Value = match serde_json::from_str(description) {
         Ok(description) => description,

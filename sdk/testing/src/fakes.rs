@@ -12,7 +12,7 @@ use plugins::{AppLocks, HeldLocks, HostName, HostNameError, LocksError};
 /// The capability `update-lock`: one lock, that the test may hold as an app would.
 #[derive(Default)]
 pub(crate) struct FakeLocks {
-    /// What a caller without force is told.
+    /// The message for a caller without force.
     pub(crate) held_by_an_app: Mutex<Option<String>>,
     /// How often they were taken, and by force.
     taken: AtomicUsize,

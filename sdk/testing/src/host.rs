@@ -22,7 +22,7 @@ use crate::fakes::{FakeHostName, FakeLocks};
 /// How long [`Running::led_becomes`] waits.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What a test needs of its host; [`Host::start`] makes it run.
+/// The host that a test defines; [`Host::start`] starts it.
 pub struct Host {
     components: Vec<PathBuf>,
     policy: String,
@@ -35,7 +35,7 @@ pub struct Host {
     journal_program: PathBuf,
 }
 
-/// A host that runs. Dropping it ends it.
+/// A running host. Dropping it stops it.
 pub struct RunningHost {
     plugins: Plugins,
     os: Arc<Rehearsal>,
@@ -65,7 +65,7 @@ impl Default for Host {
 }
 
 impl Host {
-    /// A device named `local`, of an unknown type, without plugins, grants or LEDs.
+    /// Creates a device named `local`, of an unknown type, without plugins, grants or LEDs.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -89,7 +89,7 @@ impl Host {
         }
     }
 
-    /// With the plugin in this file, for example of [`crate::build`]. It is taken as a device's stock plugins
+    /// Adds the plugin in this file, for example of [`crate::build`]. It is taken as a device's stock plugins
     /// are: its file is pinned, and it may answer, provide and go before others as its manifest says. Which
     /// capabilities it is granted, [`Host::policy`] says.
     #[must_use]
@@ -98,52 +98,52 @@ impl Host {
         self
     }
 
-    /// With this text in `policy.toml`.
+    /// Sets the text of `policy.toml`.
     #[must_use]
     pub fn policy(mut self, toml: impl Into<String>) -> Self {
         self.policy = toml.into();
         self
     }
 
-    /// With this text as the supervisor's configuration file, of which `[plugins.NAME]` matters here.
+    /// Sets the text of the supervisor's configuration file, of which only `[plugins.NAME]` matters here.
     #[must_use]
     pub fn configuration(mut self, toml: impl Into<String>) -> Self {
         self.configuration = toml.into();
         self
     }
 
-    /// On another device.
+    /// Sets the device's identity.
     #[must_use]
     pub fn device(mut self, identity: Identity) -> Self {
         self.device.identity = identity;
         self
     }
 
-    /// With this as the answer to `GET /v1/device`.
+    /// Sets the answer to `GET /v1/device`.
     #[must_use]
     pub fn device_state(mut self, state: Value) -> Self {
         self.device.state = state;
         self
     }
 
-    /// With a cloud; without this the device has none.
+    /// Adds a cloud; without this the device has none.
     #[must_use]
     pub fn cloud(mut self, cloud: impl Cloud) -> Self {
         self.cloud = Arc::new(cloud);
         self
     }
 
-    /// With an LED that shows `brightness`, of `max` at most.
+    /// Adds an LED that shows `brightness`, of `max` at most.
     #[must_use]
     pub fn led(mut self, name: &str, brightness: u32, max: u32) -> Self {
         self.leds.push((name.to_owned(), brightness, max));
         self
     }
 
-    /// With a unit in this state, as systemd words it: `loaded`, `active`, `running`. Others are not found.
+    /// Adds a unit in this state, in systemd's words: `loaded`, `active`, `running`. Others are not found.
     ///
     /// # Panics
-    /// When `name` is no name of a unit.
+    /// When `name` is not the name of a unit.
     #[must_use]
     pub fn unit(mut self, name: &str, load: &str, active: &str, sub: &str) -> Self {
         let name = name.parse().unwrap_or_else(|error| panic!("{error}"));
@@ -151,14 +151,14 @@ impl Host {
         self
     }
 
-    /// With a file below the device's root folder.
+    /// Adds a file below the device's root folder.
     #[must_use]
     pub fn file(mut self, path: &str, content: impl Into<Vec<u8>>) -> Self {
         self.files.push((path.to_owned(), content.into()));
         self
     }
 
-    /// With another program in place of the journal command `journalctl`; it gets the same arguments.
+    /// Replaces the journal command `journalctl` by another program, which gets the same arguments.
     #[must_use]
     pub fn journal_program(mut self, program: impl Into<PathBuf>) -> Self {
         self.journal_program = program.into();
@@ -352,7 +352,7 @@ impl RunningHost {
             .collect()
     }
 
-    /// As `POST /v1/blink`.
+    /// Makes the device identify itself, like `POST /v1/blink`.
     pub fn identify(&self) {
         self.plugins.identify(CallerScope::DeviceKey);
     }
@@ -360,7 +360,7 @@ impl RunningHost {
     /// The settings of the board's boot configuration, by whichever plugin provides `boot-config`.
     ///
     /// # Errors
-    /// Where none does, or it fails.
+    /// If none does, or it fails.
     pub async fn boot_settings(&self) -> Result<Vec<(String, String)>, BootConfigError> {
         let settings = self.plugins.boot_settings().await?.into_iter();
         Ok(settings
@@ -371,7 +371,7 @@ impl RunningHost {
     /// Compares the boot configuration with these settings, each a variable and its value.
     ///
     /// # Errors
-    /// Where no plugin provides the action, or it fails.
+    /// If no plugin provides the action, or it fails.
     pub async fn compare_boot_config(
         &self,
         wanted: &[(&str, &str)],
@@ -392,7 +392,7 @@ impl RunningHost {
         self.plugins.set_boot_config(boot_settings(wanted)).await
     }
 
-    /// What the LED shows now.
+    /// Reads the brightness of the LED.
     ///
     /// # Panics
     /// When there is no such LED.
@@ -478,13 +478,13 @@ impl RunningHost {
             .collect()
     }
 
-    /// Holds an update lock from now on, as an app would: whoever asks for the locks without force is told
+    /// Holds an update lock from now on, as an app would: a caller that asks for the locks without force gets
     /// `message`.
     pub fn hold_update_lock(&self, message: &str) {
         *self.locks_of_apps() = Some(message.to_owned());
     }
 
-    /// Gives it up.
+    /// Releases the lock.
     pub fn release_update_lock(&self) {
         *self.locks_of_apps() = None;
     }
@@ -502,7 +502,7 @@ impl RunningHost {
         self.locks.taken()
     }
 
-    /// Whether a plugin holds them now.
+    /// Whether a plugin holds the locks now.
     #[must_use]
     pub fn update_locks_are_held(&self) -> bool {
         self.locks.are_held()

@@ -208,7 +208,7 @@ impl Fleet {
     /// config.json of its devices, without what is one's own.
     ///
     /// # Errors
-    /// Where the cloud gives no key.
+    /// Where the cloud returned no key.
     pub async fn config(&self) -> Result<Map<String, Value>> {
         let path = format!("/api-key/application/{}/provisioning", self.id);
         let key = self.admin.ask(Method::POST, &path).json(&json!({}));

@@ -108,7 +108,7 @@ async fn h5_bodies_of_actions_are_small_and_those_of_documents_ten_mebibytes() {
         let answered = json_document(json_request(spaces(length)), &large).await;
         assert_eq!(status_of(answered), whole, "{length}");
     }
-    // The same where the length is not announced.
+    // The same if the length is not announced.
     let answered = object(json_request(streamed(SMALL_BODY + 1))).await;
     assert_eq!(status_of(answered), 413);
     let answered = json_document(json_request(streamed(LARGE_BODY + 1)), &large).await;

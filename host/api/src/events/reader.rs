@@ -19,7 +19,7 @@ const HEARTBEAT: Duration = if cfg!(test) {
 } else {
     Duration::from_secs(15)
 };
-/// What is sent at a time, in bytes, where there is more.
+/// What is sent at a time, in bytes, if there is more.
 const PIECE: usize = 16 << 10;
 /// A client's library comes back after this time, in milliseconds.
 const COME_BACK_AFTER: &str = "retry: 2000\n\n";
@@ -39,7 +39,7 @@ pub(crate) enum Position {
 #[derive(Debug, Clone)]
 pub(crate) struct Filter {
     pub(crate) scope: Scope,
-    /// All where it is `None`.
+    /// All if it is `None`.
     pub(crate) types: Option<Vec<EventType>>,
 }
 
@@ -144,7 +144,7 @@ impl Reader {
 }
 
 impl Events {
-    /// The number of the oldest event that is held, or of the next one where none is.
+    /// The number of the oldest event that is held, or of the next one if none is.
     fn oldest(&self) -> u64 {
         let held = self.held();
         let oldest = held.events.front();

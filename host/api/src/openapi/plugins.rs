@@ -109,7 +109,7 @@ fn operation(
     operation.into()
 }
 
-/// What stands at `path`, taken out; null where nothing does, whatever does on the way.
+/// What stands at `path`, taken out; null if nothing does, whatever does on the way.
 fn taken(value: &mut Value, path: &[&str]) -> Value {
     let mut at = value;
     for name in path {
@@ -121,7 +121,7 @@ fn taken(value: &mut Value, path: &[&str]) -> Value {
     at.take()
 }
 
-/// The value where it is an object, else an empty one.
+/// The value if it is an object, else an empty one.
 fn object(value: Option<Value>) -> Map<String, Value> {
     match value {
         Some(Value::Object(fields)) => fields,

@@ -242,7 +242,7 @@ async fn item2_a_plugin_is_told_whose_request_it_answers() {
         (&managed, key, "DeviceKey"),
         (&managed, shop_key, shop),
         (&open, open_key, "DeviceKey"),
-        // Where no key is needed, one changes nothing.
+        // If no key is needed, one changes nothing.
         (&open, open_shop_key, "LocalMode"),
         (&open, String::new(), "LocalMode"),
         (&open, "wrong".to_owned(), "LocalMode"),

@@ -62,10 +62,10 @@ pub(crate) const ROUTES: &[Route] = &[
 #[derive(Serialize, JsonSchema)]
 pub(super) struct DataAndError<'a> {
     #[serde(rename = "Data")]
-    /// `OK`, or empty where it failed.
+    /// `OK`, or empty if the action failed.
     pub(super) data: &'a str,
     #[serde(rename = "Error")]
-    /// Why it failed, or empty.
+    /// The reason of a failure, or empty.
     pub(super) error: &'a str,
 }
 

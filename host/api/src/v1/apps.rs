@@ -60,14 +60,14 @@ pub(crate) const ROUTES: &[Route] = &[
     },
 ];
 
-/// The only service of the device, where it is the app's.
+/// The only service of the device, if it is the app's.
 struct Only<'a> {
     uuid: &'a AppUuid,
     service: &'a ServiceStatus,
     commit: Option<&'a str>,
 }
 
-/// Finds it, and refuses with these texts.
+/// Finds the only container, or refuses with these texts.
 fn only<'a>(
     status: &'a DeviceStatus,
     id: i64,
@@ -94,11 +94,11 @@ fn only<'a>(
 #[schemars(rename = "OnlyContainer")]
 struct App<'a> {
     app_id: i64,
-    /// Of the release that it is from.
+    /// The commit of the container's release.
     #[serde(skip_serializing_if = "Option::is_none")]
     commit: Option<&'a str>,
     container_id: &'a str,
-    /// Without keys.
+    /// The environment, without keys.
     env: BTreeMap<String, String>,
     /// The reference of its image.
     image_id: &'a str,

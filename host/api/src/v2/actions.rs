@@ -89,7 +89,7 @@ pub(crate) const ROUTES: &[Route] = &[
     },
 ];
 
-/// The app of the path, where the key covers it.
+/// The app of the path, if the key covers it.
 fn app_id(call: &Call, invalid: &'static str) -> Result<i64, Failure> {
     let id = lenient::integer(call.segment()).filter(|id| *id != 0);
     let id = id.ok_or_else(|| Failure::invalid(invalid))?;

@@ -21,7 +21,7 @@ pub(crate) const ROUTES: &[Route] = &[Route {
     handler: Handler::Later(|api, _| Box::pin(clean_up(api))),
 }];
 
-/// That it is done.
+/// That the action is complete.
 #[derive(Serialize, JsonSchema)]
 struct CleanedUp {
     status: &'static str,

@@ -67,7 +67,7 @@ fn events(api: &Api, call: &Call) -> Outcome {
     Ok(response)
 }
 
-/// The types that a reader asks for; all where it names none.
+/// The types that a reader asks for; all if it names none.
 fn types(call: &Call) -> Result<Option<Vec<EventType>>, Failure> {
     let Some(wanted) = call.query("types") else {
         return Ok(None);

@@ -88,7 +88,7 @@ struct Wish {
     /// Why the service must not be disturbed, on one line.
     #[schemars(length(min = 1, max = 256))]
     reason: String,
-    /// The seconds after which the lock ends by itself.
+    /// The seconds after which the lock expires.
     #[schemars(range(min = 1, max = 604_800))]
     ttl: u64,
     /// Whether it is put back after a reboot.
@@ -100,7 +100,7 @@ struct Wish {
 #[derive(Serialize, JsonSchema)]
 struct Locks {
     status: &'static str,
-    /// By app and service; those that the caller's key covers.
+    /// The locks that the caller's key covers, ordered by app and service.
     locks: Vec<Lock>,
 }
 
@@ -123,33 +123,33 @@ struct Done {
 #[serde(rename_all = "camelCase")]
 struct Lock {
     app_id: u64,
-    /// Missing where the folder of the whole app cannot be read.
+    /// Absent if the folder of the whole app cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     service: Option<String>,
     holder: Holder,
     /// The lock file, on the host.
     path: String,
-    /// What stands there; missing where that cannot be found out.
+    /// The kind of file at the path; absent if it is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     kind: Option<LockFileKind>,
-    /// Since when it is held.
+    /// Since when the lock is held.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     since: Option<Moment>,
-    /// Why, in the words of who took it over the API.
+    /// The reason that was given when the lock was taken over the API.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
-    /// When it ends by itself. Only locks that were taken over the API do.
+    /// When the lock expires. Only locks that were taken over the API expire.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     expires: Option<Moment>,
-    /// For how many seconds it was taken or last renewed.
+    /// The seconds for which it was taken or last renewed.
     #[serde(skip_serializing_if = "Option::is_none")]
     ttl: Option<u64>,
     /// Whether a reboot leaves it held.
     #[serde(skip_serializing_if = "Option::is_none")]
     survives_reboot: Option<bool>,
-    /// Why it is not known who holds it. It counts as held.
+    /// Why the holder is unknown. The lock counts as held.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
 }
@@ -160,11 +160,11 @@ struct Lock {
 enum Holder {
     /// The supervisor, while it changes services of the app.
     Supervisor,
-    /// A service, or a person on the host, by a file or whatever else stands at the path.
+    /// A service, or a person on the host, that created a file or something else at the path.
     File,
-    /// A service that asked for it over this API.
+    /// A service that took it over this API.
     Api,
-    /// It cannot be found out, and counts as held.
+    /// Unknown; the lock counts as held.
     Unreadable,
 }
 
@@ -176,7 +176,7 @@ enum LockFileKind {
     File,
     Directory,
     Symlink,
-    /// A pipe, a socket, a device.
+    /// A pipe, a socket or a device.
     Other,
 }
 
@@ -272,7 +272,7 @@ async fn delete(api: Api, call: Call) -> Outcome {
     Ok(answer::json(&Done { status: "success" }))
 }
 
-/// The app and the service of the path, where the key covers them.
+/// The app and the service of the path, if the key covers them.
 fn target(call: &Call) -> Result<(AppId, String), Failure> {
     let app = services::app_id(lenient::integer(call.segment()).filter(|id| *id > 0));
     let app = app.ok_or_else(|| Failure::invalid("Invalid app id"))?;
@@ -283,7 +283,7 @@ fn target(call: &Call) -> Result<(AppId, String), Failure> {
     Ok((app, name))
 }
 
-/// The service, where the device runs it or is to run it.
+/// The service, if the device runs it or is to run it.
 fn known(api: &Api, app: AppId, name: &str) -> Result<ServiceName, Failure> {
     let missing = |what: String| Failure::Refused(StatusCode::NOT_FOUND, what);
     let status = api.device.status();
@@ -334,7 +334,7 @@ fn survives_reboot(body: &Map<String, Value>) -> Result<bool, Failure> {
     }
 }
 
-/// A misspelt wish is not one that may be left out: whoever has it relies on it.
+/// Refuses unknown fields: a client that misspells an option relies on it.
 fn refuse_unknown(body: &Map<String, Value>) -> Result<(), Failure> {
     let known = ["reason", "ttl", "survivesReboot"];
     match body.keys().find(|key| !known.contains(&key.as_str())) {

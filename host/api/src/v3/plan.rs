@@ -1,4 +1,4 @@
-//! `GET /v3/plan`: what would change, in order, and what holds each step up. Asking changes nothing.
+//! `GET /v3/plan`: what would change, in order, and what blocks each step. Asking changes nothing.
 
 use device_types::DevicePlan;
 use http::{Method, StatusCode};
@@ -20,7 +20,7 @@ pub(crate) const ROUTES: &[Route] = &[Route {
     handler: Handler::Later(|api, call| Box::pin(plan(api, call))),
 }];
 
-/// Leaves of `plan` what `scope` covers. What belongs to no app is left out for an app's key.
+/// Limits `plan` to what `scope` covers. An app's key does not see what belongs to no app.
 fn limit_to(plan: &mut DevicePlan, scope: Scope) {
     let Scope::App(own) = scope else { return };
     plan.steps.retain_mut(|step| {

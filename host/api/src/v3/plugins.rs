@@ -30,12 +30,12 @@ struct Plugins {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schemars(default)]
     allow_unpinned: bool,
-    /// What is wrong with the policy, and what is in force instead. Left out where nothing is.
+    /// What is wrong with the policy, and what is in force instead; absent if the policy is valid.
     #[serde(skip_serializing_if = "Option::is_none")]
     policy_error: Option<String>,
     /// The walls around the processes that run foreign code.
     confinement: Confinement,
-    /// One object for each.
+    /// The plugins, one object each.
     plugins: Vec<PluginReport>,
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::reader::{Reader, scalar};
 use crate::{AppUuid, Branding, NetworkAttachment, NetworkMode, ServiceName};
 
-/// The network that a service is in where it names none.
+/// The network that a service is in if it names none.
 pub(super) const DEFAULT_NETWORK: &str = "default";
 
 /// The engine's name of a network of an app (docs/spec/device.md#compose-networks).
@@ -16,7 +16,7 @@ pub(super) fn network_name(app: &AppUuid, name: &str) -> String {
     format!("{app}_{name}")
 }
 
-/// Where a service stands.
+/// The networks and the network mode of a service.
 pub(super) struct Attachments {
     pub(super) mode: NetworkMode,
     /// By the engine's name.

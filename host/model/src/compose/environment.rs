@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::{Branding, DeviceFacts, TargetApp, TargetService};
 
-/// Fills in what every service is told, under the branding's prefix and under each alias. A variable
+/// Adds the variables that every service gets, under the branding's prefix and under each alias. A variable
 /// that the user set stays as it is.
 pub(super) fn fill_in(
     environment: &mut BTreeMap<String, String>,
@@ -39,7 +39,7 @@ pub(super) fn fill_in(
     environment.entry("USER".into()).or_insert("root".into());
 }
 
-/// Sets a variable where the user did not.
+/// Sets a variable unless the user set it.
 pub(super) fn default(
     environment: &mut BTreeMap<String, String>,
     branding: &Branding,
@@ -53,7 +53,7 @@ pub(super) fn default(
     }
 }
 
-/// Sets a variable, whatever the user said.
+/// Sets a variable, whatever value the user gave it.
 pub(super) fn force(
     environment: &mut BTreeMap<String, String>,
     branding: &Branding,

@@ -11,12 +11,12 @@ use crate::{
     TargetService, truthy_text,
 };
 
-/// The host's own address, where a service shares the host's network or runs on the wasm engine.
+/// The host's own address, if a service shares the host's network or runs on the wasm engine.
 const LOOPBACK: &str = "127.0.0.1";
 
 /// A feature and what it does. To add one, add a row.
 struct Feature {
-    /// Below the namespace.
+    /// The label, without the namespace.
     label: &'static str,
     grant: fn(&mut FeatureContext<'_>) -> Result<(), KeyError>,
 }
@@ -124,7 +124,7 @@ pub(super) struct FeatureContext<'a> {
     pub(super) app: &'a TargetApp,
     pub(super) facts: &'a DeviceFacts,
     pub(super) keys: &'a dyn ApiKeys,
-    /// What to warn of.
+    /// Warnings, one sentence each.
     pub(super) warnings: Vec<String>,
 }
 
@@ -139,7 +139,7 @@ impl FeatureContext<'_> {
         });
     }
 
-    /// Mounts it in place of what the service has there.
+    /// Mounts it instead of what the service mounts there.
     fn mount(&mut self, mount: Mount) {
         let target = mounts::target_of(&mount).to_owned();
         let all = &mut self.config.mounts;
@@ -294,7 +294,7 @@ fn set_api_host(
     environment::force(variables, branding, "SUPERVISOR_ADDRESS", &address);
 }
 
-/// Points a service's variables at the host's loopback instead of the bridge's gateway, where it has
+/// Points a service's variables at the host's loopback instead of the bridge's gateway, if it has
 /// the API's label; else nothing changes.
 ///
 /// The kind of an image from a registry is known only once it is looked at, so a configuration is

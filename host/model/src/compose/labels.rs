@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::{Branding, DeviceFacts, TargetApp, TargetService, UpdateStrategy, truthy_text};
 
-/// How long a hand-over may take where the label does not say (docs/spec/device.md#hand-over).
+/// How long a hand-over may take if the label does not say (docs/spec/device.md#hand-over).
 pub const HANDOVER_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The user's labels: `io.<old>.…` becomes `io.platform.…`, also as a word within the rest, for each
@@ -55,7 +55,7 @@ fn in_our_namespace(name: &str, branding: &Branding) -> Option<String> {
     })
 }
 
-/// What marks an object as this device's.
+/// The labels that mark an object as this device's.
 pub(super) fn of_device(facts: &DeviceFacts) -> BTreeMap<String, String> {
     BTreeMap::from([
         (facts.branding.label("supervised"), "true".to_owned()),
@@ -63,7 +63,7 @@ pub(super) fn of_device(facts: &DeviceFacts) -> BTreeMap<String, String> {
     ])
 }
 
-/// What marks an object as one app's.
+/// The labels that mark an object as one app's.
 pub(super) fn of_app(app: &TargetApp, facts: &DeviceFacts) -> BTreeMap<String, String> {
     let mut labels = of_device(facts);
     labels.insert(facts.branding.label("app-id"), app.id.to_string());
@@ -71,7 +71,7 @@ pub(super) fn of_app(app: &TargetApp, facts: &DeviceFacts) -> BTreeMap<String, S
     labels
 }
 
-/// What marks a container as one service's.
+/// The labels that mark a container as one service's.
 pub(super) fn of_service(
     service: &TargetService,
     app: &TargetApp,
@@ -86,7 +86,7 @@ pub(super) fn of_service(
     labels
 }
 
-/// How a service wants to be updated (docs/spec/device.md#update-strategies).
+/// How a service is to be updated (docs/spec/device.md#update-strategies).
 pub(super) struct UpdateRules {
     pub(super) strategy: UpdateStrategy,
     pub(super) handover_timeout: Duration,

@@ -80,7 +80,7 @@ impl MountTable {
     }
 }
 
-/// Where a mount is seen in the container.
+/// The path of a mount in the container.
 pub(super) fn target_of(mount: &Mount) -> &str {
     match mount {
         Mount::Volume { target, .. }

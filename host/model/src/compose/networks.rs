@@ -26,7 +26,7 @@ pub fn is_of_supervisor_network(address: IpAddr) -> bool {
 }
 
 /// The network that services with the label `features.supervisor-api` join. It belongs to no app: the
-/// reconciler makes it where such a service is wanted, and never removes it.
+/// reconciler makes it if the target has such a service, and never removes it.
 #[must_use]
 pub fn supervisor_network(facts: &DeviceFacts) -> DesiredNetwork {
     let config = NetworkConfig {
@@ -103,7 +103,7 @@ pub(super) fn undefined(
         let config = NetworkConfig {
             driver: "bridge".into(),
             ipam_driver: "default".into(),
-            // Where nothing joins it, it takes no addresses and no interface.
+            // If nothing joins it, it takes no addresses and no interface.
             config_only: only_host && name == DEFAULT_NETWORK,
             ..NetworkConfig::default()
         };

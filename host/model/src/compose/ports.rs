@@ -11,7 +11,7 @@ const EXPECTED: &str =
     "a port `[ip:][host[-host]:]container[-container][/tcp|udp]` with ranges of equal length";
 
 /// All published ports, ranges written out, sorted. A port without a host port is published at the
-/// same number; one with an empty one (`ip::80`) where the engine likes.
+/// same number; one with an empty host port (`ip::80`) at a port that the engine chooses.
 pub(super) fn ports(reader: &mut Reader<'_>) -> Vec<PortMapping> {
     let mut ports = Vec::new();
     let items = match reader.take("ports") {

@@ -80,7 +80,7 @@ pub(super) fn duration(value: &Value) -> Option<i64> {
     i64::try_from(total).ok()
 }
 
-/// `number` times `unit`, where `number` may have a fraction; what is finer than `unit` can say is cut.
+/// `number`, which may have a fraction, times `unit`; digits finer than the result are cut off.
 fn decimal(number: &str, unit: i128) -> Option<i128> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     if whole.is_empty() && fraction.is_empty() || whole.len() > 20 || fraction.contains('.') {

@@ -51,7 +51,7 @@ impl Findings {
         }
     }
 
-    /// Takes `count` from what is left of the ports; `false` where there is too little.
+    /// Takes `count` from what is left of the ports; `false` if there is too little.
     pub(super) fn take_ports(&mut self, count: usize) -> bool {
         take_from(&mut self.ports_left, count)
     }
@@ -249,7 +249,7 @@ impl<'a> Reader<'a> {
         pairs
     }
 
-    /// A whole number of at least `least`; 0 where it is absent or unreadable.
+    /// A whole number of at least `least`; 0 if it is absent or unreadable.
     pub(super) fn integer(&mut self, field: &str, least: i64) -> i64 {
         let Some(value) = self.take(field) else {
             return 0;
@@ -284,7 +284,7 @@ impl<'a> Reader<'a> {
         duration
     }
 
-    /// False where it is absent.
+    /// False if it is absent.
     pub(super) fn flag(&mut self, field: &str) -> bool {
         self.take(field).is_some_and(is_true)
     }
@@ -314,7 +314,7 @@ pub(super) fn scalar(value: &Value) -> Option<String> {
     }
 }
 
-/// Where a field is given in both spellings, the one in snake case wins.
+/// If a field is given in both spellings, the one in snake case wins.
 fn by_snake_case(fields: &Map<String, Value>) -> BTreeMap<String, &Value> {
     let mut all = BTreeMap::new();
     for (name, value) in fields {

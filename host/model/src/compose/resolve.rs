@@ -14,10 +14,10 @@ use crate::{
     DesiredState, DeviceUuid, NetworkMode, ServiceName, TargetApp, TargetErrors, TargetState,
 };
 
-/// What services are told of the device, and where the device keeps what it shares with them.
+/// The facts about the device that services receive, and the places that it shares with them.
 #[derive(Debug, Clone)]
 pub struct DeviceFacts {
-    /// The device's uuid, in the environment of services and in the labels of all that is made.
+    /// The device's uuid, in the environment of services and in the labels of all created objects.
     pub uuid: DeviceUuid,
     /// The device's name now.
     pub name: String,
@@ -36,27 +36,27 @@ pub struct DeviceFacts {
     pub api_port: u16,
     /// Prefixes of variables and labels, and the names of folders and of the API's network.
     pub branding: Branding,
-    /// What of the host and the cloud feature labels can open.
+    /// The parts of the host and the cloud that feature labels can open.
     pub host: HostFacts,
 }
 
-/// What feature labels can open of the host and of the cloud (docs/spec/device.md#feature-labels).
+/// The parts of the host and of the cloud that feature labels can open (docs/spec/device.md#feature-labels).
 #[derive(Debug, Clone, Default)]
 pub struct HostFacts {
-    /// `/lib/modules` is there.
+    /// Whether `/lib/modules` exists.
     pub has_kernel_modules: bool,
-    /// `/lib/firmware` is there.
+    /// Whether `/lib/firmware` exists.
     pub has_firmware: bool,
-    /// The container engine's socket as engines see it; `None` where there is none, or it is reached
+    /// The container engine's socket as engines see it; `None` if there is none, or it is reached
     /// over the network.
     pub engine_socket: Option<String>,
-    /// The revision of the board, where the host says.
+    /// The revision of the board, if the host says.
     pub board_revision: Option<String>,
-    /// The build of the host OS, where it says.
+    /// The build of the host OS, if it says.
     pub os_build: Option<String>,
     /// `None` on a device without a cloud.
     pub cloud: Option<CloudAccess>,
-    /// The app that this supervisor is itself a release of, where configuration names it.
+    /// The app that this supervisor is itself a release of, if configuration names it.
     pub own_app: Option<AppUuid>,
 }
 
@@ -82,12 +82,12 @@ impl DeviceFacts {
     }
 }
 
-/// Where services' keys to the device's API come from. The store implements it.
+/// The source of services' keys to the device's API. The store implements it.
 pub trait ApiKeys {
     /// The key of one service; made at the first call, the same from then on.
     ///
     /// # Errors
-    /// [`KeyError`] where it can be neither read nor kept.
+    /// [`KeyError`] if it can be neither read nor kept.
     fn service_key(&self, app: AppId, service: &ServiceName) -> Result<ApiKey, KeyError>;
 }
 
@@ -99,17 +99,17 @@ pub struct KeyError {
     pub app: AppId,
     /// The service whose environment the key is for.
     pub service: ServiceName,
-    /// What the store said.
+    /// The store's error.
     pub source: Box<dyn std::error::Error + Send + Sync>,
 }
 
 /// A target state, resolved.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ResolvedTarget {
-    /// All apps. One that was refused has [`crate::DesiredApp::rejected`] set and holds nothing: what
+    /// All apps. One that was refused has [`crate::DesiredApp::rejected`] set and contains nothing: what
     /// runs of it is left alone.
     pub desired: DesiredState,
-    /// What was ignored, one sentence each, in the order of apps and services.
+    /// Warnings about what was ignored, one sentence each, in the order of apps and services.
     pub warnings: Vec<String>,
     /// Why apps were refused.
     pub rejected: BTreeMap<AppUuid, TargetErrors>,
@@ -126,7 +126,7 @@ impl ResolvedTarget {
 /// Resolves `target` for this device.
 ///
 /// # Errors
-/// [`KeyError`] where a service's API key could not be had.
+/// [`KeyError`] if a service's API key can be neither read nor created.
 pub fn resolve(
     target: &TargetState,
     facts: &DeviceFacts,

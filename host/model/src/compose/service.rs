@@ -18,9 +18,9 @@ use crate::{
     TargetApp, TargetRelease, TargetService, Ulimit,
 };
 
-/// Shared memory where the field does not say: 64 MiB.
+/// Shared memory if the field does not say: 64 MiB.
 const SHM_SIZE: u64 = 64 << 20;
-/// Seconds before a stop becomes a kill, where the field does not say.
+/// Seconds before a stop becomes a kill, if the field does not say.
 const STOP_GRACE_PERIOD: u64 = 10;
 
 /// A service, and what the release must have for it.

@@ -192,7 +192,7 @@ fn service(
             .cloned()
             .unwrap_or_default(),
     };
-    // Where the compose file had it from; the device pulls what the release says.
+    // The compose file's own reference; the device pulls the one of the release.
     composition.remove("image");
     Some(TargetService {
         name: name?,

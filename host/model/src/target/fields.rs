@@ -30,7 +30,7 @@ pub(super) fn record<'a>(
     None
 }
 
-/// As [`record`], where leaving it out means an empty one.
+/// Reads a record as [`record`] does; a missing one is empty.
 pub(super) fn optional_record<'a>(
     problems: &mut Problems,
     path: &Path<'_>,
@@ -140,7 +140,7 @@ pub(super) fn image(
     None
 }
 
-/// A boolean, or a text or number that stands for one; `default` where it is left out.
+/// A boolean, or a text or number that stands for one; `default` if it is left out.
 pub(super) fn flag(
     problems: &mut Problems,
     path: &Path<'_>,
@@ -221,7 +221,7 @@ pub(super) fn definitions(
     definitions
 }
 
-/// Notes where a map has more entries than `limit`.
+/// Notes if a map has more entries than `limit`.
 pub(super) fn within(
     problems: &mut Problems,
     path: &Path<'_>,

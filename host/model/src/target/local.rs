@@ -10,12 +10,12 @@ use super::{
 };
 use crate::{AppId, AppUuid, Branding, ImageId, ReleaseId, ServiceId, config_variables};
 
-/// What the device is where a local target does not say.
+/// The values that apply if a local target does not set them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LocalDefaults {
     /// The device's current name.
     pub device_name: String,
-    /// Gives the prefixes that variables of the target may have.
+    /// The names, whose prefixes variables of the target may have.
     pub branding: Branding,
 }
 
@@ -75,7 +75,7 @@ impl TargetState {
     }
 
     /// The value of `state` in the answer of `GET /v2/local/target-state`: `{ "local": … }`, with the
-    /// configuration filled up with its defaults. A state without apps is the answer where no local
+    /// configuration filled up with its defaults. A state without apps is the answer if no local
     /// target was set.
     ///
     /// `local_mode` is whether local mode is on: clients change the answer and post it again, so
@@ -246,7 +246,7 @@ fn app_to_json(app: &TargetApp) -> Value {
 }
 
 fn service_to_json(service: &TargetService) -> Value {
-    // Compose fields first: where a composition names one of our keys too, ours is the value in force.
+    // Compose fields first: if a composition names one of our keys too, ours is the value in force.
     let mut json = service.composition.clone();
     json.insert("environment".into(), json!(service.environment));
     json.insert("labels".into(), json!(service.labels));

@@ -10,14 +10,14 @@ const MAX_LISTED: usize = 100;
 /// Characters of a value, or of one part of a path, that are shown.
 const MAX_SHOWN: usize = 80;
 
-/// One thing that is wrong.
+/// One error in a target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// Dots between the keys, for example `local.apps.12.services.3.imageId`.
+    /// The keys separated by dots, for example `local.apps.12.services.3.imageId`.
     pub path: String,
-    /// What is there, as JSON, cut where it is long; missing where nothing is.
+    /// The value as JSON, cut if it is long; absent if there is none.
     pub found: Option<String>,
-    /// What should be there, with its article.
+    /// The expected value, with its article.
     pub expected: String,
 }
 
@@ -44,7 +44,7 @@ pub struct TargetErrors {
 }
 
 impl TargetErrors {
-    /// The first hundred; never empty.
+    /// The first hundred problems; never empty.
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
         &self.problems
@@ -79,7 +79,7 @@ impl fmt::Display for TargetErrors {
 
 impl std::error::Error for TargetErrors {}
 
-/// Collects problems while parsing goes on.
+/// Collects problems during parsing.
 #[derive(Debug, Default)]
 pub(crate) struct Problems {
     problems: Vec<Problem>,
@@ -117,7 +117,7 @@ impl Problems {
         })
     }
 
-    /// Counts the problem where it would not be listed, without the cost of writing it out.
+    /// Counts the problem if it would not be listed, without the cost of writing it out.
     fn has_room(&mut self) -> bool {
         let room = self.problems.len() < MAX_LISTED;
         if !room {
@@ -133,7 +133,7 @@ impl Problems {
     }
 }
 
-/// Where a value stands: a chain on the stack, written out only for a problem.
+/// The path of a value: a chain on the stack, written out only for a problem.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Path<'a> {
     parent: Option<&'a Path<'a>>,

@@ -55,7 +55,7 @@ fn cloud_sample() -> Value {
     })
 }
 
-/// `sample` with the value at `pointer` replaced, or removed where there is none.
+/// `sample` with the value at `pointer` replaced, or removed if there is none.
 fn with(mut sample: Value, pointer: &str, value: Option<Value>) -> Value {
     let (parent, key) = pointer.rsplit_once('/').unwrap();
     let parent = sample.pointer_mut(parent).unwrap().as_object_mut().unwrap();

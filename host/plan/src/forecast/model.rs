@@ -37,7 +37,7 @@ impl DeviceModel {
         }
     }
 
-    /// Engines get rid of what they are removing; `false` where there is no such.
+    /// Engines get rid of what they are removing; `false` if there is no such.
     pub(super) fn end_removals(&mut self) -> bool {
         let services = &mut self.state.services;
         let before = services.len();
@@ -45,7 +45,7 @@ impl DeviceModel {
         services.len() < before
     }
 
-    /// What was cleared comes back; `false` where nothing was, or an engine may still hold some of it.
+    /// What was cleared comes back; `false` if nothing was, or an engine may still hold some of it.
     pub(super) fn end_purges(&mut self) -> bool {
         let purges = self.state.all_answer() && !self.state.purged.is_empty();
         if purges {
@@ -54,7 +54,7 @@ impl DeviceModel {
         purges
     }
 
-    /// Does a step that needs no locks; `false` where it cannot be done.
+    /// Does a step that needs no locks; `false` if it cannot be done.
     pub(super) fn take(&mut self, step: Step) -> bool {
         let state = &mut self.state;
         match step {
@@ -105,7 +105,7 @@ impl DeviceModel {
         true
     }
 
-    /// Does a step that disturbs a service; `false` where it cannot be done.
+    /// Does a step that disturbs a service; `false` if it cannot be done.
     pub(super) fn under_locks(&mut self, step: LockedStep) -> bool {
         match step {
             LockedStep::Stop { container, .. } => {

@@ -275,7 +275,7 @@ fn shuffled() -> impl Strategy<Value = (Value, Value)> {
     })
 }
 
-/// The service with these fields in its composition, where a list of variables is allowed.
+/// The service with these fields in its composition, which may have a list of variables.
 fn composed(fields: &Value) -> DesiredService {
     let mut target = release(&json!({ "web": {} }), &json!({}), &json!({}));
     let app = target.apps.values_mut().next().unwrap();
