@@ -133,8 +133,8 @@ impl ReachableDocker {
 
     fn until_it_answers(&self) -> Result<()> {
         let deadline = Instant::now() + START_TIMEOUT;
-        let asked = || answers(&mut TcpStream::connect(&self.registry).ok()?, "/v2/");
-        while asked().is_none() {
+        let is_ready = || answers(&mut TcpStream::connect(&self.registry).ok()?, "/v2/");
+        while is_ready().is_none() {
             if Instant::now() > deadline {
                 bail!("the registry did not answer on {}", self.registry);
             }

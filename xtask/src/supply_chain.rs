@@ -88,8 +88,8 @@ fn cargo_deny() -> Result<PathBuf> {
 /// The version that a cargo-deny says it is; nothing where there is none.
 fn version_of(program: &Path) -> Option<String> {
     let output = Command::new(program).arg("--version").output().ok()?;
-    let said = String::from_utf8(output.stdout).ok()?;
-    Some(said.trim().strip_prefix("cargo-deny ")?.to_owned())
+    let text = String::from_utf8(output.stdout).ok()?;
+    Some(text.trim().strip_prefix("cargo-deny ")?.to_owned())
 }
 
 fn are_advisories_reachable() -> Result<bool> {

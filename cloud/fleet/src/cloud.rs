@@ -295,9 +295,9 @@ impl Cloud {
 
     /// What an answer that is not good says.
     pub(crate) fn refusal(&self, status: StatusCode, body: &[u8]) -> Failure {
-        let said = said(body).map(|said| in_words(&said));
-        let with = |sentence: &str| match &said {
-            Some(said) => format!("{sentence}: {said}"),
+        let message = message_in(body).map(|message| in_words(&message));
+        let with = |sentence: &str| match &message {
+            Some(message) => format!("{sentence}: {message}"),
             None => sentence.to_owned(),
         };
         match status {
@@ -311,14 +311,14 @@ impl Cloud {
                     ),
                 }),
             StatusCode::FORBIDDEN => Failure::not_allowed(with("not allowed")),
-            StatusCode::NOT_FOUND => match said {
-                Some(said) => Failure::not_found(said),
+            StatusCode::NOT_FOUND => match message {
+                Some(message) => Failure::not_found(message),
                 None => Failure::not_found(format!("{} does not have what was requested", self.url))
                     .hint("check that it is a fleet cloud, and not older than this program"),
             },
             StatusCode::BAD_REQUEST | StatusCode::CONFLICT | StatusCode::PAYLOAD_TOO_LARGE => {
-                Failure::failed(match said {
-                    Some(said) => format!("the cloud refused it: {said}"),
+                Failure::failed(match message {
+                    Some(message) => format!("the cloud refused it: {message}"),
                     None => format!("the cloud refused it ({status})"),
                 })
             }
@@ -328,7 +328,7 @@ impl Cloud {
 }
 
 /// The sentence in a body: a JSON string, an object's `error` or `message`, or short text.
-pub(crate) fn said(body: &[u8]) -> Option<String> {
+pub(crate) fn message_in(body: &[u8]) -> Option<String> {
     let text = match serde_json::from_slice::<Value>(body) {
         Ok(Value::String(text)) => text,
         Ok(Value::Object(object)) => ["error", "Error", "message"]
@@ -399,7 +399,7 @@ mod tests {
             (b"", None),
             (b"[1]", None),
         ] {
-            assert_eq!(said(body).as_deref(), expected);
+            assert_eq!(message_in(body).as_deref(), expected);
         }
     }
 

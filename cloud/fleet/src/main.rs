@@ -30,8 +30,8 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         // A program that asked for JSON reads what is wrong with its arguments as JSON as well.
         Err(error) if error.use_stderr() && std::env::args().any(|it| it == "--json") => {
-            let told = error.to_string();
-            let (first, rest) = told.split_once('\n').unwrap_or((&told, ""));
+            let message = error.to_string();
+            let (first, rest) = message.split_once('\n').unwrap_or((&message, ""));
             let failure = Failure::usage(first.trim_start_matches("error: "));
             let failure = match rest.trim() {
                 "" => failure,

@@ -154,12 +154,12 @@ impl Output {
     /// A command's end that was not wished for.
     pub(crate) fn failure(&self, failure: &Failure) {
         if self.json {
-            let told = json!({
+            let body = json!({
                 "error": failure.to_string(),
                 "causes": failure.causes(),
                 "hint": failure.hint,
             });
-            eprintln!("{}", escaped(&told.to_string()));
+            eprintln!("{}", escaped(&body.to_string()));
             return;
         }
         let colour = stderr().is_terminal() && env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());

@@ -36,8 +36,8 @@ impl Session {
     /// # Errors
     /// Where neither says it whole.
     pub(crate) fn current() -> Result<Self> {
-        let kept = read(&file()?)?;
-        Self::of(kept, variable("FLEET_URL"), variable("FLEET_TOKEN"))
+        let file = read(&file()?)?;
+        Self::of(file, variable("FLEET_URL"), variable("FLEET_TOKEN"))
     }
 
     fn of(kept: SessionFile, url: Option<String>, token: Option<String>) -> Result<Self> {
@@ -106,19 +106,19 @@ const VARIABLES: [&str; 5] = [
 /// Where the file cannot be read, or FLEET_URL is no address.
 pub(crate) fn settings() -> Result<Settings> {
     let path = file()?;
-    let kept = read(&path)?;
+    let file = read(&path)?;
     let given = variable("FLEET_URL")
         .as_deref()
         .map(checked_url)
         .transpose()?;
-    let (url, url_from) = match (given, &kept.url) {
+    let (url, url_from) = match (given, &file.url) {
         (Some(url), _) => (Some(url), Some("FLEET_URL")),
         (None, Some(url)) => (Some(url.clone()), Some("the file")),
         (None, None) => (None, None),
     };
     // The file's credential is for the file's cloud alone.
-    let is_of_the_file = url == kept.url;
-    let (token, credential_from) = match (variable("FLEET_TOKEN"), kept.token) {
+    let is_of_the_file = url == file.url;
+    let (token, credential_from) = match (variable("FLEET_TOKEN"), file.token) {
         (Some(token), _) => (Some(token), Some("FLEET_TOKEN")),
         (None, Some(token)) if is_of_the_file => (Some(token), Some("the file")),
         (None, _) => (None, None),
@@ -156,11 +156,11 @@ pub(crate) fn known_url() -> Result<Option<String>> {
 /// Where it cannot be written.
 pub(crate) fn keep(url: &str, token: &str) -> Result<PathBuf> {
     let path = file()?;
-    let kept = SessionFile {
+    let file = SessionFile {
         url: Some(url.to_owned()),
         token: Some(token.to_owned()),
     };
-    write(&path, &kept)?;
+    write(&path, &file)?;
     Ok(path)
 }
 
@@ -169,9 +169,9 @@ pub(crate) fn keep(url: &str, token: &str) -> Result<PathBuf> {
 /// # Errors
 /// Where the file cannot be read.
 pub(crate) fn kept_token() -> Result<Option<(String, String)>> {
-    let kept = read(&file()?)?;
-    let session = kept.token.filter(|token| is_session(token));
-    Ok(kept.url.zip(session))
+    let file = read(&file()?)?;
+    let session = file.token.filter(|token| is_session(token));
+    Ok(file.url.zip(session))
 }
 
 /// Forgets the credential, and keeps the address. Whether there was one.
@@ -180,10 +180,10 @@ pub(crate) fn kept_token() -> Result<Option<(String, String)>> {
 /// Where the file cannot be written.
 pub(crate) fn forget() -> Result<bool> {
     let path = file()?;
-    let mut kept = read(&path)?;
-    let was = kept.token.take().is_some();
+    let mut file = read(&path)?;
+    let was = file.token.take().is_some();
     if was {
-        write(&path, &kept)?;
+        write(&path, &file)?;
     }
     Ok(was)
 }

@@ -52,7 +52,7 @@ pub(crate) fn in_words(refusal: &str) -> String {
         Some(at) => refusal.split_at(at),
         None => (refusal, ""),
     };
-    let mut told = String::with_capacity(refusal.len());
+    let mut text = String::with_capacity(refusal.len());
     let mut rest = named;
     while let Some(begin) = rest.find(['`', '"']) {
         let quote = if rest[begin..].starts_with('`') {
@@ -65,20 +65,20 @@ pub(crate) fn in_words(refusal: &str) -> String {
             break;
         };
         let name = &inside[..end];
-        told.push_str(&rest[..begin]);
+        text.push_str(&rest[..begin]);
         match WORDS.iter().find(|(field, _)| *field == name) {
-            Some((_, word)) if word.starts_with('`') => told.push_str(word),
+            Some((_, word)) if word.starts_with('`') => text.push_str(word),
             Some((_, word)) => {
-                told.push_str("the ");
-                told.push_str(word);
+                text.push_str("the ");
+                text.push_str(word);
             }
-            None => told.push_str(&rest[begin..begin + end + 2]),
+            None => text.push_str(&rest[begin..begin + end + 2]),
         }
         rest = &inside[end + 1..];
     }
-    told.push_str(rest);
-    told.push_str(given);
-    told
+    text.push_str(rest);
+    text.push_str(given);
+    text
 }
 
 #[cfg(test)]

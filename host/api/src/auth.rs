@@ -151,11 +151,11 @@ pub(crate) fn without_key(mut request: Request) -> Request {
         return request;
     };
     if query.split('&').any(|pair| names_key(&pair)) {
-        let kept: Vec<&str> = query.split('&').filter(|pair| !names_key(pair)).collect();
+        let remaining: Vec<&str> = query.split('&').filter(|pair| !names_key(pair)).collect();
         let mut target = request.uri().path().to_owned();
-        if !kept.is_empty() {
+        if !remaining.is_empty() {
             target.push('?');
-            target.push_str(&kept.join("&"));
+            target.push_str(&remaining.join("&"));
         }
         // Parts of what was a target before; were they none, no query at all is the safe answer.
         *request.uri_mut() = target.parse().unwrap_or_default();

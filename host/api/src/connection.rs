@@ -106,8 +106,8 @@ async fn has_trusted_process(peer: SocketAddr, local: SocketAddr) -> bool {
     let Ok(_turn) = LOOKS.acquire().await else {
         return false;
     };
-    let looked = tokio::task::spawn_blocking(move || peer_process::is_trusted(peer, local)).await;
-    match looked {
+    let result = tokio::task::spawn_blocking(move || peer_process::is_trusted(peer, local)).await;
+    match result {
         Ok(Ok(())) => true,
         Ok(Err(error)) => {
             tracing::debug!(error = error_chain(&error), %peer, "a client needs a key even in local mode");

@@ -325,7 +325,7 @@ impl Upload {
         let Some(LogTransfer { what, .. }) = self.sending.take() else {
             return;
         };
-        let taken = answer.is_ok();
+        let accepted = answer.is_ok();
         match &answer {
             Ok(()) => {
                 self.failures = 0;
@@ -338,9 +338,9 @@ impl Upload {
             Err(error) => return self.failed(error),
         }
         self.on_disk(move |spool| match what {
-            LogBacklog::Lost(told) if taken => spool.told_lost(told),
+            LogBacklog::Lost(told) if accepted => spool.told_lost(told),
             LogBacklog::Lost(_) => {}
-            LogBacklog::Segment(number) => spool.forget(number, taken),
+            LogBacklog::Segment(number) => spool.forget(number, accepted),
         })
         .await;
     }

@@ -188,7 +188,7 @@ impl Queue {
 
 impl QueueState {
     async fn run(&self) {
-        let mut told: BTreeMap<&'static str, Values> = BTreeMap::new();
+        let mut by_kind: BTreeMap<&'static str, Values> = BTreeMap::new();
         let mut errors = 0;
         let mut next = Instant::now();
         loop {
@@ -200,7 +200,7 @@ impl QueueState {
                 self.wake.notified().await;
                 continue;
             };
-            let known = told.entry(kind).or_default();
+            let known = by_kind.entry(kind).or_default();
             let mut news = batch.clone();
             news.retain(|name, value| known.get(name) != Some(value));
             if news.is_empty() {

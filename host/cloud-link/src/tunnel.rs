@@ -71,7 +71,7 @@ where
             }
             let chance = getrandom::u32().unwrap_or(0);
             let wait = match ended {
-                Ok(Some(heard)) if heard.is(CloseReason::GoingAway) && failures < TOO_OFTEN => {
+                Ok(Some(reason)) if reason.is(CloseReason::GoingAway) && failures < TOO_OFTEN => {
                     soon(chance)
                 }
                 // Also where nobody wanted it any more.
@@ -113,10 +113,10 @@ where
     tracing::info!("the cloud reaches this device directly");
     let (pipe, parting) = over(connection, End::Device).await;
     let cut = CancellationToken::new();
-    let told = cut.clone();
+    let cancel = cut.clone();
     let stopping = async move {
         closing.await;
-        told.cancel();
+        cancel.cancel();
     };
     let serving = serve(pipe, answer, stopping);
     let overtime = async {
@@ -134,9 +134,9 @@ where
         return Ok(None);
     }
     // Also of a connection that broke: what was under way was cut off.
-    if let Ok(Some(heard)) = timeout(LAST_WORD, parting.heard()).await {
-        tracing::info!("the cloud no longer reaches this device directly: {heard}");
-        return Ok(Some(heard));
+    if let Ok(Some(reason)) = timeout(LAST_WORD, parting.heard()).await {
+        tracing::info!("the cloud no longer reaches this device directly: {reason}");
+        return Ok(Some(reason));
     }
     tracing::info!("the cloud no longer reaches this device directly: the connection was lost");
     match served {

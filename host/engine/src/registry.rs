@@ -256,8 +256,8 @@ async fn bounded(
 fn client(plain: bool) -> Result<Client, EngineError> {
     static PLAIN: OnceLock<Client> = OnceLock::new();
     static TLS: OnceLock<Client> = OnceLock::new();
-    let kept = if plain { &PLAIN } else { &TLS };
-    if let Some(client) = kept.get() {
+    let shared = if plain { &PLAIN } else { &TLS };
+    if let Some(client) = shared.get() {
         return Ok(client.clone());
     }
     // A second installation is refused, and the first one serves.
@@ -277,7 +277,7 @@ fn client(plain: bool) -> Result<Client, EngineError> {
     let client = builder
         .build()
         .map_err(|error| EngineError::failed("set up TLS for image registries", error))?;
-    Ok(kept.get_or_init(|| client).clone())
+    Ok(shared.get_or_init(|| client).clone())
 }
 
 #[cfg(test)]

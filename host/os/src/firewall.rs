@@ -180,14 +180,14 @@ async fn run(
 }
 
 fn refused(output: &Output) -> FirewallError {
-    let said = String::from_utf8_lossy(&output.stderr);
-    let words: Vec<&str> = said.split_whitespace().collect();
-    let mut said = words.join(" ");
-    said.truncate(said.floor_char_boundary(COMPLAINT));
-    if said.is_empty() {
-        said = output.status.to_string();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let words: Vec<&str> = stderr.split_whitespace().collect();
+    let mut message = words.join(" ");
+    message.truncate(message.floor_char_boundary(COMPLAINT));
+    if message.is_empty() {
+        message = output.status.to_string();
     }
-    FirewallError::Refused(said)
+    FirewallError::Refused(message)
 }
 
 #[cfg(test)]

@@ -308,9 +308,9 @@ fn fault(connection: &Connection, path: &Path) -> rusqlite::Result<Option<String
     if u64::try_from(page).is_ok_and(|page| !length.is_multiple_of(page)) {
         return Ok(Some("the last page is cut off".into()));
     }
-    let said: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
-    if said != "ok" {
-        return Ok(Some(said));
+    let verdict: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    if verdict != "ok" {
+        return Ok(Some(verdict));
     }
     for statement in [
         "SELECT name, value FROM setting LIMIT 0",

@@ -81,8 +81,8 @@ impl api::Device for RunningDevice {
         force: bool,
     ) -> BoxFuture<'_, Result<Vec<String>, api::SetTargetError>> {
         async move {
-            let taken = self.reconciler.set_local_target(target, force).await;
-            taken.map_err(|error| match error {
+            let result = self.reconciler.set_local_target(target, force).await;
+            result.map_err(|error| match error {
                 reconcile::SetTargetError::NotLocalMode => api::SetTargetError::NotLocalMode,
                 reconcile::SetTargetError::Invalid(problems) => {
                     api::SetTargetError::Invalid(problems.to_string())

@@ -235,8 +235,8 @@ impl PluginData {
     }
 
     fn may_write(&self, plugin: &str, bytes: usize) -> Result<(), plugins::DataError> {
-        let taken = self.writes.take(plugin, bytes);
-        taken.map_err(|why| plugins::DataError::Other(format!("nothing was written: {why}")))
+        let result = self.writes.take(plugin, bytes);
+        result.map_err(|why| plugins::DataError::Other(format!("nothing was written: {why}")))
     }
 }
 

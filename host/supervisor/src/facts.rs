@@ -68,15 +68,15 @@ impl Board {
             .iter()
             .find_map(|file| read_short(&host_root.join(file)))
             .unwrap_or_default();
-        let said = |key| value_of(&os_release, key);
+        let field = |key| value_of(&os_release, key);
         Board {
             device_type: described.slug.unwrap_or_else(unknown),
             arch: described.arch.unwrap_or_else(unknown),
-            os_version: said("PRETTY_NAME"),
-            variant: said("VARIANT_ID"),
-            revision: said("BOARD_REV"),
-            os_build: said("BUILD_ID"),
-            os: said("ID").zip(said("VERSION_ID")),
+            os_version: field("PRETTY_NAME"),
+            variant: field("VARIANT_ID"),
+            revision: field("BOARD_REV"),
+            os_build: field("BUILD_ID"),
+            os: field("ID").zip(field("VERSION_ID")),
         }
     }
 

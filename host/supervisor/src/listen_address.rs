@@ -37,7 +37,7 @@ impl ListenAddress {
     /// Where it is none of these, and where it opens the network of services.
     pub(crate) fn parse(text: &str, otherwise: LocalModeAuth) -> Result<Self> {
         let (address, said) = match text.split_once('=') {
-            Some((address, said)) => (address, Some(said)),
+            Some((address, setting)) => (address, Some(setting)),
             None => (text, None),
         };
         let address: SocketAddr = address

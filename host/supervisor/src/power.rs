@@ -91,12 +91,12 @@ impl Power {
     }
 
     async fn tell_host(&self, action: PowerAction) {
-        let told = match action {
+        let result = match action {
             PowerAction::Reboot => self.os.reboot().await,
             PowerAction::PowerOff => self.os.power_off().await,
         };
         let what = words(action);
-        match told {
+        match result {
             Ok(()) if self.rehearses => self.boots.rehearse(),
             Ok(()) => {
                 tokio::time::sleep(GOING_DOWN).await;

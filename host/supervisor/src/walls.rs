@@ -60,7 +60,7 @@ impl Walls {
 }
 
 fn process(process: String, walls: confinement::Report) -> ConfinedProcess {
-    let said = |walls: Vec<confinement::MissingWall>| {
+    let words = |walls: Vec<confinement::MissingWall>| {
         let walls = walls.into_iter().map(|missing| MissingWall {
             wall: missing.wall.name().to_owned(),
             reason: missing.reason,
@@ -71,7 +71,7 @@ fn process(process: String, walls: confinement::Report) -> ConfinedProcess {
     ConfinedProcess {
         process,
         in_force: in_force.map(|wall| wall.name().to_owned()).collect(),
-        missing: said(walls.missing),
-        lower: said(walls.lower),
+        missing: words(walls.missing),
+        lower: words(walls.lower),
     }
 }

@@ -56,7 +56,7 @@ pub(crate) async fn take(mapping: &PortMapping) -> Result<PublishedPort, String>
     let addresses = addresses(mapping, port)?;
     let mut failure = None;
     for address in &addresses {
-        let taken = match mapping.protocol {
+        let socket = match mapping.protocol {
             Protocol::Tcp => TcpListener::bind(address)
                 .await
                 .map(|listener| PublishedPort::Tcp(listener, mapping.container_port)),
@@ -64,7 +64,7 @@ pub(crate) async fn take(mapping: &PortMapping) -> Result<PublishedPort, String>
                 .await
                 .map(|socket| PublishedPort::Udp(socket, mapping.container_port)),
         };
-        match taken {
+        match socket {
             Ok(published) => return Ok(published),
             Err(error) => {
                 // Without IPv6 on the machine the next address is the one.

@@ -134,15 +134,15 @@ impl Process {
         let rules = Arc::new(Rules::new(network, ports, routes.ok()));
         let mut published = Vec::new();
         for mapping in &launch.ports {
-            let taken = main.block_on(publish::take(mapping));
-            let taken = taken.map_err(|message| anyhow!(message))?;
+            let socket = main.block_on(publish::take(mapping));
+            let socket = socket.map_err(|message| anyhow!(message))?;
             if mapping.host_port.is_none()
-                && let Ok(address) = taken.local_address()
+                && let Ok(address) = socket.local_address()
             {
                 let port = mapping.container_port;
                 log.note(&format!("port {port} is published at {address}"));
             }
-            published.push(taken);
+            published.push(socket);
         }
         let engine = Engine::new(&sandbox::engine_config(sandbox::Profile::Service))
             .map_err(anyhow::Error::from)

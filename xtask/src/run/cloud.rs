@@ -147,8 +147,8 @@ impl Cloud {
         let output = output.context("failed to start `fleet`")?;
         let shown = words.join(" ");
         if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            bail!("`fleet {shown}` failed: {}", said.trim());
+            let message = String::from_utf8_lossy(&output.stderr);
+            bail!("`fleet {shown}` failed: {}", message.trim());
         }
         serde_json::from_slice(&output.stdout)
             .with_context(|| format!("`fleet {shown}` did not print JSON"))

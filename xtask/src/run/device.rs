@@ -104,7 +104,7 @@ impl Device {
 
     /// Waits until the plugins' routes are there.
     pub(super) async fn until_plugins_are_loaded(&self) -> Result<()> {
-        let asked = async {
+        let request = async {
             loop {
                 let answer = self.client.get(self.url("/v3/plugins")).send().await?;
                 let answer: Value = answer.json().await?;
@@ -115,7 +115,7 @@ impl Device {
                 tokio::time::sleep(LOOK_AGAIN).await;
             }
         };
-        match tokio::time::timeout(PLUGINS, asked).await {
+        match tokio::time::timeout(PLUGINS, request).await {
             Ok(answer) => answer.context("failed to request the list of plugins"),
             Err(_) => bail!("the plugins were not loaded within {PLUGINS:?}; see the log above"),
         }

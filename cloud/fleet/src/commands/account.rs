@@ -64,24 +64,24 @@ pub(crate) async fn register(register: Register, output: &Output) -> Result<()> 
             _ => failure,
         }
     })?;
-    let mut told = serde_json::to_value(&user).unwrap_or_default();
+    let mut json = serde_json::to_value(&user).unwrap_or_default();
     if cloud.is_signed_in() {
-        told["signed_in"] = json!(false);
-        output.done(format!("created the account {}", user.username), &told);
+        json["signed_in"] = json!(false);
+        output.done(format!("created the account {}", user.username), &json);
         output.note(format!("`fleet login {url}` signs in with it"));
         return Ok(());
     }
     // Nobody was signed in there, so the new user is.
     let token = people::session_token(&url, &user.username, &password).await?;
     let file = session::keep(&url, &token)?;
-    told["signed_in"] = json!(true);
+    json["signed_in"] = json!(true);
     output.done(
         format!(
             "created the account {}, and signed in at {url}; saved in {}",
             user.username,
             file.display()
         ),
-        &told,
+        &json,
     );
     Ok(())
 }

@@ -44,9 +44,9 @@ pub(crate) async fn changed(
                 return Err(Failure::usage("the name is empty"));
             }
             let body = json!({ "device_name": name });
-            let said = format!("is now called {name}");
-            let told = json!({ "name": name });
-            change(cloud, output, &device, &body, &said, told).await?;
+            let sentence = format!("is now called {name}");
+            let fields = json!({ "name": name });
+            change(cloud, output, &device, &body, &sentence, fields).await?;
             return Ok(None);
         }
         DeviceCommand::Note { device, text: None } => {
@@ -68,8 +68,8 @@ pub(crate) async fn changed(
         }
         DeviceCommand::Activate(of) => {
             let body = json!({ "is_active": true });
-            let told = json!({ "active": true });
-            change(cloud, output, &of.device, &body, "is now in use", told).await?;
+            let fields = json!({ "active": true });
+            change(cloud, output, &of.device, &body, "is now in use", fields).await?;
             return Ok(None);
         }
         DeviceCommand::Deactivate(of) => {
@@ -81,9 +81,9 @@ pub(crate) async fn changed(
         DeviceCommand::Move { device, fleet } => {
             let fleet = find::fleet(cloud, &fleet).await?;
             let body = json!({ "belongs_to__application": fleet.id });
-            let said = format!("is now in {}", fleet.slug);
-            let told = json!({ "fleet": fleet.slug });
-            change(cloud, output, &device, &body, &said, told).await?;
+            let sentence = format!("is now in {}", fleet.slug);
+            let fields = json!({ "fleet": fleet.slug });
+            change(cloud, output, &device, &body, &sentence, fields).await?;
             return Ok(None);
         }
         DeviceCommand::Delete { device, yes } => {
@@ -278,8 +278,8 @@ async fn show(cloud: &Cloud, output: &Output, text: &str) -> Result<()> {
     let mut services: Vec<Service> = more.installs.into_iter().map(Service::from).collect();
     services.sort_by(|one, other| one.service.cmp(&other.service));
     let used = |used: Option<i64>, of: Option<i64>| Some(format!("{} of {} MB", used?, of?));
-    let mut told = serde_json::to_value(&device).unwrap_or_default();
-    if let Some(object) = told.as_object_mut() {
+    let mut json = serde_json::to_value(&device).unwrap_or_default();
+    if let Some(object) = json.as_object_mut() {
         object.extend([
             ("note".to_owned(), json!(more.note)),
             ("ip_address".to_owned(), json!(more.ip_address)),
@@ -305,7 +305,7 @@ async fn show(cloud: &Cloud, output: &Output, text: &str) -> Result<()> {
         (false, None) => "not yet".to_owned(),
     };
     output.details(
-        &told,
+        &json,
         &[
             ("name", Some(device.name.clone())),
             ("uuid", Some(device.uuid.clone())),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::cloud::{Cloud, said};
+use crate::cloud::{Cloud, message_in};
 use crate::failure::{Failure, Result};
 use crate::find::{self, Device};
 use crate::output::{Output, short};
@@ -161,7 +161,7 @@ fn request(device: &Device, act: &ActionKind, force: bool) -> Result<DeviceReque
 
 /// Whether a 404 is the cloud's, which has no way to the device.
 fn is_not_connected(body: &[u8]) -> bool {
-    said(body).is_some_and(|words| words.contains("online"))
+    message_in(body).is_some_and(|words| words.contains("online"))
 }
 
 fn refusal(
@@ -172,8 +172,8 @@ fn refusal(
     body: &[u8],
 ) -> Failure {
     let name = format!("{} ({})", device.device_name, short(&device.uuid));
-    let words = said(body);
-    let told = |sentence: String| match &words {
+    let words = message_in(body);
+    let with_words = |sentence: String| match &words {
         Some(words) => format!("{sentence}: {words}"),
         None => sentence,
     };
@@ -184,16 +184,18 @@ fn refusal(
                 .hint("`fleet device show` shows since when")
         }
         StatusCode::LOCKED => {
-            let failure = Failure::failed(told(format!("an update lock holds the device {name}")));
+            let failure = Failure::failed(with_words(format!(
+                "an update lock holds the device {name}"
+            )));
             match act {
                 ActionKind::Blink | ActionKind::Ping => failure,
                 _ => failure.hint("`--force` overrides update locks"),
             }
         }
         StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT => {
-            Failure::failed(told(format!("the device {name} did not answer")))
+            Failure::failed(with_words(format!("the device {name} did not answer")))
         }
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => cloud.refusal(status, body),
-        status => Failure::failed(told(format!("the device {name} answered {status}"))),
+        status => Failure::failed(with_words(format!("the device {name} answered {status}"))),
     }
 }

@@ -51,7 +51,7 @@ struct Line<'a> {
 struct Printer<'a> {
     output: &'a Output,
     names: HashMap<i64, String>,
-    wanted: Vec<i64>,
+    services: Vec<i64>,
     /// When the cloud got the newest line that was printed.
     newest: Option<i64>,
     /// All lines of that moment: a stream that is connected again begins with them.
@@ -76,8 +76,8 @@ impl Printer<'_> {
             self.of_newest.push(line);
         }
         let is_wanted = match entry.service_id {
-            _ if self.wanted.is_empty() => true,
-            Some(id) => self.wanted.contains(&id),
+            _ if self.services.is_empty() => true,
+            Some(id) => self.services.contains(&id),
             None => false,
         };
         if !is_wanted {
@@ -113,24 +113,24 @@ impl Printer<'_> {
 pub(crate) async fn run(cloud: &Cloud, output: &Output, logs: Logs) -> Result<()> {
     let device = find::device(cloud, &logs.device).await?;
     let names = services(cloud, &device).await?;
-    let mut wanted = Vec::new();
+    let mut services = Vec::new();
     for name in &logs.service {
         match names.iter().find(|(_, known)| *known == name) {
-            Some((id, _)) => wanted.push(*id),
+            Some((id, _)) => services.push(*id),
             // It says which there are.
-            None => wanted.push(find::service(cloud, device.fleet()?, name).await?),
+            None => services.push(find::service(cloud, device.fleet()?, name).await?),
         }
     }
     let mut printer = Printer {
         output,
         names,
-        wanted,
+        services,
         newest: None,
         of_newest: Vec::new(),
         again: HashSet::new(),
     };
     // Where one service's lines are asked for, those of others do not count.
-    let count = if printer.wanted.is_empty() {
+    let count = if printer.services.is_empty() {
         logs.tail.min(MOST)
     } else {
         MOST
@@ -151,11 +151,11 @@ async fn history(
 ) -> Result<()> {
     let path = format!("/device/v2/{}/logs?count={count}", device.uuid);
     let mut entries: Vec<Entry> = cloud.get(&path).await?;
-    if !printer.wanted.is_empty() {
+    if !printer.services.is_empty() {
         entries.retain(|entry| {
             entry
                 .service_id
-                .is_some_and(|id| printer.wanted.contains(&id))
+                .is_some_and(|id| printer.services.contains(&id))
         });
     }
     let skipped = entries.len().saturating_sub(tail as usize);

@@ -118,13 +118,13 @@ pub(crate) async fn logout(output: &Output) -> Result<()> {
 
 pub(crate) async fn whoami(cloud: &Cloud, output: &Output) -> Result<()> {
     let who: Value = cloud.get("/actor/v1/whoami").await?;
-    let mut told = who.clone();
-    if let Some(object) = told.as_object_mut() {
+    let mut json = who.clone();
+    if let Some(object) = json.as_object_mut() {
         object.insert("url".to_owned(), json!(cloud.url));
     }
     let property = |name: &str| who[name].as_str().map(str::to_owned);
     output.details(
-        &told,
+        &json,
         &[
             ("cloud", Some(cloud.url.clone())),
             ("kind", property("actorType")),

@@ -55,8 +55,8 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, purge: PurgeFleet) -> Re
     let waiting = output.waiting(&format!("asking {} devices", devices.len()));
     let purged: Vec<PurgeResult> = futures::stream::iter(&devices)
         .map(async |device| {
-            let asked = device_actions::ask(cloud, device, &ActionKind::Purge, purge.force).await;
-            let failure = asked.err();
+            let result = device_actions::ask(cloud, device, &ActionKind::Purge, purge.force).await;
+            let failure = result.err();
             PurgeResult {
                 device: device.uuid.clone(),
                 name: device.device_name.clone(),

@@ -127,18 +127,18 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: ReleaseCommand)
         ReleaseCommand::Show(one) => show(cloud, output, &one).await,
         ReleaseCommand::Finalize(one) => {
             let body = json!({ "is_final": true });
-            let told = json!({ "final": true });
-            change(cloud, output, &one, &body, "is now final", told).await
+            let fields = json!({ "final": true });
+            change(cloud, output, &one, &body, "is now final", fields).await
         }
         ReleaseCommand::Invalidate { release, reason } => {
             let body = json!({ "is_invalidated": true, "invalidation_reason": reason });
-            let told = json!({ "invalidated": true, "invalidation_reason": reason });
-            change(cloud, output, &release, &body, "is invalidated", told).await
+            let fields = json!({ "invalidated": true, "invalidation_reason": reason });
+            change(cloud, output, &release, &body, "is invalidated", fields).await
         }
         ReleaseCommand::Validate(one) => {
             let body = json!({ "is_invalidated": false, "invalidation_reason": null });
-            let told = json!({ "invalidated": false, "invalidation_reason": null });
-            change(cloud, output, &one, &body, "is valid again", told).await
+            let fields = json!({ "invalidated": false, "invalidation_reason": null });
+            change(cloud, output, &one, &body, "is valid again", fields).await
         }
         ReleaseCommand::Note {
             release,
@@ -281,14 +281,14 @@ async fn show(cloud: &Cloud, output: &Output, one: &OneRelease) -> Result<()> {
         })
         .collect();
     services.sort_by(|one, other| one.service.cmp(&other.service));
-    let mut told = serde_json::to_value(&release).unwrap_or_default();
-    if let Some(object) = told.as_object_mut() {
+    let mut json = serde_json::to_value(&release).unwrap_or_default();
+    if let Some(object) = json.as_object_mut() {
         object.insert("services".to_owned(), json!(services));
         object.insert("tags".to_owned(), json!(more.tags));
         object.insert("composition".to_owned(), more.composition);
     }
     output.details(
-        &told,
+        &json,
         &[
             ("commit", Some(release.commit.clone())),
             ("version", Some(release.version.clone())),

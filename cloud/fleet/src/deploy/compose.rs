@@ -301,10 +301,10 @@ networks: { back: }
             ("services: { a: { image: main.wasm } }", "in a registry"),
         ] {
             let failure = parse(text).expect_err(text);
-            let told = [vec![failure.to_string()], failure.causes()]
+            let causes = [vec![failure.to_string()], failure.causes()]
                 .concat()
                 .join("; ");
-            assert!(told.contains(expected), "{text}: {told}");
+            assert!(causes.contains(expected), "{text}: {causes}");
         }
     }
 }

@@ -202,16 +202,16 @@ impl<'a> Records<'a> {
         } else {
             "failed"
         };
-        let told = [vec![failure.to_string()], failure.causes()]
+        let causes = [vec![failure.to_string()], failure.causes()]
             .concat()
             .join(": ");
         if let Some(current) = &self.current {
-            let body = json!({ "status": status, "error_message": told, "end_timestamp": now() });
+            let body = json!({ "status": status, "error_message": causes, "end_timestamp": now() });
             self.cloud
                 .change(&format!("image({})", current.image), &body)
                 .await?;
         }
-        let body = json!({ "status": status, "build_log": told, "end_timestamp": now() });
+        let body = json!({ "status": status, "build_log": causes, "end_timestamp": now() });
         self.cloud
             .change(&format!("release({})", self.release), &body)
             .await

@@ -18,7 +18,7 @@ use tokio::sync::Mutex;
 
 use super::credentials;
 use super::manifest::{Blob, MAX_MANIFEST, Manifest};
-use crate::cloud::{Cloud, said};
+use crate::cloud::{Cloud, message_in};
 use crate::failure::{Failure, Result};
 use crate::odata::encoded;
 
@@ -130,12 +130,12 @@ impl Repository<'_> {
         let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         let kind = kind.split(';').next().unwrap_or_default().trim().to_owned();
         let answer = self.good(answer, "the image").await?;
-        let told = header(&answer, "docker-content-digest");
+        let stored = header(&answer, "docker-content-digest");
         let manifest = Manifest::parse(self.bounded(answer, MAX_MANIFEST).await?, &kind)?;
         let wrong = if is_digest(reference) {
             manifest.digest != reference
         } else {
-            told.is_some_and(|told| is_digest(&told) && told != manifest.digest)
+            stored.is_some_and(|stored| is_digest(&stored) && stored != manifest.digest)
         };
         if wrong {
             Err(self.failed("sent bytes that do not match the digest"))
@@ -461,8 +461,8 @@ fn told(body: &[u8]) -> Option<String> {
         message: Option<String>,
     }
     match serde_json::from_slice::<ErrorBody>(body) {
-        Ok(told) => told.errors.into_iter().find_map(|one| one.message),
-        Err(_) => said(body),
+        Ok(body) => body.errors.into_iter().find_map(|one| one.message),
+        Err(_) => message_in(body),
     }
 }
 

@@ -67,8 +67,8 @@ impl Client {
         if answer.status().is_client_error() || answer.status().is_server_error() {
             return Err(refusal(answer, CONNECT_WITHIN).await);
         }
-        let taken = offer.is_taken(answer.status(), answer.headers());
-        taken.map_err(|error| CloudError::Invalid(error.to_string()))?;
+        let accepted = offer.is_taken(answer.status(), answer.headers());
+        accepted.map_err(|error| CloudError::Invalid(error.to_string()))?;
         let upgraded = tokio::time::timeout(CONNECT_WITHIN, answer.upgrade()).await;
         upgraded.map_err(late)?.map_err(unreachable)
     }

@@ -82,20 +82,23 @@ impl ProvisioningTask {
             ProvisioningError::Cloud(WHAT, CloudError::Invalid(why.into()))
         })?;
         let user = number(held, "userId")?;
-        let told = self.newcomer.description();
+        let description = self.newcomer.description();
         let identity = self.client.identity();
         // A cloud takes the version of a supervisor for that of an operating system that it knows, and none
         // without (docs/spec/cloud.md#device-register); the first report says it all the same.
-        let supervisor_version = told.os_version.as_ref().map(|_| &told.supervisor_version);
+        let supervisor_version = description
+            .os_version
+            .as_ref()
+            .map(|_| &description.supervisor_version);
         let mut body = json!({
             "application": application,
             "uuid": identity.uuid.as_str(),
-            "device_type": text(held, "deviceType")?.unwrap_or(&told.device_type),
+            "device_type": text(held, "deviceType")?.unwrap_or(&description.device_type),
             "api_key": identity.device_key().reveal(),
             "supervisor_version": supervisor_version,
-            "os_version": told.os_version,
-            "os_variant": told.os_variant,
-            "mac_address": told.mac_address,
+            "os_version": description.os_version,
+            "os_variant": description.os_variant,
+            "mac_address": description.mac_address,
         });
         if let Some(user) = user {
             body["user"] = user.into();
@@ -128,10 +131,10 @@ impl ProvisioningTask {
             .ok_or(ProvisioningError::Unknown)?;
         let path = format!("api-key/device/{id}/device-key");
         let body = json!({ "apiKey": own.reveal() });
-        let told = self
+        let result = self
             .client
             .tell(key, Method::POST, &path, &body, self.limit());
-        match told.await {
+        match result.await {
             Ok(_) => Ok(id),
             Err(error) if is_refusal(&error) => Err(ProvisioningError::Unknown),
             Err(error) => Err(ProvisioningError::Cloud(
@@ -184,10 +187,10 @@ impl ProvisioningTask {
         };
         let own = self.client.identity().device_key();
         let path = format!("{DATA_API}/device({id})");
-        let told = self
+        let result = self
             .client
             .tell(&own, Method::PATCH, &path, body, self.limit());
-        told.await.map(drop)
+        result.await.map(drop)
     }
 }
 

@@ -35,8 +35,8 @@ impl ProvisioningTask {
             self.tell_configuration(&current).await?;
         }
         if let Some(name) = name {
-            let told = self.patch_device(&json!({ "device_name": name })).await;
-            unless_final("the device's initial name", told).map_err(|error| {
+            let result = self.patch_device(&json!({ "device_name": name })).await;
+            unless_final("the device's initial name", result).map_err(|error| {
                 ProvisioningError::Cloud("send the device's name to the cloud", error)
             })?;
         }
@@ -66,10 +66,10 @@ impl ProvisioningTask {
         for (name, value) in to_tell(current, &wanted) {
             let name = format!("{prefix}{name}");
             let body = json!({ "device": self.client.device_id(), "name": name, "value": value });
-            let told = self
+            let result = self
                 .client
                 .tell(&own, Method::POST, &path, &body, self.limit());
-            unless_final(&name, told.await.map(drop)).map_err(failed)?;
+            unless_final(&name, result.await.map(drop)).map_err(failed)?;
         }
         Ok(())
     }

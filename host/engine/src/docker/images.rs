@@ -122,12 +122,12 @@ impl Docker {
 
     /// Registries' and the engine's own words tell the cases apart; there is no code for them.
     fn pull_failed(&self, reference: &ImageRef, error: Error) -> EngineError {
-        let said = match &error {
+        let message = match &error {
             Error::DockerResponseServerError { message, .. } => message.as_str(),
             Error::DockerStreamError { error } => error.as_str(),
             _ => "",
         };
-        let any = |words: &[&str]| words.iter().any(|word| said.contains(word));
+        let any = |words: &[&str]| words.iter().any(|word| message.contains(word));
         if any(&["vnd.wasm", "application/wasm"]) {
             return EngineError::WrongKind {
                 image: reference.to_string(),

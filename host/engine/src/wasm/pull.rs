@@ -162,7 +162,7 @@ async fn transfer(
 ) -> Result<Vec<u8>, EngineError> {
     let mut pieces = repository.blob(&layer.digest).await?;
     let mut bytes = Vec::new();
-    let mut told = 0;
+    let mut reported = 0;
     while let Some(piece) = pieces.next().await {
         bytes.extend_from_slice(&piece?);
         let length = bytes.len() as u64;
@@ -173,8 +173,8 @@ async fn transfer(
             ));
         }
         let percent = (length * TRANSFER_PERCENT / layer.size.max(1)) as u8;
-        if percent > told {
-            told = percent;
+        if percent > reported {
+            reported = percent;
             progress(PullProgress { percent });
         }
     }

@@ -229,11 +229,11 @@ impl Release {
     }
 
     fn add(&mut self, name: &ServiceName, image: &ImageRef, status: &str, progress: Option<u8>) {
-        let mut told = json!({ "image": image.to_string(), "status": status });
+        let mut report = json!({ "image": image.to_string(), "status": status });
         if let Some(progress) = progress {
-            told["download_progress"] = progress.into();
+            report["download_progress"] = progress.into();
         }
-        self.services.insert(name.to_string(), told);
+        self.services.insert(name.to_string(), report);
     }
 
     fn told(self) -> Value {
@@ -272,11 +272,11 @@ fn app_of(status: &DeviceStatus, app: &AppStatus) -> Value {
     let releases: Map<String, Value> = releases
         .map(|(commit, release)| (commit.to_string(), release.told()))
         .collect();
-    let mut told = json!({ "releases": releases });
+    let mut report = json!({ "releases": releases });
     if let Some(commit) = &app.commit {
-        told["release_uuid"] = commit.as_str().into();
+        report["release_uuid"] = commit.as_str().into();
     }
-    told
+    report
 }
 
 /// The images of the target's release of which the service still has an older container.

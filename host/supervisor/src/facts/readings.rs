@@ -172,8 +172,8 @@ fn times(stat: &str) -> Option<Times> {
 
 /// The memory of the board, in bytes. A kernel that does not say has as much as a small board.
 pub(crate) fn memory_of_board() -> u64 {
-    let said = text(Path::new("/proc/meminfo")).and_then(|info| memory(&info));
-    said.map_or(SMALL_BOARD, |(_, all)| all) * MB
+    let system = text(Path::new("/proc/meminfo")).and_then(|info| memory(&info));
+    system.map_or(SMALL_BOARD, |(_, all)| all) * MB
 }
 
 /// What no program could have, and all there is.

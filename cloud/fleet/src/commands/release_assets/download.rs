@@ -168,8 +168,8 @@ impl PartialFile {
             // A renaming alone would take the place of what came meanwhile.
             File::create_new(to).map(drop)
         };
-        let kept = free.and_then(|()| std::fs::rename(&self.path, to));
-        kept.map_err(|error| {
+        let result = free.and_then(|()| std::fs::rename(&self.path, to));
+        result.map_err(|error| {
             Failure::failed(format!("{} cannot be written", to.display())).because(error)
         })
     }
