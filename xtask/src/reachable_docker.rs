@@ -124,7 +124,7 @@ impl ReachableDocker {
         let made = docker
             .create_container(None::<CreateContainerOptions>, body)
             .await
-            .context("failed to make the registry's container")?;
+            .context("failed to create the registry's container")?;
         docker
             .start_container(&made.id, None::<StartContainerOptions>)
             .await

@@ -105,7 +105,7 @@ impl Failure {
             Failure::NotReady(_) => format!("plugin `{plugin}` could not be started"),
             Failure::BodyTooLarge { limit } => {
                 format!(
-                    "the request's body is larger than the {} KiB that plugin `{plugin}` takes",
+                    "the request's body is larger than the {} KiB that plugin `{plugin}` accepts",
                     limit >> 10
                 )
             }
