@@ -156,7 +156,7 @@ fn shortened(error: &serde_json::Error) -> String {
     format!("{head}…{tail}")
 }
 
-/// Runs a deserialisation that keeps track of where it is, so that its error can name the field.
+/// Runs a deserialization that keeps track of where it is, so that its error can name the field.
 fn with_path<T>(
     read: impl FnOnce(&mut serde_path_to_error::Track) -> Result<T, serde_json::Error>,
 ) -> Result<T, Error> {

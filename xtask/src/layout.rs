@@ -15,7 +15,7 @@ use crate::{sbom, simulate, stock_plugins};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Optimise and strip the programs
+    /// Optimize and strip the programs
     #[arg(long)]
     pub(crate) release: bool,
 }
@@ -187,7 +187,7 @@ fn build_for_devices(arguments: &Arguments, steps: &mut Steps) -> Result<Layout>
     Ok(Layout { folder })
 }
 
-/// What builds the programs that stay. The layout that is not optimised is what tests run, and one of them has
+/// What builds the programs that stay. The layout that is not optimized is what tests run, and one of them has
 /// the supervisor kill itself.
 fn resident_arguments(arguments: &Arguments) -> Vec<&'static str> {
     let mut build = vec!["build"];

@@ -71,7 +71,7 @@ fn cargo_deny() -> Result<PathBuf> {
     }
     println!("building cargo-deny {VERSION}, once");
     let building = tools.join("building");
-    // It runs for seconds, so that optimising it costs more than it saves.
+    // It runs for seconds, so that optimizing it costs more than it saves.
     let mut install = cargo::cargo(["install", "cargo-deny", "--locked", "--debug", "--force"]);
     install
         .args(["--version", VERSION, "--root"])

@@ -140,7 +140,7 @@ text!(
     EngineImageId, "an engine's image id", is_short
 );
 text!(
-    /// An image reference, normalised: `repository:tag` (tag `latest` if none was given),
+    /// An image reference, normalized: `repository:tag` (tag `latest` if none was given),
     /// `repository@digest` (a tag beside the digest is dropped), or `file:PATH` for a WebAssembly
     /// component on the device itself.
     ImageRef, "an image reference", |text| is_short(text) && !text.contains(char::is_whitespace)
@@ -155,11 +155,11 @@ impl DeviceUuid {
 }
 
 impl ImageRef {
-    /// Parses and normalises a reference as a target state gives it (docs/spec/device.md#target-image).
+    /// Parses and normalizes a reference as a target state gives it (docs/spec/device.md#target-image).
     ///
     /// # Errors
     /// [`IdError`] if the text is empty, longer than 255 characters or holds white space.
-    pub fn normalised(text: &str) -> Result<Self, IdError> {
+    pub fn normalized(text: &str) -> Result<Self, IdError> {
         let reference = ImageRef::from_str(text)?;
         if reference.is_file() {
             return Ok(reference);
@@ -245,10 +245,10 @@ mod tests {
             ("r.io:443/web@sha256:ab", "r.io:443/web@sha256:ab"),
             ("file:/srv/web.wasm", "file:/srv/web.wasm"),
         ] {
-            assert_eq!(ImageRef::normalised(given).unwrap().as_str(), stored);
+            assert_eq!(ImageRef::normalized(given).unwrap().as_str(), stored);
         }
         for refused in ["", "two words", "line\nbreak"] {
-            assert!(ImageRef::normalised(refused).is_err(), "{refused:?}");
+            assert!(ImageRef::normalized(refused).is_err(), "{refused:?}");
         }
     }
 

@@ -11,7 +11,7 @@ use crate::{ImageRef, ServiceName};
 /// the digest of this value, stored as a label, tells whether a running container is still wanted.
 ///
 /// Fields whose order has no meaning are sorted when the value is built. A new field must be left out
-/// of the serialised form while it has its default, or every container would be made anew after an
+/// of the serialized form while it has its default, or every container would be made anew after an
 /// upgrade of the supervisor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServiceConfig {

@@ -21,7 +21,7 @@ pub(super) struct ContainerRecord {
     pub(super) name: String,
     pub(super) image_id: EngineImageId,
     pub(super) config: ServiceConfig,
-    /// Not part of `config`'s serialised form.
+    /// Not part of `config`'s serialized form.
     #[serde(default)]
     pub(super) nano_cpus: i64,
     #[serde(default)]

@@ -15,7 +15,7 @@ pub(super) fn label(branding: &Branding) -> String {
 }
 
 /// SHA-256, in hexadecimal, of a service's configuration without its digest label. CPUs are no part of
-/// the serialised form (docs/spec/device.md#compose-compared). An image that is named by its digest counts as that
+/// the serialized form (docs/spec/device.md#compose-compared). An image that is named by its digest counts as that
 /// digest: the same image is often found under another name in the next release.
 pub(super) fn of_service(config: &ServiceConfig, branding: &Branding) -> String {
     let mut value = to_value(config);

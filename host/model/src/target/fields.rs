@@ -130,7 +130,7 @@ pub(super) fn image(
 ) -> Option<ImageRef> {
     const EXPECTED: &str = "an image reference of at most 255 characters without white space";
     match value {
-        Some(Value::String(text)) => match ImageRef::normalised(text) {
+        Some(Value::String(text)) => match ImageRef::normalized(text) {
             Ok(image) => return Some(image),
             Err(_) => problems.expected(path, &Value::String(text.clone()), EXPECTED),
         },

@@ -25,7 +25,7 @@ pub(crate) fn key(app: &str, service: &str) -> ServiceKey {
 }
 
 pub(crate) fn image_ref(text: &str) -> ImageRef {
-    ImageRef::normalised(text).unwrap()
+    ImageRef::normalized(text).unwrap()
 }
 
 /// The number of an app: `shop` is 1, and every other app 2.

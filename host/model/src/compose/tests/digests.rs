@@ -114,7 +114,7 @@ fn changing_any_compared_field_changes_the_digest() {
 #[test]
 fn the_digest_is_the_one_that_devices_have_stored() {
     // A different value here means that an upgrade of the supervisor makes every container of every
-    // device anew. New fields are left out of the serialised form while they have their default.
+    // device anew. New fields are left out of the serialized form while they have their default.
     expect_test::expect!["7392b0b8d3b9b6b360ddc3540653eeeef48f8153ad356027e9e62b55eb76e3ae"]
         .assert_eq(&digest(&json!({ "command": "run" })));
 }
