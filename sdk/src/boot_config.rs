@@ -21,20 +21,20 @@ pub trait Provider {
     /// Returns the settings of the next boot, as far as they apply to all boards of the kind.
     ///
     /// # Errors
-    /// What could not be read, for people.
+    /// If the configuration cannot be read; the text is for people.
     fn get() -> impl Future<Output = Result<Vec<Setting>, String>>;
 
     /// Compares the configuration with these settings, and changes nothing.
     ///
     /// # Errors
-    /// What could not be read, for people.
+    /// If the configuration cannot be read; the text is for people.
     fn compare(wanted: Vec<Setting>) -> impl Future<Output = Result<Comparison, String>>;
 
     /// Writes the settings that differ, all of them or none, and keeps a copy of the previous configuration. Writes
     /// nothing if the comparison refuses a setting. Returns the comparison from before the change.
     ///
     /// # Errors
-    /// What could not be read or written, for people.
+    /// If the configuration cannot be read or written; the text is for people.
     fn set(wanted: Vec<Setting>) -> impl Future<Output = Result<Comparison, String>>;
 }
 

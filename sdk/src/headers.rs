@@ -20,7 +20,7 @@ impl Headers {
             .map(|(_, value)| value)
     }
 
-    /// All fields.
+    /// Iterates over all fields.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.0
             .iter()

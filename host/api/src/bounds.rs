@@ -68,6 +68,6 @@ pub(crate) const REST_UP_TO: usize = 64 << 20;
 pub const GRACE: Duration = Duration::from_secs(5);
 
 /// Lines of the access log in a second: of requests that were refused as their callers', and of others.
-/// What is beyond is counted, and told in a line.
+/// Further lines are counted, and one line gives their number.
 pub(crate) const REFUSED_LINES: u64 = 1;
 pub(crate) const OTHER_LINES: u64 = 50;

@@ -81,7 +81,7 @@ impl ClientConnection {
         }
     }
 
-    /// What its listener answers without a key.
+    /// The requests that its listener answers without a key.
     pub(crate) fn auth(&self) -> LocalModeAuth {
         self.0.auth
     }
@@ -188,7 +188,7 @@ pub(crate) async fn serve(
     }
 }
 
-/// With a body of which nothing is left unread.
+/// Wraps the request's body so that nothing of it is left unread.
 fn with_rest(request: http::Request<hyper::body::Incoming>) -> Request {
     let (head, body) = request.into_parts();
     let body = if hyper::body::Body::is_end_stream(&body) {

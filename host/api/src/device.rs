@@ -31,21 +31,21 @@ pub trait Device: Send + Sync + 'static {
     /// The last published state. Returned from memory, since every state endpoint is built from it.
     fn status(&self) -> Arc<DeviceStatus>;
 
-    /// Addresses and versions; the same `Arc` for as long as nothing changed.
+    /// Returns addresses and versions; the same `Arc` as long as nothing has changed.
     fn facts(&self) -> Arc<Facts>;
 
     /// Whether the device takes its target over HTTP rather than from a cloud (docs/spec/device.md#local-mode).
     fn local_mode(&self) -> bool;
 
-    /// Names by which clients may call the device, beside `localhost`, in lower case; each also stands for its
+    /// Further names by which clients may call the device, besides `localhost`, in lower case; each also stands for its
     /// `.local`.
     fn host_names(&self) -> Vec<String>;
 
     /// The object `{ "local": … }` of `GET /v2/local/target-state`.
     fn local_target(&self) -> Value;
 
-    /// Stores a new local target and starts to apply it; answers before it is applied, with one
-    /// sentence for each thing in it that will not be done.
+    /// Stores a new local target and starts to apply it; returns before it is applied, with one sentence for each
+    /// thing in it that will not be done.
     fn set_local_target(
         &self,
         target: Value,
@@ -73,7 +73,7 @@ pub trait Device: Send + Sync + 'static {
     /// (docs/spec/device.md#keys-regenerate).
     fn key_replaced(&self, owner: KeyOwner) -> BoxFuture<'_, ()>;
 
-    /// Looks for a new target and applies it, or the one that is known again: `force` overrides update
+    /// Checks for a new target and applies it, or applies the known one again: `force` overrides update
     /// locks, `cancel` breaks off what is being applied. Answers at once whether it will be done: not if
     /// the device's configuration leaves updates to its own time and `force` is not given.
     fn update(&self, force: bool, cancel: bool) -> bool;
@@ -81,23 +81,23 @@ pub trait Device: Send + Sync + 'static {
     /// The steps that would be taken, in order, and what blocks each; or why the plan is unknown.
     fn plan(&self) -> BoxFuture<'_, Result<DevicePlan, String>>;
 
-    /// Who holds which update lock now.
+    /// Lists the update locks that are held, with their holders.
     fn update_locks(&self) -> BoxFuture<'_, Result<Vec<UpdateLock>, String>>;
 
     /// Takes the update lock of a service for it, or renews it.
     fn lease_lock(&self, request: LockRequest) -> BoxFuture<'_, Result<UpdateLock, LockRefusal>>;
 
-    /// Gives back what [`Device::lease_lock`] took.
+    /// Releases a lock that [`Device::lease_lock`] took.
     fn give_lock_back(
         &self,
         app: AppId,
         service: ServiceName,
     ) -> BoxFuture<'_, Result<(), LockRefusal>>;
 
-    /// What happens on the device.
+    /// The events of the device.
     fn events(&self) -> &Events;
 
-    /// What the device counts.
+    /// The counters of the device.
     fn stats(&self) -> ReconcilerStats;
 
     /// The walls around processes that run foreign code.
@@ -106,13 +106,13 @@ pub trait Device: Send + Sync + 'static {
     /// What is wrong with the device, one sentence each; nothing when it is healthy (docs/spec/device.md#health).
     fn problems(&self) -> Vec<String>;
 
-    /// Lines from now on. A reader that is too slow loses lines and is told so by a system line.
+    /// Streams log lines from now on. A slow reader loses lines, and gets a system line that says so.
     fn logs(&self) -> BoxStream<'static, Arc<LogEvent>>;
 }
 
 /// The endpoint families that are plugins.
 pub trait Endpoints: Send + Sync + 'static {
-    /// What keeps plugins as a whole from working, one sentence each (docs/spec/device.md#health).
+    /// Problems that keep all plugins from working, one sentence each (docs/spec/device.md#health).
     fn problems(&self) -> Vec<String>;
 
     /// Whether plugins' files need not be pinned to their names: the device is a developer's.
@@ -124,78 +124,78 @@ pub trait Endpoints: Send + Sync + 'static {
     /// Waits until `report` and `routes` list every plugin, loaded or not yet, or that takes too long.
     fn listed(&self) -> BoxFuture<'_, ()>;
 
-    /// Waits until `find` answers otherwise than [`Found::Loading`], or that takes too long.
+    /// Waits until `find` returns anything but [`Found::Loading`], or that takes too long.
     fn served<'a>(&'a self, method: &'a Method, path: &'a str) -> BoxFuture<'a, ()>;
 
-    /// Who answers `method` on `path` (as it came, without the query).
+    /// Finds what answers `method` on `path` (as it arrived, without the query).
     fn find(&self, method: &Method, path: &str) -> EndpointMatch;
 
-    /// Starts to show the device to a person for 15 s, or goes on doing so; returns at once.
+    /// Makes the device identify itself for 15 s, or continues to; returns at once.
     fn identify(&self, requester: Requester);
 
     /// The list of `GET /v3/plugins`.
     fn report(&self) -> Vec<PluginReport>;
 
-    /// How each plugin that serves has fared, sorted by name.
+    /// The statistics of each plugin that serves, sorted by name.
     fn stats(&self) -> Vec<PluginStats>;
 
     /// The routes of the plugins that are loaded or being loaded, for `GET /v3/openapi.json`.
     fn routes(&self) -> Vec<PluginRoutes>;
 }
 
-/// Who made a request, as plugins are told.
+/// The maker of a request, as plugins see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Requester {
-    /// Whoever has the device's own key.
+    /// A client with the device's own key.
     DeviceKey,
-    /// Whoever needs no key, since the device is in local mode.
+    /// A client that needs no key, because the device is in local mode.
     LocalMode,
-    /// Whoever has the key of this service.
+    /// A client with the key of this service.
     Service {
         /// The app that the key covers.
         app: AppId,
-        /// Its service.
+        /// The service's name.
         service: ServiceName,
     },
 }
 
-/// What plugins have for one method and path.
+/// The match of a method and a path among the plugins' routes.
 pub enum EndpointMatch {
     /// Called with the request, from which the caller's key has been taken.
     Route {
         /// The route's pattern, as the plugin's manifest has it.
         pattern: String,
-        /// Does it, for whoever made the request.
+        /// Calls the plugin on behalf of the requester.
         call: Box<dyn FnOnce(Requester, Request) -> BoxFuture<'static, Response> + Send>,
     },
     /// The path is known, with these methods.
     OtherMethods(Vec<Method>),
     /// A plugin that is being loaded may answer it; what is waited for, in a sentence.
     Loading(String),
-    /// Nobody knows the path.
+    /// No plugin has the path.
     Nothing,
 }
 
-/// What the device knows of itself that changes rarely.
+/// Facts about the device that change rarely.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Facts {
     /// The port that the API listens on.
     pub api_port: u16,
-    /// Of the host; space-separated, absent if there is none (docs/spec/device.md#host-facts).
+    /// The host's addresses, separated by spaces; absent if there is none (docs/spec/device.md#host-facts).
     pub ip_address: Option<String>,
-    /// Of the host; space-separated, upper case.
+    /// The host's hardware addresses, separated by spaces, in upper case.
     pub mac_address: Option<String>,
     /// `PRETTY_NAME` of the host.
     pub os_version: Option<String>,
 }
 
-/// Why a local target was not taken.
+/// Why a local target was not accepted.
 #[derive(Debug)]
 pub enum SetTargetError {
     /// The device is not in local mode.
     NotLocalMode,
     /// The target is not valid; all problems, one a line.
     Invalid(String),
-    /// It could not be stored.
+    /// The target could not be stored.
     Failed(Box<dyn Error + Send + Sync>),
 }

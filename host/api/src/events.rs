@@ -46,7 +46,7 @@ struct Ring {
 
 #[derive(Debug, Default)]
 struct RingContent {
-    /// Of the newest event; 0 before the first.
+    /// The number of the newest event; 0 before the first.
     number: u64,
     events: VecDeque<StoredEvent>,
     bytes: usize,
@@ -61,14 +61,14 @@ fn includes(audience: Audience, scope: Scope) -> bool {
     }
 }
 
-/// What is sent as the data of an event.
+/// The data of an event, as it is sent.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Event")]
 pub(crate) struct EventData<'a> {
     /// Of this event in this run of the supervisor; for the header `Last-Event-ID`. Missing in an event `gap`.
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a str>,
-    /// When it happened; ISO 8601.
+    /// The time of the event, in ISO 8601.
     time: Moment,
     #[serde(flatten)]
     content: &'a EventContent<'a>,
@@ -87,11 +87,11 @@ enum EventContent<'a> {
 #[serde(tag = "type", content = "data", rename_all = "kebab-case")]
 #[schemars(rename = "Missed")]
 enum GapEvent {
-    /// Events that the reader wanted are no longer there.
+    /// Events that the reader requested are no longer available.
     Gap(Gap),
 }
 
-/// Events that are no longer there.
+/// Events that are no longer available.
 #[derive(Serialize, JsonSchema)]
 struct Gap {
     /// How many, of all types; null if those that the reader has seen are of an earlier run.
@@ -119,7 +119,7 @@ impl Default for Events {
 }
 
 impl Events {
-    /// Tells `audience` that something has happened, now. Never waits.
+    /// Publishes an event to `audience`, with the current time. Never waits.
     pub fn publish(&self, audience: Audience, event: Event) {
         let event = event.bounded();
         let mut held = self.held();
@@ -149,7 +149,7 @@ impl Events {
         self.0.places.clone().try_acquire_owned().ok()
     }
 
-    /// How many read now.
+    /// The current number of readers.
     pub(crate) fn readers(&self) -> usize {
         MAX_READERS.saturating_sub(self.0.places.available_permits())
     }
@@ -166,7 +166,7 @@ impl Events {
         format!("id: {id}\nevent: {}\ndata: {data}\n\n", kind.name()).into()
     }
 
-    /// Says that events are missing. It has no id, so that a client that comes back names the last one that
+    /// The event that reports missing events. It has no id, so that a client that comes back names the last one that
     /// it has seen.
     fn gap(missed: Option<u64>) -> String {
         let data = EventData {

@@ -6,7 +6,7 @@ use model::compose::is_of_supervisor_network;
 use serde::{Deserialize, Serialize};
 use tokio::net::TcpListener;
 
-/// What a device in local mode answers without a key, beside `/ping` and `/v1/healthy`, which every device
+/// What a device in local mode answers without a key, in addition to `/ping` and `/v1/healthy`, which every device
 /// answers to everybody.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -15,12 +15,12 @@ pub enum LocalModeAuth {
     LocalEndpoints,
     /// Everything, as in the field's reference system.
     Open,
-    /// Nothing.
+    /// Nothing more.
     #[default]
     Strict,
 }
 
-/// Which programs of the host may go without a key if [`LocalModeAuth`] says so. Those of other machines
+/// Which programs of the host need no key if [`LocalModeAuth`] says so. Those of other machines
 /// may, if they reach the listener at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LocalModeProcesses {
@@ -31,12 +31,12 @@ pub enum LocalModeProcesses {
     Any,
 }
 
-/// What the clients of one listener may ask without a key.
+/// What the clients of one listener may request without a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct KeylessAccess {
-    /// On a device in local mode.
+    /// The requests that need no key on a device in local mode.
     pub auth: LocalModeAuth,
-    /// Of the host, by its loopback addresses.
+    /// The processes of the host that need no key at its loopback addresses.
     pub processes: LocalModeProcesses,
 }
 

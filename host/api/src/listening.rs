@@ -10,14 +10,14 @@ use tokio::sync::watch;
 
 use crate::bounds::AFTER_FAILURE;
 
-/// How many clients may wait to be taken.
+/// The number of clients that may wait to be accepted.
 const BACKLOG: u32 = 256;
 
 /// Whether the API listens, for those who say so and those who do it.
 #[derive(Debug, Clone)]
 pub struct Listening(watch::Sender<usize>);
 
-/// While it lives the API does not listen.
+/// Keeps the API from listening until it is dropped.
 #[derive(Debug)]
 #[must_use = "the API listens again as soon as this is dropped"]
 pub struct Pause(watch::Sender<usize>);
@@ -50,7 +50,8 @@ impl Drop for Pause {
     }
 }
 
-/// Keeps the address of a listener that was closed, so that nobody else takes it meanwhile: whoever connects is refused.
+/// Keeps the address of a listener that was closed, so that nobody else takes it meanwhile: whoever connects is
+/// refused.
 pub(crate) fn hold(address: SocketAddr) -> io::Result<TcpSocket> {
     let socket = match address {
         SocketAddr::V4(_) => TcpSocket::new_v4()?,

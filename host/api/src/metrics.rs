@@ -34,7 +34,7 @@ pub(crate) const ROUTES: &[Route] = &[Route {
     handler: Handler::Later(|api, call| Box::pin(metrics(api, call))),
 }];
 
-/// What the API itself counts.
+/// The counters of the API itself.
 pub(crate) struct Metrics {
     pub(crate) requests: Requests,
     begun: Instant,

@@ -21,10 +21,10 @@ pub(crate) struct Operation {
     pub(crate) answers: &'static [Answer],
 }
 
-/// What a request's body may hold.
+/// What a request's body may contain.
 #[derive(Clone, Copy)]
 pub(crate) enum Body {
-    /// It is not looked at.
+    /// The body is ignored.
     Ignored,
     /// An object with these fields; others are not looked at.
     Fields(&'static [Field]),
@@ -41,7 +41,7 @@ pub(crate) struct Field {
     pub(crate) about: &'static str,
 }
 
-/// How a field's value is written.
+/// The form of a field's value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     /// A whole number, also as a string of digits.
@@ -60,10 +60,10 @@ pub(crate) struct Answer {
     pub(crate) content: Content,
 }
 
-/// What an answer's body is.
+/// The type of an answer's body.
 #[derive(Clone, Copy)]
 pub(crate) enum Content {
-    /// None.
+    /// No body.
     Nothing,
     /// `text/plain`.
     Text,
@@ -88,25 +88,25 @@ impl Operation {
         }
     }
 
-    /// It reads an object with these fields.
+    /// Declares that the operation reads an object with these fields.
     pub(crate) const fn taking(mut self, fields: &'static [Field]) -> Self {
         self.body = Body::Fields(fields);
         self
     }
 
-    /// It reads a document.
+    /// Declares that the operation reads a document.
     pub(crate) const fn taking_document(mut self, schema: SchemaOf) -> Self {
         self.body = Body::Document(schema);
         self
     }
 
-    /// It reads these parameters of the query.
+    /// Declares that the operation reads these parameters of the query.
     pub(crate) const fn asked_with(mut self, query: &'static [Field]) -> Self {
         self.query = query;
         self
     }
 
-    /// It needs no key.
+    /// Declares that the operation needs no key.
     pub(crate) const fn without_key(mut self) -> Self {
         self.open = true;
         self

@@ -149,7 +149,7 @@ fn is_service(command: &[u8]) -> bool {
     command.split(|byte| *byte == 0).nth(1) == Some(b"wasm-service")
 }
 
-/// Whose this process is.
+/// The user and group of this process.
 struct Ids {
     user: u32,
     group: u32,

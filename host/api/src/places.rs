@@ -19,7 +19,7 @@ pub(crate) struct Places {
 
 #[derive(Default)]
 struct Occupancy {
-    /// By the order in which they were taken.
+    /// The connections, in the order in which they were accepted.
     connections: BTreeMap<u64, Standing>,
     next: u64,
     /// Ticks with each request that ends.

@@ -64,7 +64,7 @@ pub(crate) enum Handler {
     Later(fn(Api, Call) -> BoxFuture<'static, Outcome>),
 }
 
-/// All core routes.
+/// Lists all core routes.
 pub fn core_routes() -> impl Iterator<Item = &'static Route> {
     FAMILIES.into_iter().flatten()
 }

@@ -13,7 +13,7 @@ use crate::listener::{KeylessAccess, Listener};
 use crate::listening::{Listening, hold, reopen};
 use crate::places::Places;
 
-/// What whoever is one too many hears.
+/// The answer to a connection that is one too many.
 const FULL: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 5\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 

@@ -133,7 +133,7 @@ pub enum RestartPolicy {
     UnlessStopped,
 }
 
-/// What a container's network stack is.
+/// The network stack of a container.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NetworkMode {
@@ -171,11 +171,11 @@ pub struct PortMapping {
     pub host_port: Option<u16>,
     /// The port that the service listens on.
     pub container_port: u16,
-    /// What it carries; TCP if the release does not say.
+    /// The protocol; TCP if the release does not say.
     pub protocol: Protocol,
 }
 
-/// What a published port carries.
+/// The protocol of a published port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Protocol {
@@ -185,7 +185,7 @@ pub enum Protocol {
     Udp,
 }
 
-/// What is mounted into a container.
+/// A mount of a container.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", tag = "type")]
 pub enum Mount {

@@ -8,54 +8,54 @@ use std::time::Duration;
 
 use crate::config_variables::{flag, number, text};
 
-/// The values in force.
+/// The settings of the supervisor that are in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// Between two polls of the cloud; no back-off is longer.
+    /// The time between two polls of the cloud; no back-off is longer.
     pub poll_interval: Duration,
-    /// The longest that one phase of a request to the cloud may take.
+    /// The maximum duration of one phase of a request to the cloud.
     pub request_timeout: Duration,
-    /// The device asks for its target at its start, and when somebody triggers it.
+    /// Whether the device requests its target when it starts and when somebody triggers it.
     pub instant_updates: bool,
-    /// Whether the cloud can be reached is watched, and part of the device's health.
+    /// Whether the connection to the cloud is checked, and is part of the device's health.
     pub connectivity_check: bool,
-    /// Services' output is sent to the cloud.
+    /// Whether the output of services is sent to the cloud.
     pub log_upload: bool,
-    /// The host's VPN is on.
+    /// Whether the host's VPN is on.
     pub vpn: bool,
-    /// Every update lock is overridden.
+    /// Whether all update locks are overridden.
     pub override_locks: bool,
-    /// The state report has measures of the hardware.
+    /// Whether the state report contains hardware metrics.
     pub hardware_metrics: bool,
-    /// Kept and shown; full images are pulled all the same (docs/spec/device.md#deltas).
+    /// Stored and shown only; full images are pulled regardless (docs/spec/device.md#deltas).
     pub delta: DeltaSettings,
-    /// Who reaches the host over the network.
+    /// Who can reach the host over the network.
     pub firewall: FirewallMode,
-    /// The host tells its name on the local network.
+    /// Whether the host announces its name on the local network.
     pub discoverable: bool,
 }
 
-/// How images would be brought as differences.
+/// The settings for downloading images as differences.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeltaSettings {
-    /// They are asked for.
+    /// Whether differences are requested.
     pub wanted: bool,
-    /// The longest that one phase of a request may take.
+    /// The maximum duration of one phase of a request.
     pub request_timeout: Duration,
-    /// The longest that one is applied; `None` for as long as it takes.
+    /// The maximum time for applying one; `None` is no limit.
     pub apply_timeout: Option<Duration>,
-    /// How often a transfer is taken up again.
+    /// How often a transfer is resumed.
     pub retries: u32,
-    /// Between two tries.
+    /// The time between two attempts.
     pub retry_interval: Duration,
-    /// The protocol, 2 or 3.
+    /// The version of the protocol, 2 or 3.
     pub version: u32,
 }
 
-/// Who reaches the host over the network.
+/// Who can reach the host over the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FirewallMode {
-    /// Filtered, whatever the services are.
+    /// Filtered, whatever services there are.
     On,
     /// Not filtered.
     Off,
@@ -74,7 +74,7 @@ impl fmt::Display for FirewallMode {
 }
 
 impl Settings {
-    /// What these variables say.
+    /// Reads the settings from these variables.
     #[must_use]
     pub fn of(variables: &BTreeMap<String, String>) -> Self {
         let milliseconds = |key| Duration::from_millis(whole(variables, key));
@@ -109,7 +109,7 @@ impl Settings {
 }
 
 impl Default for Settings {
-    /// Without a variable.
+    /// The settings without any variable.
     fn default() -> Self {
         Settings::of(&BTreeMap::new())
     }

@@ -21,7 +21,7 @@ pub struct DeviceStatus {
     pub update_downloaded: bool,
     /// The last attempt failed.
     pub update_failed: bool,
-    /// In the order of app ids.
+    /// The apps, in the order of their ids.
     pub apps: BTreeMap<AppUuid, AppStatus>,
     /// Apps with an action under way, which may have taken their containers away for as long as it lasts.
     pub acting: BTreeSet<AppUuid>,

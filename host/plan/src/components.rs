@@ -131,7 +131,7 @@ impl App<'_> {
     }
 }
 
-/// What the components of one app need.
+/// The state of the components of one app.
 #[derive(Debug, Default)]
 pub(crate) struct ComponentWork {
     pub steps: Vec<Step>,

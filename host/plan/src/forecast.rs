@@ -20,7 +20,7 @@ use crate::{CurrentState, LockedStep, Step, Subject, WaitingOn, plan};
 
 /// More than any target of an allowed size takes; an end all the same, should two rules disagree.
 const MAX_PLANS: usize = 500;
-/// What a caller is shown at most.
+/// The maximum that a caller is shown.
 const MAX_STEPS: usize = 20_000;
 
 /// All steps that are about to be taken.
@@ -36,7 +36,7 @@ pub struct Forecast {
     pub cut_short: bool,
 }
 
-/// One step to come.
+/// A future step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForecastStep {
     /// The number of the stage, from 1 without gaps.
@@ -47,7 +47,7 @@ pub struct ForecastStep {
     pub step: AnyStep,
     /// The cause of the step, in the target or on the device.
     pub reason: StepReason,
-    /// It has been begun.
+    /// Whether the step has begun.
     pub in_flight: bool,
     /// Everything that earlier plans say it waits for.
     pub waits_for: Vec<Blocker>,

@@ -11,7 +11,7 @@ use crate::host::{plan_host, plan_reboot};
 use crate::images::{Pulls, remove_unused};
 use crate::{CurrentState, EngineHealth, Step, Subject, WaitingOn};
 
-/// What to do now, and what cannot be done yet.
+/// The steps to take now, and what cannot be done yet.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Plan {
     /// The steps to take now; all of them may run in parallel.

@@ -227,7 +227,7 @@ pub enum Subject {
     Container(ContainerId),
     /// The update locks of an app.
     Locks(AppUuid),
-    /// What the store holds of an app.
+    /// The store's records of an app.
     App(AppUuid),
     /// An engine as a whole; no step is about it.
     Engine(EngineKind),

@@ -9,9 +9,9 @@ use crate::Subject;
 /// Something that the target needs and that cannot be done now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitingOn {
-    /// What cannot be done.
+    /// The subject that cannot proceed.
     pub subject: Subject,
-    /// What it takes, or what stands in the way.
+    /// What it needs, or what blocks it.
     pub reason: Blocker,
 }
 

@@ -24,27 +24,27 @@ const PIECE: usize = 16 << 10;
 /// A client's library comes back after this time, in milliseconds.
 const COME_BACK_AFTER: &str = "retry: 2000\n\n";
 
-/// From where a reader reads.
+/// The position from which a reader reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Position {
-    /// What happens from now on.
+    /// Only new events.
     Now,
-    /// What comes after the event with this number.
+    /// The events after the one with this number.
     After(u64),
-    /// Everything that is held: what the reader has seen last is of another run.
+    /// All stored events: the last one that the reader has seen is from another run.
     Elsewhere,
 }
 
-/// What a reader wants.
+/// The selection of events for a reader.
 #[derive(Debug, Clone)]
 pub(crate) struct Filter {
     pub(crate) scope: Scope,
-    /// All if it is `None`.
+    /// The types of events; `None` selects all.
     pub(crate) types: Option<Vec<EventType>>,
 }
 
 impl Position {
-    /// What the header `Last-Event-ID` says.
+    /// Reads the position from the header `Last-Event-ID`.
     pub(crate) fn after(events: &Events, last: &str) -> Self {
         let newest = events.held().number;
         let number = last
@@ -56,7 +56,7 @@ impl Position {
     }
 }
 
-/// What a reader is sent, for as long as it stays.
+/// The body of a reader's stream, until it disconnects.
 pub(crate) fn read(
     events: Events,
     from: Position,
@@ -118,7 +118,7 @@ impl Reader {
         }
     }
 
-    /// What is there, up to the size of a piece.
+    /// Takes what is available, up to the size of a piece.
     fn take(&mut self) -> Bytes {
         let mut piece = BytesMut::new();
         let held = self.events.held();

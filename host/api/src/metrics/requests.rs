@@ -38,19 +38,19 @@ const STATUSES: [(u16, &str); 20] = [
 /// Routes of plugins that are counted by themselves, so that reloads without end cost no memory without end.
 const MAX_PLUGIN_ROUTES: usize = 512;
 
-/// Which route a request was for.
+/// The route of a request.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum RouteLabel {
     /// None: it was refused before one was looked up, or there is none.
     #[default]
     None,
-    /// By its place among the core routes.
+    /// A core route, by its index.
     Core(usize),
-    /// By method and pattern.
+    /// A route of a plugin, by method and pattern.
     Plugin(Method, String),
 }
 
-/// All requests so far.
+/// Counters of all requests so far.
 pub(crate) struct Requests {
     core: Vec<Counts>,
     plugins: RwLock<HashMap<(Method, String), Arc<Counts>>>,

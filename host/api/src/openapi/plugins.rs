@@ -24,7 +24,10 @@ const FAILURES: [(&str, &str); 8] = [
         "403",
         "`Host` is neither an address nor a name of this device, or `Origin` is another site",
     ),
-    ("413", "the request's body is larger than the plugin accepts"),
+    (
+        "413",
+        "the request's body is larger than the plugin accepts",
+    ),
     (
         "415",
         "the request's body is compressed, or not in UTF-8, and the plugin reads it",

@@ -12,7 +12,7 @@ use crate::call::Call;
 use crate::operation::{Answer, Field, Operation, schema};
 use crate::routes::{Handler, Outcome, Route};
 
-/// Both answer the same.
+/// The answers, which both operations share.
 const OPERATION: Operation = Operation::answering(&[
     Answer::json_with(
         StatusCode::ACCEPTED,

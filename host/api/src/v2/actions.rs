@@ -12,7 +12,7 @@ use crate::operation::{Answer, Field, Kind, Operation};
 use crate::routes::{Handler, Outcome, Route};
 use crate::services::{self, APP_NOT_FOUND, PARAMS_MISSING, Selector};
 
-/// What is done to one service.
+/// Actions on one service.
 const ON_SERVICE: Operation = Operation::answering(&[
     Answer::OK,
     Answer::failed(
@@ -36,7 +36,7 @@ const ON_SERVICE: Operation = Operation::answering(&[
     ),
     Field::FORCE,
 ]);
-/// What is done to all services of an app.
+/// Actions on all services of an app.
 const ON_APP: Operation = Operation::answering(&[
     Answer::OK,
     Answer::failed(StatusCode::BAD_REQUEST, "`appId` is not a number"),

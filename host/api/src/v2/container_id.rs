@@ -32,7 +32,7 @@ pub(crate) const ROUTES: &[Route] = &[Route {
     handler: Handler::Now(container_id),
 }];
 
-/// With a service asked for, or without.
+/// The answer, with or without a requested service.
 #[derive(JsonSchema)]
 #[schemars(untagged, rename = "ContainerIds")]
 #[expect(dead_code, reason = "says what the two ways to answer are")]
@@ -56,7 +56,7 @@ struct One<'a> {
 #[schemars(rename = "AllContainerIds")]
 struct All {
     status: &'static str,
-    /// By service name.
+    /// Container ids by service name.
     #[schemars(with = "BTreeMap<String, String>")]
     services: Map<String, Value>,
 }

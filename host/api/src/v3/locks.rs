@@ -168,7 +168,7 @@ enum Holder {
     Unreadable,
 }
 
-/// What stands at the path of a lock.
+/// The kind of file at the path of a lock.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "Kind")]

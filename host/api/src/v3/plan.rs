@@ -37,7 +37,7 @@ fn limit_to(plan: &mut DevicePlan, scope: Scope) {
         .retain(|left| left.app_id.is_none_or(|app| app == own));
 }
 
-/// What would change.
+/// The plan of the device.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct PlanAnswer {

@@ -19,7 +19,7 @@ pub(super) fn network_name(app: &AppUuid, name: &str) -> String {
 /// The networks and the network mode of a service.
 pub(super) struct Attachments {
     pub(super) mode: NetworkMode,
-    /// By the engine's name.
+    /// The networks, by their names at the engine.
     pub(super) networks: BTreeMap<String, NetworkAttachment>,
     /// The names that the release must define.
     pub(super) names: Vec<String>,

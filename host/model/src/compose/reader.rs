@@ -22,7 +22,7 @@ const MAX_ITEMS: usize = 4096;
 /// Items of all lists and maps of one target together: each becomes several times as large as its text.
 const MAX_ALL_ITEMS: usize = 131_072;
 
-/// What reading a whole target found.
+/// The findings of reading a whole target.
 #[derive(Debug)]
 pub(super) struct Findings {
     warnings: Vec<String>,
@@ -165,7 +165,7 @@ impl<'a> Reader<'a> {
         );
     }
 
-    /// What refuses the app.
+    /// Records a problem, which refuses the app.
     pub(super) fn problem(&mut self, field: &str, value: &Value, expected: &str) {
         self.problems
             .expected(&self.path.at(field), value, expected);

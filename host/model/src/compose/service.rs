@@ -32,7 +32,7 @@ pub(super) struct ReadService {
     pub(super) networks: Vec<String>,
 }
 
-/// What a service is read for.
+/// The context in which a service is read.
 #[derive(Clone, Copy)]
 pub(super) struct ServiceContext<'a> {
     pub(super) app: &'a TargetApp,

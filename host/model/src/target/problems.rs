@@ -50,7 +50,7 @@ impl TargetErrors {
         &self.problems
     }
 
-    /// One value from several, with the same limit.
+    /// Joins several values into one, with the same limit.
     pub(crate) fn joined(all: impl IntoIterator<Item = TargetErrors>) -> Option<TargetErrors> {
         let mut problems = Problems::default();
         for errors in all {

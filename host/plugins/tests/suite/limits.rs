@@ -140,7 +140,8 @@ async fn a_body_over_the_limit_is_refused() {
         device.post("/v3/bad/count", vec![0; 100 << 10]).await.1,
         "stream 102400"
     );
-    let expected = failure("the request's body is larger than the 100 KiB that plugin `bad` accepts");
+    let expected =
+        failure("the request's body is larger than the 100 KiB that plugin `bad` accepts");
     assert_eq!(
         device.post("/v3/bad/count", vec![0; (100 << 10) + 1]).await,
         (StatusCode::PAYLOAD_TOO_LARGE, expected)

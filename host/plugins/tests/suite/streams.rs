@@ -129,7 +129,8 @@ async fn a_body_that_grows_over_the_limit_ends_the_call() {
     let flood = |sender: mpsc::Sender<Result<Bytes, String>>| {
         tokio::spawn(async move { while sender.send(Ok(noise(50_000))).await.is_ok() {} })
     };
-    let expected = failure("the request's body is larger than the 1024 KiB that plugin `a` accepts");
+    let expected =
+        failure("the request's body is larger than the 1024 KiB that plugin `a` accepts");
     let (sender, request) = send("/v3/a/count");
     let sending = flood(sender);
     assert_eq!(
