@@ -46,7 +46,7 @@ pub(crate) async fn hand_over(
         remove_failed(context, engine, &name).await;
         return Err(failure);
     }
-    context.tell(Message::Doing(
+    context.tell(Message::ServiceState(
         service.clone(),
         ServiceState::AwaitingHandover,
     ));

@@ -22,7 +22,7 @@ pub(crate) enum Message {
     Listed(Listing),
     Effect(Effect),
     /// What a step does with a service from now until it is finished.
-    Doing(ServiceKey, ServiceState),
+    ServiceState(ServiceKey, ServiceState),
     /// What the registry says of an image.
     Kind(ImageRef, EngineKind),
     /// The store holds what was to be remembered.
@@ -74,18 +74,18 @@ pub(crate) enum Command {
     Target {
         wanted: ActiveTarget,
         force: bool,
-        taken: oneshot::Sender<()>,
+        reply: oneshot::Sender<()>,
     },
     /// Local mode begins; the store knows.
     EnterLocalMode {
         wanted: ActiveTarget,
-        taken: oneshot::Sender<()>,
+        reply: oneshot::Sender<()>,
     },
     /// Local mode ends; the store knows.
     LeaveLocalMode {
         /// What the device goes back to.
         resumes: Option<ActiveTarget>,
-        taken: oneshot::Sender<()>,
+        reply: oneshot::Sender<()>,
     },
     /// Whether somebody is asking right now what there is to do.
     Checking(bool),
@@ -111,7 +111,7 @@ pub(crate) enum Command {
     KeyReplaced {
         /// The target with the new one, of the mode that the device is in.
         wanted: Option<ActiveTarget>,
-        taken: oneshot::Sender<()>,
+        reply: oneshot::Sender<()>,
     },
     /// Look, and try at once what waits to be tried again.
     LookAgain,

@@ -17,7 +17,7 @@ pub(crate) struct StatusInputs<'a> {
     pub commits: &'a BTreeMap<AppUuid, Commit>,
     pub busy: &'a BTreeSet<Subject>,
     /// What a step does with a service right now.
-    pub doing: &'a BTreeMap<ServiceKey, ServiceState>,
+    pub service_states: &'a BTreeMap<ServiceKey, ServiceState>,
     /// Percent, of the images that are pulled right now.
     pub progress: BTreeMap<ImageRef, u8>,
     pub waiting_on: &'a [WaitingOn],
@@ -98,7 +98,7 @@ fn with_container(
         ContainerState::Exited => ServiceState::Exited,
         ContainerState::Dead => ServiceState::Dead,
     };
-    let state = match sources.doing.get(&container.key) {
+    let state = match sources.service_states.get(&container.key) {
         // A container that the engine starts, or that is told to stop, says so itself only when it is
         // done.
         // The older of two, while the newer one takes over.
@@ -108,7 +108,7 @@ fn with_container(
         Some(ServiceState::Starting) if container.state == ContainerState::Running => engine_state,
         // An old container, while the new one is made.
         Some(ServiceState::Installing) | None => engine_state,
-        Some(doing) => *doing,
+        Some(state) => *state,
     };
     let release = container.release.as_ref();
     // An engine may name the image by its id alone, which is a reference too.
@@ -137,8 +137,8 @@ fn without_container(
     let image = &service.config.image;
     let progress = sources.progress.get(image).copied();
     let pulling = sources.busy.contains(&Subject::Image(image.clone()));
-    let state = match sources.doing.get(&service.key) {
-        Some(doing) => *doing,
+    let state = match sources.service_states.get(&service.key) {
+        Some(state) => *state,
         None if pulling || holder(sources, image).is_none() => ServiceState::Downloading,
         None => ServiceState::Downloaded,
     };

@@ -338,7 +338,10 @@ async fn start_existing(
     if let Ok(Err(error)) = prepared.await {
         tracing::warn!(%error, "failed to make the lock folder of `{name}`");
     }
-    context.tell(Message::Doing(service.clone(), ServiceState::Starting));
+    context.tell(Message::ServiceState(
+        service.clone(),
+        ServiceState::Starting,
+    ));
     context.log(format!("Starting service '{name}'"));
     let started = context
         .engine(container.engine)?
@@ -428,7 +431,10 @@ async fn stop(
 ) -> StepResult {
     let name = &service.service;
     remember_stop(context, container).await?;
-    context.tell(Message::Doing(service.clone(), ServiceState::Stopping));
+    context.tell(Message::ServiceState(
+        service.clone(),
+        ServiceState::Stopping,
+    ));
     context.log(format!("Stopping service '{name}'"));
     let stopped = context
         .engine(container.engine)?
@@ -455,7 +461,10 @@ pub(crate) async fn kill(
     // Between the stop and the removal the target may become what this container was made for: then it
     // must be started again, which it is for no container that ended by itself.
     remember_stop(context, container).await?;
-    context.tell(Message::Doing(service.clone(), ServiceState::Stopping));
+    context.tell(Message::ServiceState(
+        service.clone(),
+        ServiceState::Stopping,
+    ));
     context.log(format!("Killing service '{name}'"));
     let engine = context.engine(container.engine)?;
     let killed = async {
@@ -509,7 +518,7 @@ pub(crate) async fn create_and_start(
     } = start;
     let engine = context.engine(kind)?;
     let label = format!("'{} {}'", service.key.service, service.config.image);
-    context.tell(Message::Doing(
+    context.tell(Message::ServiceState(
         service.key.clone(),
         ServiceState::Installing,
     ));
@@ -559,7 +568,10 @@ pub(crate) async fn create_and_start(
         context.log(format!("Installed service {label}"));
         return Ok(());
     }
-    context.tell(Message::Doing(service.key.clone(), ServiceState::Starting));
+    context.tell(Message::ServiceState(
+        service.key.clone(),
+        ServiceState::Starting,
+    ));
     context.log(format!("Starting service {label}"));
     let started = engine.start_container(&id).await;
     started.map_err(|error| start_failure(context, &service.key, &error))?;

@@ -116,12 +116,12 @@ impl ReconcilerTask {
             again: Arc::default(),
             publication: Publication::new(publish),
         };
-        task.tell_settings();
+        task.publish_settings();
         task
     }
 
     /// Tells the other parts of the supervisor what the target in force says to them.
-    fn tell_settings(&self) {
+    fn publish_settings(&self) {
         let now = EffectiveSettings {
             settings: self.target.settings.clone(),
             variables: self.host.variables(),
@@ -163,10 +163,10 @@ impl ReconcilerTask {
             tokio::select! {
                 message = messages.recv() => {
                     let Some(message) = message else { return };
-                    self.hear(message);
+                    self.on_message(message);
                     // Whatever else has happened by now is part of the same pass.
                     while let Ok(message) = messages.try_recv() {
-                        self.hear(message);
+                        self.on_message(message);
                     }
                 }
                 announced = announced.next() => self.announce(announced),
@@ -258,7 +258,7 @@ impl ReconcilerTask {
         };
         self.target.describe(&mut current);
         self.stored.describe(&mut current);
-        self.tell_of_actions(&mut current);
+        self.describe_actions(&mut current);
         current
     }
 
@@ -338,7 +338,7 @@ impl ReconcilerTask {
             desired: self.target.desired.as_ref(),
             commits: &self.stored.commits,
             busy: &self.in_flight.subjects(),
-            doing: self.in_flight.service_states(),
+            service_states: self.in_flight.service_states(),
             progress: self.context.telemetry.progress.all(),
             waiting_on: &self.publication.waiting_on,
             acting: self.actions.apps().into_iter().collect(),
@@ -392,7 +392,7 @@ impl ReconcilerTask {
                 .any(|subject| matches!(subject, Subject::Service(_)))
             {
                 match messages.recv().await {
-                    Some(message) => self.hear(message),
+                    Some(message) => self.on_message(message),
                     None => return,
                 }
             }

@@ -56,8 +56,8 @@ impl Reconciler {
                 LocalMode::Leaving | LocalMode::Off => targets.wanted_of_the_cloud(),
             }
         };
-        let (taken, acknowledged) = oneshot::channel();
-        self.command(Command::KeyReplaced { wanted, taken });
+        let (reply, acknowledged) = oneshot::channel();
+        self.command(Command::KeyReplaced { wanted, reply });
         // Should the loop have ended, the next start reads the key.
         let _ = acknowledged.await;
         Ok(())

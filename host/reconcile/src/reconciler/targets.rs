@@ -63,11 +63,11 @@ impl Reconciler {
         let journal = &inner.context.journal;
         let targets = &inner.context.channels.targets;
         let variables = read.taken.target.config.clone();
-        let (taken, acknowledged) = oneshot::channel();
+        let (reply, acknowledged) = oneshot::channel();
         let command = if leaves {
             let noted = journal.set_local_mode(LocalMode::Leaving).await;
             noted.map_err(SetTargetError::Store)?;
-            self.leave_local_mode(taken)
+            self.leave_local_mode(reply)
         } else {
             let stored = journal.set_target(TargetSource::Local, body).await;
             stored.map_err(SetTargetError::Store)?;
@@ -75,7 +75,7 @@ impl Reconciler {
             Command::Target {
                 wanted: targets.borrow().wanted_in_local_mode(),
                 force,
-                taken,
+                reply,
             }
         };
         self.command(command);
@@ -168,7 +168,7 @@ impl Reconciler {
             kept.map_err(SetTargetError::Store)?;
         }
         let turn = targets.borrow().turn(&read.taken.target);
-        let (taken, acknowledged) = oneshot::channel();
+        let (reply, acknowledged) = oneshot::channel();
         let command = match turn {
             ModeTransition::Stays => {
                 let stored = journal.set_target(TargetSource::Cloud, body).await;
@@ -184,7 +184,7 @@ impl Reconciler {
                 wanted.map(|wanted| Command::Target {
                     wanted,
                     force,
-                    taken,
+                    reply,
                 })
             }
             ModeTransition::Enters => {
@@ -205,7 +205,7 @@ impl Reconciler {
                     });
                 });
                 let wanted = targets.borrow().wanted_in_local_mode();
-                Some(Command::EnterLocalMode { wanted, taken })
+                Some(Command::EnterLocalMode { wanted, reply })
             }
             ModeTransition::Leaves => {
                 let stored = async {
@@ -214,7 +214,7 @@ impl Reconciler {
                 };
                 stored.await.map_err(SetTargetError::Store)?;
                 targets.send_modify(|targets| targets.cloud = Some(read.taken));
-                Some(self.leave_local_mode(taken))
+                Some(self.leave_local_mode(reply))
             }
         };
         for warning in &read.warnings {
@@ -254,7 +254,7 @@ impl Reconciler {
     }
 
     /// What is told of local mode as it ends, and to the loop. The store knows already.
-    fn leave_local_mode(&self, taken: oneshot::Sender<()>) -> Command {
+    fn leave_local_mode(&self, reply: oneshot::Sender<()>) -> Command {
         let targets = &self.inner.context.channels.targets;
         targets.send_modify(|targets| {
             targets.mode = LocalMode::Leaving;
@@ -262,7 +262,7 @@ impl Reconciler {
         });
         Command::LeaveLocalMode {
             resumes: targets.borrow().wanted_of_the_cloud(),
-            taken,
+            reply,
         }
     }
 

@@ -246,7 +246,7 @@ impl ReconcilerTask {
     }
 
     /// What the planner is told.
-    pub(super) fn tell_of_actions(&self, current: &mut CurrentState) {
+    pub(super) fn describe_actions(&self, current: &mut CurrentState) {
         for underway in self.actions.current() {
             if underway.restores.is_some() {
                 current.restored.insert(underway.action.app.clone());

@@ -12,7 +12,7 @@ use super::ReconcilerTask;
 
 impl ReconcilerTask {
     /// Something failed, and is tried again after `retry_in`.
-    pub(super) fn tell_failure(
+    pub(super) fn send_failure(
         &self,
         subject: &Subject,
         reason: &str,

@@ -69,7 +69,7 @@ impl ReconcilerTask {
         } else if let Some(resumes) = self.target.resumes.take() {
             self.aim_at(resumes);
         }
-        self.tell_settings();
+        self.publish_settings();
         // A snapshot of the next local mode must not hold what has just been removed.
         self.view.invalidate_all();
         self.context

@@ -24,7 +24,7 @@ struct LockWait {
     since: Instant,
     latest: Instant,
     /// How long it had waited when it was told last.
-    told_at: Option<Duration>,
+    reported_at: Option<Duration>,
 }
 
 impl LockWaits {
@@ -34,7 +34,7 @@ impl LockWaits {
         let begins = LockWait {
             since: now,
             latest: now,
-            told_at: None,
+            reported_at: None,
         };
         let wait = self.0.entry(app.clone()).or_insert(begins);
         if now.duration_since(wait.latest) > SAME_UPDATE {
@@ -42,16 +42,18 @@ impl LockWaits {
         }
         wait.latest = now;
         let waited = now.duration_since(wait.since);
-        let due = wait.told_at.map_or(LONG, |told_at| told_at + DAY);
+        let due = wait
+            .reported_at
+            .map_or(LONG, |reported_at| reported_at + DAY);
         if waited < due {
             return None;
         }
-        wait.told_at = Some(waited);
+        wait.reported_at = Some(waited);
         Some(waited.as_secs() / DAY.as_secs())
     }
 
     /// Its locks were taken.
-    pub(super) fn taken(&mut self, app: &AppUuid) {
+    pub(super) fn acquired(&mut self, app: &AppUuid) {
         self.0.remove(app);
     }
 }
@@ -78,7 +80,7 @@ mod tests {
         }
         assert_eq!(told, [7, 8, 9]);
         let end = begin + 10 * DAY;
-        waits.taken(&app);
+        waits.acquired(&app);
         assert_eq!(waits.refused(&app, end), None);
     }
 }

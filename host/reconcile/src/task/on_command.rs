@@ -9,32 +9,32 @@ use crate::messages::{ActiveTarget, Command};
 use crate::view::KINDS;
 
 impl ReconcilerTask {
-    pub(super) fn obey(&mut self, command: Command) {
+    pub(super) fn on_command(&mut self, command: Command) {
         match command {
             Command::Target {
                 wanted,
                 force,
-                taken,
+                reply,
             } => {
                 self.aim_at(wanted);
                 self.target.force = force;
-                self.publication.answer_next(taken);
+                self.publication.answer_next(reply);
             }
-            Command::EnterLocalMode { wanted, taken } => {
+            Command::EnterLocalMode { wanted, reply } => {
                 self.local_mode.enter();
                 self.aim_at(wanted);
                 self.target.force = false;
-                self.publication.answer_next(taken);
+                self.publication.answer_next(reply);
             }
             Command::Checking(checking) => self.publication.is_checking = checking,
-            Command::LeaveLocalMode { resumes, taken } => {
+            Command::LeaveLocalMode { resumes, reply } => {
                 self.local_mode.begin_to_leave();
                 self.target.resumes = resumes;
                 self.target.desired = None;
                 self.publication.waiting_on.clear();
                 self.retries.forget_steps();
                 self.in_flight.cancel_pulls(|_| true);
-                self.publication.answer_next(taken);
+                self.publication.answer_next(reply);
             }
             Command::Act(action, answer) => self.actions.add(action, answer),
             Command::Quiesce {
@@ -67,11 +67,11 @@ impl ReconcilerTask {
                 // A caller that has gone locks nothing.
                 let _ = asked.send(locking);
             }
-            Command::KeyReplaced { wanted, taken } => {
+            Command::KeyReplaced { wanted, reply } => {
                 if let Some(wanted) = wanted {
                     self.take_new_keys(wanted);
                 }
-                self.publication.answer_next(taken);
+                self.publication.answer_next(reply);
             }
             Command::LookAgain => self.look_again(),
             Command::BeginUpdate => self.target.replaced_keys.clear(),
@@ -105,7 +105,7 @@ impl ReconcilerTask {
             .cancel_pulls(|image| !wants(&wanted.desired, image));
         self.target.replace(wanted.desired, wanted.settings);
         self.aim_host_at(wanted.target);
-        self.tell_settings();
+        self.publish_settings();
         self.retries.forget_steps();
     }
 }

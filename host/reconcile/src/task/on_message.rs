@@ -13,11 +13,11 @@ use crate::locks;
 use crate::messages::{Message, StepFailure};
 
 impl ReconcilerTask {
-    pub(super) fn hear(&mut self, message: Message) {
+    pub(super) fn on_message(&mut self, message: Message) {
         match message {
             Message::Listed(listing) => self.listed(listing),
             Message::Effect(effect) => self.view.apply(effect),
-            Message::Doing(service, state) => {
+            Message::ServiceState(service, state) => {
                 self.in_flight.set_service_state(service, state);
             }
             Message::Kind(image, kind) => {
@@ -39,7 +39,7 @@ impl ReconcilerTask {
             Message::HostLooked(look) => self.host_looked(look),
             Message::HostChanged => self.host.is_stale = true,
             Message::NotRebooted => self.not_rebooted(),
-            Message::Command(command) => self.obey(command),
+            Message::Command(command) => self.on_command(command),
         }
     }
 
@@ -67,7 +67,7 @@ impl ReconcilerTask {
             Ok(()) => {
                 self.retries.forget_step(&subject);
                 if let Subject::Locks(app) = &subject {
-                    self.held_locks.waits.taken(app);
+                    self.held_locks.waits.acquired(app);
                 }
             }
             Err(failure) if failure.cancelled => {
@@ -108,7 +108,7 @@ impl ReconcilerTask {
             self.view.invalidate(subject.clone());
         }
         self.context.telemetry.counters.step_failed();
-        self.tell_failure(&subject, &reason, count, delay);
+        self.send_failure(&subject, &reason, count, delay);
     }
 
     /// Tries again as soon as the user's lock is gone.
