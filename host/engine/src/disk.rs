@@ -134,7 +134,7 @@ mod tests {
         assert_eq!(
             refused.to_string(),
             "there is no room for `shop/web:1`: the 30.0 MiB to download take up to 90.0 MiB and 64.0 MiB stay \
-             reserved, but where `/data` is only 100.0 MiB are free; remove what nothing needs, for example \
+             reserved, but the file system of `/data` has only 100.0 MiB free; remove what nothing needs, for example \
              unused volumes with `GET /v2/cleanup-volumes`, or publish a smaller image"
         );
     }
