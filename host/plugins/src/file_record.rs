@@ -121,7 +121,7 @@ impl FileRecord {
     /// The plugin, if it is linked with these grants.
     pub(crate) fn loaded_with(&self, grants: &Grants) -> Option<&Arc<LoadedPlugin>> {
         let loaded = self.loaded.as_ref();
-        loaded.filter(|plugin| plugin.around.grants == *grants)
+        loaded.filter(|plugin| plugin.context.grants == *grants)
     }
 
     /// Why it does not load with these grants, as far as that is known.

@@ -26,7 +26,6 @@ use crate::plugin_context::PluginContext;
 use crate::plugin_host::PluginHost;
 use crate::policy::{Grants, PolicyFiles};
 use crate::provision::led::Leds;
-use crate::provision::led_memory::LedMemory;
 use crate::provision::metrics::PluginMetrics;
 use crate::signature::Signatures;
 
@@ -40,7 +39,7 @@ pub(crate) struct LoadedPlugin {
     pub(crate) limits: Limits,
     /// Whether the policy names this device's board for it: it goes before a provider for all boards.
     pub(crate) is_boards_own: bool,
-    pub(crate) around: Arc<PluginContext>,
+    pub(crate) context: Arc<PluginContext>,
     pub(crate) host: Arc<PluginHost>,
     /// What it was made from.
     pub(crate) code: Arc<dyn GuestCode>,
@@ -69,7 +68,7 @@ impl LoadedPlugin {
         failure::log(failure, name);
         if failure.is_the_plugins() {
             let message = failure.message(name);
-            self.around.services.device.faulted(name, &message);
+            self.context.services.device.faulted(name, &message);
             self.counters.failed(message);
         }
     }
@@ -92,13 +91,13 @@ impl LoadedPlugin {
     /// Makes the folders that the policy has made where they are missing. One that cannot be made the plugin does not
     /// see.
     pub(crate) async fn make_folders(&self) {
-        let folders = self.around.grants.files.iter();
+        let folders = self.context.grants.files.iter();
         let missing = folders.filter(|folder| folder.create && !folder.host.is_dir());
         for folder in missing {
             let host = folder.host.clone();
             let made = blocking(move || fs::create_dir_all(host)).await;
             if let Some(Err(error)) = made {
-                let (host, plugin) = (folder.host.display(), &*self.around.name);
+                let (host, plugin) = (folder.host.display(), &*self.context.name);
                 tracing::warn!(plugin, "the folder `{host}` cannot be made: {error}");
             }
         }
@@ -191,8 +190,7 @@ pub(crate) struct LoadContext {
     /// What relative folders of the policy are below.
     pub(crate) host_root: PathBuf,
     /// The folder of the LED class, where a plugin's configuration names no other.
-    pub(crate) leds: PathBuf,
-    pub(crate) led_memory: Arc<LedMemory>,
+    pub(crate) leds: Leds,
     pub(crate) services: Arc<HostServices>,
     pub(crate) identify: Identify,
     pub(crate) actions: Actions,
@@ -307,9 +305,9 @@ impl LoadContext {
         let host = Arc::new(host);
         let calls: Arc<dyn HostCalls> = Arc::clone(&host) as _;
         Ok(LoadedPlugin {
-            guest: code.plugin(host.around.blueprint(&limits), calls),
+            guest: code.plugin(host.context.blueprint(&limits), calls),
             code: Arc::clone(code),
-            around: Arc::clone(&host.around),
+            context: Arc::clone(&host.context),
             host,
             manifest,
             digest,
@@ -333,8 +331,8 @@ impl LoadContext {
                 .and_then(|table| serde_json::to_string(table).ok())
                 .unwrap_or_else(|| "{}".to_owned()),
             leds: Leds {
-                folder: led_folder.map_or_else(|| self.leds.clone(), PathBuf::from),
-                memory: Arc::clone(&self.led_memory),
+                folder: led_folder.map_or_else(|| self.leds.folder.clone(), PathBuf::from),
+                memory: Arc::clone(&self.leds.memory),
             },
             grants,
             lines: self.lines.share(),

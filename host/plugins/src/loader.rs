@@ -37,16 +37,11 @@ const READ_AT_ONCE: usize = 4;
 
 /// Loads plugins.
 pub(crate) struct Loader {
-    workshop: Arc<LoadContext>,
+    load_context: Arc<LoadContext>,
     folders: Vec<PathBuf>,
     reserved: ReservedRoutes,
     counters: HashMap<String, Arc<Counters>>,
-    policy: Policy,
-    policy_standing: PolicyStanding,
-    /// Whether one was read since the start.
-    has_policy: bool,
-    /// The public keys that the policy names.
-    keys: Arc<[PublicKey]>,
+    policy: PolicyState,
     newest: NewestVersions,
     files: BTreeMap<PathBuf, FileRecord>,
     /// How many files are not looked at because there are too many.
@@ -55,6 +50,16 @@ pub(crate) struct Loader {
     readers: Arc<Semaphore>,
     /// Whether the device starts: nobody writes files, and the order in which they are loaded is to mean nothing.
     starts: bool,
+}
+
+/// The policy that plugins are judged by.
+struct PolicyState {
+    in_force: Policy,
+    standing: PolicyStanding,
+    /// Whether one was read since the start.
+    was_read: bool,
+    /// The public keys that it names.
+    keys: Arc<[PublicKey]>,
 }
 
 /// What came of a task.
@@ -79,21 +84,23 @@ enum TaskOutput {
 impl Loader {
     /// One that has looked at nothing yet.
     pub(crate) fn new(
-        workshop: Arc<LoadContext>,
+        load_context: Arc<LoadContext>,
         folders: Vec<PathBuf>,
         reserved: ReservedRoutes,
     ) -> Loader {
-        let policy = Policy::empty(workshop.policy_files.clone());
-        let newest = NewestVersions::new(Arc::clone(&workshop.services.data));
+        let policy = Policy::empty(load_context.policy_files.clone());
+        let newest = NewestVersions::new(Arc::clone(&load_context.services.data));
         Loader {
-            workshop,
+            load_context,
             folders,
             reserved,
             counters: HashMap::new(),
-            policy,
-            policy_standing: PolicyStanding::Valid,
-            has_policy: false,
-            keys: Arc::default(),
+            policy: PolicyState {
+                in_force: policy,
+                standing: PolicyStanding::Valid,
+                was_read: false,
+                keys: Arc::default(),
+            },
             newest,
             files: BTreeMap::new(),
             left_out: 0,
@@ -117,7 +124,7 @@ impl Loader {
     pub(crate) fn look(&mut self) {
         self.read_policy();
         let mut last = std::mem::take(&mut self.files);
-        let anybodys = self.workshop.allow_unpinned;
+        let anybodys = self.load_context.allow_unpinned;
         let is_known = |file: &Path| last.get(file).is_some_and(FileRecord::is_plugin);
         let found = plugin_files(&self.folders, is_known);
         if found.left_out != self.left_out {
@@ -134,7 +141,7 @@ impl Loader {
                 record.read_again = true;
             } else if record.stamp.is_none()
                 || record.stamp != Stamp::of(&file).ok()
-                || record.is_signed_by_others_than(&self.keys)
+                || record.is_signed_by_others_than(&self.policy.keys)
             {
                 self.begin_to_read(&file, &mut record);
             }
@@ -242,7 +249,7 @@ impl Loader {
                 _ => return None,
             };
             let name = record.name(file);
-            let is_stock = self.policy.is_stock(&name);
+            let is_stock = self.policy.in_force.is_stock(&name);
             is_stock.then(|| (name, cut(reason.clone())))
         });
         refused.collect()
@@ -250,28 +257,33 @@ impl Loader {
 
     /// Reads the policy again.
     fn read_policy(&mut self) {
-        match Policy::read(&self.workshop.policy_files, self.workshop.allow_unpinned) {
+        match Policy::read(
+            &self.load_context.policy_files,
+            self.load_context.allow_unpinned,
+        ) {
             Ok(policy) => {
-                self.policy_standing = PolicyStanding::Valid;
-                self.has_policy = true;
-                self.keys = policy.keys().public_keys().cloned().collect();
-                let workshop = &self.workshop;
-                let memory = policy.memory_of_all().unwrap_or(workshop.memory_of_board);
-                workshop.runtime.set_memory(memory);
-                self.policy = policy;
+                self.policy.standing = PolicyStanding::Valid;
+                self.policy.was_read = true;
+                self.policy.keys = policy.keys().public_keys().cloned().collect();
+                let load_context = &self.load_context;
+                let memory = policy
+                    .memory_of_all()
+                    .unwrap_or(load_context.memory_of_board);
+                load_context.runtime.set_memory(memory);
+                self.policy.in_force = policy;
             }
             // What was granted stays granted: a slip of the pen takes no plugin down.
             Err(error) => {
                 let error = chain(&error);
-                let standing = if self.has_policy {
+                let standing = if self.policy.was_read {
                     PolicyStanding::OlderInForce { error }
                 } else {
                     PolicyStanding::Missing { error }
                 };
-                if self.policy_standing != standing {
+                if self.policy.standing != standing {
                     tracing::error!("{}", standing.error().unwrap_or_default());
                 }
-                self.policy_standing = standing;
+                self.policy.standing = standing;
             }
         }
     }
@@ -279,8 +291,8 @@ impl Loader {
     fn begin_to_read(&mut self, file: &Path, record: &mut FileRecord) {
         let (file, turns, settle) = (file.to_owned(), Arc::clone(&self.readers), !self.starts);
         let (keys, data) = (
-            Arc::clone(&self.keys),
-            Arc::clone(&self.workshop.services.data),
+            Arc::clone(&self.policy.keys),
+            Arc::clone(&self.load_context.services.data),
         );
         let task = self.tasks.spawn(async move {
             let read = Box::new(read_head(file.clone(), keys, data, turns, settle).await);
@@ -347,6 +359,6 @@ impl Loader {
                 }
             }
         }
-        assembly.table(self.policy_standing.clone(), reads_first)
+        assembly.table(self.policy.standing.clone(), reads_first)
     }
 }

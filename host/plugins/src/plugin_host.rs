@@ -20,15 +20,15 @@ const MOST: usize = 4096;
 
 /// What stands behind all instances of one version of a plugin.
 pub(crate) struct PluginHost {
-    pub(crate) around: Arc<PluginContext>,
+    pub(crate) context: Arc<PluginContext>,
     /// What each instance holds, as far as it has called.
     instances: Mutex<HashMap<InstanceId, Arc<Holdings>>>,
 }
 
 impl PluginHost {
-    pub(crate) fn new(around: PluginContext) -> PluginHost {
+    pub(crate) fn new(context: PluginContext) -> PluginHost {
         PluginHost {
-            around: Arc::new(around),
+            context: Arc::new(context),
             instances: Mutex::default(),
         }
     }
@@ -37,7 +37,7 @@ impl PluginHost {
     pub(crate) fn journal(&self, answer: &JournalAnswer) -> Option<JournalBody> {
         let holdings = self.lock().get(&answer.instance).cloned()?;
         let source = holdings.journal(answer.reader).ok()?;
-        let plugin = Arc::clone(&self.around.name);
+        let plugin = Arc::clone(&self.context.name);
         Some(JournalBody::new(source, answer.used, plugin))
     }
 
@@ -64,10 +64,10 @@ impl HostCalls for PluginHost {
         call: CapabilityCall,
     ) -> BoxFuture<'static, Result<CapabilityAnswer, String>> {
         let holdings = self.holdings(instance);
-        let (around, origin) = (Arc::clone(&self.around), serving.origin.clone());
+        let (context, origin) = (Arc::clone(&self.context), serving.origin.clone());
         async move {
             let holdings = holdings.ok_or_else(|| "too many instances call the host".to_owned())?;
-            let answer = around.provide(&holdings, &origin, call).await;
+            let answer = context.provide(&holdings, &origin, call).await;
             answer.map_err(|refusal| refusal.to_string())
         }
         .boxed()
@@ -87,15 +87,15 @@ impl HostCalls for PluginHost {
     }
 
     fn log(&self, entry: LogEntry) {
-        let plugin: &str = &self.around.name;
+        let plugin: &str = &self.context.name;
         match entry {
             LogEntry::Lost(lines) => {
-                if self.around.lines.take(plugin) {
+                if self.context.lines.take(plugin) {
                     tracing::warn!(plugin, "{lines} more lines of this call were not written");
                 }
             }
             LogEntry::Line(level, line) => {
-                if self.around.lines.take(plugin) {
+                if self.context.lines.take(plugin) {
                     let line = one_line(&line, LONGEST);
                     match level {
                         LogLevel::Debug => tracing::debug!(plugin, "{line}"),

@@ -20,6 +20,7 @@ use crate::loaded::{LoadContext, LoadedPlugin};
 use crate::loader::Loader;
 use crate::log_lines::LineBudget;
 use crate::policy::PolicyFiles;
+use crate::provision::led::Leds;
 use crate::provision::led_memory::LedMemory;
 use crate::routes::{Lookup, ReservedRoutes};
 use crate::table::{Table, TableLookup};
@@ -131,7 +132,7 @@ impl Plugins {
         };
         let watch = Watch::start(&config.plugin_dirs, &policy_files, Arc::clone(&changed));
         let led_memory = Arc::new(LedMemory::open(&config.state_dir));
-        let workshop = Arc::new(LoadContext {
+        let load_context = Arc::new(LoadContext {
             runtime: Arc::clone(&runtime),
             memory_of_board: bounds::memory_of_board(config.board_memory),
             lines: Arc::<LineBudget>::default(),
@@ -139,9 +140,11 @@ impl Plugins {
             policy_files,
             allow_unpinned: config.allow_unpinned,
             plugin_config: config.plugin_config,
-            leds: config.host_root.join("sys/class/leds"),
+            leds: Leds {
+                folder: config.host_root.join("sys/class/leds"),
+                memory: Arc::clone(&led_memory),
+            },
             host_root: config.host_root,
-            led_memory: Arc::clone(&led_memory),
             services: Arc::new(config.services),
             identify: identify.clone(),
             actions: actions.clone(),
@@ -162,7 +165,7 @@ impl Plugins {
             busy_since: Arc::clone(&busy_since),
             table: publisher,
             actions: actions.clone(),
-            loader: Loader::new(workshop, config.plugin_dirs, reserved),
+            loader: Loader::new(load_context, config.plugin_dirs, reserved),
         };
         let reloading = Some(tokio::spawn(reload.run(watch, changed)));
         let reloading = Mutex::new(reloading);

@@ -234,7 +234,7 @@ impl Table {
                 calls,
                 faults,
                 time: plugin.counters.time(),
-                metrics: plugin.around.metrics.all(),
+                metrics: plugin.context.metrics.all(),
             }
         });
         let mut stats: Vec<_> = stats.collect();
@@ -282,9 +282,9 @@ fn report(file: &Path, entry: &Entry) -> PluginReport {
     let granted = entry
         .serving
         .as_ref()
-        .map(|plugin| &plugin.around.grants.grants);
+        .map(|plugin| &plugin.context.grants.grants);
     let serving = entry.serving.as_ref();
-    let pin = serving.map(|plugin| &plugin.around.grants.pin);
+    let pin = serving.map(|plugin| &plugin.context.grants.pin);
     PluginReport {
         unpinned: pin == Some(&Pin::None),
         signed_by: match pin {
@@ -341,7 +341,7 @@ pub(crate) fn log_change(file: &Path, before: Option<&Entry>, now: &Entry) {
         && before.and_then(digest) != Some(Arc::as_ptr(plugin))
     {
         let Manifest { name, version, .. } = &plugin.manifest;
-        if plugin.around.grants.pin == Pin::None {
+        if plugin.context.grants.pin == Pin::None {
             tracing::warn!(
                 "developer mode: plugin `{name}` {version} is loaded from `{file}`, which nobody has pinned to that name"
             );

@@ -39,7 +39,7 @@ impl Loader {
         };
         if let NativeCode::Ready(component) = &record.code {
             let counters = self.counters.entry(manifest.name.clone()).or_default();
-            let linked = self.workshop.link(
+            let linked = self.load_context.link(
                 component,
                 digest.clone(),
                 signatures.clone(),
@@ -62,11 +62,11 @@ impl Loader {
                 }
             }
         } else if let NativeCode::Unasked = record.code {
-            let (workshop, turns) = (Arc::clone(&self.workshop), Arc::clone(&self.readers));
+            let (load_context, turns) = (Arc::clone(&self.load_context), Arc::clone(&self.readers));
             let (file, digest) = (file.to_owned(), digest.clone());
             let task = self.tasks.spawn(async move {
                 let _turn = turns.acquire_owned().await;
-                let component = workshop.compiled(&digest).await;
+                let component = load_context.compiled(&digest).await;
                 TaskOutput::Found {
                     file,
                     digest,
@@ -113,11 +113,11 @@ impl Loader {
         let Some(digest) = record.digest().map(str::to_owned) else {
             return;
         };
-        let (workshop, file) = (Arc::clone(&self.workshop), file.to_owned());
+        let (load_context, file) = (Arc::clone(&self.load_context), file.to_owned());
         let edition = record.stamp.as_ref().map(Stamp::edition);
         let task = self.tasks.spawn(async move {
             let edition = edition.unwrap_or_default();
-            let component = compile(&workshop, &file, &digest, edition).await;
+            let component = compile(&load_context, &file, &digest, edition).await;
             TaskOutput::Compiled {
                 file,
                 digest,
@@ -130,13 +130,13 @@ impl Loader {
 
 /// The native code of the file of this digest. Another `edition` has a content tried again that failed before.
 async fn compile(
-    workshop: &LoadContext,
+    load_context: &LoadContext,
     file: &Path,
     digest: &str,
     edition: String,
 ) -> Result<Arc<dyn GuestCode>, String> {
     let wasm = read_wasm(file.to_owned(), digest.to_owned()).await?;
-    let compiled = workshop.compile(file, digest, edition, &wasm).await;
+    let compiled = load_context.compile(file, digest, edition, &wasm).await;
     compiled.map_err(|error| {
         let reason = chain(&error);
         match error {

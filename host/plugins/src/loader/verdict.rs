@@ -62,7 +62,7 @@ impl Loader {
         if let Some(doubled) = claims.doubled(&manifest.name) {
             return Verdict::Refused(doubled);
         }
-        if !manifest.is_for(&self.workshop.services.device.identity().device_type) {
+        if !manifest.is_for(&self.load_context.services.device.identity().device_type) {
             return Verdict::OtherBoard;
         }
         match self.granted(manifest, &head.digest, &head.signatures) {
@@ -89,12 +89,15 @@ impl Loader {
             policy_files,
             allow_unpinned,
             ..
-        } = &*self.workshop;
+        } = &*self.load_context;
         let grants = match self
             .policy
+            .in_force
             .of(&manifest.name, digest, signatures, host_root)
         {
-            Err(_) if *allow_unpinned => self.policy.without_pin(&manifest.name, host_root),
+            Err(_) if *allow_unpinned => {
+                self.policy.in_force.without_pin(&manifest.name, host_root)
+            }
             pinned => pinned.map_err(|error| error.to_string())?,
         };
         grants::check_routes_and_actions(manifest, &grants, &policy_files.owner)
@@ -104,7 +107,7 @@ impl Loader {
 
     /// Whether the policy names this board for a plugin with these grants.
     pub(super) fn is_boards_own(&self, grants: &Grants) -> bool {
-        let board = self.workshop.services.device.identity().device_type;
+        let board = self.load_context.services.device.identity().device_type;
         grants.boards.include(&board)
     }
 
@@ -120,10 +123,10 @@ impl Loader {
         let signatures = &plugin.signatures;
         let granted = self.granted(&plugin.manifest, &plugin.digest, signatures);
         let grants = granted.ok()?;
-        if grants == plugin.around.grants {
+        if grants == plugin.context.grants {
             return Some(Arc::clone(plugin));
         }
-        let linked = self.workshop.link(
+        let linked = self.load_context.link(
             &plugin.code,
             plugin.digest.clone(),
             signatures.clone(),

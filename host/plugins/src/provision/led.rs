@@ -179,8 +179,8 @@ fn number(path: &Path) -> io::Result<u32> {
 
 impl PluginContext {
     pub(super) async fn led_names(self: &Arc<Self>) -> Result<Vec<String>, LedError> {
-        let around = Arc::clone(self);
-        let names = move || around.leds.names(around.grants.leds.as_ref());
+        let context = Arc::clone(self);
+        let names = move || context.leds.names(context.grants.leds.as_ref());
         let names = blocking(names).await.ok_or_else(stopping)?;
         names.map_err(|error| LedError::Other(format!("the LEDs cannot be listed: {error}")))
     }
@@ -191,8 +191,8 @@ impl PluginContext {
         LedOpen { name }: LedOpen,
     ) -> Result<OpenLed, LedError> {
         // What the LED shows is written to the disk first, which can take its time.
-        let around = Arc::clone(self);
-        let open = move || around.leds.open(&name, around.grants.leds.as_ref());
+        let context = Arc::clone(self);
+        let open = move || context.leds.open(&name, context.grants.leds.as_ref());
         let light = blocking(open).await.ok_or_else(stopping)??;
         let max = light.most;
         holdings

@@ -46,8 +46,8 @@ impl PluginContext {
         self: &Arc<Self>,
         operation: impl FnOnce(&dyn PluginData, &str) -> Result<R, DataError> + Send + 'static,
     ) -> Result<R, DataError> {
-        let around = Arc::clone(self);
-        let operation = move || operation(&*around.services.data, &around.data_owner());
+        let context = Arc::clone(self);
+        let operation = move || operation(&*context.services.data, &context.data_owner());
         let stopping = || DataError::Other("the store is shutting down".to_owned());
         blocking(operation).await.ok_or_else(stopping)?
     }

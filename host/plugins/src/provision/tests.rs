@@ -58,7 +58,7 @@ impl PluginData for NoData {
 
 /// A plugin with these grants on a device with an LED, whose journal command prints without end.
 struct Fixture {
-    around: Arc<PluginContext>,
+    context: Arc<PluginContext>,
     _root: tempfile::TempDir,
 }
 
@@ -70,7 +70,7 @@ impl Fixture {
         fs::write(led.join("brightness"), "7\n").unwrap();
         let actions = Actions::default();
         let flood = Path::new(env!("CARGO_MANIFEST_DIR")).join("../os/tests/programs/flood");
-        let around = PluginContext {
+        let context = PluginContext {
             name: "acme".into(),
             config: String::new(),
             grants: toml::from_str::<Grants>(policy).unwrap(),
@@ -93,14 +93,14 @@ impl Fixture {
             actions,
         };
         Fixture {
-            around: Arc::new(around),
+            context: Arc::new(context),
             _root: root,
         }
     }
 
     async fn call(&self, holdings: &Holdings, call: impl Into<Call>) -> Result<Answer, Refusal> {
         let origin = Origin::outside(CallerScope::DeviceKey);
-        self.around.provide(holdings, &origin, call.into()).await
+        self.context.provide(holdings, &origin, call.into()).await
     }
 
     async fn open_led(&self, holdings: &Holdings) -> Handle {
@@ -303,7 +303,7 @@ async fn a_slow_led() {
     let holdings = Holdings::default();
     let light = fixture.open_led(&holdings).await;
     // From now on each write waits until somebody reads.
-    let brightness = fixture.around.leds.folder.join("ACT/brightness");
+    let brightness = fixture.context.leds.folder.join("ACT/brightness");
     fs::remove_file(&brightness).unwrap();
     let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
     let kind = rustix::fs::FileType::Fifo;
