@@ -7,6 +7,7 @@ use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 use tunnel::{CloseReason, End};
 
 use super::open::Opener;
@@ -21,8 +22,9 @@ const LAST_WORD: Duration = Duration::from_secs(2);
 
 /// Carries a tunnel that was opened at this time (of the database), as soon as its connection has switched.
 pub fn begin(cloud: &SharedCloud, opener: Opener, since: i64, switched: OnUpgrade) {
+    let span = tracing::info_span!(parent: None, "device_connection", device = opener.device);
     let carried = carry(cloud.clone(), opener, since, switched);
-    cloud.tunnels.open.carrying.spawn(carried);
+    cloud.tunnels.open.carrying.spawn(carried.instrument(span));
 }
 
 async fn carry(cloud: SharedCloud, opener: Opener, since: i64, switched: OnUpgrade) {
@@ -37,7 +39,7 @@ async fn carry(cloud: SharedCloud, opener: Opener, since: i64, switched: OnUpgra
     let (ask, mut connection, closer) = match begun.await {
         Ok(Ok(begun)) => begun,
         Ok(Err(error)) => {
-            tracing::debug!(device, %error, "a tunnel broke before it began");
+            tracing::debug!(%error, "a tunnel broke before it began");
             return;
         }
         Err(_) => return,
@@ -50,8 +52,8 @@ async fn carry(cloud: SharedCloud, opener: Opener, since: i64, switched: OnUpgra
     let reason = tokio::select! {
         ended = connection.ended() => {
             match ended {
-                Ok(()) => tracing::debug!(device, "a tunnel ended"),
-                Err(error) => tracing::debug!(device, %error, "a tunnel broke"),
+                Ok(()) => tracing::debug!("a tunnel ended"),
+                Err(error) => tracing::debug!(%error, "a tunnel broke"),
             }
             None
         }
@@ -61,7 +63,7 @@ async fn carry(cloud: SharedCloud, opener: Opener, since: i64, switched: OnUpgra
     tunnels.open.ended(&handle);
     tunnels.presence.changed(device);
     let Some(reason) = reason else { return };
-    tracing::debug!(device, ?reason, "a tunnel is ended");
+    tracing::debug!(?reason, "a tunnel is ended");
     closer.say(reason);
     if reason == CloseReason::GoingAway {
         // Without anything under way it is over at once.
@@ -73,7 +75,7 @@ async fn carry(cloud: SharedCloud, opener: Opener, since: i64, switched: OnUpgra
 }
 
 fn opened(cloud: &Cloud, device: i64, since: i64) {
-    tracing::debug!(device, "a tunnel is open");
+    tracing::debug!("a tunnel is open");
     cloud.bus.publish_arrival(device, since);
     cloud.tunnels.presence.changed(device);
     cloud.tunnels.push.arrived(device);
