@@ -129,7 +129,7 @@ fn a_component_in_a_file_becomes_an_image_of_the_wasm_engine() {
     assert_eq!(own.blob(&repository, layer), component);
     // The same again: another release, the same content.
     let again = ann.done(&DEPLOY);
-    assert!(again.starts_with("made the release "), "{again}");
+    assert!(again.starts_with("created the release "), "{again}");
     assert_eq!(
         ann.json(&["releases", "--fleet", "pump"])
             .as_array()
