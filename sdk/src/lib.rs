@@ -50,7 +50,6 @@ pub mod host_name;
 pub mod identify;
 pub mod journal;
 pub mod led;
-pub mod lenient;
 pub mod log;
 #[doc(hidden)]
 pub mod manifest;
@@ -71,6 +70,7 @@ pub use caller::Caller;
 pub use error::Error;
 pub use extract::{Fields, FromRequest, Json, Path, Query};
 pub use headers::Headers;
+pub use lenient;
 pub use request::Request;
 pub use response::Response;
 

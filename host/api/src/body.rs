@@ -7,6 +7,7 @@ use bytes::{Bytes, BytesMut};
 use http::StatusCode;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use http_body_util::BodyExt;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::answer::Failure;
@@ -31,6 +32,15 @@ pub(crate) struct Document {
 pub(crate) async fn object(request: Request) -> Result<Map<String, Value>, Failure> {
     let document = parse(request, None).await?;
     Ok(document.fields)
+}
+
+/// The body of an action, as the type that declares its fields. What does not fit a field counts as absent.
+///
+/// # Errors
+/// As [`object`].
+pub(crate) async fn action<T: DeserializeOwned>(request: Request) -> Result<T, Failure> {
+    let fields = object(request).await?;
+    T::deserialize(Value::Object(fields)).map_err(|error| Failure::invalid(error.to_string()))
 }
 
 /// As [`object`], for a document that may be large and must not be taken for `{}`: anything but JSON is

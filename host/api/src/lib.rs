@@ -14,6 +14,7 @@
 #![warn(missing_docs)]
 
 mod access_log;
+mod action_body;
 mod answer;
 mod app;
 mod auth;
@@ -25,7 +26,6 @@ mod connection;
 mod device;
 mod events;
 mod large_body;
-mod lenient;
 mod listener;
 mod listening;
 mod metrics;

@@ -12,7 +12,7 @@ use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use crate::operation::{Answer, Body, Content, Field, Kind};
+use crate::operation::{Answer, Body, Content, Parameter};
 use crate::routes::{self, Route};
 use device_types::PluginRoutes;
 
@@ -132,13 +132,13 @@ fn core_operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
     operation
 }
 
-fn query_parameter(field: &Field) -> Value {
+fn query_parameter(parameter: &Parameter) -> Value {
     json!({
-        "name": field.name,
+        "name": parameter.name,
         "in": "query",
-        "required": field.required,
-        "description": field.about,
-        "schema": kind(field.kind),
+        "required": false,
+        "description": parameter.about,
+        "schema": { "type": "string" },
     })
 }
 
@@ -146,22 +146,13 @@ fn request_body(body: Body, generator: &mut SchemaGenerator) -> Option<Value> {
     let (schema, required) = match body {
         Body::Ignored => return None,
         Body::Document(schema) => (schema_of(generator, schema), true),
-        Body::Fields(fields) => {
-            let properties: Map<String, Value> = fields
-                .iter()
-                .map(|field| {
-                    let mut schema = kind(field.kind);
-                    schema["description"] = field.about.into();
-                    (field.name.to_owned(), schema)
-                })
-                .collect();
-            let needed = fields.iter().filter(|field| field.required);
-            let needed: Vec<&str> = needed.map(|field| field.name).collect();
-            let mut schema = json!({ "type": "object", "properties": properties });
-            if !needed.is_empty() {
-                schema["required"] = json!(needed);
-            }
-            (schema, !needed.is_empty())
+        Body::Action(schema) => {
+            // A field that may be left out is always there once it is read: what is described is what is sent.
+            let settings = SchemaSettings::draft2020_12().for_deserialize();
+            let mut schema = schema_of(&mut settings.into_generator(), schema);
+            leave_out_rust(&mut schema);
+            let required = schema.get("required").is_some();
+            (schema, required)
         }
     };
     let media = json!({ "schema": schema });
@@ -169,16 +160,6 @@ fn request_body(body: Body, generator: &mut SchemaGenerator) -> Option<Value> {
         "required": required,
         "content": { "application/json": media, "application/x-www-form-urlencoded": media },
     }))
-}
-
-fn kind(kind: Kind) -> Value {
-    match kind {
-        Kind::Integer => json!({
-            "anyOf": [{ "type": "integer" }, { "type": "string", "pattern": "^-?[0-9]+(\\.0+)?$" }]
-        }),
-        Kind::Flag => json!({ "type": ["boolean", "integer", "string"] }),
-        Kind::Text => json!({ "type": "string" }),
-    }
 }
 
 /// What the operation says, and what is the same for all.
@@ -267,6 +248,20 @@ fn add_answer(
         first => json!({ "anyOf": [first, schema] }),
     };
     content["schema"] = schemas;
+}
+
+/// Takes out of a body's schema what is about the type that reads it: its own description, and that a field is `null`
+/// where nothing was sent.
+fn leave_out_rust(schema: &mut Value) {
+    let Value::Object(schema) = schema else {
+        return;
+    };
+    schema.remove("description");
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        for property in properties.values_mut().filter_map(Value::as_object_mut) {
+            property.remove("default");
+        }
+    }
 }
 
 fn schema_of(generator: &mut SchemaGenerator, schema: crate::operation::SchemaOf) -> Value {

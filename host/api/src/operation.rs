@@ -16,7 +16,7 @@ pub(crate) fn schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
 #[derive(Clone, Copy)]
 pub(crate) struct Operation {
     pub(crate) open: bool,
-    pub(crate) query: &'static [Field],
+    pub(crate) query: &'static [Parameter],
     pub(crate) body: Body,
     pub(crate) answers: &'static [Answer],
 }
@@ -26,30 +26,17 @@ pub(crate) struct Operation {
 pub(crate) enum Body {
     /// The body is ignored.
     Ignored,
-    /// An object with these fields; others are not looked at.
-    Fields(&'static [Field]),
+    /// An object with the fields of this schema; others are not looked at.
+    Action(SchemaOf),
     /// A document.
     Document(SchemaOf),
 }
 
-/// A field of a body, or a parameter of a query.
+/// A parameter of a query: text that may be left out.
 #[derive(Clone, Copy)]
-pub(crate) struct Field {
+pub(crate) struct Parameter {
     pub(crate) name: &'static str,
-    pub(crate) kind: Kind,
-    pub(crate) required: bool,
     pub(crate) about: &'static str,
-}
-
-/// The form of a field's value.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
-    /// A whole number, also as a string of digits.
-    Integer,
-    /// `true`, `1`, `"1"`, `"true"` or `"on"`; whatever else stands there is false.
-    Flag,
-    /// A string.
-    Text,
 }
 
 /// One way in which an operation answers.
@@ -88,9 +75,9 @@ impl Operation {
         }
     }
 
-    /// Declares that the operation reads an object with these fields.
-    pub(crate) const fn taking(mut self, fields: &'static [Field]) -> Self {
-        self.body = Body::Fields(fields);
+    /// Declares that the operation reads an object with the fields of this schema.
+    pub(crate) const fn taking(mut self, schema: SchemaOf) -> Self {
+        self.body = Body::Action(schema);
         self
     }
 
@@ -101,7 +88,7 @@ impl Operation {
     }
 
     /// Declares that the operation reads these parameters of the query.
-    pub(crate) const fn asked_with(mut self, query: &'static [Field]) -> Self {
+    pub(crate) const fn asked_with(mut self, query: &'static [Parameter]) -> Self {
         self.query = query;
         self
     }
@@ -110,33 +97,6 @@ impl Operation {
     pub(crate) const fn without_key(mut self) -> Self {
         self.open = true;
         self
-    }
-}
-
-impl Field {
-    /// `force`, as most actions have it.
-    pub(crate) const FORCE: Field = Field::optional(
-        "force",
-        Kind::Flag,
-        "whether to override update locks that are held",
-    );
-
-    pub(crate) const fn optional(name: &'static str, kind: Kind, about: &'static str) -> Self {
-        Field {
-            name,
-            kind,
-            required: false,
-            about,
-        }
-    }
-
-    pub(crate) const fn required(name: &'static str, kind: Kind, about: &'static str) -> Self {
-        Field {
-            name,
-            kind,
-            required: true,
-            about,
-        }
     }
 }
 

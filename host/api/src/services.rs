@@ -3,10 +3,9 @@
 
 use http::StatusCode;
 use model::{AppId, AppStatus, AppUuid, DeviceStatus, ServiceStatus};
-use serde_json::{Map, Value};
 
+use crate::action_body::ServiceAction;
 use crate::answer::Failure;
-use crate::lenient;
 
 /// The app does not exist, or has no container.
 pub(crate) const APP_NOT_FOUND: &str =
@@ -107,13 +106,11 @@ pub(crate) struct Selector {
 }
 
 impl Selector {
-    /// Reads the selector from a body; `None` if both fields are missing.
-    pub(crate) fn read(body: &Map<String, Value>) -> Option<Self> {
-        let name = body.get("serviceName").and_then(lenient::string_field);
-        let image_id = body.get("imageId").and_then(lenient::integer_field);
-        (name.is_some() || image_id.is_some()).then(|| Selector {
-            name: name.map(str::to_owned),
-            image_id,
+    /// The service that a body names; `None` if both fields are missing.
+    pub(crate) fn new(body: ServiceAction) -> Option<Self> {
+        (body.service_name.is_some() || body.image_id.is_some()).then_some(Selector {
+            name: body.service_name,
+            image_id: body.image_id,
         })
     }
 }

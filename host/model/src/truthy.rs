@@ -1,5 +1,6 @@
 //! What counts as true if a client can express it in several ways.
 
+pub use lenient::truthy_text;
 use serde_json::Value;
 
 /// Whether a value stands for true: `true`, 1, `"1"`, `"true"`, `"on"`, in any case
@@ -7,20 +8,7 @@ use serde_json::Value;
 /// labels and boolean configuration variables are all read so.
 #[must_use]
 pub fn truthy(value: &Value) -> bool {
-    match value {
-        Value::Bool(yes) => *yes,
-        Value::Number(number) => number.as_f64() == Some(1.0),
-        Value::String(text) => truthy_text(text),
-        Value::Null | Value::Array(_) | Value::Object(_) => false,
-    }
-}
-
-/// Whether a text stands for true, as [`truthy`] decides.
-#[must_use]
-pub fn truthy_text(text: &str) -> bool {
-    ["1", "true", "on"]
-        .iter()
-        .any(|yes| text.eq_ignore_ascii_case(yes))
+    lenient::truthy(value).unwrap_or(false)
 }
 
 /// Reads a flag and recognizes what is neither: `None` for a text that is no form of true and

@@ -5,16 +5,15 @@ use model::{Action, ActionError, Verb};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::action_body::AppAction;
 use crate::answer::{self, Failure};
 use crate::app::Api;
 use crate::body;
 use crate::call::Call;
-use crate::lenient;
-use crate::operation::{Answer, Field, Kind, Operation, schema};
+use crate::operation::{Answer, Operation, schema};
 use crate::routes::{Handler, Outcome, Route};
 use crate::services;
 
-const APP_ID: Field = Field::required("appId", Kind::Integer, "the number of the app");
 const OUT_OF_SCOPE: Answer = Answer::failed(StatusCode::UNAUTHORIZED, "the key is of another app");
 const NOT_CURRENT: Answer = Answer::failed(
     StatusCode::SERVICE_UNAVAILABLE,
@@ -36,7 +35,7 @@ pub(crate) const ROUTES: &[Route] = &[
             Answer::LOCKED,
             NOT_CURRENT,
         ])
-        .taking(&[APP_ID, Field::FORCE]),
+        .taking(schema::<AppAction>),
         handler: Handler::Later(|api, call| Box::pin(restart(api, call))),
     },
     Route {
@@ -53,7 +52,7 @@ pub(crate) const ROUTES: &[Route] = &[
             Answer::LOCKED,
             NOT_CURRENT,
         ])
-        .taking(&[APP_ID, Field::FORCE]),
+        .taking(schema::<AppAction>),
         handler: Handler::Later(|api, call| Box::pin(purge(api, call))),
     },
 ];
@@ -84,9 +83,8 @@ async fn purge(api: Api, call: Call) -> Outcome {
 
 async fn act(api: Api, call: Call, verb: Verb, no_id: &'static str) -> Result<(), Failure> {
     let scope = call.caller.scope;
-    let body = body::object(call.request).await?;
-    let number = body.get("appId").and_then(lenient::integer_field);
-    let Some(number) = number.filter(|number| *number != 0) else {
+    let body: AppAction = body::action(call.request).await?;
+    let Some(number) = body.app_id.filter(|number| *number != 0) else {
         return Err(Failure::Plain(StatusCode::BAD_REQUEST, no_id));
     };
     let id = services::app_id(Some(number));
@@ -103,7 +101,7 @@ async fn act(api: Api, call: Call, verb: Verb, no_id: &'static str) -> Result<()
     let action = Action {
         app: found.uuid.clone(),
         verb,
-        force: body.get("force").is_some_and(model::truthy),
+        force: body.force,
     };
     drop(status);
     let done: Result<(), ActionError> = api.device.act(action).await;

@@ -8,12 +8,12 @@ use model::{Action, AppUuid, DeviceStatus, ServiceStatus, Verb};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::action_body::Forced;
 use crate::answer::{self, Failure};
 use crate::app::Api;
 use crate::body;
 use crate::call::Call;
-use crate::lenient;
-use crate::operation::{Answer, Field, Operation, schema};
+use crate::operation::{Answer, Operation, schema};
 use crate::routes::{Handler, Outcome, Route};
 use crate::services::{self, APP_NOT_FOUND, PARAMS_MISSING};
 
@@ -27,7 +27,7 @@ const ACT: Operation = Operation::answering(&[
     Answer::text(StatusCode::NOT_FOUND, "the service is being removed"),
     Answer::LOCKED,
 ])
-.taking(&[Field::FORCE]);
+.taking(schema::<Forced>);
 
 pub(crate) const ROUTES: &[Route] = &[
     Route {
@@ -107,7 +107,7 @@ struct App<'a> {
 
 async fn app(api: Api, call: Call) -> Outcome {
     let refused = |text| Failure::Plain(StatusCode::BAD_REQUEST, text);
-    let id = lenient::integer(call.segment()).ok_or_else(|| refused("Missing app id"))?;
+    let id = lenient::parse_int(call.segment()).ok_or_else(|| refused("Missing app id"))?;
     if !services::app_id(Some(id)).is_some_and(|id| call.caller.scope.covers(id)) {
         return Err(Failure::Refused(
             StatusCode::UNAUTHORIZED,
@@ -153,9 +153,9 @@ struct ActedContainer<'a> {
 
 async fn act(api: Api, call: Call, verb: fn(model::ServiceName) -> Verb) -> Outcome {
     let refused = |text| Failure::Plain(StatusCode::BAD_REQUEST, text);
-    let id = lenient::integer(call.segment());
+    let id = lenient::parse_int(call.segment());
     let scope = call.caller.scope;
-    let body = body::object(call.request).await?;
+    let body: Forced = body::action(call.request).await?;
     let id = id.ok_or_else(|| refused("Invalid app id"))?;
     if !services::app_id(Some(id)).is_some_and(|id| scope.covers(id)) {
         return Err(Failure::Unauthorized);
@@ -167,7 +167,7 @@ async fn act(api: Api, call: Call, verb: fn(model::ServiceName) -> Verb) -> Outc
     let action = Action {
         app: only.uuid.clone(),
         verb: verb(name.clone()),
-        force: body.get("force").is_some_and(model::truthy),
+        force: body.force,
     };
     drop(status);
     let app = action.app.clone();

@@ -5,11 +5,12 @@ use http::{Method, StatusCode};
 use model::{ActionError, PowerAction};
 
 use super::actions::DataAndError;
+use crate::action_body::Forced;
 use crate::answer;
 use crate::app::Api;
 use crate::body;
 use crate::call::Call;
-use crate::operation::{Answer, Field, Operation, schema};
+use crate::operation::{Answer, Operation, schema};
 use crate::routes::{Handler, Outcome, Route};
 
 /// The answers, which both operations share.
@@ -30,7 +31,7 @@ const OPERATION: Operation = Operation::answering(&[
         schema::<DataAndError>,
     ),
 ])
-.taking(&[Field::FORCE]);
+.taking(schema::<Forced>);
 
 pub(crate) const ROUTES: &[Route] = &[
     Route {
@@ -50,8 +51,7 @@ pub(crate) const ROUTES: &[Route] = &[
 ];
 
 async fn power(api: Api, call: Call, action: PowerAction) -> Outcome {
-    let body = body::object(call.request).await?;
-    let force = body.get("force").is_some_and(model::truthy);
+    let Forced { force } = body::action(call.request).await?;
     let (status, data, error) = match api.device.power(action, force).await {
         Ok(()) => (StatusCode::ACCEPTED, "OK", String::new()),
         Err(ActionError::Locked(why)) => (StatusCode::LOCKED, "", why),

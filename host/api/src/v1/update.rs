@@ -2,11 +2,12 @@
 
 use http::{Method, StatusCode};
 
+use crate::action_body::Update;
 use crate::answer;
 use crate::app::Api;
 use crate::body;
 use crate::call::Call;
-use crate::operation::{Answer, Field, Kind, Operation};
+use crate::operation::{Answer, Operation, schema};
 use crate::routes::{Handler, Outcome, Route};
 
 pub(crate) const ROUTES: &[Route] = &[Route {
@@ -23,22 +24,14 @@ pub(crate) const ROUTES: &[Route] = &[Route {
             "`Accepted`: instant updates are disabled, and `force` is not given",
         ),
     ])
-    .taking(&[
-        Field::FORCE,
-        Field::optional(
-            "cancel",
-            Kind::Flag,
-            "whether to cancel the update in progress",
-        ),
-    ]),
+    .taking(schema::<Update>),
     handler: Handler::Later(|api, call| Box::pin(update(api, call))),
 }];
 
 /// Answers before anything has happened: what comes of it shows in the state.
 async fn update(api: Api, call: Call) -> Outcome {
-    let body = body::object(call.request).await?;
-    let flag = |name| body.get(name).is_some_and(model::truthy);
-    if api.device.update(flag("force"), flag("cancel")) {
+    let Update { force, cancel } = body::action(call.request).await?;
+    if api.device.update(force, cancel) {
         Ok(answer::empty(StatusCode::NO_CONTENT))
     } else {
         Ok(answer::text(StatusCode::ACCEPTED, "Accepted"))

@@ -3,12 +3,12 @@
 use http::{Method, StatusCode};
 use model::{Action, AppId, ServiceName, Verb};
 
+use crate::action_body::{Forced, ServiceAction};
 use crate::answer::{self, Failure};
 use crate::app::Api;
 use crate::body;
 use crate::call::Call;
-use crate::lenient;
-use crate::operation::{Answer, Field, Kind, Operation};
+use crate::operation::{Answer, Operation, schema};
 use crate::routes::{Handler, Outcome, Route};
 use crate::services::{self, APP_NOT_FOUND, PARAMS_MISSING, Selector};
 
@@ -27,15 +27,7 @@ const ON_SERVICE: Operation = Operation::answering(&[
     ),
     Answer::LOCKED,
 ])
-.taking(&[
-    Field::optional("serviceName", Kind::Text, "the service, by its name"),
-    Field::optional(
-        "imageId",
-        Kind::Integer,
-        "the service, by the number of its image",
-    ),
-    Field::FORCE,
-]);
+.taking(schema::<ServiceAction>);
 /// Actions on all services of an app.
 const ON_APP: Operation = Operation::answering(&[
     Answer::OK,
@@ -47,7 +39,7 @@ const ON_APP: Operation = Operation::answering(&[
         "the device does not run the app",
     ),
 ])
-.taking(&[Field::FORCE]);
+.taking(schema::<Forced>);
 
 pub(crate) const ROUTES: &[Route] = &[
     Route {
@@ -91,7 +83,7 @@ pub(crate) const ROUTES: &[Route] = &[
 
 /// The app of the path, if the key covers it.
 fn app_id(call: &Call, invalid: &'static str) -> Result<i64, Failure> {
-    let id = lenient::integer(call.segment()).filter(|id| *id != 0);
+    let id = lenient::parse_int(call.segment()).filter(|id| *id != 0);
     let id = id.ok_or_else(|| Failure::invalid(invalid))?;
     if call.caller.scope.covers_number(services::app_id(Some(id))) {
         Ok(id)
@@ -102,19 +94,20 @@ fn app_id(call: &Call, invalid: &'static str) -> Result<i64, Failure> {
 
 async fn service(api: Api, call: Call, verb: fn(ServiceName) -> Verb) -> Outcome {
     let id = app_id(&call, "Invalid app id");
-    let body = body::object(call.request).await?;
+    let body: ServiceAction = body::action(call.request).await?;
     let id = id?;
-    let Some(wanted) = Selector::read(&body) else {
+    let force = body.force;
+    let Some(selector) = Selector::new(body) else {
         return Err(Failure::Plain(StatusCode::BAD_REQUEST, PARAMS_MISSING));
     };
     let status = api.device.status();
     let found = services::app_id(Some(id)).and_then(|id| services::current_app(&status, id));
     let found = found.ok_or(Failure::Plain(StatusCode::NOT_FOUND, APP_NOT_FOUND))?;
-    let service = found.named(&wanted)?;
+    let service = found.named(&selector)?;
     let action = Action {
         app: found.uuid.clone(),
         verb: verb(service.name.clone()),
-        force: body.get("force").is_some_and(model::truthy),
+        force,
     };
     drop(status);
     act(&api, action).await
@@ -122,7 +115,7 @@ async fn service(api: Api, call: Call, verb: fn(ServiceName) -> Verb) -> Outcome
 
 async fn app(api: Api, call: Call, verb: Verb) -> Outcome {
     let id = app_id(&call, "Missing app id");
-    let body = body::object(call.request).await?;
+    let body: Forced = body::action(call.request).await?;
     let id = id?;
     let status = api.device.status();
     let found = services::app_id(Some(id)).and_then(|id: AppId| services::current_app(&status, id));
@@ -130,7 +123,7 @@ async fn app(api: Api, call: Call, verb: Verb) -> Outcome {
     let action = Action {
         app: found.uuid.clone(),
         verb,
-        force: body.get("force").is_some_and(model::truthy),
+        force: body.force,
     };
     drop(status);
     act(&api, action).await

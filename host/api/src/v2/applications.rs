@@ -11,7 +11,6 @@ use crate::answer::{self, Failure};
 use crate::app::Api;
 use crate::auth::Scope;
 use crate::call::Call;
-use crate::lenient;
 use crate::operation::{Answer, Operation, schema};
 use crate::routes::{Handler, Outcome, Route};
 
@@ -140,7 +139,7 @@ fn services_of_target(app: &AppStatus) -> BTreeMap<&str, Service<'_>> {
 
 /// An app that the key does not cover is answered as one that does not exist.
 fn one(api: &Api, call: &Call) -> Outcome {
-    let Some(id) = lenient::integer(call.segment()).filter(|id| *id != 0) else {
+    let Some(id) = lenient::parse_int(call.segment()).filter(|id| *id != 0) else {
         return Err(Failure::invalid(format!(
             "Invalid application ID: {}",
             call.segment()

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use crate::answer::{self, Failure};
 use crate::app::Api;
 use crate::call::Call;
-use crate::operation::{Answer, Field, Kind, Operation, schema};
+use crate::operation::{Answer, Operation, Parameter, schema};
 use crate::routes::{Handler, Outcome, Route};
 
 pub(crate) const ROUTES: &[Route] = &[Route {
@@ -22,12 +22,14 @@ pub(crate) const ROUTES: &[Route] = &[Route {
         Answer::failed(StatusCode::SERVICE_UNAVAILABLE, "there is no such service"),
     ])
     .asked_with(&[
-        Field::optional(
-            "service",
-            Kind::Text,
-            "the service; by default all services",
-        ),
-        Field::optional("serviceName", Kind::Text, "the same; it takes precedence"),
+        Parameter {
+            name: "service",
+            about: "the service; by default all services",
+        },
+        Parameter {
+            name: "serviceName",
+            about: "the same; it takes precedence",
+        },
     ]),
     handler: Handler::Now(container_id),
 }];

@@ -10,7 +10,7 @@ use crate::answer::{self, Failure};
 use crate::app::Api;
 use crate::call::Call;
 use crate::events::{self, EventData, Filter, MAX_READERS, Position};
-use crate::operation::{Answer, Field, Kind, Operation, schema};
+use crate::operation::{Answer, Operation, Parameter, schema};
 use crate::routes::{Handler, Outcome, Route};
 
 pub(crate) const ROUTES: &[Route] = &[Route {
@@ -28,11 +28,10 @@ pub(crate) const ROUTES: &[Route] = &[Route {
             "too many clients are already reading events",
         ),
     ])
-    .asked_with(&[Field::optional(
-        "types",
-        Kind::Text,
-        "the types of events to send, separated by commas; by default all",
-    )]),
+    .asked_with(&[Parameter {
+        name: "types",
+        about: "the types of events to send, separated by commas; by default all",
+    }]),
     handler: Handler::Now(events),
 }];
 

@@ -16,7 +16,6 @@ use crate::answer::{self, Failure};
 use crate::app::Api;
 use crate::body;
 use crate::call::Call;
-use crate::lenient;
 use crate::operation::{Answer, Operation, schema};
 use crate::routes::{Handler, Outcome, Route};
 use crate::services;
@@ -274,7 +273,7 @@ async fn delete(api: Api, call: Call) -> Outcome {
 
 /// The app and the service of the path, if the key covers them.
 fn target(call: &Call) -> Result<(AppId, String), Failure> {
-    let app = services::app_id(lenient::integer(call.segment()).filter(|id| *id > 0));
+    let app = services::app_id(lenient::parse_int(call.segment()).filter(|id| *id > 0));
     let app = app.ok_or_else(|| Failure::invalid("Invalid app id"))?;
     if !call.caller.scope.covers(app) {
         return Err(Failure::out_of_scope());
@@ -311,7 +310,7 @@ fn reason(body: &Map<String, Value>) -> Result<String, Failure> {
 
 fn ttl(body: &Map<String, Value>) -> Result<Duration, Failure> {
     let longest = MAX_LOCK_TTL.as_secs();
-    let seconds = body.get("ttl").and_then(lenient::integer_field);
+    let seconds = body.get("ttl").and_then(|ttl| lenient::int(ttl).ok()?);
     let seconds = seconds.and_then(|seconds| u64::try_from(seconds).ok());
     let seconds = seconds.filter(|seconds| (1..=longest).contains(seconds));
     seconds.map(Duration::from_secs).ok_or_else(|| {

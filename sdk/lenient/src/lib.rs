@@ -1,9 +1,8 @@
 //! How the device API's v1 and v2 read the fields of a body: what does not fit counts as absent, or as
-//! false, and is never an error by itself (docs/spec/device.md#http-lenient).
+//! false, and is never an error by itself (docs/spec/device.md#http-lenient). The device's API and the SDK read so.
 //!
 //! ```
 //! use serde::Deserialize;
-//! use supervisor_sdk::lenient;
 //!
 //! #[derive(Deserialize, Default)]
 //! #[serde(default, rename_all = "camelCase")]
@@ -16,6 +15,8 @@
 //!     force: bool,
 //! }
 //! ```
+
+#![warn(missing_docs)]
 
 use std::fmt;
 
@@ -62,9 +63,7 @@ pub fn truthy<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Err
             reason = "`1.0` in JSON is the number 1 to its clients"
         )]
         Plain::Float(number) => number == 1.0,
-        Plain::Text(text) => ["1", "true", "on"]
-            .iter()
-            .any(|yes| text.eq_ignore_ascii_case(yes)),
+        Plain::Text(text) => truthy_text(&text),
         Plain::Other => false,
     })
 }
@@ -80,7 +79,17 @@ pub fn string<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Strin
     })
 }
 
-fn parse_int(text: &str) -> Option<i64> {
+/// Whether a text stands for true, as [`truthy`] decides.
+#[must_use]
+pub fn truthy_text(text: &str) -> bool {
+    ["1", "true", "on"]
+        .iter()
+        .any(|yes| text.eq_ignore_ascii_case(yes))
+}
+
+/// Reads a whole number in digits, with a minus sign before or `.0` after them; `None` for all else.
+#[must_use]
+pub fn parse_int(text: &str) -> Option<i64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
     let digits = whole.strip_prefix('-').unwrap_or(whole);
     let all_digits = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,0 +1,101 @@
+//! The bodies of actions: read as leniently as clients of this API are used to (docs/spec/device.md#http-lenient), and
+//! described from the same declarations.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+
+/// Nothing but `force`.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub(crate) struct Forced {
+    /// whether to override update locks that are held
+    #[serde(default, deserialize_with = "lenient::truthy")]
+    #[schemars(with = "Flag")]
+    pub(crate) force: bool,
+}
+
+/// An action on all services of an app.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(inline, extend("required" = ["appId"]))]
+pub(crate) struct AppAction {
+    /// the number of the app
+    #[serde(default, deserialize_with = "lenient::int")]
+    #[schemars(with = "Integer")]
+    pub(crate) app_id: Option<i64>,
+    /// whether to override update locks that are held
+    #[serde(default, deserialize_with = "lenient::truthy")]
+    #[schemars(with = "Flag")]
+    pub(crate) force: bool,
+}
+
+/// An action on one service of an app, which it names in one way or both.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(inline)]
+pub(crate) struct ServiceAction {
+    /// the service, by its name
+    #[serde(default, deserialize_with = "lenient::string")]
+    #[schemars(with = "String")]
+    pub(crate) service_name: Option<String>,
+    /// the service, by the number of its image
+    #[serde(default, deserialize_with = "lenient::int")]
+    #[schemars(with = "Integer")]
+    pub(crate) image_id: Option<i64>,
+    /// whether to override update locks that are held
+    #[serde(default, deserialize_with = "lenient::truthy")]
+    #[schemars(with = "Flag")]
+    pub(crate) force: bool,
+}
+
+/// A look for a new target.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub(crate) struct Update {
+    /// whether to override update locks that are held
+    #[serde(default, deserialize_with = "lenient::truthy")]
+    #[schemars(with = "Flag")]
+    pub(crate) force: bool,
+    /// whether to cancel the update in progress
+    #[serde(default, deserialize_with = "lenient::truthy")]
+    #[schemars(with = "Flag")]
+    pub(crate) cancel: bool,
+}
+
+/// A whole number, also as a string of digits.
+struct Integer;
+
+impl JsonSchema for Integer {
+    fn schema_name() -> Cow<'static, str> {
+        "Integer".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "anyOf": [{ "type": "integer" }, { "type": "string", "pattern": "^-?[0-9]+(\\.0+)?$" }]
+        })
+    }
+}
+
+/// `true`, `1`, `"1"`, `"true"` or `"on"`; any other value is false.
+struct Flag;
+
+impl JsonSchema for Flag {
+    fn schema_name() -> Cow<'static, str> {
+        "Flag".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": ["boolean", "integer", "string"] })
+    }
+}
