@@ -47,7 +47,7 @@ fn embed(file: &Path) -> Result<(), String> {
     let is_signature = std::str::from_utf8(&text).is_ok_and(|text| Signature::decode(text).is_ok());
     if !is_signature {
         return Err(format!(
-            "`{}` is no signature of minisign's",
+            "`{}` is not a minisign signature",
             beside.display()
         ));
     }
@@ -90,7 +90,7 @@ mod tests {
         fs::write(&file, &plugin).unwrap();
         error("sign the file first");
         fs::write(folder.path().join("a.wasm.minisig"), "a signature").unwrap();
-        error("is no signature of minisign's");
+        error("is not a minisign signature");
         assert_eq!(fs::read(&file).unwrap(), plugin);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
     }

@@ -53,7 +53,7 @@ pub(crate) struct Excess {
 
 /// A limit that cannot be had.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{name}` is {value}, and has to be 1 to {most}")]
+#[error("`{name}` is {value}, and must be 1 to {most}")]
 pub(crate) struct LimitError {
     name: &'static str,
     value: u32,
@@ -200,14 +200,11 @@ mod tests {
     fn a_limit_that_nobody_can_have_is_refused() {
         assert!(asked("").check().is_ok());
         for (text, expected) in [
-            (
-                "memory_mib = 33",
-                "`memory_mib` is 33, and has to be 1 to 32",
-            ),
-            ("cpu_ms = 0", "`cpu_ms` is 0, and has to be 1 to 60000"),
+            ("memory_mib = 33", "`memory_mib` is 33, and must be 1 to 32"),
+            ("cpu_ms = 0", "`cpu_ms` is 0, and must be 1 to 60000"),
             (
                 "body_kib = 4294967295",
-                "`body_kib` is 4294967295, and has to be 1 to 16384",
+                "`body_kib` is 4294967295, and must be 1 to 16384",
             ),
         ] {
             assert_eq!(asked(text).check().unwrap_err().to_string(), expected);

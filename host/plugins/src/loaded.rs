@@ -98,7 +98,7 @@ impl LoadedPlugin {
             let made = blocking(move || fs::create_dir_all(host)).await;
             if let Some(Err(error)) = made {
                 let (host, plugin) = (folder.host.display(), &*self.context.name);
-                tracing::warn!(plugin, "the folder `{host}` cannot be made: {error}");
+                tracing::warn!(plugin, "failed to create the folder `{host}`: {error}");
             }
         }
     }

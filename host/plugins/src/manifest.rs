@@ -82,7 +82,7 @@ pub enum ManifestError {
     #[error("it has no section `{SECTION}`; a plugin's manifest is part of its file")]
     Missing,
     /// There are several.
-    #[error("it has {count} sections `{name}`, which has to be one")]
+    #[error("it has {count} sections `{name}`, and must have one")]
     Several {
         /// Which section.
         name: &'static str,
@@ -202,7 +202,7 @@ impl Manifest {
                     && other.pattern.rank() == pattern.rank()
             }) {
                 return Err(ManifestError::Invalid(format!(
-                    "the route `{method} {pattern}` stands in it twice"
+                    "duplicate route `{method} {pattern}`"
                 )));
             }
             routes.push(Route { method, pattern });
@@ -286,9 +286,7 @@ fn check_counts(written: &ManifestJson) -> Result<(), ManifestError> {
     let name = &written.name;
     let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     if name.is_empty() || name.len() > NAME || name.starts_with('-') || !name.bytes().all(fits) {
-        return invalid(
-            "`name` has to be of lower-case letters, digits and `-`, at most 63".to_owned(),
-        );
+        return invalid("`name` must be at most 63 lower-case letters, digits and `-`".to_owned());
     }
     for (what, count) in [
         ("routes", written.routes.len()),
@@ -303,7 +301,7 @@ fn check_counts(written: &ManifestJson) -> Result<(), ManifestError> {
     for (index, need) in written.capabilities.iter().enumerate() {
         if need.reason.trim().is_empty() || need.reason.len() > TEXT {
             return invalid(format!(
-                "the reason for the capability `{}` has to have 1 to {TEXT} bytes",
+                "the reason for the capability `{}` must have 1 to {TEXT} bytes",
                 need.name
             ));
         }
@@ -313,7 +311,7 @@ fn check_counts(written: &ManifestJson) -> Result<(), ManifestError> {
             .take(index)
             .any(|other| other.name == need.name)
         {
-            return invalid(format!("the capability `{}` stands in it twice", need.name));
+            return invalid(format!("duplicate capability `{}`", need.name));
         }
     }
     if let Some(board) = written
@@ -322,7 +320,7 @@ fn check_counts(written: &ManifestJson) -> Result<(), ManifestError> {
         .find(|board| board.is_empty() || board.len() > TEXT)
     {
         return invalid(format!(
-            "a board has to have 1 to {TEXT} bytes, one has {}",
+            "the name of a board must have 1 to {TEXT} bytes, and one has {}",
             board.len()
         ));
     }
@@ -342,7 +340,7 @@ fn method(text: &str, path: &str) -> Result<Method, ManifestError> {
         _ => {
             let text: String = text.chars().take(20).collect();
             Err(ManifestError::Invalid(format!(
-                "the method of the route `{path}` is `{text}`, and has to be GET, POST, PUT, PATCH or DELETE"
+                "the method of the route `{path}` is `{text}`, and must be GET, POST, PUT, PATCH or DELETE"
             )))
         }
     }

@@ -46,7 +46,7 @@ impl Pattern {
             return refuse("longer than 256 bytes");
         }
         let Some(path) = text.strip_prefix('/') else {
-            return refuse("it has to begin with `/`");
+            return refuse("it must begin with `/`");
         };
         let mut segments: Vec<Segment> = Vec::new();
         for segment in path.split('/') {
@@ -54,7 +54,7 @@ impl Pattern {
                 Some(name) if is_name(name) => {
                     let segment = Segment::Name(name.to_owned());
                     if segments.contains(&segment) {
-                        return refuse("a `:name` stands in it twice");
+                        return refuse("it contains a `:name` twice");
                     }
                     segments.push(segment);
                 }

@@ -28,7 +28,7 @@ impl<'de> Deserialize<'de> for FileDigests {
             if digest.len() != DIGITS || !digest.bytes().all(|byte| byte.is_ascii_hexdigit()) {
                 let start: String = text.chars().take(DIGITS).collect();
                 return Err(serde::de::Error::custom(format!(
-                    "`{start}` is no SHA-256, which has {DIGITS} hexadecimal digits"
+                    "`{start}` is not a SHA-256 digest, which has {DIGITS} hexadecimal digits"
                 )));
             }
             digests.insert(digest);
@@ -132,7 +132,10 @@ mod tests {
         let (long, strange) = (format!("{digest}0"), "g".repeat(64));
         for wrong in ["", "*", &digest[1..], long.as_str(), strange.as_str()] {
             let error = toml::from_str::<Section>(&format!("sha256 = [\"{wrong}\"]")).unwrap_err();
-            assert!(error.to_string().contains("is no SHA-256"), "{error}");
+            assert!(
+                error.to_string().contains("is not a SHA-256 digest"),
+                "{error}"
+            );
         }
     }
 }

@@ -215,7 +215,7 @@ pub enum PolicyError {
     },
     /// A bound in it is too small.
     #[error(
-        "the policy `{}` is invalid: `memory_mib` in `[bounds]` has to be {least} at least", path.display()
+        "the policy `{}` is invalid: `memory_mib` in `[bounds]` must be at least {least}", path.display()
     )]
     Bound {
         /// The file.

@@ -246,7 +246,7 @@ fn head(path: &Path, keys: Arc<[PublicKey]>, data: &dyn PluginData) -> Result<Fi
 pub(crate) fn bytes(path: &Path) -> Result<(Stamp, Vec<u8>), String> {
     // Reading a pipe could take for ever.
     if !fs::metadata(path).map_err(failed)?.is_file() {
-        return Err("it is no file".to_owned());
+        return Err("it is not a file".to_owned());
     }
     let stamp = Stamp::of(path).map_err(failed)?;
     let size = stamp.file.size;

@@ -44,9 +44,7 @@ impl Health {
             && since.elapsed() > STUCK
         {
             let minutes = since.elapsed().as_secs() / 60;
-            problems.push(format!(
-                "a step about {subject} has taken {minutes} minutes"
-            ));
+            problems.push(format!("a step for {subject} has taken {minutes} minutes"));
         }
         problems
     }

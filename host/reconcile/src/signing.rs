@@ -83,7 +83,7 @@ impl TargetJudge {
         let refused = |why| SetTargetError::LocalNotSigned(why);
         match (self.read_policy)() {
             Ok(Some(policy)) if !policy.local => Err(refused(
-                "this device takes signed targets alone, and its policy does not have `local = true` in [targets]"
+                "this device accepts only signed targets, and its policy does not have `local = true` in [targets]"
                     .to_owned(),
             )),
             Ok(_) => Ok(()),

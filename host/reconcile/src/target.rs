@@ -37,7 +37,7 @@ pub enum SetTargetError {
     #[error("{0}")]
     LocalNotSigned(String),
     /// It could not be stored, or a service's key could not be had.
-    #[error("failed to keep the target state: {0}")]
+    #[error("failed to store the target state: {0}")]
     Store(String),
 }
 

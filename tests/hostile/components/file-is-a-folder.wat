@@ -1,5 +1,5 @@
 ;; Is a folder, which cannot be read as a file is.
 ;; file: folder
-;; refused: it is no file
+;; refused: it is not a file
 
 (component)

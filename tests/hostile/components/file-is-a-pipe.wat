@@ -1,5 +1,5 @@
 ;; Is a pipe, which whoever reads it waits for.
 ;; file: pipe
-;; refused: it is no file
+;; refused: it is not a file
 
 (component)

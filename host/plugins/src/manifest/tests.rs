@@ -69,14 +69,14 @@ fn what_is_wrong_is_said() {
             with(
                 "capabilities = [{ name = \"led\", reason = \"x\" }, { name = \"led\", reason = \"y\" }]",
             ),
-            "the capability `led` stands in it twice",
+            "duplicate capability `led`",
         ),
         (
             with("limits = { memory_mib = 4096 }"),
-            "`memory_mib` is 4096, and has to be 1 to 32",
+            "`memory_mib` is 4096, and must be 1 to 32",
         ),
-        (with("").replace("\"a\"", "\"../a\""), "`name` has to be"),
-        (with("").replace("\"a\"", "\"\""), "`name` has to be"),
+        (with("").replace("\"a\"", "\"../a\""), "`name` must be"),
+        (with("").replace("\"a\"", "\"\""), "`name` must be"),
         (
             with("").replace("version = \"1.0.0\"\ni", "version = \"1\"\ni"),
             "unexpected end of input",
@@ -99,11 +99,11 @@ fn what_is_wrong_is_said() {
         ),
         (
             with("").replace("/v3/a", "v3/a"),
-            "invalid route `v3/a`: it has to begin with `/`",
+            "invalid route `v3/a`: it must begin with `/`",
         ),
         (
             with("[[routes]]\nmethod = \"GET\"\npath = \"/V3/A\""),
-            "the route `GET /v3/a` stands in it twice",
+            "duplicate route `GET /v3/a`",
         ),
         (
             with("").split("[[").next().unwrap().to_owned(),

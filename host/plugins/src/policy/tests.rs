@@ -136,7 +136,10 @@ fn what_is_wrong_is_named_with_its_line() {
             "unknown variant `everything`",
         ),
         ("[plugins.a]\nboards = [\"*\"]", "`*` is no board"),
-        ("[plugins.a]\nsha256 = [\"*\"]", "`*` is no SHA-256"),
+        (
+            "[plugins.a]\nsha256 = [\"*\"]",
+            "`*` is not a SHA-256 digest",
+        ),
         (
             "[plugins.a]\nlimits = { memory_mib = 64 }",
             "`[plugins.a]`: `memory_mib` is 64",

@@ -35,7 +35,7 @@ impl Series {
             check_name("a label's name", label, LABEL_NAME)?;
             if value.len() > LABEL_VALUE || value.chars().any(char::is_control) {
                 return Err(invalid(format_args!(
-                    "the label `{label}` of `{name}` has to be at most {LABEL_VALUE} bytes of text without control \
+                    "the label `{label}` of `{name}` must be at most {LABEL_VALUE} bytes of text without control \
                      characters"
                 )));
             }

@@ -118,6 +118,7 @@ fn write_new(folder: impl AsFd, name: &str, content: &str) -> io::Result<()> {
 /// 32 hexadecimal digits that nobody can guess.
 pub(super) fn random_name() -> io::Result<String> {
     let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).map_err(|_| io::Error::other("no random numbers to be had"))?;
+    getrandom::fill(&mut bytes)
+        .map_err(|_| io::Error::other("the system has no random numbers"))?;
     Ok(hex::encode(bytes))
 }

@@ -29,7 +29,7 @@ impl ReconcilerTask {
         match serde_json::to_value(&self.local_mode.snapshot) {
             Ok(value) => {
                 if let Err(why) = self.context.journal.set_snapshot(value).await {
-                    tracing::error!("failed to keep the snapshot of local mode: {why}");
+                    tracing::error!("failed to store the snapshot of local mode: {why}");
                 }
             }
             Err(error) => tracing::error!(%error, "failed to write the snapshot of local mode"),

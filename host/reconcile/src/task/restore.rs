@@ -181,7 +181,7 @@ impl ReconcilerTask {
         tokio::spawn(async move {
             // What stays is looked at again at the next start.
             if let Err(why) = context.journal.forget_definitions(gone).await {
-                tracing::warn!("failed to forget what is gone was made from: {why}");
+                tracing::warn!("failed to delete unused definitions: {why}");
             }
         });
     }
