@@ -242,19 +242,26 @@ async fn chaos2_a_device_whose_state_disk_is_read_only_starts_and_is_reached() {
     device.until_applied().await;
     // A kill leaves a log that is not in the database yet.
     device.kill().await;
-    let remount = |mode: &str| {
-        let done = Command::new("mount")
-            .args(["-o", &format!("remount,{mode}")])
-            .arg(&disk.0)
-            .status();
-        assert!(done.unwrap().success());
+    // What the killed device had started may take a moment to end, and keeps the disk busy until then.
+    let remount = async |mode: &str| {
+        until("the disk to be mounted anew", || async {
+            let mut mount = Command::new("mount");
+            mount.args(["-o", &format!("remount,{mode}")]).arg(&disk.0);
+            let output = mount.output().unwrap();
+            if output.status.success() {
+                Ok(())
+            } else {
+                Err(String::from_utf8_lossy(&output.stderr).into_owned())
+            }
+        })
+        .await;
     };
     // The harness finds the device by the file that a start writes; without it the address is as before.
-    remount("ro");
+    remount("ro").await;
     device.start_again().await;
     let refused = device.post("/v2/local/target-state", &nothing).await;
     assert_eq!(refused.status, 503, "{refused:?}");
-    remount("rw");
+    remount("rw").await;
     device.set_target(&nothing).await;
     device.until_applied().await;
 }
