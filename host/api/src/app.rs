@@ -233,13 +233,6 @@ impl App {
             EndpointMatch::OtherMethods(more) => methods.extend(more),
             EndpointMatch::Nothing => {}
         }
-        if *request.method() == Method::HEAD
-            && methods.contains(&Method::GET)
-            && let EndpointMatch::Route { pattern, call } = endpoints.find(&Method::GET, path)
-        {
-            *seen = RouteLabel::Plugin(Method::GET, pattern);
-            return Ok(call(requester, auth::without_key(request)).await);
-        }
         if methods.is_empty() {
             return Err(Failure::Refused(
                 StatusCode::NOT_FOUND,

@@ -124,10 +124,10 @@ pub trait Endpoints: Send + Sync + 'static {
     /// Waits until `report` and `routes` list every plugin, loaded or not yet, or that takes too long.
     fn listed(&self) -> BoxFuture<'_, ()>;
 
-    /// Waits until `find` returns anything but [`Found::Loading`], or that takes too long.
+    /// Waits until `find` returns anything but [`EndpointMatch::Loading`], or that takes too long.
     fn served<'a>(&'a self, method: &'a Method, path: &'a str) -> BoxFuture<'a, ()>;
 
-    /// Finds what answers `method` on `path` (as it arrived, without the query).
+    /// Finds what answers `method` on `path` (as it arrived, without the query). What answers GET answers HEAD.
     fn find(&self, method: &Method, path: &str) -> EndpointMatch;
 
     /// Makes the device identify itself for 15 s, or continues to; returns at once.

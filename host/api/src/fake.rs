@@ -296,7 +296,8 @@ impl Endpoints for FakeEndpoints {
         if !self.waited.load(Ordering::Relaxed) {
             return EndpointMatch::Loading("plugin `greet` is being loaded".to_owned());
         }
-        if *method != has {
+        let answers_head = *method == Method::HEAD && has == Method::GET;
+        if *method != has && !answers_head {
             return EndpointMatch::OtherMethods(vec![has]);
         }
         EndpointMatch::Route {
