@@ -9,27 +9,21 @@ pub const INTERFACE: &str = "1.2.0";
 /// The name of a capability in `capabilities`, which is an identifier: `_` stands for the `-` of the name. Empty for
 /// what only a policy gives.
 macro_rules! identifier {
-    (ours $module:ident) => {
-        stringify!($module)
-    };
-    (wasi $module:ident) => {
-        stringify!($module)
-    };
     (policy $module:ident) => {
         ""
+    };
+    ($origin:ident $module:ident) => {
+        stringify!($module)
     };
 }
 
 /// The same as a part of a sentence.
 macro_rules! listed {
-    (ours $module:ident) => {
-        concat!("`", stringify!($module), "`, ")
-    };
-    (wasi $module:ident) => {
-        concat!("`", stringify!($module), "`, ")
-    };
     (policy $module:ident) => {
         ""
+    };
+    ($origin:ident $module:ident) => {
+        concat!("`", stringify!($module), "`, ")
     };
 }
 

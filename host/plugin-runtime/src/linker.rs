@@ -57,10 +57,7 @@ macro_rules! link {
     (ours $module:ident $linker:ident) => {
         supervisor::$module::add_to_linker::<Guest, ThisGuest>($linker, |guest| guest)
     };
-    (wasi $module:ident $linker:ident) => {
-        Ok(())
-    };
-    (policy $module:ident $linker:ident) => {
+    ($origin:ident $module:ident $linker:ident) => {
         Ok(())
     };
 }

@@ -78,7 +78,7 @@ struct CallResult {
 }
 
 async fn outcome<B>(
-    matched: RouteMatch,
+    mut matched: RouteMatch,
     scope: CallerScope,
     request: Request<B>,
 ) -> Result<CallResult, Failure>
@@ -86,6 +86,7 @@ where
     B: http_body::Body<Data = Bytes> + Send + 'static,
     B::Error: std::fmt::Display,
 {
+    let params = std::mem::take(&mut matched.params);
     let plugin = &matched.plugin;
     let (parts, body) = request.into_parts();
     let fault = Arc::<RequestFault>::default();
@@ -97,7 +98,7 @@ where
         })??;
     let permit = plugin.permit().await?;
     plugin.make_folders().await;
-    let head = guest_request(&parts, matched.pattern(), matched.params.clone());
+    let head = guest_request(&parts, matched.pattern(), params);
     let serving = ServedCall::next(Origin::outside(scope));
     let mut answered = pin!(plugin.guest.call(serving, GuestRequest { head, body }));
     let answered = poll_fn(|context| {
