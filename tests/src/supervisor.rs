@@ -15,6 +15,7 @@ use crate::answer::Answer;
 use crate::client::client;
 use crate::compiled;
 use crate::description::Description;
+use crate::held_port::HeldPort;
 use crate::layout::distribution;
 use crate::processes::{kill, kill_services_of};
 use crate::until::{DEADLINE, until};
@@ -116,6 +117,7 @@ impl Builder {
             folders,
             builder: self,
             process: None,
+            port: HeldPort::new().expect("a free port"),
             base: String::new(),
             key: String::new(),
             client: client(),
@@ -134,6 +136,8 @@ pub struct Supervisor {
     state_dir: PathBuf,
     host_root: PathBuf,
     process: Option<Child>,
+    /// Where it listens, unless the builder names an address.
+    port: HeldPort,
     base: String,
     key: String,
     client: reqwest::Client,
@@ -413,8 +417,8 @@ impl Supervisor {
     /// Waits until no plugin is being loaded, or the supervisor has ended.
     async fn until_plugins_are_loaded(&mut self) {
         until("its plugins to be loaded", || async {
-            let asked = self.request("GET", "/v3/plugins").send().await;
-            let answer = match asked {
+            let answer = self.request("GET", "/v3/plugins").send().await;
+            let answer = match answer {
                 Ok(answer) if answer.status() == 200 => answer.json::<Value>().await,
                 _ => return Ok(()),
             };
@@ -434,10 +438,10 @@ impl Supervisor {
         let mut command = Command::new(self.builder.program.clone().unwrap_or_else(program));
         command
             .args(["run", "--listen"])
-            // A free port at first, then the same: services are told of it when they are made.
+            // The same port at each start: services got it when they were created.
             .arg(match &self.builder.listen {
-                Some(address) => address,
-                None => self.base.strip_prefix("http://").unwrap_or("127.0.0.1:0"),
+                Some(address) => address.clone(),
+                None => self.port.address().to_string(),
             })
             .arg("--state-dir")
             .arg(&self.state_dir)

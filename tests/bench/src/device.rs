@@ -1,6 +1,6 @@
 //! A supervisor of the release layout, started on folders of its own.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use tempfile::TempDir;
-use tests::distribution;
+use tests::{HeldPort, distribution};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -24,6 +24,8 @@ const LOOK_AT_SERVICES: Duration = Duration::from_millis(2);
 pub(crate) struct Device {
     folders: TempDir,
     pub(crate) address: SocketAddr,
+    /// Keeps the port from others between two starts.
+    _port: HeldPort,
     arguments: Vec<String>,
     process: Option<Child>,
     client: reqwest::Client,
@@ -34,11 +36,11 @@ impl Device {
     pub(crate) fn new(arguments: &[&str]) -> Result<Self> {
         let folders = tempfile::tempdir()?;
         std::fs::create_dir(folders.path().join("host"))?;
-        // Free a moment ago; nobody else takes ports on the machine of a benchmark.
-        let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+        let port = HeldPort::new()?;
         Ok(Device {
             folders,
-            address,
+            address: port.address(),
+            _port: port,
             arguments: arguments
                 .iter()
                 .map(|argument| (*argument).to_owned())

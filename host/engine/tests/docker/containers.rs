@@ -6,7 +6,7 @@ use bollard::query_parameters::RemoveImageOptions;
 use engine::{ContainerSpec, EngineError, LogsFrom};
 use model::{ContainerState, ImageRef, Mount, PortMapping, Protocol};
 
-use crate::suite::{Fixture, Program, free_port, next_line};
+use crate::suite::{Fixture, Program, next_line};
 
 promise!(tag_that_has_moved_does_not_change_what_is_made, |fixture| {
     let engine = fixture.engine();
@@ -124,8 +124,8 @@ promise!(
 
 promise!(port_that_is_taken_is_named_by_the_failure, |fixture| {
     let suite: &dyn Fixture = &*fixture;
-    let port = free_port();
-    let taken = std::net::TcpListener::bind(("127.0.0.1", port)).unwrap();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
     let mut service = suite.service("web", &Program::Tick);
     service.config.ports.push(PortMapping {
         host_ip: "127.0.0.1".into(),
@@ -137,6 +137,6 @@ promise!(port_that_is_taken_is_named_by_the_failure, |fixture| {
     let error = suite.engine().start_container(&id).await.unwrap_err();
     let cause = error.source().unwrap().to_string();
     assert!(cause.contains(&port.to_string()), "{error}: {cause}");
-    drop(taken);
+    drop(listener);
     suite.engine().start_container(&id).await.unwrap();
 });

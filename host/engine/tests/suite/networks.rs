@@ -85,7 +85,8 @@ pub async fn removing_a_network_that_is_gone_is_no_error(fixture: &dyn Fixture) 
 pub async fn published_port_is_reached_from_the_host(fixture: &dyn Fixture) {
     let network = fixture.network("front").await;
     let mut service = server(fixture, &[&network]);
-    let host_port = free_port();
+    let held = HeldPort::new();
+    let host_port = held.number();
     service.config.ports.push(PortMapping {
         host_ip: "127.0.0.1".into(),
         host_port: Some(host_port),
@@ -114,7 +115,21 @@ pub async fn published_port_is_reached_from_the_host(fixture: &dyn Fixture) {
     .await;
 }
 
-pub fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
+/// A free port of 127.0.0.1 that nobody else gets while this value lives. Servers can listen on it all the same, because
+/// they set `SO_REUSEADDR` and this socket does not listen.
+pub struct HeldPort(tokio::net::TcpSocket);
+
+impl HeldPort {
+    pub fn new() -> Self {
+        let socket = tokio::net::TcpSocket::new_v4().unwrap();
+        socket.set_reuseaddr(true).unwrap();
+        socket
+            .bind(std::net::SocketAddr::from(([127, 0, 0, 1], 0)))
+            .unwrap();
+        HeldPort(socket)
+    }
+
+    pub fn number(&self) -> u16 {
+        self.0.local_addr().unwrap().port()
+    }
 }

@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::fixture::{WasmFixture, test};
-use crate::suite::{Fixture, Service, free_port};
+use crate::suite::{Fixture, HeldPort, Service};
 
 const REFUSED: &str = "failed: ConnectionRefused";
 const DENIED: &str = "failed: PermissionDenied";
@@ -245,12 +245,12 @@ fn network_modes_are_kept() {
     });
 }
 
-fn published(mut service: Service, host_port: u16, port: u16, protocol: Protocol) -> Service {
+fn published(mut service: Service, host_port: u16, port: u16) -> Service {
     service.config.ports.push(PortMapping {
         host_ip: "127.0.0.1".into(),
         host_port: Some(host_port),
         container_port: port,
-        protocol,
+        protocol: Protocol::Tcp,
     });
     service
 }
@@ -258,7 +258,8 @@ fn published(mut service: Service, host_port: u16, port: u16, protocol: Protocol
 #[test]
 fn port_is_published_by_its_own_number_and_over_udp() {
     test(async |fixture| {
-        let port = free_port();
+        let held = HeldPort::new();
+        let port = held.number();
         let address = format!("0.0.0.0:{port}");
         // The same number inside and outside, which are two listeners of one machine here.
         let mut service = fixture.runs("tcp", &["tcp-echo", &address]);
@@ -280,17 +281,22 @@ fn port_is_published_by_its_own_number_and_over_udp() {
             assert_eq!(&answer, b"hello");
         }
 
-        let port = free_port();
-        let service = fixture.runs("udp", &["udp-echo", "0.0.0.0:53"]);
-        let id = fixture
-            .start(&published(service, port, 53, Protocol::Udp))
-            .await;
+        // An address that only this test uses: a port of UDP cannot be held for somebody else.
+        let (host, port) = ("127.0.0.48", 4853);
+        let mut service = fixture.runs("udp", &["udp-echo", "0.0.0.0:53"]);
+        service.config.ports.push(PortMapping {
+            host_ip: host.to_owned(),
+            host_port: Some(port),
+            container_port: 53,
+            protocol: Protocol::Udp,
+        });
+        let id = fixture.start(&service).await;
         fixture
             .wait_for_line(&id, |line| line.starts_with("listening"))
             .await;
         let answer = tokio::task::spawn_blocking(move || {
             let client = StdUdpSocket::bind("127.0.0.1:0").unwrap();
-            client.send_to(b"hello", ("127.0.0.1", port)).unwrap();
+            client.send_to(b"hello", (host, port)).unwrap();
             client
                 .set_read_timeout(Some(crate::suite::PATIENCE))
                 .unwrap();
@@ -309,7 +315,7 @@ fn port_that_is_taken_is_a_start_that_fails_and_says_so() {
         let words: &dyn Fixture = &*fixture;
         let holder = StdListener::bind("127.0.0.1:0").unwrap();
         let port = holder.local_addr().unwrap().port();
-        let service = published(fixture.runs("web", &["tick"]), port, 80, Protocol::Tcp);
+        let service = published(fixture.runs("web", &["tick"]), port, 80);
         let id = words.create(&service).await;
         let Err(EngineError::Failed { action, source }) =
             fixture.engine().start_container(&id).await
