@@ -2,8 +2,8 @@
 //! default policy, each where the supervisor looks for it relative to its own place, and the list of what
 //! they are made of.
 //!
-//! The resident programs and the compiler are built by separate cargo invocations: one alone would unify
-//! wasmtime's features and put the code generator into the resident process.
+//! The compiler is built by a cargo invocation of its own: one alone would unify wasmtime's features and put the code
+//! generator into what runs components.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,11 +38,14 @@ pub(crate) fn components_folder() -> PathBuf {
 
 /// The programs that stay on a device while it runs, by their crates.
 const RESIDENT: [&str; 2] = ["supervisor", "supervisor-wasm"];
+/// The programs of the cloud, by their crates.
+const OF_CLOUD: [&str; 2] = ["fleet", "fleet-cloud"];
 
-/// The steps that [`build`] says it takes.
-pub(crate) const STEPS: usize = 6;
-/// Those of them that make the cloud's programs.
-const CLOUD_STEPS: usize = 2;
+/// What a supervisor has that tests run: one of them has it kill itself.
+pub(crate) const FEATURES_FOR_TESTS: [&str; 2] = ["--features", "supervisor/abort-at"];
+
+/// The steps that [`build_in`] announces.
+pub(crate) const STEPS: usize = 4;
 
 pub(crate) fn build(arguments: &Arguments) -> Result<Layout> {
     build_in(arguments, &mut Steps::new(STEPS))
@@ -72,45 +75,21 @@ pub(crate) fn built() -> Result<Layout> {
     Ok(Layout { folder })
 }
 
-/// As [`build`] without the cloud's programs, which come from the build of the tests
-/// ([`install_programs_of_tests`]): each build by itself would make nearly all of its dependencies anew.
+/// As [`build`] without the programs, which come from the build of the tests ([`install_programs`]): a build of their own
+/// would compile nearly all of their dependencies once more.
 pub(crate) fn build_for_tests() -> Result<Layout> {
-    let mut steps = Steps::new(STEPS - CLOUD_STEPS);
-    build_for_devices(&Arguments { release: false }, &mut steps)
-}
-
-/// Puts the cloud's programs, as the tests have built them, into the layout.
-pub(crate) fn install_programs_of_tests(layout: &Layout) -> Result<()> {
-    install_programs_of_cloud(layout, "debug", "debug")
+    let mut steps = Steps::new(STEPS - 1);
+    build_around_programs(&Arguments { release: false }, &mut steps)
 }
 
 /// As [`build`], as the first [`STEPS`] of more.
 pub(crate) fn build_in(arguments: &Arguments, steps: &mut Steps) -> Result<Layout> {
-    let profile = profile(arguments);
-
-    steps.begin("the command line of the cloud");
-    // By itself: what it asks of shared crates is not for the supervisor.
-    let mut fleet = cargo::cargo(["build", "--package", "fleet"]);
-    if arguments.release {
-        fleet.arg("--release");
+    steps.begin("the programs of devices and of the cloud");
+    for program in program_builds(arguments) {
+        cargo::finish(cargo::cargo(program))?;
     }
-    cargo::finish(fleet)?;
-
-    steps.begin("the cloud");
-    // It has another profile than what runs on devices: for speed rather than size.
-    let mut cloud = cargo::cargo(["build", "--package", "fleet-cloud"]);
-    if arguments.release {
-        cloud.args(["--profile", simulate::PROFILE]);
-    }
-    cargo::finish(cloud)?;
-
-    let layout = build_for_devices(arguments, steps)?;
-    let cloud_profile = if arguments.release {
-        simulate::PROFILE
-    } else {
-        profile
-    };
-    install_programs_of_cloud(&layout, profile, cloud_profile)?;
+    let layout = build_around_programs(arguments, steps)?;
+    install_programs(&layout, arguments)?;
     sbom::write(&layout.folder)?;
     Ok(layout)
 }
@@ -124,34 +103,63 @@ fn profile(arguments: &Arguments) -> &'static str {
     }
 }
 
-fn install_programs_of_cloud(layout: &Layout, fleet: &str, cloud: &str) -> Result<()> {
-    for (program, profile) in [("fleet", fleet), ("fleet-cloud", cloud)] {
-        install(
-            &cargo::target_folder().join(profile).join(program),
-            &layout.folder.join("bin").join(program),
-        )?;
+/// The profile of `supervisor-compile`, and its folder.
+pub(crate) fn compiler_profile(arguments: &Arguments) -> &'static str {
+    if arguments.release {
+        "compiler"
+    } else {
+        "quick-compiler"
+    }
+}
+
+/// What builds all programs but the compiler, as arguments of cargo.
+///
+/// What is shipped takes three builds: what the programs of the cloud ask of shared crates is not for devices, and the
+/// cloud is built for speed rather than size. What is not shipped is built at once, so that each dependency is compiled
+/// once.
+fn program_builds(arguments: &Arguments) -> Vec<Vec<&'static str>> {
+    let build = |programs: &[&'static str], more: &[&'static str]| {
+        let packages = programs.iter().flat_map(|program| ["--package", *program]);
+        [&["build"][..], &packages.collect::<Vec<_>>(), more].concat()
+    };
+    if arguments.release {
+        vec![
+            build(&["fleet"], &["--release"]),
+            build(&["fleet-cloud"], &["--profile", simulate::PROFILE]),
+            build(&RESIDENT, &["--release"]),
+        ]
+    } else {
+        vec![build(&[OF_CLOUD, RESIDENT].concat(), &FEATURES_FOR_TESTS)]
+    }
+}
+
+/// Puts the programs, as [`program_builds`] or the build of the tests left them, into the layout.
+pub(crate) fn install_programs(layout: &Layout, arguments: &Arguments) -> Result<()> {
+    for program in OF_CLOUD.into_iter().chain(RESIDENT) {
+        let profile = if arguments.release && program == "fleet-cloud" {
+            simulate::PROFILE
+        } else {
+            profile(arguments)
+        };
+        let built = cargo::target_folder().join(profile).join(program);
+        if arguments.release && RESIDENT.contains(&program) {
+            refuse_what_is_for_tests(&built)?;
+        }
+        install(&built, &layout.folder.join("bin").join(program))?;
     }
     Ok(())
 }
 
-/// The supervisor, the compiler of plugins, the plugins and the policy.
-fn build_for_devices(arguments: &Arguments, steps: &mut Steps) -> Result<Layout> {
+/// The compiler of plugins, the plugins and the policy.
+fn build_around_programs(arguments: &Arguments, steps: &mut Steps) -> Result<Layout> {
     let folder = cargo::target_folder().join("dist");
-    let target = cargo::target_folder();
-
-    steps.begin("the supervisor and what runs components for it");
-    cargo::finish(cargo::cargo(resident_arguments(arguments)))?;
-    if arguments.release {
-        for program in RESIDENT {
-            refuse_what_is_for_tests(&target.join("release").join(program))?;
-        }
-    }
 
     steps.begin("the compiler of plugins");
+    let compiler_profile = compiler_profile(arguments);
     cargo::finish(cargo::cargo([
         "build",
         "--profile",
-        "compiler",
+        compiler_profile,
         "--package",
         "supervisor-compile",
     ]))?;
@@ -161,14 +169,9 @@ fn build_for_devices(arguments: &Arguments, steps: &mut Steps) -> Result<Layout>
     build_components(&plugins)?;
 
     steps.begin("the layout");
-    for program in RESIDENT {
-        install(
-            &target.join(profile(arguments)).join(program),
-            &folder.join("bin").join(program),
-        )?;
-    }
+    let compiler = cargo::target_folder().join(compiler_profile);
     install(
-        &target.join("compiler/supervisor-compile"),
+        &compiler.join("supervisor-compile"),
         &folder.join("bin/supervisor-compile"),
     )?;
     for plugin in &plugins {
@@ -185,21 +188,6 @@ fn build_for_devices(arguments: &Arguments, steps: &mut Steps) -> Result<Layout>
         &folder.join("policy.toml"),
     )?;
     Ok(Layout { folder })
-}
-
-/// What builds the programs that stay. The layout that is not optimized is what tests run, and one of them has
-/// the supervisor kill itself.
-fn resident_arguments(arguments: &Arguments) -> Vec<&'static str> {
-    let mut build = vec!["build"];
-    for program in RESIDENT {
-        build.extend(["--package", program]);
-    }
-    build.extend(if arguments.release {
-        &["--release"][..]
-    } else {
-        &["--features", "supervisor/abort-at"]
-    });
-    build
 }
 
 /// Names every variable by which a test has a program do what nobody else may.
@@ -302,11 +290,15 @@ mod tests {
 
     #[test]
     fn l10_what_is_shipped_is_built_without_what_tests_alone_need() {
-        let shipped = resident_arguments(&Arguments { release: true });
-        assert!(shipped.contains(&"--release"), "{shipped:?}");
-        assert!(!shipped.contains(&"--features"), "{shipped:?}");
-        let tested = resident_arguments(&Arguments { release: false });
-        assert!(tested.contains(&"supervisor/abort-at"), "{tested:?}");
+        let shipped = program_builds(&Arguments { release: true });
+        for build in &shipped {
+            let optimized = ["--release", "--profile"]
+                .iter()
+                .any(|it| build.contains(it));
+            assert!(optimized && !build.contains(&"--features"), "{build:?}");
+        }
+        let tested = program_builds(&Arguments { release: false });
+        assert!(tested[0].contains(&"supervisor/abort-at"), "{tested:?}");
     }
 
     #[test]

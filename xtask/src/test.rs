@@ -43,13 +43,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let everything = arguments.rest.is_empty();
     let mut test = cargo::cargo(["test", "--no-fail-fast"]);
     let layout = if everything {
-        // The tests build the cloud's programs as well, and once is enough.
+        // The tests build the programs as well, and once is enough.
         let layout = layout::build_for_tests()?;
         test.args(tested_packages()?);
         layout
     } else {
         test.args(&arguments.rest);
-        layout::build(&layout::Arguments { release: false })?
+        layout::build(&UNOPTIMIZED)?
     };
 
     println!("building the example and test components");
@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         let mut build = cargo::cargo(["test", "--no-run"]);
         build.args(tested_packages()?);
         cargo::finish(build)?;
-        layout::install_programs_of_tests(&layout)?;
+        layout::install_programs(&layout, &UNOPTIMIZED)?;
     }
 
     let stand_ins = HostStandIns::find();
@@ -83,7 +83,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     cargo::finish(test)?;
     if everything {
         // By itself, since its code generator must not be unified into the others.
-        let arguments = ["test", "--profile", "compiler", "--package", COMPILER];
+        let profile = layout::compiler_profile(&UNOPTIMIZED);
+        let arguments = ["test", "--profile", profile, "--package", COMPILER];
         cargo::finish(cargo::cargo(arguments))?;
     }
     stand_ins.account_for_skips()?;
@@ -94,6 +95,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     docker.account_for_skips()
 }
 
+/// The layout that tests run.
+const UNOPTIMIZED: layout::Arguments = layout::Arguments { release: false };
 /// How many tests of one program run at a time.
 const THREADS: &str = "RUST_TEST_THREADS";
 /// The crate that is tested by itself.
@@ -109,6 +112,7 @@ fn tested_packages() -> Result<Vec<String>> {
     for package in components.chain([COMPILER.to_owned()]) {
         arguments.extend(["--exclude".to_owned(), package]);
     }
+    arguments.extend(layout::FEATURES_FOR_TESTS.map(str::to_owned));
     Ok(arguments)
 }
 

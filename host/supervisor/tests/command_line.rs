@@ -1,0 +1,38 @@
+//! The program by its command line. (`cargo xtask test` also needs this file so that cargo builds the program with the
+//! tests, from which it goes into the layout that the black-box suites run.)
+
+use std::process::{Command, Output};
+
+fn supervisor(arguments: &[&str]) -> std::io::Result<Output> {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_supervisor"));
+    program.args(arguments).output()
+}
+
+#[test]
+fn help_names_every_command() {
+    let help = supervisor(&["--help"]).unwrap();
+    assert!(help.status.success());
+    let text = String::from_utf8(help.stdout).unwrap();
+    for command in ["run", "api-key", "plugins", "remove-services"] {
+        let has_command = text.lines().any(|line| {
+            let words = line.trim_start();
+            words.split(' ').next() == Some(command)
+        });
+        assert!(has_command, "`{command}` is missing:\n{text}");
+    }
+}
+
+#[test]
+fn a_bad_argument_is_named_and_nothing_starts() {
+    for (arguments, expected) in [
+        (&["run", "--listen", "nowhere"][..], "nowhere"),
+        (&["run", "--listne", "127.0.0.1:0"], "--listne"),
+        (&["strat"], "strat"),
+    ] {
+        let refused = supervisor(arguments).unwrap();
+        assert_eq!(refused.status.code(), Some(2), "{arguments:?}");
+        let message = String::from_utf8(refused.stderr).unwrap();
+        assert!(message.contains(expected), "{arguments:?}: {message}");
+        assert!(refused.stdout.is_empty(), "{arguments:?}");
+    }
+}
