@@ -52,8 +52,8 @@ impl Description {
     /// # Errors
     /// A sentence that says what.
     pub fn check(&self, method: &str, path: &str, answer: &Answer) -> Result<(), String> {
-        let wanted = if method == "HEAD" { "GET" } else { method };
-        let Some((template, operation)) = self.operation(wanted, path) else {
+        let described = if method == "HEAD" { "GET" } else { method };
+        let Some((template, operation)) = self.operation(described, path) else {
             return Ok(());
         };
         let named = format!("{method} {path}: {}", answer.status);
@@ -86,7 +86,7 @@ impl Description {
                 .map_err(|error| format!("{named} is not JSON ({error}): {:?}", answer.text))?,
             _ => return Ok(()),
         };
-        let key = format!("{wanted} {template} {}", answer.status);
+        let key = format!("{described} {template} {}", answer.status);
         let mut validators = self
             .validators
             .lock()

@@ -54,13 +54,13 @@ impl FleetCloud {
     /// # Panics
     /// Where it does not end.
     pub fn terminate(&mut self) -> Duration {
-        let asked = Instant::now();
+        let started = Instant::now();
         let pid = i32::try_from(self.child.id()).expect("a process number");
         let pid = rustix::process::Pid::from_raw(pid).expect("a process number");
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("a signal");
         let status = self.child.wait().expect("its end");
         assert!(status.success(), "{status}");
-        asked.elapsed()
+        started.elapsed()
     }
 
     /// Starts it again after its end, on the same database and at the same address.
@@ -146,8 +146,8 @@ impl FleetCloud {
     pub fn command_line(&self, folder: &Path, words: &[&str]) -> Output {
         let output = self.command(folder, words).output();
         let output = output.expect("`bin/fleet` of the layout");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "fleet {words:?}: {said}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "fleet {words:?}: {stderr}");
         output
     }
 }

@@ -32,7 +32,7 @@ pub fn services_of(state_dir: &Path) -> Vec<i32> {
     let Ok(processes) = fs::read_dir("/proc") else {
         return Vec::new();
     };
-    let wanted = state_dir.to_string_lossy().into_owned();
+    let folder = state_dir.to_string_lossy().into_owned();
     processes
         .filter_map(|entry| {
             let pid: i32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
@@ -41,7 +41,7 @@ pub fn services_of(state_dir: &Path) -> Vec<i32> {
             let is_service = arguments.get(1) == Some(&b"wasm-service".as_slice());
             let is_ours = arguments
                 .iter()
-                .any(|argument| argument.starts_with(wanted.as_bytes()));
+                .any(|argument| argument.starts_with(folder.as_bytes()));
             (is_service && is_ours).then_some(pid)
         })
         .collect()

@@ -226,9 +226,9 @@ impl RecordedCloud {
     /// Requests for the target so far.
     #[must_use]
     pub fn polls(&self) -> Vec<RecordedRequest> {
-        let asked = self.asked().into_iter();
-        asked
-            .filter(|asked| asked.method == "GET" && asked.path.ends_with("/state"))
+        let requests = self.asked().into_iter();
+        requests
+            .filter(|requests| requests.method == "GET" && requests.path.ends_with("/state"))
             .collect()
     }
 
@@ -239,14 +239,17 @@ impl RecordedCloud {
     #[must_use]
     pub fn reports(&self) -> Vec<Value> {
         let (uuid, _) = self.device();
-        let asked = self.asked().into_iter();
-        let taken = asked.filter(|asked| {
-            (asked.method.as_str(), asked.path.as_str(), asked.status)
-                == ("PATCH", "/device/v3/state", 200)
+        let requests = self.asked().into_iter();
+        let accepted = requests.filter(|requests| {
+            (
+                requests.method.as_str(),
+                requests.path.as_str(),
+                requests.status,
+            ) == ("PATCH", "/device/v3/state", 200)
         });
-        taken
-            .map(|asked| {
-                let mut body: Value = serde_json::from_str(&asked.body).expect("a report");
+        accepted
+            .map(|requests| {
+                let mut body: Value = serde_json::from_str(&requests.body).expect("a report");
                 body[&uuid].take()
             })
             .collect()
@@ -258,13 +261,13 @@ impl RecordedCloud {
     /// Where a report is none.
     #[must_use]
     pub fn told(&self) -> Value {
-        let mut told = json!({});
+        let mut state = json!({});
         for report in self.reports() {
             for (name, value) in report.as_object().expect("fields") {
-                told[name] = value.clone();
+                state[name] = value.clone();
             }
         }
-        told
+        state
     }
 
     /// Waits until the target has been asked for this often.
@@ -389,7 +392,7 @@ async fn open_tunnel(
     State(contents): State<Arc<Mutex<Contents>>>,
     mut request: axum::extract::Request,
 ) -> Response {
-    let asked = RecordedRequest {
+    let recorded = RecordedRequest {
         method: "GET".to_owned(),
         path: request.uri().to_string(),
         headers: request.headers().clone(),
@@ -399,7 +402,7 @@ async fn open_tunnel(
             .unwrap_or_default(),
         status: 0,
     };
-    match respond(&contents, request.uri(), asked) {
+    match respond(&contents, request.uri(), recorded) {
         None => return std::future::pending().await,
         Some(other) if other.status() != StatusCode::SWITCHING_PROTOCOLS => return other,
         Some(_) => {}
@@ -445,7 +448,7 @@ async fn take_logs(
     headers: HeaderMap,
     body: Body,
 ) -> Response {
-    let asked = RecordedRequest {
+    let request = RecordedRequest {
         method: "POST".to_owned(),
         path: uri.to_string(),
         headers,
@@ -459,7 +462,7 @@ async fn take_logs(
         let contents = contents.lock().unwrap_or_else(PoisonError::into_inner);
         contents.gone.clone()
     };
-    match respond(&contents, &uri, asked) {
+    match respond(&contents, &uri, request) {
         None => return std::future::pending().await,
         Some(refusal) if refusal.status() != StatusCode::CREATED => return refusal,
         Some(_) => {}
@@ -499,7 +502,7 @@ async fn answer(
     body: Bytes,
 ) -> Response {
     let body = String::from_utf8_lossy(&body).into_owned();
-    let asked = RecordedRequest {
+    let request = RecordedRequest {
         method: method.to_string(),
         path: uri.to_string(),
         headers,
@@ -509,7 +512,7 @@ async fn answer(
             .unwrap_or_default(),
         status: 0,
     };
-    let response = respond(&contents, &uri, asked);
+    let response = respond(&contents, &uri, request);
     match response {
         Some(response) => response,
         None => std::future::pending().await,
@@ -567,13 +570,14 @@ fn well(contents: &mut Contents, uri: &Uri, asked: &RecordedRequest) -> Response
     match (asked.method.as_str(), uri.path()) {
         ("POST", "/device/register") if provisions => {
             let body: Value = serde_json::from_str(&asked.body).unwrap_or_default();
-            let said = |key: &str| body[key].as_str().unwrap_or_default().to_owned();
-            if said("uuid") == uuid {
+            let field = |key: &str| body[key].as_str().unwrap_or_default().to_owned();
+            if field("uuid") == uuid {
                 return (StatusCode::CONFLICT, "\"uuid\" must be unique.").into_response();
             }
-            contents.device = (said("uuid"), said("api_key"));
-            let told = json!({ "id": DEVICE_ID, "uuid": said("uuid"), "api_key": said("api_key") });
-            return (StatusCode::CREATED, told.to_string()).into_response();
+            contents.device = (field("uuid"), field("api_key"));
+            let answer =
+                json!({ "id": DEVICE_ID, "uuid": field("uuid"), "api_key": field("api_key") });
+            return (StatusCode::CREATED, answer.to_string()).into_response();
         }
         // It shows a device to its own key alone.
         ("GET", "/v7/device") if provisions => {

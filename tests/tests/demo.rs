@@ -168,8 +168,8 @@ impl Session {
     /// What a line prints that is typed.
     fn typed(&self, line: &str) -> String {
         let output = self.shell(line).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{line}: {said}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{line}: {stderr}");
         String::from_utf8(output.stdout).unwrap()
     }
 
@@ -195,17 +195,17 @@ impl Session {
     fn stop(mut self) -> String {
         self.signal(Signal::INT);
         let deadline = Instant::now() + END;
-        let mut said = String::new();
+        let mut output = String::new();
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             match self.lines.recv_timeout(left) {
-                Ok(line) => said = format!("{said}{line}\n"),
+                Ok(line) => output = format!("{output}{line}\n"),
                 Err(RecvTimeoutError::Disconnected) => break,
-                Err(error) => panic!("{error}: {said}"),
+                Err(error) => panic!("{error}: {output}"),
             }
         }
-        assert!(self.process.wait().unwrap().success(), "{said}");
-        said
+        assert!(self.process.wait().unwrap().success(), "{output}");
+        output
     }
 }
 
@@ -329,8 +329,8 @@ async fn story(docker: Option<String>) {
     // Ctrl-C takes all of it away.
     let registry = session.fact("registry").to_owned();
     drop(log);
-    let said = session.stop();
-    assert!(said.contains("everything was removed"), "{said}");
+    let output = session.stop();
+    assert!(output.contains("everything was removed"), "{output}");
     assert_eq!(place.processes(), Vec::<String>::new());
     assert_eq!(place.left(), Vec::<PathBuf>::new());
     if let Some(docker) = docker {
@@ -387,8 +387,8 @@ async fn a_session_that_is_kept_goes_on_and_one_that_was_killed_is_cleared_away(
     let uuid = session.uuid().to_owned();
     session.until_runs("1.0.0").await;
     session.typed("fleet tag set place cellar --device $(fleet devices --json | sed -n 's/.*\"uuid\": \"\\(.*\\)\",/\\1/p')");
-    let said = session.stop();
-    assert!(said.contains("everything is kept"), "{said}");
+    let output = session.stop();
+    assert!(output.contains("everything is kept"), "{output}");
     assert_eq!(place.processes(), Vec::<String>::new());
     fs::remove_dir_all(place.0.path().join("home/.config")).unwrap();
 

@@ -289,8 +289,8 @@ async fn the_report_tells_of_each_plugin_what_it_is_what_it_may_and_how_it_does(
     let trap = "/v3/led-guests/ACT/trap";
     let mut events = device.supervisor.read_events().await;
     assert_eq!(device.supervisor.post(trap, &json!({})).await.status, 500);
-    let told = events.until("plugin-fault", |_| true).await;
-    let fault = &told.last().unwrap().data;
+    let event = events.until("plugin-fault", |_| true).await;
+    let fault = &event.last().unwrap().data;
     assert_eq!(fault["plugin"], "led-guests");
     assert!(
         fault["message"].as_str().unwrap().contains("failed"),

@@ -50,15 +50,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             OF_CLOUD.join(", ")
         );
     }
-    let wanted = |of: &[&str]| {
+    let is_selected = |of: &[&str]| {
         let named = sections.iter().any(|name| of.contains(&name.as_str()));
         sections.is_empty() || named
     };
     let mut figures = String::new();
-    if wanted(&OF_DEVICE) {
+    if is_selected(&OF_DEVICE) {
         figures.push_str(&on_device(sections)?);
     }
-    if wanted(&OF_CLOUD) {
+    if is_selected(&OF_CLOUD) {
         let is_first = figures.is_empty();
         figures.push_str(&on_cloud(arguments, is_first)?);
     }

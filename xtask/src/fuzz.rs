@@ -133,7 +133,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let is_wanted = |Target(name, ..): &&Target| {
         arguments.targets.is_empty() || arguments.targets.iter().any(|wanted| wanted == name)
     };
-    let wanted: Vec<&Target> = TARGETS.iter().filter(is_wanted).collect();
+    let targets: Vec<&Target> = TARGETS.iter().filter(is_wanted).collect();
     let names = || TARGETS.map(|Target(name, ..)| name).join(", ");
     if let Some(unknown) = arguments
         .targets
@@ -144,14 +144,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
     let postgres = PostgresForTests::find();
     let needs_device = |Target(_, package, ..): &&&Target| *package == BLACK_BOX;
-    let layout = match wanted.iter().find(needs_device) {
+    let layout = match targets.iter().find(needs_device) {
         Some(_) => {
             build_components(&guest_crates()?)?;
             Some(layout::build(&layout::Arguments { release: false })?)
         }
         None => None,
     };
-    for Target(name, package, of, test) in wanted {
+    for Target(name, package, of, test) in targets {
         println!("{name}: for {} s", arguments.seconds);
         let begun = Instant::now();
         let mut command = cargo::cargo(["test", "--quiet", "--package", package]);

@@ -48,8 +48,8 @@ mod tests {
         let held = hold_free().unwrap();
         // The kernel gives nobody a port that is bound, and a free one would seldom be this one by chance.
         let other = TcpSocket::new_v4().unwrap();
-        let taken = other.bind(held).expect_err("it is held");
-        assert_eq!(taken.kind(), io::ErrorKind::AddrInUse);
+        let refusal = other.bind(held).expect_err("it is held");
+        assert_eq!(refusal.kind(), io::ErrorKind::AddrInUse);
         let server = TcpListener::bind(held).expect("a server listens on it");
         let again = hold(held).expect_err("somebody listens there");
         assert_eq!(again.kind(), io::ErrorKind::AddrInUse);

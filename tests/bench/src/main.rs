@@ -79,17 +79,17 @@ async fn main() -> Result<()> {
 
 #[cfg(feature = "device")]
 async fn on_device(arguments: &Arguments) -> Result<()> {
-    let wanted = |name: &str| arguments.wanted(name);
-    if wanted("calls") {
+    let is_selected = |name: &str| arguments.wanted(name);
+    if is_selected("calls") {
         show("calls", plugin_calls::measure().await)?;
     }
-    if wanted("start") {
+    if is_selected("start") {
         show("start", start::measure().await)?;
     }
-    if wanted("endpoints") {
+    if is_selected("endpoints") {
         show("endpoints", endpoints::measure().await)?;
     }
-    if wanted("docker") {
+    if is_selected("docker") {
         match two_services::measure()
             .await
             .context("failed to measure `docker`")?
@@ -98,10 +98,10 @@ async fn on_device(arguments: &Arguments) -> Result<()> {
             None => eprintln!("skipped: docker, because SUPERVISOR_TEST_DOCKER is not set"),
         }
     }
-    if wanted("many") {
+    if is_selected("many") {
         show("many", many_plugins::measure().await)?;
     }
-    if wanted("neighbours") {
+    if is_selected("neighbours") {
         show("neighbours", neighbours::measure().await)?;
     }
     Ok(())

@@ -48,7 +48,7 @@ pub(crate) async fn measure() -> Result<Option<Section>> {
     device.start().await?;
     device.key()?;
     let command = json!({ "command": ["sleep", "infinity"], "stop_signal": "SIGKILL" });
-    let wanted = target(&[
+    let target_state = target(&[
         (NAMES[0], &image, command.clone()),
         (NAMES[1], &image, command),
     ]);
@@ -62,7 +62,7 @@ pub(crate) async fn measure() -> Result<Option<Section>> {
             tokio::time::sleep(TIDY_UP).await;
         }
         let begin = Instant::now();
-        device.set_target(&wanted).await?;
+        device.set_target(&target_state).await?;
         device.until_running(NAMES.len()).await?;
         let with_supervisor = begin.elapsed();
         device.set_target(&empty_target()).await?;

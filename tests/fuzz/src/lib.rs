@@ -166,11 +166,11 @@ mod tests {
                 Ok(())
             });
         });
-        let told = failed.expect_err("a failure");
-        let told = told.downcast_ref::<String>().expect("a text");
+        let message = failed.expect_err("a failure");
+        let message = message.downcast_ref::<String>().expect("a text");
         assert!(
-            told.contains("too large") && told.ends_with("\n100"),
-            "{told}"
+            message.contains("too large") && message.ends_with("\n100"),
+            "{message}"
         );
     }
 

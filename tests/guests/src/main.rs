@@ -143,15 +143,15 @@ fn spin() -> io::Result<()> {
 
 /// Takes memory until there is no more.
 fn fill_memory() -> io::Result<()> {
-    let mut taken: Vec<Vec<u8>> = Vec::new();
+    let mut blocks: Vec<Vec<u8>> = Vec::new();
     loop {
         let mut piece = Vec::new();
         if piece.try_reserve_exact(1 << 20).is_err() {
-            println!("no more memory after {} MiB", taken.len());
+            println!("no more memory after {} MiB", blocks.len());
             return Err(io::Error::other("out of memory"));
         }
         piece.resize(1 << 20, 1);
-        taken.push(piece);
+        blocks.push(piece);
     }
 }
 

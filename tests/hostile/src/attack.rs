@@ -30,7 +30,7 @@ pub struct Attack {
     /// What it tries.
     pub sentence: String,
     /// What else its comment says.
-    said: Vec<(String, String)>,
+    directives: Vec<(String, String)>,
     /// What stands below the comment.
     pub text: String,
 }
@@ -42,7 +42,7 @@ impl Attack {
     /// Where it says nothing of what it tries, or something that nobody understands.
     pub fn parse(name: &str, content: &str, mark: &str) -> Result<Self> {
         let mut sentence: Vec<&str> = Vec::new();
-        let mut said: Vec<(String, String)> = Vec::new();
+        let mut directives: Vec<(String, String)> = Vec::new();
         let mut lines = content.lines();
         let mut text = String::new();
         for line in lines.by_ref() {
@@ -56,9 +56,9 @@ impl Attack {
                 .map(|(key, value)| (key, value.trim()));
             match pair {
                 Some((key, value)) if KEYS.contains(&key) => {
-                    said.push((key.to_owned(), written_out(value)?));
+                    directives.push((key.to_owned(), written_out(value)?));
                 }
-                _ if said.is_empty() => sentence.push(comment),
+                _ if directives.is_empty() => sentence.push(comment),
                 _ => bail!("`{comment}` has to be one of {}", KEYS.join(", ")),
             }
         }
@@ -73,7 +73,7 @@ impl Attack {
         Ok(Attack {
             name: name.to_owned(),
             sentence,
-            said,
+            directives,
             text,
         })
     }
@@ -82,14 +82,14 @@ impl Attack {
     pub fn all<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a str> {
         let of_key =
             move |(other, value): &'a (String, String)| (other == key).then_some(value.as_str());
-        self.said.iter().filter_map(of_key)
+        self.directives.iter().filter_map(of_key)
     }
 
     /// The first value of a key.
     #[must_use]
     pub fn first(&self, key: &str) -> Option<&str> {
-        let mut said = self.said.iter();
-        let found = said.find(|(other, _)| other == key);
+        let mut directives = self.directives.iter();
+        let found = directives.find(|(other, _)| other == key);
         found.map(|(_, value)| value.as_str())
     }
 
@@ -111,7 +111,7 @@ impl Attack {
 /// # Errors
 /// Where one cannot be read.
 pub fn read_all(folder: &Path, ending: &str, mark: &str) -> Result<Vec<Attack>> {
-    let wanted = std::env::var("HOSTILE").ok();
+    let selected = std::env::var("HOSTILE").ok();
     let mut attacks = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
@@ -122,7 +122,7 @@ pub fn read_all(folder: &Path, ending: &str, mark: &str) -> Result<Vec<Attack>> 
         if end != ending {
             bail!("`{}` does not end with `.{ending}`", path.display());
         }
-        if wanted.as_ref().is_some_and(|wanted| wanted != stem) {
+        if selected.as_ref().is_some_and(|selected| selected != stem) {
             continue;
         }
         let content = fs::read_to_string(&path)?;

@@ -140,8 +140,8 @@ impl Interface {
 
     fn manifest(&self, attack: &Attack) -> Option<String> {
         let (name, version) = (&attack.name, &self.version);
-        let said: Vec<_> = attack.all("manifest").collect();
-        if said == ["none"] {
+        let overrides: Vec<_> = attack.all("manifest").collect();
+        if overrides == ["none"] {
             return None;
         }
         let needs: Vec<_> = attack
@@ -160,9 +160,9 @@ impl Interface {
         let key = |line: &str| line.split(' ').next().unwrap_or_default().to_owned();
         let mut lines: Vec<_> = usual
             .into_iter()
-            .filter(|line| said.iter().all(|other| key(other) != key(line)))
+            .filter(|line| overrides.iter().all(|other| key(other) != key(line)))
             .collect();
-        lines.extend(said.iter().map(|line| (*line).to_owned()));
+        lines.extend(overrides.iter().map(|line| (*line).to_owned()));
         Some(lines.join("\n"))
     }
 }

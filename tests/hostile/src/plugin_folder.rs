@@ -118,8 +118,8 @@ fn make_pipe(path: &Path) -> Result<()> {
 /// What the policy gives it.
 fn section(attack: &Attack, file: &[u8]) -> String {
     let name = &attack.name;
-    let said: Vec<_> = attack.all("policy").collect();
-    if said == ["none"] {
+    let overrides: Vec<_> = attack.all("policy").collect();
+    if overrides == ["none"] {
         return String::new();
     }
     let grants: Vec<_> = attack
@@ -138,9 +138,9 @@ fn section(attack: &Attack, file: &[u8]) -> String {
     ];
     let key = |line: &str| line.split(' ').next().unwrap_or_default().to_owned();
     let mut lines = vec![format!("[plugins.{name}]")];
-    let kept = |line: &String| said.iter().all(|other| key(other) != key(line));
-    lines.extend(usual.into_iter().filter(kept));
-    lines.extend(said.iter().map(|line| (*line).to_owned()));
+    let is_usual = |line: &String| overrides.iter().all(|other| key(other) != key(line));
+    lines.extend(usual.into_iter().filter(is_usual));
+    lines.extend(overrides.iter().map(|line| (*line).to_owned()));
     lines.push(String::new());
     lines.join("\n")
 }

@@ -7,8 +7,8 @@ use crate::bindings::platform::supervisor::{config, proxy_redirector, timer};
 impl Guest for crate::Guest {
     /// Says the configuration, so that a caller sees whose instance it was, and who the instance was called for.
     async fn get() -> Result<ProxyState, ProxyError> {
-        let said = format!("{} for {}", config::json(), crate::caller());
-        Ok(ProxyState::Unusable(said))
+        let text = format!("{} for {}", config::json(), crate::caller());
+        Ok(ProxyState::Unusable(text))
     }
 
     /// Does what the address says.

@@ -58,7 +58,7 @@ pub(crate) async fn handle(what: &str, request: &Request) -> Result<Response, Er
         },
         "proxy" => reply_proxy(proxy_redirector::get().await),
         "set-proxy" => {
-            let wanted = Redirection {
+            let redirection = Redirection {
                 proxy: Proxy {
                     kind: ProxyKind::Socks5,
                     address: argument(request, "address").unwrap_or("there").to_owned(),
@@ -68,7 +68,7 @@ pub(crate) async fn handle(what: &str, request: &Request) -> Result<Response, Er
                 },
                 dns: None,
             };
-            reply_proxy(proxy_redirector::set(Some(wanted)).await)
+            reply_proxy(proxy_redirector::set(Some(redirection)).await)
         }
         "proxy-circle" => reply_proxy(proxy_redirector::no_proxy().await),
         "unit" => match units::state(name(request)).await {

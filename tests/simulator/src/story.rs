@@ -87,9 +87,9 @@ pub async fn run(plan: &Plan, at: &At, troubles: &Troubles) -> Result<Outcome> {
         common: &common,
         troubles,
     };
-    let told = story.tell().await;
+    let report = story.tell().await;
     common.stop.cancel();
-    told
+    report
 }
 
 fn own_usage() -> Result<Usage> {
@@ -247,7 +247,7 @@ impl Story<'_> {
         }
         bar.set_message(what.to_owned());
         let begun = Instant::now();
-        let mut said = begun;
+        let mut reported = begun;
         loop {
             let there = count();
             bar.set_position(u64::try_from(there)?);
@@ -262,9 +262,9 @@ impl Story<'_> {
                     self.what_went_wrong()
                 );
             }
-            if !std::io::stderr().is_terminal() && said.elapsed() > SAY {
+            if !std::io::stderr().is_terminal() && reported.elapsed() > SAY {
                 eprintln!("{what}: {there} of {all}{}", self.what_went_wrong());
-                said = Instant::now();
+                reported = Instant::now();
             }
             self.cloud()?;
             sleep(LOOK).await;

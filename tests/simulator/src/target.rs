@@ -60,19 +60,19 @@ impl Target {
         };
         let apps = self.apps.iter().map(|(app, (commit, images))| {
             let services = images.iter().map(|(name, image)| {
-                let mut told = json!({ "image": image, "status": state });
+                let mut service = json!({ "image": image, "status": state });
                 if !done {
-                    told["download_progress"] = 0.into();
+                    service["download_progress"] = 0.into();
                 }
-                (name.clone(), told)
+                (name.clone(), service)
             });
             let services: Map<String, Value> = services.collect();
             let release = json!({ "update_status": update, "services": services });
-            let mut told = json!({ "releases": { commit.as_str(): release } });
+            let mut entry = json!({ "releases": { commit.as_str(): release } });
             if done {
-                told["release_uuid"] = commit.as_str().into();
+                entry["release_uuid"] = commit.as_str().into();
             }
-            (app.clone(), told)
+            (app.clone(), entry)
         });
         apps.collect()
     }

@@ -264,9 +264,9 @@ async fn the_host_is_told_to_reboot_when_all_services_have_stopped() {
         until("the host to be told", || async {
             let log = story.device.log();
             let stopped = log.rfind("Stopped service 'keeper");
-            let told = log.rfind(&format!("rehearsal: would {words}"));
-            match (stopped, told) {
-                (Some(stopped), Some(told)) if stopped < told => Ok(()),
+            let last = log.rfind(&format!("rehearsal: would {words}"));
+            match (stopped, last) {
+                (Some(stopped), Some(last)) if stopped < last => Ok(()),
                 _ => Err(log),
             }
         })

@@ -59,10 +59,10 @@ impl Stage {
     fn refused(&self, code: i32, words: &[&str]) -> String {
         let output = self.cloud.command(self.home.path(), words).output();
         let output = output.unwrap();
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(code), "{words:?}: {said}");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{words:?}: {stderr}");
         assert!(output.stdout.is_empty(), "{words:?}");
-        said
+        stderr
     }
 
     async fn container(&self) -> Value {
@@ -95,13 +95,13 @@ async fn a_device_does_what_it_is_asked_to() {
         (["blink", "west"], "blinks"),
         (["update", "west"], "checks for its target"),
     ] {
-        let told = stage.done(&[&["device"], &words[..]].concat());
+        let output = stage.done(&[&["device"], &words[..]].concat());
         assert!(
-            told.starts_with("west (") && told.trim().ends_with(said),
-            "{told}"
+            output.starts_with("west (") && output.trim().ends_with(said),
+            "{output}"
         );
-        let told = stage.json(&[&["device"], &words[..]].concat());
-        assert!(told["status"].as_u64().unwrap() < 300, "{told}");
+        let answer = stage.json(&[&["device"], &words[..]].concat());
+        assert!(answer["status"].as_u64().unwrap() < 300, "{answer}");
     }
 
     // Its services, one and all.
@@ -117,22 +117,25 @@ async fn a_device_does_what_it_is_asked_to() {
     stage.until_main_is("Running").await;
     stage.done(&["device", "purge", "west", "--yes"]);
     stage.until_main_is("Running").await;
-    let told = stage.refused(2, &["device", "purge", "west"]);
-    assert!(told.contains("--yes"), "{told}");
-    let told = stage.refused(4, &["device", "restart", "west", "-s", "none"]);
-    assert!(told.contains("the fleet has no service `none`"), "{told}");
-    assert!(told.contains("it has main"), "{told}");
+    let message = stage.refused(2, &["device", "purge", "west"]);
+    assert!(message.contains("--yes"), "{message}");
+    let message = stage.refused(4, &["device", "restart", "west", "-s", "none"]);
+    assert!(
+        message.contains("the fleet has no service `none`"),
+        "{message}"
+    );
+    assert!(message.contains("it has main"), "{message}");
 
     // A lock holds it, unless it is overridden.
     let lock = stage.device.request("PUT", "/v3/locks/1/main");
     let lock = lock.json(&json!({ "ttl": 600, "reason": "at work" }));
     assert_eq!(stage.device.send(lock).await.status, 200);
-    let told = stage.refused(1, &["device", "restart", "west"]);
+    let message = stage.refused(1, &["device", "restart", "west"]);
     assert!(
-        told.contains("an update lock holds the device west"),
-        "{told}"
+        message.contains("an update lock holds the device west"),
+        "{message}"
     );
-    assert!(told.contains("`--force` overrides"), "{told}");
+    assert!(message.contains("`--force` overrides"), "{message}");
     stage.done(&["device", "restart", "west", "--force"]);
 
     // The host; the tests' is not rebooted.
@@ -173,11 +176,11 @@ async fn a_device_that_is_away_is_told_so_and_the_cloud_ends_at_once_though_it_i
             .cloud
             .command(stage.home.path(), &["device", "ping", "west"]);
         let output = { output }.output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        if said.contains("the device west (") && said.contains("is not connected") {
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        if stderr.contains("the device west (") && stderr.contains("is not connected") {
             Ok(())
         } else {
-            Err(said)
+            Err(stderr)
         }
     })
     .await;
@@ -209,8 +212,8 @@ async fn a_log_is_read_with_the_names_of_services() {
         (&last["message"], &last["service"], &last["stderr"]),
         (&json!("waiting"), &json!("main"), &json!(false))
     );
-    let told = stage.refused(4, &["logs", "west", "--service", "none"]);
-    assert!(told.contains("main"), "{told}");
+    let message = stage.refused(4, &["logs", "west", "--service", "none"]);
+    assert!(message.contains("main"), "{message}");
 }
 
 /// A log that somebody follows.

@@ -164,11 +164,11 @@ async fn hostile_answers_change_nothing_and_the_device_answers_all_the_while() {
         (Mood::Refuses(401, None), "401 Unauthorized"),
         (Mood::Refuses(418, Some("soon".into())), "418"),
     ] {
-        let heard = device.log().len();
+        let length = device.log().len();
         cloud.be(mood.clone());
         update(&device, &json!({"force": true})).await;
         until("the log to say so", || async {
-            let log = device.log()[heard..].to_owned();
+            let log = device.log()[length..].to_owned();
             if log.contains(said) {
                 Ok(())
             } else {
@@ -337,10 +337,10 @@ async fn a_new_device_writes_who_it_is_before_it_asks_anything() {
         (32, 32)
     );
     assert_eq!(first["kept"]["by"], "others");
-    let asked = &cloud.until_polls(1).await[0];
-    assert_eq!(asked.path, format!("/device/v3/{uuid}/state"));
+    let poll = &cloud.until_polls(1).await[0];
+    assert_eq!(poll.path, format!("/device/v3/{uuid}/state"));
     assert_eq!(
-        asked.header("authorization"),
+        poll.header("authorization"),
         format!("Bearer {}", first["deviceApiKey"].as_str().unwrap())
     );
     let tags = device.get("/v2/device/tags").await;
@@ -428,8 +428,9 @@ async fn tags_are_read_from_the_cloud_and_set_through_the_queue() {
     cloud.be(Mood::Well);
     device.start_again().await;
     let sent = until("the tags to be sent", || async {
-        let asked = cloud.asked().into_iter();
-        let mut sent = asked.filter(|asked| asked.path == "/device/v3/tags" && asked.status == 200);
+        let requests = cloud.asked().into_iter();
+        let mut sent = requests
+            .filter(|requests| requests.path == "/device/v3/tags" && requests.status == 200);
         sent.next().ok_or("nothing")
     })
     .await;

@@ -61,15 +61,15 @@ async fn a_component_that_does_not_fit_is_refused_with_the_figures_and_tried_aga
     );
     let mut logs = device.read_logs().await;
     device.set_target(&target(7140, &[web])).await;
-    let said = logs.until_message("there is no room for").await;
-    let said = said["message"].as_str().unwrap();
+    let line = logs.until_message("there is no room for").await;
+    let message = line["message"].as_str().unwrap();
     for part in [
         image.as_str(),
         "64.0 MiB stay reserved",
         "wasm/components` has only 64.0 MiB free",
         "/v2/cleanup-volumes",
     ] {
-        assert!(said.contains(part), "{part}: {said}");
+        assert!(message.contains(part), "{part}: {message}");
     }
     until("the failure to show", || async {
         let state = device.json("/v1/device").await;

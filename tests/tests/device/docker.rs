@@ -104,13 +104,13 @@ async fn one_app_may_have_containers_and_components() {
         &json!({"command": ["sh", "-c", "echo a container; sleep 1000"]}),
     );
     device.set_target(&target(2, &[component, shell])).await;
-    let mut said = [
+    let mut lines = [
         logs.until_message("a co").await,
         logs.until_message("a co").await,
     ]
     .map(|line| line["message"].as_str().unwrap().to_owned());
-    said.sort();
-    assert_eq!(said, ["a component", "a container"]);
+    lines.sort();
+    assert_eq!(lines, ["a component", "a container"]);
     let status = device.until_applied().await;
     assert_eq!(status["containers"].as_array().unwrap().len(), 2);
     leave_nothing(&device).await;

@@ -131,10 +131,10 @@ async fn a_reader_that_comes_back_misses_nothing_and_after_a_restart_is_told_so(
     );
     assert_eq!(gap.id, None);
     // What runs is told anew, under ids that are none of those before.
-    let told = after
+    let events = after
         .until("service", |data| data["status"] == "Running")
         .await;
-    for event in told {
+    for event in events {
         assert!(
             !seen.iter().any(|before| before.id == event.id),
             "{event:?}"

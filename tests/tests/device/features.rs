@@ -196,10 +196,10 @@ async fn variables_are_found(builder: tests::Builder, app: u64, service: Value) 
     let mut logs = device.read_logs().await;
     let mut service = service;
     service["labels"] = labels(&["supervisor-api", "platform-api", "host-os.board-rev"]);
-    let mut wanted = target(app, &[service]);
-    wanted["local"]["name"] = "bench".into();
+    let mut target_state = target(app, &[service]);
+    target_state["local"]["name"] = "bench".into();
     until("local mode", || async {
-        let answer = device.post("/v2/local/target-state", &wanted).await;
+        let answer = device.post("/v2/local/target-state", &target_state).await;
         match answer.status {
             200 => Ok(()),
             _ => Err(answer),

@@ -55,11 +55,11 @@ async fn whatever_a_cloud_answers_services_run_memory_is_bounded_and_the_device_
     until_runs(&device, COMMIT).await;
     let (container, before) = (device.json("/v2/containerId").await, peak(&device));
     for mood in hostile() {
-        let asked = cloud.polls().len();
+        let polls = cloud.polls().len();
         cloud.be(mood.clone());
         let update = device.post("/v1/update", &json!({ "force": true })).await;
         assert_eq!(update.status, 204);
-        cloud.until_polls(asked + 1).await;
+        cloud.until_polls(polls + 1).await;
         let tags = device.get("/v2/device/tags").await;
         assert_eq!(tags.status, 500, "{mood:?}");
         assert_eq!(device.get("/ping").await.status, 200);
@@ -84,13 +84,13 @@ async fn a_device_that_is_to_register_outlives_hostile_answers_and_registers_as_
     let before = peak(&device);
     // One that wants to be left alone for years is left alone for a day: not waited for here.
     for mood in hostile().into_iter().take(8) {
-        let asked = cloud.asked().len();
+        let before = cloud.asked().len();
         cloud.be(mood);
         until("a registration that fails", || async {
-            let asked = cloud.asked()[asked..].to_vec();
-            let tries = asked
+            let requests = cloud.asked()[before..].to_vec();
+            let tries = requests
                 .iter()
-                .filter(|asked| asked.path == "/device/register");
+                .filter(|requests| requests.path == "/device/register");
             if tries.count() >= 2 {
                 Ok(())
             } else {

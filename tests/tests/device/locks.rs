@@ -129,17 +129,17 @@ impl Story {
         };
         let mut logs = self.device.read_logs().await;
         self.set(release(1)).await;
-        let said = logs.until_message("PLATFORM_SUPERVISOR_API_KEY=").await;
-        let said = said["message"].as_str().unwrap();
-        let (_, key) = said.split_once('=').unwrap();
+        let line = logs.until_message("PLATFORM_SUPERVISOR_API_KEY=").await;
+        let message = line["message"].as_str().unwrap();
+        let (_, key) = message.split_once('=').unwrap();
         let key = key.trim_matches(|c| c == '\'' || c == '"').to_owned();
         self.device.until_applied().await;
         let before = self.ids().await;
 
         let wish = json!({ "reason": "writes flash", "ttl": 3600 });
-        let taken = self.ask("PUT", "keeper", &key, &wish).await;
-        assert_eq!(taken.status, 200, "{taken:?}");
-        let lock = taken.json()["lock"].clone();
+        let answer = self.ask("PUT", "keeper", &key, &wish).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        let lock = answer.json()["lock"].clone();
         assert_eq!(lock["holder"], "api");
         assert!(self.file("keeper").is_file());
         let shown = self.locks().await;

@@ -15,7 +15,7 @@ fn kinds(plan: &Value) -> Vec<&str> {
 async fn the_plan_says_what_a_locked_update_waits_for_and_ends_empty() {
     let device = Supervisor::on_wasm().start().await;
     let server = guest("hello-server");
-    let wanted = |variable: &str| {
+    let target_of = |variable: &str| {
         let changed = json!({"environment": {"CHANGED": variable}});
         target(
             7,
@@ -25,7 +25,7 @@ async fn the_plan_says_what_a_locked_update_waits_for_and_ends_empty() {
             ],
         )
     };
-    device.set_target(&wanted("no")).await;
+    device.set_target(&target_of("no")).await;
     device.until_applied().await;
     let settled = device.json("/v3/plan").await;
     assert_eq!(
@@ -42,7 +42,7 @@ async fn the_plan_says_what_a_locked_update_waits_for_and_ends_empty() {
     let lock = folder.join("updates.lock");
     fs::write(&lock, "").unwrap();
     let before = device.json("/v2/state/status").await["containers"].clone();
-    device.set_target(&wanted("yes")).await;
+    device.set_target(&target_of("yes")).await;
     let plan = until("the lock to be in the way", || async {
         let plan = device.json("/v3/plan").await;
         let blockers = plan["steps"][0]["blockedBy"].as_array().cloned();

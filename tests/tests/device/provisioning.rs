@@ -26,9 +26,9 @@ async fn until_runs(device: &Supervisor) {
 }
 
 fn asked(cloud: &RecordedCloud, path: &str) -> Vec<RecordedRequest> {
-    let asked = cloud.asked().into_iter();
-    asked
-        .filter(|asked| asked.path.split('?').next() == Some(path))
+    let requests = cloud.asked().into_iter();
+    requests
+        .filter(|requests| requests.path.split('?').next() == Some(path))
         .collect()
 }
 
@@ -105,8 +105,8 @@ async fn a_device_that_is_killed_while_it_registers_is_the_same_one_afterwards()
     device.kill().await;
     // The cloud had it, the device never learnt of it.
     let body: Value = serde_json::from_str(first).unwrap();
-    let said = |key: &str| body[key].as_str().unwrap().to_owned();
-    cloud.know(&said("uuid"), &said("api_key"));
+    let field = |key: &str| body[key].as_str().unwrap().to_owned();
+    cloud.know(&field("uuid"), &field("api_key"));
     cloud.go();
     device.start_again().await;
     assert_eq!(device.get("/ping").await.status, 200);
@@ -118,7 +118,7 @@ async fn a_device_that_is_killed_while_it_registers_is_the_same_one_afterwards()
     for again in asked(&cloud, "/device/register") {
         assert_eq!(again.body, *first);
     }
-    assert_eq!(config_of(&device)["uuid"], said("uuid"));
+    assert_eq!(config_of(&device)["uuid"], field("uuid"));
     // Nobody asked for a target before the device was known.
     assert!(cloud.polls().iter().all(|poll| poll.status == 200));
 

@@ -18,11 +18,11 @@ async fn until_told(
     is: impl Fn(&Value) -> bool,
 ) -> Value {
     until("the device to say so", || async {
-        let told = cloud.told();
-        if is(&told) {
-            Ok(told)
+        let report = cloud.told();
+        if is(&report) {
+            Ok(report)
         } else {
-            Err((told, device.log()))
+            Err((report, device.log()))
         }
     })
     .await
@@ -39,19 +39,19 @@ fn runs(told: &Value, commit: &str) -> bool {
 async fn the_cloud_is_told_how_the_device_is_and_then_what_changes() {
     let cloud = RecordedCloud::start(&guest("guest")).await;
     let mut device = device_of(&cloud).await;
-    let told = until_told(&cloud, &device, |told| runs(told, COMMIT)).await;
-    assert_eq!(told["api_secret"], device.key());
-    assert_eq!(told["supervisor_version"], "19.0.0");
+    let report = until_told(&cloud, &device, |told| runs(told, COMMIT)).await;
+    assert_eq!(report["api_secret"], device.key());
+    assert_eq!(report["supervisor_version"], "19.0.0");
     assert_eq!(
-        (&told["status"], &told["provisioning_state"]),
+        (&report["status"], &report["provisioning_state"]),
         (&json!("Idle"), &json!(""))
     );
-    assert!(told["memory_total"].as_u64().unwrap() > 0, "{told}");
-    assert!(told["storage_total"].as_u64().unwrap() > 0, "{told}");
-    assert!(told["cpu_usage"].as_u64().unwrap() <= 100, "{told}");
+    assert!(report["memory_total"].as_u64().unwrap() > 0, "{report}");
+    assert!(report["storage_total"].as_u64().unwrap() > 0, "{report}");
+    assert!(report["cpu_usage"].as_u64().unwrap() <= 100, "{report}");
     let image = format!("file:{}", guest("guest").display());
     assert_eq!(
-        told["apps"][APP]["releases"][COMMIT]["services"]["main"]["image"],
+        report["apps"][APP]["releases"][COMMIT]["services"]["main"]["image"],
         image
     );
     for never in [
@@ -60,14 +60,17 @@ async fn the_cloud_is_told_how_the_device_is_and_then_what_changes() {
         "update_failed",
         "name",
     ] {
-        assert_eq!(told.get(never), None);
+        assert_eq!(report.get(never), None);
     }
 
     let before = cloud.reports().len();
     cloud.release("c2", |service| service["environment"]["A"] = json!("2"));
     device.post("/v1/update", &json!({})).await;
-    let told = until_told(&cloud, &device, |told| runs(told, "c2")).await;
-    assert_eq!(told["apps"][APP]["releases"].as_object().unwrap().len(), 1);
+    let report = until_told(&cloud, &device, |told| runs(told, "c2")).await;
+    assert_eq!(
+        report["apps"][APP]["releases"].as_object().unwrap().len(),
+        1
+    );
     for report in &cloud.reports()[before..] {
         assert_eq!(report.get("os_version"), None, "{report}");
         assert_eq!(report.get("api_secret"), None, "{report}");
@@ -79,7 +82,7 @@ async fn the_cloud_is_told_how_the_device_is_and_then_what_changes() {
     device.start_again().await;
     cloud.release("c3", |service| service["environment"]["A"] = json!("3"));
     device.post("/v1/update", &json!({})).await;
-    until_told(&cloud, &device, |told| runs(told, "c3")).await;
+    until_told(&cloud, &device, |report| runs(report, "c3")).await;
     for report in &cloud.reports()[before..] {
         assert_eq!(report.get("api_secret"), None, "{report}");
     }
@@ -118,11 +121,11 @@ async fn variables_say_whether_measures_and_apps_are_told() {
         device["config"] = json!({ "PLATFORM_SUPERVISOR_HARDWARE_METRICS": "false" });
     });
     let device = device_of(&cloud).await;
-    let told = until_told(&cloud, &device, |told| {
+    let report = until_told(&cloud, &device, |told| {
         runs(told, COMMIT) && told.get("memory_total") == Some(&Value::Null)
     })
     .await;
-    assert_eq!(told["cpu_usage"], Value::Null);
+    assert_eq!(report["cpu_usage"], Value::Null);
     let before = cloud.reports().len();
     cloud.change(|device| {
         device["config"] = json!({ "PLATFORM_SUPERVISOR_LOCAL_MODE": "true" });
@@ -137,8 +140,8 @@ async fn variables_say_whether_measures_and_apps_are_told() {
     .await;
     // Measures alone would wait for five minutes.
     let key = device.post("/v1/regenerate-api-key", &json!({})).await.text;
-    let told = until_told(&cloud, &device, |told| told["api_secret"] == key).await;
-    assert!(told["memory_total"].is_u64(), "{told}");
+    let report = until_told(&cloud, &device, |told| told["api_secret"] == key).await;
+    assert!(report["memory_total"].is_u64(), "{report}");
     for report in &cloud.reports()[before..] {
         assert_eq!(report.get("apps"), None, "{report}");
     }
@@ -153,18 +156,21 @@ async fn a_report_that_is_refused_is_made_again_when_the_cloud_wants_it_and_as_t
     cloud.be(Mood::Refuses(429, Some("3".into())));
     device.post("/v1/regenerate-api-key", &json!({})).await;
     let refused = until("a report to be refused", || async {
-        let asked = cloud.asked().into_iter();
-        let refused = asked.filter(|asked| asked.path == "/device/v3/state" && asked.status == 429);
+        let requests = cloud.asked().into_iter();
+        let refused = requests
+            .filter(|requests| requests.path == "/device/v3/state" && requests.status == 429);
         refused.last().ok_or(())
     })
     .await;
     cloud.be(Mood::Well);
     let again = until("a report to be taken", || async {
-        let asked = cloud.asked().into_iter();
-        let mut taken = asked.filter(|asked| {
-            asked.path == "/device/v3/state" && asked.status == 200 && asked.at > refused.at
+        let requests = cloud.asked().into_iter();
+        let mut accepted = requests.filter(|requests| {
+            requests.path == "/device/v3/state"
+                && requests.status == 200
+                && requests.at > refused.at
         });
-        taken.next().ok_or(())
+        accepted.next().ok_or(())
     })
     .await;
     assert!((again.at - refused.at).as_millis() >= 2900);

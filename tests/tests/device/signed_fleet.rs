@@ -35,8 +35,8 @@ impl Owner {
         let shipped = fs::read_to_string(repository().join("packaging/policy.toml")).unwrap();
         let public = fs::read_to_string(self.path().join("fleet.key.pub")).unwrap();
         let key = public.lines().nth(1).unwrap();
-        let wanted = "[targets]\nkeys = [\"fleet\"]\n";
-        let policy = format!("{shipped}\n[keys.fleet]\npublic = \"{key}\"\n{wanted}");
+        let targets = "[targets]\nkeys = [\"fleet\"]\n";
+        let policy = format!("{shipped}\n[keys.fleet]\npublic = \"{key}\"\n{targets}");
         let path = self.path().join("policy.toml");
         fs::write(&path, policy).unwrap();
         path.display().to_string()

@@ -284,11 +284,11 @@ async fn item9_a_stolen_cloud_changes_nothing_of_what_runs_and_a_signed_release_
         fleet.say(&honest);
     }
     until("the cloud to be told", || async {
-        let told = fleet.cloud.told();
-        if told["status"] == "Refused a target that is not signed: see logs" {
+        let report = fleet.cloud.told();
+        if report["status"] == "Refused a target that is not signed: see logs" {
             Ok(())
         } else {
-            Err((told, device.log()))
+            Err((report, device.log()))
         }
     })
     .await;
@@ -370,12 +370,12 @@ async fn item9_a_policy_asks_for_signatures_from_one_target_to_the_next() {
     update(&device).await;
     until_refused(&device, "its release `c2` is not signed").await;
     until("the cloud to be told", || async {
-        let told = fleet.cloud.told();
-        let releases = &told["apps"][APP]["releases"];
+        let report = fleet.cloud.told();
+        let releases = &report["apps"][APP]["releases"];
         if releases["c2"]["update_status"] == "rejected" {
             Ok(())
         } else {
-            Err((told, device.log()))
+            Err((report, device.log()))
         }
     })
     .await;
@@ -400,11 +400,11 @@ async fn item9_a_local_target_is_taken_where_the_policy_says_so() {
         .await;
     let image = fleet.image("first");
     let more = json!({ "image": image, "command": ["wait"] });
-    let wanted = target(1, &[service("main", &guest("guest"), &more)]);
-    let refused = device.post("/v2/local/target-state", &wanted).await;
+    let target_state = target(1, &[service("main", &guest("guest"), &more)]);
+    let refused = device.post("/v2/local/target-state", &target_state).await;
     assert_eq!(refused.status, 400, "{refused:?}");
     assert!(refused.text.contains("`local = true`"), "{refused:?}");
     fleet.wants("keys = [\"fleet\"]\nlocal = true");
-    device.set_target(&wanted).await;
+    device.set_target(&target_state).await;
     device.until_applied().await;
 }

@@ -76,11 +76,11 @@ impl SilentNames {
 
     /// Waits until so many names are asked for. Nobody is answered, so that all of them are asked at a time.
     fn until_asked(&self, count: usize) {
-        let mut asked = BTreeSet::new();
-        while asked.len() < count {
+        let mut names = BTreeSet::new();
+        while names.len() < count {
             let mut question = [0; 512];
             let length = self.server.recv(&mut question).expect("a question");
-            asked.insert(name_of(&question[..length]));
+            names.insert(name_of(&question[..length]));
         }
     }
 }

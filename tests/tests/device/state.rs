@@ -103,13 +103,13 @@ async fn the_sample_services_end_when_they_are_told_to() {
     logs.until_message("the server says: Hello!").await;
     device.until_applied().await;
     device.set_target(&json!({"local": {"apps": {}}})).await;
-    let mut said = Vec::new();
-    while said.len() < 2 {
+    let mut messages = Vec::new();
+    while messages.len() < 2 {
         let line = logs.until_message("good bye").await;
-        said.push(line["serviceName"].as_str().unwrap().to_owned());
+        messages.push(line["serviceName"].as_str().unwrap().to_owned());
     }
-    said.sort();
-    assert_eq!(said, ["client", "server"]);
+    messages.sort();
+    assert_eq!(messages, ["client", "server"]);
     let status = device.until_applied().await;
     assert_eq!(status["containers"], json!([]));
 }

@@ -149,14 +149,14 @@ impl Story {
         .await;
         let folder = "tmp/platform-supervisor/services";
         let folder = self.device.host_root().join(folder);
-        let said = folder
+        let file = folder
             .join(self.app.to_string())
             .join("main/handover-complete");
-        std::fs::write(&said, "").unwrap();
+        std::fs::write(&file, "").unwrap();
         self.until_one_runs().await;
         let second = self.containers().await;
         assert_ne!(second, first);
-        assert!(!said.exists(), "the file is taken away after use");
+        assert!(!file.exists(), "the file is taken away after use");
 
         // From inside.
         self.release(3, &image, self.takes_over(), labels).await;

@@ -10,11 +10,11 @@ fn until_told(socket: &UnixDatagram, word: &str, others: &[&str]) {
     loop {
         let mut buffer = [0; 256];
         let length = socket.recv(&mut buffer).expect("nothing was told in time");
-        let told = std::str::from_utf8(&buffer[..length]).unwrap().trim();
-        if told == word {
+        let message = std::str::from_utf8(&buffer[..length]).unwrap().trim();
+        if message == word {
             return;
         }
-        assert!(others.contains(&told), "{told} before {word}");
+        assert!(others.contains(&message), "{message} before {word}");
     }
 }
 

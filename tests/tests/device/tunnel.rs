@@ -49,8 +49,8 @@ async fn the_cloud_asks_the_devices_own_api_with_its_key() {
     let (status, name) = get(&cloud, &format!("/v2/device/name?apikey={key}")).await;
     assert_eq!((status, name.contains("calm-river")), (200, true), "{name}");
     let restart = format!("/v2/applications/4/restart-service?apikey={key}");
-    let asked = cloud.ask_for_text("POST", &restart, json!({ "serviceName": "main" }));
-    assert_eq!(asked.await, Ok((200, "OK".to_owned())));
+    let answer = cloud.ask_for_text("POST", &restart, json!({ "serviceName": "main" }));
+    assert_eq!(answer.await, Ok((200, "OK".to_owned())));
     // More of a head than the device takes.
     let long = format!("/ping?{}", "x".repeat(60_000));
     let refused = cloud.ask_for_text("GET", &long, Value::Null).await;
@@ -63,8 +63,8 @@ async fn a_change_reaches_the_device_at_once_where_the_cloud_says_so() {
     let (cloud, device) = with_tunnel().await;
     cloud.release("c2", |service| service["environment"]["A"] = json!("2"));
     let update = format!("/v1/update?apikey={}", device.key());
-    let told = cloud.ask_for_text("POST", &update, json!({})).await;
-    assert_eq!(told, Ok((204, String::new())));
+    let answer = cloud.ask_for_text("POST", &update, json!({})).await;
+    assert_eq!(answer, Ok((204, String::new())));
     until_runs(&device, "c2").await;
 }
 
@@ -106,9 +106,10 @@ async fn the_tunnel_is_opened_again_by_a_device_whose_cloud_was_gone_or_did_not_
     cloud.go();
     cloud.come_back().await;
     until("the device to ask for a tunnel", || async {
-        let asked = cloud.asked()[before..].to_vec();
-        let mut asked = asked.iter();
-        let found = asked.any(|asked| asked.path.ends_with("/tunnel") && asked.status == 200);
+        let requests = cloud.asked()[before..].to_vec();
+        let mut requests = requests.iter();
+        let found =
+            requests.any(|requests| requests.path.ends_with("/tunnel") && requests.status == 200);
         if found { Ok(()) } else { Err(device.log()) }
     })
     .await;

@@ -97,8 +97,8 @@ async fn m10_everything_works_with_what_the_unit_leaves() {
     let lock = device
         .request("PUT", "/v3/locks/7/web")
         .json(&json!({ "reason": "the test has it", "ttl": 60 }));
-    let taken = device.send(lock).await;
-    assert_eq!(taken.status, 200, "{taken:?}");
+    let answer = device.send(lock).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
     assert!(
         device
             .host_root()

@@ -71,8 +71,8 @@ async fn a_device_joins_a_fleet_follows_its_releases_and_is_reached_through_the_
             .json(&body)
     };
     assert_eq!(cloud.answer(ask("/ping", "GET")).await, json!("OK"));
-    let told = cloud.answer(ask("/v1/device", "GET")).await;
-    assert_eq!(told["status"], json!("Idle"), "{told}");
+    let answer = cloud.answer(ask("/v1/device", "GET")).await;
+    assert_eq!(answer["status"], json!("Idle"), "{answer}");
 
     // What changes is there long before the device would poll by itself.
     let before = device.json("/v2/containerId").await;

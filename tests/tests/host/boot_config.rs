@@ -229,8 +229,8 @@ async fn a_board_without_such_a_file_keeps_the_variables_and_says_so_once() {
         .set_target(&with_config(wanted(), &[waiting()]))
         .await;
     device.until_applied().await;
-    let told = device.log().matches(&warning).count();
-    assert_eq!(told, 1, "{}", device.log());
+    let warnings = device.log().matches(&warning).count();
+    assert_eq!(warnings, 1, "{}", device.log());
     assert_eq!(boot(&device, "config.txt").unwrap(), STOCK);
     let shown = device.json("/v2/local/target-state").await;
     assert_eq!(

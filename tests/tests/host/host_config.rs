@@ -183,8 +183,8 @@ async fn a_lock_that_a_running_service_holds_is_respected_and_overridden_by_forc
     // One that was taken over the API counts as a file does.
     let leased = "/v3/locks/7/other";
     let wish = json!({ "reason": "writes flash", "ttl": 600 });
-    let taken = device.send(device.request("PUT", leased).json(&wish)).await;
-    assert_eq!(taken.status, 200, "{taken:?}");
+    let answer = device.send(device.request("PUT", leased).json(&wish)).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
     let refused = "Lockfile exists for appId: 7, service: other".to_owned();
     let named = json!({ "hostname": "z" });
     assert_eq!(patched(&device, named).await, (423, refused));

@@ -206,15 +206,15 @@ async fn until_said<E: std::fmt::Debug>(
     stream: &mut (impl Stream<Item = Result<bytes::Bytes, E>> + Unpin),
     text: &str,
 ) -> String {
-    let mut said = String::new();
+    let mut line = String::new();
     let read = async {
-        while !said.contains(text) {
+        while !line.contains(text) {
             let piece = stream.next().await.unwrap().unwrap();
-            said.push_str(&String::from_utf8_lossy(&piece));
+            line.push_str(&String::from_utf8_lossy(&piece));
         }
     };
     tokio::time::timeout(DEADLINE, read).await.unwrap();
-    said
+    line
 }
 
 async fn follow(device: &Supervisor, body: Value) -> reqwest::Response {

@@ -148,9 +148,9 @@ fn server(network: &NetworkNamespace, address: &str) -> SocketAddr {
                 thread::spawn(move || {
                     let mut client = client?;
                     client.write_all(b"direct")?;
-                    let mut told = [0; 1];
-                    while client.read(&mut told)? > 0 {
-                        client.write_all(&told)?;
+                    let mut byte = [0; 1];
+                    while client.read(&mut byte)? > 0 {
+                        client.write_all(&byte)?;
                     }
                     std::io::Result::Ok(())
                 });
@@ -186,15 +186,15 @@ async fn new_connections_use_the_proxy_and_open_ones_go_on() {
         ("socks4", "bob"),
         ("http-connect", ""),
     ] {
-        let wanted = json!({
+        let settings = json!({
             "type": kind, "ip": "127.0.0.1", "port": proxy, "login": "bob",
             "password": "a } \"b\" \\", "noProxy": [format!("{NOT_PROXIED}/32")]
         });
-        set(&device, json!({ "proxy": wanted })).await;
+        set(&device, json!({ "proxy": settings })).await;
         let _redirector = redirect(&network, &folder(&device));
         for address in [nowhere, elsewhere] {
-            let told = ask(&network, address);
-            assert_eq!(told, test_proxy::told(address, who), "{kind}");
+            let answer = ask(&network, address);
+            assert_eq!(answer, test_proxy::told(address, who), "{kind}");
         }
         drop(network.inside(move || direct(not_proxied)));
         // What was open before goes on as it was.

@@ -75,10 +75,10 @@ fn http(client: &mut TcpStream) -> io::Result<(SocketAddr, String)> {
     while reader.read_line(&mut line)? > 2 {
         line.clear();
     }
-    let asked = request.split(' ').nth(1).and_then(|to| to.parse().ok());
-    let asked = asked.ok_or(io::ErrorKind::InvalidData)?;
+    let port = request.split(' ').nth(1).and_then(|to| to.parse().ok());
+    let port = port.ok_or(io::ErrorKind::InvalidData)?;
     client.write_all(b"HTTP/1.0 200 OK\r\n\r\n")?;
-    Ok((asked, String::new()))
+    Ok((port, String::new()))
 }
 
 fn counted(client: &mut TcpStream) -> io::Result<Vec<u8>> {

@@ -71,11 +71,11 @@ async fn with_deltas_full_images_are_downloaded_and_one_line_says_so() {
     target["local"]["config"] = json!({ "SUPERVISOR_DELTA": "true" });
     device.set_target(&target).await;
     device.until_applied().await;
-    let said = device
+    let warnings = device
         .log()
         .matches("downloads full images all the same")
         .count();
-    assert_eq!(said, 1, "{}", device.log());
+    assert_eq!(warnings, 1, "{}", device.log());
 }
 
 #[tokio::test]

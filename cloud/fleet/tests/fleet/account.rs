@@ -10,10 +10,10 @@ use crate::harness::{Cloud, EMAIL, PASSWORD, Person};
 fn signing_in_is_kept_for_its_owner_alone_and_ends_with_logout() {
     let cloud = Cloud::start();
     let ann = Person::new();
-    let told = ann.refused(3, &["fleets"]);
+    let message = ann.refused(3, &["fleets"]);
     assert!(
-        told.contains("hint: sign in with `fleet login URL`"),
-        "{told}"
+        message.contains("hint: sign in with `fleet login URL`"),
+        "{message}"
     );
 
     ann.done(&[
@@ -52,19 +52,22 @@ fn signing_in_is_kept_for_its_owner_alone_and_ends_with_logout() {
 fn a_wrong_password_an_unknown_key_and_a_wrong_address_keep_nothing() {
     let cloud = Cloud::start();
     let ann = Person::new();
-    let told = ann.refused(
+    let message = ann.refused(
         3,
         &["login", &cloud.url, "--email", EMAIL, "--password", "wrong"],
     );
-    assert!(told.contains("wrong password"), "{told}");
-    let told = ann.refused(3, &["login", &cloud.url, "--token", "0123456789abcdef0123"]);
-    assert!(told.contains("does not know that key"), "{told}");
-    let told = ann.refused(2, &["login", "cloud.example", "--token", "k"]);
-    assert!(told.contains("is not an address of a cloud"), "{told}");
-    let told = ann.refused(1, &["login", "http://127.0.0.1:1", "--token", "k"]);
-    assert!(told.contains("cannot be reached"), "{told}");
-    let told = ann.refused(2, &["login", &cloud.url, "--email", EMAIL]);
-    assert!(told.contains("the password is missing"), "{told}");
+    assert!(message.contains("wrong password"), "{message}");
+    let message = ann.refused(3, &["login", &cloud.url, "--token", "0123456789abcdef0123"]);
+    assert!(message.contains("does not know that key"), "{message}");
+    let message = ann.refused(2, &["login", "cloud.example", "--token", "k"]);
+    assert!(
+        message.contains("is not an address of a cloud"),
+        "{message}"
+    );
+    let message = ann.refused(1, &["login", "http://127.0.0.1:1", "--token", "k"]);
+    assert!(message.contains("cannot be reached"), "{message}");
+    let message = ann.refused(2, &["login", &cloud.url, "--email", EMAIL]);
+    assert!(message.contains("the password is missing"), "{message}");
     ann.refused(2, &["login"]);
     assert!(!ann.home.path().join(".config/fleet/config.toml").exists());
 }
@@ -80,8 +83,8 @@ fn a_key_signs_in_as_well_and_the_environment_goes_before_the_file() {
         .with("FLEET_TOKEN", key);
     assert_eq!(program.json(&["whoami"])["email"], json!(EMAIL));
     // A key makes no keys.
-    let told = program.refused(3, &["keys", "create", "more"]);
-    assert!(told.contains("fleet login"), "{told}");
+    let message = program.refused(3, &["keys", "create", "more"]);
+    assert!(message.contains("fleet login"), "{message}");
 
     let other = Person::new();
     other.done(&["login", &cloud.url, "--token", key]);
@@ -93,6 +96,6 @@ fn a_key_signs_in_as_well_and_the_environment_goes_before_the_file() {
         environment: Vec::new(),
     }
     .with("FLEET_URL", "http://127.0.0.1:1");
-    let told = elsewhere.refused(3, &["whoami"]);
-    assert!(told.contains("which FLEET_URL names"), "{told}");
+    let message = elsewhere.refused(3, &["whoami"]);
+    assert!(message.contains("which FLEET_URL names"), "{message}");
 }

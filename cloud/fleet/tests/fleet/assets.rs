@@ -40,7 +40,7 @@ fn files_of_any_size_are_put_beside_a_release_and_got_back_whole() {
         assert_eq!(made["size"], json!(bytes.len()));
         assert_eq!(made["content_type"], json!(kind));
         std::fs::remove_file(ann.home.path().join(name)).expect("it goes");
-        let told = ann.done(&[
+        let output = ann.done(&[
             "release-asset",
             "download",
             "1.0.0",
@@ -48,7 +48,7 @@ fn files_of_any_size_are_put_beside_a_release_and_got_back_whole() {
             "--fleet",
             "pump",
         ]);
-        assert!(told.starts_with(&format!("wrote {name}")), "{told}");
+        assert!(output.starts_with(&format!("wrote {name}")), "{output}");
         assert!(read(&ann, name) == bytes, "{name}");
     }
     let listed = asset(&["list", "1.0.0"]);
@@ -57,13 +57,13 @@ fn files_of_any_size_are_put_beside_a_release_and_got_back_whole() {
     assert!(ann.done(&["asset", "list", "1.0.0"]).starts_with("KEY "));
 
     // What is there is overwritten on demand alone, at either end.
-    let told = ann.refused(1, &["release-asset", "upload", "1.0.0", "notes.txt"]);
+    let message = ann.refused(1, &["release-asset", "upload", "1.0.0", "notes.txt"]);
     assert!(
-        told.contains("already") && told.contains("--overwrite"),
-        "{told}"
+        message.contains("already") && message.contains("--overwrite"),
+        "{message}"
     );
-    let told = ann.refused(1, &["release-asset", "download", "1.0.0", "notes.txt"]);
-    assert!(told.contains("notes.txt already exists"), "{told}");
+    let message = ann.refused(1, &["release-asset", "download", "1.0.0", "notes.txt"]);
+    assert!(message.contains("notes.txt already exists"), "{message}");
     write(&ann, "notes.txt", b"newer");
     ann.done(&[
         "release-asset",
@@ -87,15 +87,18 @@ fn files_of_any_size_are_put_beside_a_release_and_got_back_whole() {
     ]);
     assert_eq!(read(&ann, "copy"), b"newer");
 
-    let told = ann.refused(2, &["release-asset", "delete", "1.0.0", "notes.txt"]);
-    assert!(told.contains("--yes"), "{told}");
+    let message = ann.refused(2, &["release-asset", "delete", "1.0.0", "notes.txt"]);
+    assert!(message.contains("--yes"), "{message}");
     ann.done(&["release-asset", "delete", "1.0.0", "notes.txt", "--yes"]);
     for words in [
         &["download", "1.0.0", "notes.txt"][..],
         &["delete", "1.0.0", "notes.txt", "--yes"],
     ] {
-        let told = ann.refused(4, &[&["release-asset"], words].concat());
-        assert!(told.contains("there is no file `notes.txt`"), "{told}");
+        let message = ann.refused(4, &[&["release-asset"], words].concat());
+        assert!(
+            message.contains("there is no file `notes.txt`"),
+            "{message}"
+        );
     }
     ann.refused(4, &["release-asset", "list", "2.0.0"]);
     ann.refused(1, &["release-asset", "upload", "1.0.0", "nowhere"]);
@@ -127,8 +130,8 @@ fn files_of_any_size_are_put_beside_a_release_and_got_back_whole() {
         &["download", "1.0.0", "large.bin", "-o", "got"],
         &["delete", "1.0.0", "large.bin", "--yes"],
     ] {
-        let told = bob.refused(4, &[&["release-asset"], words].concat());
-        assert!(told.contains("there is no release `1.0.0`"), "{told}");
+        let message = bob.refused(4, &[&["release-asset"], words].concat());
+        assert!(message.contains("there is no release `1.0.0`"), "{message}");
     }
 }
 
@@ -142,8 +145,8 @@ fn a_file_that_is_refused_leaves_no_row_and_its_name_leads_nowhere_else() {
     let fleet = ann.fleet("pump");
     let release = api.release(fleet, "1111111111aaaaaaaaaa", "1.0.0");
     write(&ann, "large.bin", &[7; 1001]);
-    let told = ann.refused(1, &["release-asset", "upload", "1.0.0", "large.bin"]);
-    assert!(told.contains("large.bin was not uploaded"), "{told}");
+    let message = ann.refused(1, &["release-asset", "upload", "1.0.0", "large.bin"]);
+    assert!(message.contains("large.bin was not uploaded"), "{message}");
     assert_eq!(ann.json(&["release-asset", "list", "1.0.0"]), json!([]));
 
     // A row that another client made, without a file yet.
@@ -156,14 +159,14 @@ fn a_file_that_is_refused_leaves_no_row_and_its_name_leads_nowhere_else() {
         table.contains("a[2J") && !table.contains('\u{1b}'),
         "{table:?}"
     );
-    let told = ann.refused(4, &["release-asset", "download", "1.0.0", "a\u{1b}[2J"]);
-    assert!(told.contains("has no file yet"), "{told}");
+    let message = ann.refused(4, &["release-asset", "download", "1.0.0", "a\u{1b}[2J"]);
+    assert!(message.contains("has no file yet"), "{message}");
     // A file whose name begins as an option does.
     write(&ann, "-rf", b"x");
     ann.done(&["release-asset", "upload", "1.0.0", "./-rf", "--key", "odd"]);
-    let told = ann.refused(2, &["release-asset", "download", "1.0.0", "odd"]);
+    let message = ann.refused(2, &["release-asset", "download", "1.0.0", "odd"]);
     assert!(
-        told.contains("is not a valid file name here") && told.contains("--output"),
-        "{told}"
+        message.contains("is not a valid file name here") && message.contains("--output"),
+        "{message}"
     );
 }

@@ -11,8 +11,12 @@ fn f1_a_newcomer_gets_a_whole_configuration_for_devices() {
     let cloud = Cloud::start();
     let ann = Person::signed_in(&cloud);
     let fleet = ann.fleet("pump");
-    let told = ann.run(&["keys", "provisioning", "pump"]);
-    assert!(told.err.contains("fleet config admin/pump"), "{}", told.err);
+    let output = ann.run(&["keys", "provisioning", "pump"]);
+    assert!(
+        output.err.contains("fleet config admin/pump"),
+        "{}",
+        output.err
+    );
     let made: Value = serde_json::from_str(&ann.done(&["config", "pump"])).expect("JSON");
     assert_eq!(made["applicationId"], json!(fleet));
     assert_eq!(made["apiEndpoint"], json!(cloud.url));
@@ -30,8 +34,11 @@ fn f1_a_newcomer_gets_a_whole_configuration_for_devices() {
     ]);
     assert!(file.contains("wrote config.json"), "{file}");
     // What is there is nobody's to overwrite.
-    let told = ann.refused(1, &["config", "pump", "--output", "config.json"]);
-    assert!(told.contains("config.json cannot be written"), "{told}");
+    let message = ann.refused(1, &["config", "pump", "--output", "config.json"]);
+    assert!(
+        message.contains("config.json cannot be written"),
+        "{message}"
+    );
     ann.refused(4, &["config", "valve"]);
 }
 
@@ -45,9 +52,9 @@ fn f2_kinds_of_boards_are_listed_and_a_wrong_one_says_where() {
         .iter()
         .find(|it| it["slug"] == json!("raspberrypi4-64"));
     assert_eq!(board.expect("a board")["architecture"], json!("aarch64"));
-    let told = ann.refused(4, &["create", "pump", "--type", "nope"]);
+    let message = ann.refused(4, &["create", "pump", "--type", "nope"]);
     let all = format!("`fleet device-types` lists all {}", listed.len());
-    assert!(told.contains(&all), "{told}");
+    assert!(message.contains(&all), "{message}");
 }
 
 #[test]
@@ -58,16 +65,16 @@ fn f4_wrong_arguments_are_told_as_json_where_json_is_asked_for() {
         &["device", "rename", "west", "--json"],
         &["nope", "--json"],
     ] {
-        let told: Value = serde_json::from_str(&nobody.refused(2, wrong)).expect("JSON");
+        let answer: Value = serde_json::from_str(&nobody.refused(2, wrong)).expect("JSON");
         assert!(
-            told["error"].as_str().is_some_and(|it| !it.is_empty()),
-            "{told}"
+            answer["error"].as_str().is_some_and(|it| !it.is_empty()),
+            "{answer}"
         );
         assert!(
-            told["hint"]
+            answer["hint"]
                 .as_str()
                 .is_some_and(|it| it.contains("--help")),
-            "{told}"
+            "{answer}"
         );
     }
     assert!(
@@ -82,11 +89,14 @@ fn f5_configuration_is_told_by_its_name_and_a_wrong_one_says_how_it_begins() {
     let cloud = Cloud::start();
     let ann = Person::signed_in(&cloud);
     ann.fleet("pump");
-    let told = ann.refused(
+    let message = ann.refused(
         2,
         &["variable", "set", "X", "1", "--config", "--fleet", "pump"],
     );
-    assert!(told.contains("such names begin with PLATFORM_"), "{told}");
+    assert!(
+        message.contains("such names begin with PLATFORM_"),
+        "{message}"
+    );
     ann.done(&[
         "variable",
         "set",
@@ -104,8 +114,8 @@ fn f6_a_bad_token_of_the_environment_is_named() {
     let ann = Person::new()
         .with("FLEET_URL", &cloud.url)
         .with("FLEET_TOKEN", "nothing");
-    let told = ann.refused(3, &["fleets"]);
-    assert!(told.contains("FLEET_TOKEN is set"), "{told}");
+    let message = ann.refused(3, &["fleets"]);
+    assert!(message.contains("FLEET_TOKEN is set"), "{message}");
 }
 
 #[test]
@@ -128,8 +138,8 @@ fn f10_a_note_is_shown_before_it_is_removed_and_switching_off_asks() {
     assert_eq!(ann.done(&["device", "note", "west"]).trim(), "back room");
     ann.done(&["device", "note", "west", ""]);
     assert_eq!(ann.json(&["device", "note", "west"])["note"], Value::Null);
-    let told = ann.refused(2, &["device", "shutdown", "west"]);
-    assert!(told.contains("--yes"), "{told}");
+    let message = ann.refused(2, &["device", "shutdown", "west"]);
+    assert!(message.contains("--yes"), "{message}");
 }
 
 #[test]
@@ -139,10 +149,10 @@ fn fleets_releases_variables_and_devices_are_renamed_validated_and_put_out_of_us
     let fleet = ann.fleet("pump");
     api.device(fleet, "west", DEVICE);
     api.release(fleet, "1111111111aaaaaaaaaa", "1.0.0");
-    let told = ann.refused(1, &["restart", "pump"]);
+    let message = ann.refused(1, &["restart", "pump"]);
     assert!(
-        told.contains("no device of the fleet admin/pump is connected"),
-        "{told}"
+        message.contains("no device of the fleet admin/pump is connected"),
+        "{message}"
     );
 
     ann.done(&["device", "deactivate", "west"]);
@@ -169,8 +179,8 @@ fn fleets_releases_variables_and_devices_are_renamed_validated_and_put_out_of_us
         (&listed[0]["name"], &listed[0]["value"]),
         (&json!("B"), &json!("1"))
     );
-    let told = ann.refused(4, &["variable", "rename", "A", "C", "--fleet", "pump"]);
-    assert!(told.contains("has no variable `A`"), "{told}");
+    let message = ann.refused(4, &["variable", "rename", "A", "C", "--fleet", "pump"]);
+    assert!(message.contains("has no variable `A`"), "{message}");
 
     ann.done(&["rename", "pump", "valve"]);
     assert_eq!(ann.json(&["show", "valve"])["slug"], json!("admin/valve"));
@@ -184,21 +194,21 @@ fn f9_fields_are_called_as_people_call_them_and_tags_and_sizes_have_one_shape() 
     let fleet = ann.fleet("pump");
     api.device(fleet, "west", DEVICE);
     let release = api.release(fleet, "1111111111aaaaaaaaaa", "1.0.0");
-    let told = ann.refused(1, &["rename", "pump", "p p"]);
-    assert!(told.contains("the name must be"), "{told}");
-    let told = ann.refused(1, &["tag", "set", "a b", "1", "--fleet", "pump"]);
-    assert!(told.contains("the key must be"), "{told}");
-    for told in [
+    let message = ann.refused(1, &["rename", "pump", "p p"]);
+    assert!(message.contains("the name must be"), "{message}");
+    let message = ann.refused(1, &["tag", "set", "a b", "1", "--fleet", "pump"]);
+    assert!(message.contains("the key must be"), "{message}");
+    for message in [
         ann.refused(1, &["create", "p", "--type", "raspberrypi4-64"]),
         ann.refused(1, &["device", "rename", "west", "a\nb"]),
         ann.refused(1, &["tag", "set", "a b", "1", "--device", "west"]),
     ] {
         for field in ["app_name", "device_name", "tag_key", "is_final"] {
-            assert!(!told.contains(field), "{told}");
+            assert!(!message.contains(field), "{message}");
         }
     }
-    let told = ann.json(&["device", "rename", "west", "east"]);
-    assert_eq!(told["changed"], json!({ "name": "east" }));
+    let answer = ann.json(&["device", "rename", "west", "east"]);
+    assert_eq!(answer["changed"], json!({ "name": "east" }));
 
     let expected = json!([{ "key": "place", "value": "roof" }]);
     for (owner, show) in [

@@ -26,8 +26,8 @@ fn compose(ann: &Person, text: &str) {
 const DEPLOY: [&str; 4] = ["deploy", "compose.yml", "--fleet", "pump"];
 
 /// The repository and digest of a service of what `deploy` told.
-fn placed(told: &Value, service: &str) -> (String, String) {
-    let services = told["services"].as_array().expect("services");
+fn placed(answer: &Value, service: &str) -> (String, String) {
+    let services = answer["services"].as_array().expect("services");
     let found = services
         .iter()
         .find(|one| one["service"] == json!(service))
@@ -56,19 +56,19 @@ fn images_are_copied_and_the_release_becomes_the_target() {
             other.host
         ),
     );
-    let told = ann.json(
+    let answer = ann.json(
         &[
             &DEPLOY[..],
             &["--release-version", "1.2.3", "--note", "first"],
         ]
         .concat(),
     );
-    assert_eq!(told["version"], json!("1.2.3"));
-    let (repository, content) = placed(&told, "main");
+    assert_eq!(answer["version"], json!("1.2.3"));
+    let (repository, content) = placed(&answer, "main");
     assert_eq!(json!(content), image["digest"]);
     own.manifest(&repository, &content);
     // The fleet's processors are arm64: that image alone of the two.
-    let (repository, content) = placed(&told, "many");
+    let (repository, content) = placed(&answer, "many");
     assert_ne!(json!(content), many["digest"]);
     let manifest = own.manifest(&repository, &content);
     assert_eq!(manifest["layers"][0]["digest"], json!(digest(b"arm64")));
@@ -84,14 +84,14 @@ fn images_are_copied_and_the_release_becomes_the_target() {
     assert_eq!(shown["services"].as_array().map(Vec::len), Some(2));
 
     // All of an index, on request; what is there already is taken over.
-    let told = ann.json(&[&DEPLOY[..], &["--all-platforms", "--draft"]].concat());
-    let (repository, content) = placed(&told, "many");
+    let answer = ann.json(&[&DEPLOY[..], &["--all-platforms", "--draft"]].concat());
+    let (repository, content) = placed(&answer, "many");
     assert_eq!(json!(content), many["digest"]);
     own.manifest(&repository, &content);
     let shown = ann.json(&[
         "release",
         "show",
-        told["release"].as_str().expect("a commit"),
+        answer["release"].as_str().expect("a commit"),
     ]);
     assert_eq!(
         (&shown["final"], &shown["target"]),
@@ -114,8 +114,8 @@ fn a_component_in_a_file_becomes_an_image_of_the_wasm_engine() {
     let component = service();
     std::fs::write(ann.home.path().join("main.wasm"), &component).expect("a file");
     compose(&ann, "services: { main: { image: ./main.wasm } }");
-    let told = ann.json(&DEPLOY);
-    let (repository, content) = placed(&told, "main");
+    let answer = ann.json(&DEPLOY);
+    let (repository, content) = placed(&answer, "main");
     let manifest = own.manifest(&repository, &content);
     assert_eq!(
         manifest["config"]["mediaType"],
@@ -240,8 +240,8 @@ fn what_cannot_be_had_makes_no_release() {
         ),
     ] {
         compose(&ann, &text);
-        let told = ann.refused(code, &DEPLOY);
-        assert!(told.contains(expected), "{text}: {told}");
+        let message = ann.refused(code, &DEPLOY);
+        assert!(message.contains(expected), "{text}: {message}");
     }
     compose(&ann, "services: { main: { image: ./main.wasm } }");
     ann.refused(2, &[&DEPLOY[..], &["--release-version", "one"]].concat());
@@ -255,8 +255,8 @@ fn a_push_that_fails_leaves_a_failed_release_that_nobody_runs() {
     let (cloud, ann) = pump("127.0.0.1:1");
     std::fs::write(ann.home.path().join("main.wasm"), service()).expect("a file");
     compose(&ann, "services: { main: { image: ./main.wasm } }");
-    let told = ann.refused(1, &DEPLOY);
-    assert!(told.contains("to the cloud's registry"), "{told}");
+    let message = ann.refused(1, &DEPLOY);
+    assert!(message.contains("to the cloud's registry"), "{message}");
     let listed = ann.json(&["releases", "--fleet", "pump"]);
     assert_eq!(
         (&listed[0]["status"], &listed[0]["target"]),
@@ -277,8 +277,8 @@ fn a_push_that_fails_leaves_a_failed_release_that_nobody_runs() {
     bob.fleet("pump");
     std::fs::write(bob.home.path().join("main.wasm"), service()).expect("a file");
     compose(&bob, "services: { main: { image: ./main.wasm } }");
-    let told = bob.refused(1, &DEPLOY);
-    assert!(told.contains("the cloud has no registry"), "{told}");
+    let message = bob.refused(1, &DEPLOY);
+    assert!(message.contains("the cloud has no registry"), "{message}");
 }
 
 #[test]

@@ -11,18 +11,21 @@ const SECOND: &str = "0123456789abcdef0123456789abcdee";
 fn fleets_are_made_listed_shown_and_deleted() {
     let cloud = Cloud::start();
     let ann = Person::signed_in(&cloud);
-    let told = ann.refused(4, &["create", "pump", "--type", "raspberry"]);
+    let message = ann.refused(4, &["create", "pump", "--type", "raspberry"]);
     assert!(
-        told.contains("there is no device type `raspberry`"),
-        "{told}"
+        message.contains("there is no device type `raspberry`"),
+        "{message}"
     );
-    assert!(told.contains("raspberrypi4-64"), "{told}");
+    assert!(message.contains("raspberrypi4-64"), "{message}");
     let made = ann.done(&["create", "pump", "--type", "raspberrypi4-64"]);
     assert!(made.starts_with("created the fleet admin/pump"), "{made}");
-    let told = ann.refused(1, &["create", "pump", "--type", "raspberrypi4-64"]);
-    assert!(told.contains("a fleet `pump` already exists"), "{told}");
-    let told = ann.refused(1, &["create", "p p", "--type", "raspberrypi4-64"]);
-    assert!(told.contains("the cloud refused it"), "{told}");
+    let message = ann.refused(1, &["create", "pump", "--type", "raspberrypi4-64"]);
+    assert!(
+        message.contains("a fleet `pump` already exists"),
+        "{message}"
+    );
+    let message = ann.refused(1, &["create", "p p", "--type", "raspberrypi4-64"]);
+    assert!(message.contains("the cloud refused it"), "{message}");
 
     let listed = ann.json(&["fleets"]);
     assert_eq!(listed[0]["slug"], json!("admin/pump"));
@@ -39,11 +42,11 @@ fn fleets_are_made_listed_shown_and_deleted() {
     assert!(table.starts_with("SLUG "), "{table}");
     assert!(!table.contains('\u{1b}'), "{table}");
 
-    let told = ann.refused(2, &["delete", "pump"]);
-    assert!(told.contains("--yes"), "{told}");
+    let message = ann.refused(2, &["delete", "pump"]);
+    assert!(message.contains("--yes"), "{message}");
     ann.done(&["delete", "pump", "--yes"]);
-    let told = ann.refused(4, &["show", "pump"]);
-    assert!(told.contains("there is no fleet `pump`"), "{told}");
+    let message = ann.refused(4, &["show", "pump"]);
+    assert!(message.contains("there is no fleet `pump`"), "{message}");
 }
 
 #[test]
@@ -60,15 +63,18 @@ fn devices_are_found_by_uuid_name_and_id_and_told_apart() {
             "{named}"
         );
     }
-    let told = ann.refused(2, &["device", "show", "01234"]);
-    assert!(told.contains(FIRST) && told.contains(SECOND), "{told}");
-    let told = ann.refused(4, &["device", "show", "north"]);
-    assert!(told.contains("there is no device `north`"), "{told}");
-    let told = ann.refused(4, &["device", "show", "it's & 100% 'x' or id gt 0"]);
-    assert!(told.contains("there is no device"), "{told}");
+    let message = ann.refused(2, &["device", "show", "01234"]);
+    assert!(
+        message.contains(FIRST) && message.contains(SECOND),
+        "{message}"
+    );
+    let message = ann.refused(4, &["device", "show", "north"]);
+    assert!(message.contains("there is no device `north`"), "{message}");
+    let message = ann.refused(4, &["device", "show", "it's & 100% 'x' or id gt 0"]);
+    assert!(message.contains("there is no device"), "{message}");
 
-    let told = ann.refused(2, &["device", "rename", "west", ""]);
-    assert!(told.contains("the name is empty"), "{told}");
+    let message = ann.refused(2, &["device", "rename", "west", ""]);
+    assert!(message.contains("the name is empty"), "{message}");
     ann.done(&["device", "rename", "west", "north"]);
     ann.done(&["device", "note", "north", "back room"]);
     let shown = ann.json(&["device", "show", "north"]);
@@ -90,8 +96,8 @@ fn devices_are_found_by_uuid_name_and_id_and_told_apart() {
     assert_eq!(names("pump"), [json!("east")]);
     assert_eq!(ann.json(&["devices"]).as_array().map(Vec::len), Some(2));
 
-    let told = ann.refused(1, &["device", "ping", "north"]);
-    assert!(told.contains("is not connected"), "{told}");
+    let message = ann.refused(1, &["device", "ping", "north"]);
+    assert!(message.contains("is not connected"), "{message}");
 
     ann.refused(2, &["device", "delete", "north"]);
     ann.done(&["device", "delete", "north", "--yes"]);
@@ -132,14 +138,14 @@ fn devices_and_fleets_are_pinned_and_follow_again() {
         ann.json(&["device", "show", "west"])["pinned_commit"],
         Value::Null
     );
-    let told = ann.refused(4, &["pin", "west", "3.0.0"]);
-    assert!(told.contains("there is no release `3.0.0`"), "{told}");
+    let message = ann.refused(4, &["pin", "west", "3.0.0"]);
+    assert!(message.contains("there is no release `3.0.0`"), "{message}");
     // A device and a fleet of one name are told apart.
     api.device(fleet, "pump", SECOND);
-    let told = ann.refused(2, &["pin", "pump", "1.0.0"]);
+    let message = ann.refused(2, &["pin", "pump", "1.0.0"]);
     assert!(
-        told.contains("fleet admin/pump") && told.contains(SECOND),
-        "{told}"
+        message.contains("fleet admin/pump") && message.contains(SECOND),
+        "{message}"
     );
     ann.done(&["pin", "admin/pump", "1.0.0"]);
 }

@@ -18,15 +18,18 @@ fn a_device_is_registered_and_its_configuration_makes_a_board_be_it() {
         (&made["uuid"], &made["name"]),
         (&json!(DEVICE), &json!("west"))
     );
-    let told = ann.refused(1, &["device", "register", "pump", "--uuid", DEVICE]);
+    let message = ann.refused(1, &["device", "register", "pump", "--uuid", DEVICE]);
     assert!(
-        told.contains("a device with that uuid already exists"),
-        "{told}"
+        message.contains("a device with that uuid already exists"),
+        "{message}"
     );
-    let told = ann.refused(1, &["device", "register", "pump", "--uuid", "nope"]);
-    assert!(told.contains("`uuid` must be"), "{told}");
-    let told = ann.refused(4, &["device", "register", "pump", "--type", "nope"]);
-    assert!(told.contains("there is no device type `nope`"), "{told}");
+    let message = ann.refused(1, &["device", "register", "pump", "--uuid", "nope"]);
+    assert!(message.contains("`uuid` must be"), "{message}");
+    let message = ann.refused(4, &["device", "register", "pump", "--type", "nope"]);
+    assert!(
+        message.contains("there is no device type `nope`"),
+        "{message}"
+    );
     ann.refused(4, &["device", "register", "valve"]);
     let random = ann.done(&["device", "register", "pump", "--type", "raspberrypi3"]);
     assert!(random.starts_with("registered the device "), "{random}");
@@ -92,20 +95,20 @@ fn local_mode_is_shown_and_switched_and_the_device_goes_before_its_fleet() {
         local(&[]),
         json!({ "device": DEVICE, "local_mode": false, "of": "device" })
     );
-    let told = ann.done(&["device", "local-mode", DEVICE, "on"]);
+    let output = ann.done(&["device", "local-mode", DEVICE, "on"]);
     assert!(
-        told.starts_with("west (0123456) enters local mode"),
-        "{told:?}"
+        output.starts_with("west (0123456) enters local mode"),
+        "{output:?}"
     );
     let row = &api.rows("device_config_variable?$select=name,value")[0];
     assert_eq!(row["name"], json!("PLATFORM_SUPERVISOR_LOCAL_MODE"));
     assert_eq!(row["value"], json!("true"));
     ann.refused(2, &["device", "local-mode", DEVICE, "perhaps"]);
     ann.refused(4, &["device", "local-mode", "east"]);
-    let told = ann.refused(1, &["purge", "pump", "--yes"]);
+    let message = ann.refused(1, &["purge", "pump", "--yes"]);
     assert!(
-        told.contains("no device of the fleet admin/pump is connected"),
-        "{told}"
+        message.contains("no device of the fleet admin/pump is connected"),
+        "{message}"
     );
     ann.refused(4, &["purge", "valve", "--yes"]);
 }

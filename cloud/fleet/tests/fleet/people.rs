@@ -111,12 +111,12 @@ fn a_new_password_comes_on_standard_input_and_ends_other_sessions_alone() {
     let program = Person::new()
         .with("FLEET_URL", &cloud.url)
         .with("FLEET_TOKEN", key.trim());
-    let told = program.run_with(&["password", "--stdin"], &both);
-    assert_eq!(told.code, 3, "{}", told.err);
+    let output = program.run_with(&["password", "--stdin"], &both);
+    assert_eq!(output.code, 3, "{}", output.err);
     assert!(
-        told.err.contains("keys cannot change passwords"),
+        output.err.contains("keys cannot change passwords"),
         "{}",
-        told.err
+        output.err
     );
 
     let done = ann.run_with(&["password", "--stdin", "--json"], &both);
@@ -144,13 +144,13 @@ fn organizations_are_made_listed_renamed_and_deleted_by_their_administrators() {
     let made = ann.json(&["organization", "create", "Acme Pumps"]);
     assert_eq!(made["handle"], json!("acme_pumps"));
     assert_eq!(made["role"], json!("administrator"));
-    let told = ann.refused(
+    let message = ann.refused(
         1,
         &["organization", "create", "Other", "--handle", "acme_pumps"],
     );
-    assert!(told.contains("`acme_pumps` already"), "{told}");
-    let told = ann.refused(1, &["organization", "create", "Other", "--handle", "A B"]);
-    assert!(told.contains("`handle` must be"), "{told}");
+    assert!(message.contains("`acme_pumps` already"), "{message}");
+    let message = ann.refused(1, &["organization", "create", "Other", "--handle", "A B"]);
+    assert!(message.contains("`handle` must be"), "{message}");
 
     let listed = ann.json(&["organizations"]);
     let handles: Vec<&str> = listed
@@ -162,8 +162,8 @@ fn organizations_are_made_listed_renamed_and_deleted_by_their_administrators() {
     assert_eq!(handles, ["acme_pumps", "admin"]);
     assert!(ann.done(&["orgs"]).starts_with("HANDLE "));
     let fleet = ["create", "pump", "--type", "raspberrypi4-64"];
-    let told = ann.refused(2, &fleet);
-    assert!(told.contains("acme_pumps, admin"), "{told}");
+    let message = ann.refused(2, &fleet);
+    assert!(message.contains("acme_pumps, admin"), "{message}");
     ann.done(&[&fleet[..], &["--organization", "Acme Pumps"]].concat());
     assert_eq!(ann.json(&["org", "show", "acme_pumps"])["fleets"], json!(1));
 
@@ -174,12 +174,12 @@ fn organizations_are_made_listed_renamed_and_deleted_by_their_administrators() {
         "acme_pumps",
         "Acme\u{1b}[2J\u{202e}",
     ]);
-    for told in [
+    for output in [
         ann.done(&["organizations"]),
         ann.done(&["organization", "show", "acme_pumps"]),
     ] {
-        assert!(told.contains("Acme[2J"), "{told}");
-        assert!(!told.contains(['\u{1b}', '\u{202e}']), "{told:?}");
+        assert!(output.contains("Acme[2J"), "{output}");
+        assert!(!output.contains(['\u{1b}', '\u{202e}']), "{output:?}");
     }
 
     // What is another's is not there.
@@ -189,16 +189,16 @@ fn organizations_are_made_listed_renamed_and_deleted_by_their_administrators() {
         &["organization", "delete", "acme_pumps", "--yes"],
         &["members", "--organization", "acme_pumps"],
     ] {
-        let told = bob.refused(4, words);
+        let message = bob.refused(4, words);
         assert!(
-            told.contains("there is no organization `acme_pumps`"),
-            "{told}"
+            message.contains("there is no organization `acme_pumps`"),
+            "{message}"
         );
-        assert!(told.contains("you belong to bob"), "{told}");
+        assert!(message.contains("you belong to bob"), "{message}");
     }
 
-    let told = ann.refused(2, &["organization", "delete", "acme_pumps"]);
-    assert!(told.contains("--yes"), "{told}");
+    let message = ann.refused(2, &["organization", "delete", "acme_pumps"]);
+    assert!(message.contains("--yes"), "{message}");
     ann.done(&["organization", "delete", "acme_pumps", "--yes"]);
     ann.refused(4, &["organization", "show", "acme_pumps"]);
 }
@@ -208,10 +208,13 @@ fn members_are_invited_accept_change_their_roles_and_leave() {
     let cloud = Cloud::start();
     let ann = Person::signed_in(&cloud);
     let bob = bob(&cloud, &ann);
-    let told = ann.refused(4, &["invitation", "create", BOB, "--role", "king"]);
-    assert!(told.contains("it has administrator, member"), "{told}");
-    let told = ann.refused(1, &["invitation", "create", "nobody"]);
-    assert!(told.contains("the e-mail address must be"), "{told}");
+    let message = ann.refused(4, &["invitation", "create", BOB, "--role", "king"]);
+    assert!(
+        message.contains("it has administrator, member"),
+        "{message}"
+    );
+    let message = ann.refused(1, &["invitation", "create", "nobody"]);
+    assert!(message.contains("the e-mail address must be"), "{message}");
 
     let invited = ann.run(&["invitation", "create", BOB, "--message", "hi"]);
     assert!(
@@ -220,10 +223,10 @@ fn members_are_invited_accept_change_their_roles_and_leave() {
         invited.err
     );
     let token = invited.out.trim().to_owned();
-    let told = ann.refused(1, &["invitation", "create", BOB]);
+    let message = ann.refused(1, &["invitation", "create", BOB]);
     assert!(
-        told.contains("is already invited to the organization admin"),
-        "{told}"
+        message.contains("is already invited to the organization admin"),
+        "{message}"
     );
     let listed = ann.json(&["invitations"]);
     assert_eq!(listed[0]["email"], json!(BOB));
@@ -231,15 +234,15 @@ fn members_are_invited_accept_change_their_roles_and_leave() {
     assert_eq!(listed[0]["token"], json!(token));
     assert!(!ann.done(&["invitations"]).contains(&token));
     // It is Bob's to accept.
-    let told = ann.refused(3, &["invitation", "accept", &token]);
-    assert!(told.contains("another address"), "{told}");
+    let message = ann.refused(3, &["invitation", "accept", &token]);
+    assert!(message.contains("another address"), "{message}");
     bob.refused(4, &["invitation", "accept", "../../v7/device"]);
 
     ann.done(&["invitation", "revoke", BOB]);
-    let told = bob.refused(4, &["invitation", "accept", &token]);
-    assert!(told.contains("there is no such invitation"), "{told}");
-    let told = ann.refused(4, &["invitation", "revoke", BOB]);
-    assert!(told.contains("is not invited"), "{told}");
+    let message = bob.refused(4, &["invitation", "accept", &token]);
+    assert!(message.contains("there is no such invitation"), "{message}");
+    let message = ann.refused(4, &["invitation", "revoke", BOB]);
+    assert!(message.contains("is not invited"), "{message}");
     let token = ann.done(&["invitation", "create", BOB]);
     let accepted = bob.done(&["invitation", "accept", token.trim()]);
     assert!(accepted.contains("the organization admin"), "{accepted}");
@@ -248,8 +251,8 @@ fn members_are_invited_accept_change_their_roles_and_leave() {
     let listed = ann.json(&["members"]);
     assert_eq!(listed[1]["username"], json!("bob"));
     assert_eq!(listed[1]["role"], json!("member"));
-    let told = bob.refused(2, &["members"]);
-    assert!(told.contains("admin, bob"), "{told}");
+    let message = bob.refused(2, &["members"]);
+    assert!(message.contains("admin, bob"), "{message}");
 
     // A member administers nothing.
     let of = ["--organization", "admin"];
@@ -258,17 +261,17 @@ fn members_are_invited_accept_change_their_roles_and_leave() {
         &["member", "rm", "admin", "--yes"],
         &["invitation", "create", "eve@shop.example"],
     ] {
-        let told = bob.refused(3, &[words, &of[..]].concat());
-        assert!(told.contains("you may not"), "{told}");
+        let message = bob.refused(3, &[words, &of[..]].concat());
+        assert!(message.contains("you may not"), "{message}");
     }
     assert_eq!(
         bob.json(&["invitations", "--organization", "admin"]),
         json!([])
     );
-    let told = ann.refused(1, &["member", "role", "admin", "member"]);
-    assert!(told.contains("without an administrator"), "{told}");
-    let told = ann.refused(4, &["member", "role", "eve", "member"]);
-    assert!(told.contains("has no member `eve`"), "{told}");
+    let message = ann.refused(1, &["member", "role", "admin", "member"]);
+    assert!(message.contains("without an administrator"), "{message}");
+    let message = ann.refused(4, &["member", "role", "eve", "member"]);
+    assert!(message.contains("has no member `eve`"), "{message}");
     ann.done(&["member", "role", "bob", "administrator"]);
     ann.done(&["member", "role", BOB, "member"]);
     ann.refused(2, &["member", "rm", "bob"]);
@@ -279,8 +282,8 @@ fn members_are_invited_accept_change_their_roles_and_leave() {
     // A fleet is shared likewise.
     ann.fleet("pump");
     bob.refused(4, &["show", "admin/pump"]);
-    let told = ann.done(&["members", "--fleet", "pump"]);
-    assert_eq!(told, "");
+    let output = ann.done(&["members", "--fleet", "pump"]);
+    assert_eq!(output, "");
     let token = ann.done(&[
         "invitation",
         "create",
@@ -322,22 +325,22 @@ fn ssh_keys_are_added_listed_and_removed_and_private_ones_stay_at_home() {
         "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEA\n-----END OPENSSH PRIVATE KEY-----\n",
     )
     .expect("a file");
-    let told = ann.refused(2, &["ssh-key", "add", "desk", "id"]);
+    let message = ann.refused(2, &["ssh-key", "add", "desk", "id"]);
     assert!(
-        told.contains("holds a private key, which was sent nowhere"),
-        "{told}"
+        message.contains("holds a private key, which was sent nowhere"),
+        "{message}"
     );
-    assert!(told.contains("ends with `.pub`"), "{told}");
+    assert!(message.contains("ends with `.pub`"), "{message}");
     ann.refused(1, &["ssh-key", "add", "desk", "nowhere.pub"]);
     assert_eq!(ann.json(&["ssh-keys"]), json!([]));
 
     ann.done(&["ssh-key", "add", "desk\u{1b}[2J", "id.pub"]);
-    let told = ann.run_with(&["ssh-key", "add", "again", "-"], KEY);
-    assert_eq!(told.code, 1, "{}", told.err);
+    let output = ann.run_with(&["ssh-key", "add", "again", "-"], KEY);
+    assert_eq!(output.code, 1, "{}", output.err);
     assert!(
-        told.err.contains("you already have that key"),
+        output.err.contains("you already have that key"),
         "{}",
-        told.err
+        output.err
     );
     let listed = ann.json(&["ssh-keys"]);
     assert_eq!(listed[0]["public_key"], json!(KEY));
@@ -357,33 +360,37 @@ fn ssh_keys_are_added_listed_and_removed_and_private_ones_stay_at_home() {
     assert_eq!(bob.json(&["ssh-keys"]), json!([]));
     bob.refused(4, &["ssh-key", "rm", &id]);
     ann.done(&["ssh-key", "rm", &id]);
-    let told = ann.refused(4, &["ssh-key", "rm", &id]);
-    assert!(told.contains("you have no SSH key"), "{told}");
+    let message = ann.refused(4, &["ssh-key", "rm", &id]);
+    assert!(message.contains("you have no SSH key"), "{message}");
 }
 
 #[test]
 fn settings_say_which_cloud_is_asked_and_show_no_credential() {
     let cloud = Cloud::start();
     let nobody = Person::new();
-    let told = nobody.json(&["settings"]);
+    let answer = nobody.json(&["settings"]);
     assert_eq!(
-        (&told["url"], &told["credential"]),
+        (&answer["url"], &answer["credential"]),
         (&Value::Null, &Value::Null)
     );
     let ann = Person::signed_in(&cloud);
-    let told = ann.json(&["settings"]);
-    assert_eq!(told["url"], json!(cloud.url));
-    assert_eq!(told["credential"], json!("session"));
-    assert_eq!(told["credential_from"], json!("the file"));
+    let answer = ann.json(&["settings"]);
+    assert_eq!(answer["url"], json!(cloud.url));
+    assert_eq!(answer["credential"], json!("session"));
+    assert_eq!(answer["credential_from"], json!("the file"));
     let ann = ann
         .with("FLEET_TOKEN", "0123456789abcdef")
         .with("FLEET_URL", "http://127.0.0.1:1");
-    let told = ann.run(&["settings"]);
-    assert!(told.out.contains("key (from FLEET_TOKEN)"), "{}", told.out);
+    let output = ann.run(&["settings"]);
     assert!(
-        told.out.contains("http://127.0.0.1:1 (from FLEET_URL)"),
+        output.out.contains("key (from FLEET_TOKEN)"),
         "{}",
-        told.out
+        output.out
     );
-    assert!(!told.out.contains("0123456789abcdef"), "{}", told.out);
+    assert!(
+        output.out.contains("http://127.0.0.1:1 (from FLEET_URL)"),
+        "{}",
+        output.out
+    );
+    assert!(!output.out.contains("0123456789abcdef"), "{}", output.out);
 }

@@ -21,12 +21,12 @@ fn tags_are_set_changed_and_removed_on_devices_fleets_and_releases() {
         ["--fleet", "pump"],
         ["--release", "1.0.0"],
     ] {
-        let told = |command: &[&'static str]| [command, &owner].concat();
+        let of_owner = |command: &[&'static str]| [command, &owner].concat();
         for (key, value) in [("env", "prod"), ("env", "test"), ("it's 100%", "a b&c")] {
             // A key has no white space.
             let key = key.replace(' ', "");
             ann.done(&[&["tag", "set", &key, value][..], &owner].concat());
-            let tags = ann.json(&told(&["tags"]));
+            let tags = ann.json(&of_owner(&["tags"]));
             let found = tags
                 .as_array()
                 .expect("tags")
@@ -38,12 +38,18 @@ fn tags_are_set_changed_and_removed_on_devices_fleets_and_releases() {
                 "{owner:?}"
             );
         }
-        assert_eq!(ann.json(&told(&["tags"])).as_array().map(Vec::len), Some(2));
-        ann.done(&told(&["tag", "rm", "env"]));
-        assert_eq!(ann.json(&told(&["tags"])).as_array().map(Vec::len), Some(1));
-        let said = ann.refused(4, &told(&["tag", "rm", "env"]));
-        assert!(said.contains("has no tag `env`"), "{said}");
-        ann.refused(1, &told(&["tag", "set", "two words", "x"]));
+        assert_eq!(
+            ann.json(&of_owner(&["tags"])).as_array().map(Vec::len),
+            Some(2)
+        );
+        ann.done(&of_owner(&["tag", "rm", "env"]));
+        assert_eq!(
+            ann.json(&of_owner(&["tags"])).as_array().map(Vec::len),
+            Some(1)
+        );
+        let message = ann.refused(4, &of_owner(&["tag", "rm", "env"]));
+        assert!(message.contains("has no tag `env`"), "{message}");
+        ann.refused(1, &of_owner(&["tag", "set", "two words", "x"]));
     }
     ann.refused(2, &["tags"]);
     ann.refused(2, &["tags", "--device", "west", "--fleet", "pump"]);
@@ -109,8 +115,8 @@ fn variables_are_of_fleets_devices_and_services_and_configuration_by_its_name() 
     ] {
         ann.done(&[&["variable", "set"], set, of].concat());
     }
-    let told = ann.json(&["variables", "--device", "west"]);
-    let told: Vec<_> = told
+    let answer = ann.json(&["variables", "--device", "west"]);
+    let answer: Vec<_> = answer
         .as_array()
         .expect("variables")
         .iter()
@@ -128,7 +134,7 @@ fn variables_are_of_fleets_devices_and_services_and_configuration_by_its_name() 
         })
         .collect();
     assert_eq!(
-        told,
+        answer,
         [
             "config PLATFORM_HOST_CONFIG_gpu_mem 16 fleet null",
             "config PLATFORM_SUPERVISOR_POLL_INTERVAL 900000 device null",
@@ -147,9 +153,12 @@ fn variables_are_of_fleets_devices_and_services_and_configuration_by_its_name() 
     );
 
     ann.done(&["variable", "rm", "A", "--device", "west"]);
-    let said = ann.refused(4, &["variable", "rm", "A", "--device", "west"]);
-    assert!(said.contains("has no variable `A` of its own"), "{said}");
-    let said = ann.refused(
+    let message = ann.refused(4, &["variable", "rm", "A", "--device", "west"]);
+    assert!(
+        message.contains("has no variable `A` of its own"),
+        "{message}"
+    );
+    let message = ann.refused(
         4,
         &[
             "variable",
@@ -161,9 +170,9 @@ fn variables_are_of_fleets_devices_and_services_and_configuration_by_its_name() 
             "other",
         ],
     );
-    assert!(said.contains("it has main"), "{said}");
-    let said = ann.refused(1, &["variable", "set", "1A=1", "--fleet", "pump"]);
-    assert!(said.contains("the cloud refused it"), "{said}");
+    assert!(message.contains("it has main"), "{message}");
+    let message = ann.refused(1, &["variable", "set", "1A=1", "--fleet", "pump"]);
+    assert!(message.contains("the cloud refused it"), "{message}");
     ann.refused(2, &["variable", "set", "A", "--fleet", "pump"]);
     ann.refused(
         2,
@@ -187,16 +196,16 @@ fn m16_secret_variables_are_set_and_shown_by_nothing() {
     const VALUE: &str = "k3ep-this";
     let of = ["--fleet", "pump"];
     let set = |more: &[&'static str]| [&["variable", "set"], more, &of[..]].concat();
-    let told = ann.done(&set(&["TOKEN", VALUE, "--secret"]));
-    assert!(told.contains("TOKEN=(secret)"), "{told}");
-    let told = ann.json(&set(&["OTHER=k3ep-this", "--secret"]));
+    let output = ann.done(&set(&["TOKEN", VALUE, "--secret"]));
+    assert!(output.contains("TOKEN=(secret)"), "{output}");
+    let answer = ann.json(&set(&["OTHER=k3ep-this", "--secret"]));
     assert_eq!(
-        told,
+        answer,
         json!({ "name": "OTHER", "value": null, "secret": true, "kind": "environment" })
     );
     // It stays secret, and what a script prints does not tell it.
-    let told = ann.done(&set(&["TOKEN", VALUE]));
-    assert!(!told.contains(VALUE), "{told}");
+    let output = ann.done(&set(&["TOKEN", VALUE]));
+    assert!(!output.contains(VALUE), "{output}");
     let listed = ann.done(&["variables", "--fleet", "pump"]);
     assert!(
         listed.contains("(secret)") && !listed.contains(VALUE),
@@ -207,9 +216,9 @@ fn m16_secret_variables_are_set_and_shown_by_nothing() {
         (&listed[1]["value"], &listed[1]["secret"]),
         (&Value::Null, &json!(true))
     );
-    let told = ann.json(&set(&["TOKEN", "open", "--readable"]));
+    let answer = ann.json(&set(&["TOKEN", "open", "--readable"]));
     assert_eq!(
-        (&told["value"], &told["secret"]),
+        (&answer["value"], &answer["secret"]),
         (&json!("open"), &json!(false))
     );
 
@@ -231,11 +240,11 @@ fn m16_secret_variables_are_set_and_shown_by_nothing() {
     ann.refused(2, &set(&["A=1", "--secret", "--readable"]));
     ann.refused(2, &set(&["A=1", "--stdin"]));
     ann.refused(2, &set(&["A", "1", "--stdin"]));
-    let said = ann.refused(
+    let message = ann.refused(
         1,
         &set(&["PLATFORM_SUPERVISOR_VPN_CONTROL=false", "--secret"]),
     );
-    assert!(said.contains("cannot be secret"), "{said}");
+    assert!(message.contains("cannot be secret"), "{message}");
 }
 
 #[test]
@@ -264,8 +273,8 @@ fn keys_are_made_listed_and_deleted() {
     assert_eq!(joining.json(&["whoami"])["slug"], json!("admin/pump"));
     ann.done(&["keys", "rm", "ci"]);
     assert_eq!(ann.json(&["keys", "list"]), json!([]));
-    let said = ann.refused(4, &["keys", "rm", "ci"]);
-    assert!(said.contains("there is no key `ci`"), "{said}");
+    let message = ann.refused(4, &["keys", "rm", "ci"]);
+    assert!(message.contains("there is no key `ci`"), "{message}");
     ann.refused(2, &["keys", "create", "x", "--expires", "tomorrow"]);
 }
 

@@ -74,8 +74,8 @@ fn a_cloud_that_is_busy_is_asked_again_when_it_says() {
         "retry-after: 3600\r\n",
         "",
     )]);
-    let told = at(&url).refused(1, &["fleets"]);
-    assert!(told.contains("try again in 3600 s"), "{told}");
+    let message = at(&url).refused(1, &["fleets"]);
+    assert!(message.contains("try again in 3600 s"), "{message}");
 }
 
 #[test]
@@ -94,8 +94,8 @@ fn what_is_no_fleet_cloud_is_told_so() {
             "location: http://127.0.0.1:1/\r\n",
             body,
         )]);
-        let told = at(&url).refused(1, &["fleets"]);
-        assert!(told.contains(expected), "{told}");
+        let message = at(&url).refused(1, &["fleets"]);
+        assert!(message.contains(expected), "{message}");
     }
 }
 
@@ -103,10 +103,10 @@ fn what_is_no_fleet_cloud_is_told_so() {
 fn a_program_is_told_failures_as_json() {
     let cloud = Cloud::start();
     let ann = Person::signed_in(&cloud);
-    let told = ann.refused(4, &["show", "pump", "--json"]);
-    let told: Value = serde_json::from_str(&told).expect("JSON");
-    assert_eq!(told["error"], json!("there is no fleet `pump`"));
-    assert_eq!(told["hint"], json!("`fleet fleets` lists them"));
+    let message = ann.refused(4, &["show", "pump", "--json"]);
+    let answer: Value = serde_json::from_str(&message).expect("JSON");
+    assert_eq!(answer["error"], json!("there is no fleet `pump`"));
+    assert_eq!(answer["hint"], json!("`fleet fleets` lists them"));
 }
 
 /// What a shell prints that has the script for it as its input; nothing where it is not installed.
@@ -281,14 +281,14 @@ fn a_fleet_that_is_purged_tells_of_each_device_how_it_did() {
     let locked = ("423 Locked", r#"{"Data":"","Error":"Updates are locked"}"#);
     let (ran, _) = purged([emptied, locked], &["--json"]);
     assert_eq!(ran.code, 1, "{}", ran.err);
-    let told: Value = serde_json::from_str(&ran.out).expect("JSON");
-    let devices = told["devices"].as_array().expect("devices");
+    let report: Value = serde_json::from_str(&ran.out).expect("JSON");
+    let devices = report["devices"].as_array().expect("devices");
     let errors: Vec<&str> = devices
         .iter()
         .filter_map(|it| it["error"].as_str())
         .collect();
-    assert_eq!(errors.len(), 1, "{told}");
-    assert!(errors[0].contains("an update lock holds"), "{told}");
+    assert_eq!(errors.len(), 1, "{report}");
+    assert!(errors[0].contains("an update lock holds"), "{report}");
     assert!(
         ran.err.contains("1 of 2 devices did not empty the volumes"),
         "{}",
@@ -302,8 +302,8 @@ fn a_fleet_that_is_purged_tells_of_each_device_how_it_did() {
     // Nobody is asked unless somebody says so.
     let devices = answer("200 OK", "", DEVICE);
     let (url, _) = recorded(vec![answer("200 OK", "", FLEET), devices]);
-    let told = at(&url).refused(2, &["purge", "pump"]);
-    assert!(told.contains("--yes"), "{told}");
+    let message = at(&url).refused(2, &["purge", "pump"]);
+    assert!(message.contains("--yes"), "{message}");
 }
 
 const RELEASE: &str = r#"{"d":[{"id":5,"commit":"1111111111","raw_version":"1.0.0","belongs_to__application":{"__id":4}}]}"#;
@@ -362,8 +362,8 @@ fn a_part_that_is_lost_is_sent_again_and_an_upload_that_fails_leaves_nothing() {
     let (url, requests) = recorded(answers);
     let ann = at(&url);
     std::fs::write(ann.home.path().join("f"), "abc").expect("a file");
-    let told = ann.refused(1, &["release-asset", "upload", "1.0.0", "f"]);
-    assert!(told.contains("f was not uploaded"), "{told}");
+    let message = ann.refused(1, &["release-asset", "upload", "1.0.0", "f"]);
+    assert!(message.contains("f was not uploaded"), "{message}");
     let requests: Vec<String> = requests.iter().take(7).collect();
     assert!(
         requests[5].starts_with("POST /v7/release_asset(6)/cancelUpload "),
@@ -396,15 +396,15 @@ fn a_file_that_breaks_off_leaves_what_was_there() {
         ]);
         let ann = at(&url);
         std::fs::write(ann.home.path().join("f"), "mine").expect("a file");
-        let told = ann.refused(
+        let message = ann.refused(
             1,
             &["asset", "download", "1.0.0", "f", "-o", "f", "--overwrite"],
         );
-        assert!(told.contains(expected), "{told}");
-        let asked = requests.iter().nth(2).expect("a request");
+        assert!(message.contains(expected), "{message}");
+        let request = requests.iter().nth(2).expect("a request");
         assert!(
-            asked.starts_with("GET /release-asset/v1/1?key=k "),
-            "{asked}"
+            request.starts_with("GET /release-asset/v1/1?key=k "),
+            "{request}"
         );
         let left: Vec<_> = std::fs::read_dir(ann.home.path())
             .expect("a folder")
@@ -420,9 +420,9 @@ fn a_file_that_breaks_off_leaves_what_was_there() {
         answer("200 OK", "", RELEASE),
         answer("200 OK", "", &stored(3)),
     ]);
-    let told = at(&url).refused(2, &["asset", "download", "1.0.0", "f"]);
+    let message = at(&url).refused(2, &["asset", "download", "1.0.0", "f"]);
     assert!(
-        told.contains("`../../f` is not a valid file name here"),
-        "{told}"
+        message.contains("`../../f` is not a valid file name here"),
+        "{message}"
     );
 }

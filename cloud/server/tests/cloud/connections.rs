@@ -396,11 +396,11 @@ async fn m8_a_request_that_takes_long_is_not_idle_and_a_slow_reader_that_reads_g
         assert!(read > 24_000_000, "{read}");
         let text = line("still here").to_string() + "\n";
         lines.unbounded_send(text.into_bytes()).expect("a line");
-        let mut heard = String::new();
-        while !heard.contains("still here") {
+        let mut received = String::new();
+        while !received.contains("still here") {
             let more = timeout(PATIENCE, following.chunk()).await.expect("in time");
             let more = more.expect("it goes on").expect("more");
-            heard.push_str(&String::from_utf8_lossy(&more));
+            received.push_str(&String::from_utf8_lossy(&more));
         }
         drop(lines);
         let answer = uploading.await.expect("an answer").expect("an answer");

@@ -181,11 +181,11 @@ async fn of_many_that_register_the_same_device_at_once_one_does() {
             .iter()
             .filter(|status| **status == StatusCode::CREATED)
             .count();
-        let taken = answers
+        let conflicts = answers
             .iter()
             .filter(|status| **status == StatusCode::CONFLICT)
             .count();
-        assert_eq!((made, taken), (1, 7), "{answers:?}");
+        assert_eq!((made, conflicts), (1, 7), "{answers:?}");
     })
     .await;
 }

@@ -15,7 +15,7 @@ async fn what_a_device_says_is_written_and_cut_to_what_fits() {
     on_both(async |cloud| {
         let shop = Shop::open(&cloud).await;
         let device = shop.device(1).await;
-        let said = json!({
+        let report = json!({
             "status": "x".repeat(60), "os_version": "Platform OS 2.88.4 (dev)", "supervisor_version": "v1.2.3",
             "provisioning_progress": null, "provisioning_state": "", "ip_address": "10.0.0.1 10.0.0.2",
             "mac_address": "00:11:22:33:44:55", "api_port": 48484, "api_secret": "s".repeat(80),
@@ -23,7 +23,7 @@ async fn what_a_device_says_is_written_and_cut_to_what_fits() {
             "memory_usage": 5_000_000_000_i64, "memory_total": 2048, "storage_usage": 12, "storage_total": 100,
             "storage_block_device": "/dev/mmcblk0p6", "cpu_temp": 51, "cpu_usage": 7, "unknown": { "x": 1 },
         });
-        assert_eq!(device.report(said).await, StatusCode::OK);
+        assert_eq!(device.report(report).await, StatusCode::OK);
         let path = format!("/v7/device({})", device.id);
         let row = shop.ann.rows(&path).await.remove(0);
         for (field, value) in [
@@ -155,8 +155,9 @@ fn apps(shop: &Shop<'_>, services: &[(&str, usize, &str, Value)]) -> Value {
         .iter()
         .map(|(name, at, status, progress)| {
             let image = format!("{}@sha256:00", shop.release.locations[*at]);
-            let told = json!({ "image": image, "status": status, "download_progress": progress });
-            ((*name).to_owned(), told)
+            let install =
+                json!({ "image": image, "status": status, "download_progress": progress });
+            ((*name).to_owned(), install)
         })
         .collect();
     json!({ "apps": { &shop.uuid: { "releases": { "shop-one": { "services": services } } } } })
@@ -392,8 +393,8 @@ async fn low_a_report_does_not_say_whether_the_device_is_connected() {
         let fields = "is_online,is_connected_to_vpn,last_connectivity_event,status";
         let before = shop.fields(&device, fields).await;
         assert_eq!(before["is_online"], json!(false));
-        let said = json!({ "is_online": true, "status": "Idle" });
-        assert_eq!(device.report(said).await, StatusCode::OK);
+        let report = json!({ "is_online": true, "status": "Idle" });
+        assert_eq!(device.report(report).await, StatusCode::OK);
         let older = json!({ "local": { "is_online": true } });
         let path = format!("/device/v2/{}/state", device.uuid);
         assert_eq!(device.signed.send(Method::PATCH, &path, older).await.0, 200);

@@ -318,11 +318,11 @@ async fn item9_what_the_owner_signed_reaches_devices_as_it_was_written_and_no_de
         let text = "untrusted comment: \u{e4}\nRW\ntrusted comment:\nxx\n{ \"a\":\t1 }\n";
         let signed = json!({ "signed_statement": text });
         shop.ann.send(Method::PATCH, &release, signed).await;
-        let told = async || {
+        let statement = async || {
             let (state, _) = device.state().await;
             state["apps"][&shop.uuid]["releases"][&shop.release.commit]["signed_statement"].clone()
         };
-        assert_eq!(told().await, json!(text));
+        assert_eq!(statement().await, json!(text));
         let long = "x".repeat((256 << 10) + 1);
         for (by, value) in [(&device.signed, "other"), (&shop.ann, &long)] {
             let request = by.ask(Method::PATCH, &release);
@@ -330,7 +330,7 @@ async fn item9_what_the_owner_signed_reaches_devices_as_it_was_written_and_no_de
             let (status, answer) = by.answer(request).await;
             assert!(status.is_client_error(), "{status}: {answer}");
         }
-        assert_eq!(told().await, json!(text));
+        assert_eq!(statement().await, json!(text));
     })
     .await;
 }

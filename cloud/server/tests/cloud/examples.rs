@@ -92,7 +92,7 @@ fn every_example_is_in_one_of_the_files() {
             there.extend(marks.take_while(is_mark).map(str::to_owned));
         }
     }
-    let wanted = (1..=100).map(|n| n.to_string());
-    let wanted: BTreeSet<String> = wanted.chain((1..=5).map(|n| format!("K{n}"))).collect();
-    assert_eq!(there, wanted);
+    let keys = (1..=100).map(|n| n.to_string());
+    let keys: BTreeSet<String> = keys.chain((1..=5).map(|n| format!("K{n}"))).collect();
+    assert_eq!(there, keys);
 }

@@ -45,11 +45,11 @@ pub(crate) async fn known(cloud: &Cloud, ann: &Signed<'_>, fleet: i64) -> KnownD
     let (status, key) = ann.send(reqwest::Method::POST, &path, json!({})).await;
     assert_eq!(status, StatusCode::OK, "{key}");
     let key = key.as_str().expect("a key").to_owned();
-    let told = json!({ "api_secret": SECRET });
+    let report = json!({ "api_secret": SECRET });
     let path = format!("/v7/device({id})");
     let (status, answer) = cloud
         .by(key.clone())
-        .send(reqwest::Method::PATCH, &path, told)
+        .send(reqwest::Method::PATCH, &path, report)
         .await;
     assert_eq!(status, StatusCode::OK, "{answer}");
     KnownDevice {

@@ -40,22 +40,25 @@ async fn a_cloud_whose_database_is_away_says_so_until_it_is_back() {
         let (mut proxy, by_proxy) = SeverableProxy::to_database(&database).await;
         let cloud = Cloud::start(&by_proxy).await;
         assert_eq!(health(&cloud).await, (StatusCode::OK, says("pass")));
-        let asked = async |path: &str| {
+        let status = async |path: &str| {
             let answer = cloud.ask(Method::GET, path).send().await;
             read(answer.expect("an answer")).await
         };
         let lives = (StatusCode::OK, json!({ "status": "pass" }));
-        assert_eq!(asked("/health/ready").await, (StatusCode::OK, says("pass")));
-        assert_eq!(asked("/health/live").await, lives);
+        assert_eq!(
+            status("/health/ready").await,
+            (StatusCode::OK, says("pass"))
+        );
+        assert_eq!(status("/health/live").await, lives);
         proxy.cut().await;
         let away = (StatusCode::SERVICE_UNAVAILABLE, says("fail"));
         until("it is away", async || {
             (health(&cloud).await == away).then_some(())
         })
         .await;
-        assert_eq!(asked("/health/ready").await, away);
+        assert_eq!(status("/health/ready").await, away);
         assert_eq!(
-            asked("/health/live").await,
+            status("/health/live").await,
             lives,
             "a restart would bring nothing back"
         );

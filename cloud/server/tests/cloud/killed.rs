@@ -113,12 +113,12 @@ impl Writer {
         let answer = request.send().await.ok()?;
         let status = answer.status();
         // The answer counts when all of it is there.
-        let said = answer.text().await.ok()?;
+        let text = answer.text().await.ok()?;
         // Those of one person wait for each other, and the last of them not for long.
         let fine = status.is_success()
             || status == StatusCode::TOO_MANY_REQUESTS
-            || status == StatusCode::SERVICE_UNAVAILABLE && said.contains("the database");
-        assert!(fine, "{status} of {path}: {body}: {said}");
+            || status == StatusCode::SERVICE_UNAVAILABLE && text.contains("the database");
+        assert!(fine, "{status} of {path}: {body}: {text}");
         status.is_success().then_some(())
     }
 }
@@ -347,8 +347,8 @@ async fn chaos_postgresql_is_restarted_under_load_and_nothing_acknowledged_is_lo
         })
         .await;
         // Whoever asks meanwhile is told why nobody answers.
-        let asked = cloud.ask(Method::GET, "/v7/device_type?$select=slug&$top=1");
-        let (status, said) = read(asked.send().await.expect("an answer")).await;
+        let request = cloud.ask(Method::GET, "/v7/device_type?$select=slug&$top=1");
+        let (status, said) = read(request.send().await.expect("an answer")).await;
         assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{said}");
         assert!(said.to_string().contains("the database"), "{said}");
         server.begin();

@@ -361,9 +361,9 @@ async fn garbage_a_tenant_has_nobody_elses_images_deleted() {
                 let (status, given) = read(token(cloud, host, &who.token, &scope).await).await;
                 assert_eq!(status, StatusCode::OK, "{given}");
                 let path = format!("http://{host}/v2/{repository}/manifests/{hash}");
-                let asked = crate::harness::client().delete(path);
-                let asked = asked.bearer_auth(given["token"].as_str().expect("a token"));
-                let answer = asked.send().await.expect("an answer");
+                let request = crate::harness::client().delete(path);
+                let request = request.bearer_auth(given["token"].as_str().expect("a token"));
+                let answer = request.send().await.expect("an answer");
                 assert_eq!(answer.status(), StatusCode::UNAUTHORIZED, "{scope}");
             }
         }

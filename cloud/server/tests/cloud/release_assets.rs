@@ -75,14 +75,14 @@ async fn a_file_that_was_uploaded_comes_back_whole_and_in_ranges() {
         // Three pieces of the database, the last of them not whole.
         let content = bytes(600_000);
         let row = uploaded(&ann, &release, "firmware", &content).await;
-        let told = &row["asset"];
-        assert_eq!(told["filename"], "firmware.bin");
-        assert_eq!(told["content_type"], "application/octet-stream");
+        let asset = &row["asset"];
+        assert_eq!(asset["filename"], "firmware.bin");
+        assert_eq!(asset["content_type"], "application/octet-stream");
         assert_eq!(
-            told["content_disposition"],
+            asset["content_disposition"],
             "attachment; filename=\"firmware.bin\""
         );
-        assert_eq!(told["size"], 600_000);
+        assert_eq!(asset["size"], 600_000);
         let at = href(&cloud, &row);
         let answer = sent(ann.ask(Method::GET, &at)).await;
         assert_eq!(answer.status(), StatusCode::OK);
@@ -127,7 +127,7 @@ async fn a_file_that_was_uploaded_comes_back_whole_and_in_ranges() {
                 "/v7/release({release})?$select=id&$expand=release_asset($select=asset)"
             ))
             .await;
-        assert_eq!(found[0]["release_asset"][0]["asset"], *told);
+        assert_eq!(found[0]["release_asset"][0]["asset"], *asset);
         let empty = uploaded(&ann, &release, "empty", b"").await;
         let answer = sent(ann.ask(Method::GET, &href(&cloud, &empty))).await;
         assert_eq!(answer.headers()["content-length"], "0");

@@ -38,8 +38,8 @@ async fn by_key(cloud: &Cloud) -> Signed<'_> {
 /// More requests of one person at once than their share.
 fn more_than_a_share<'a>(ann: &'a Signed<'_>) -> Answers<'a> {
     let ask = || async {
-        let asked = ann.ask(Method::GET, "/v7/device_tag?$select=id");
-        asked.send().await.expect("an answer")
+        let request = ann.ask(Method::GET, "/v7/device_tag?$select=id");
+        request.send().await.expect("an answer")
     };
     let answers: Answers<'a> = FuturesUnordered::new();
     for _ in 0..SHARE + BEYOND {
@@ -74,8 +74,8 @@ async fn chaos_while_the_database_is_away_nobody_is_told_that_they_ask_too_much(
         proxy.cut().await;
         let mut answers = more_than_a_share(&ann);
         let guests = (0..BEYOND).map(|_| async {
-            let asked = cloud.ask(Method::GET, "/v7/device_type?$select=id&$top=1");
-            asked.send().await.expect("an answer").status()
+            let request = cloud.ask(Method::GET, "/v7/device_type?$select=id&$top=1");
+            request.send().await.expect("an answer").status()
         });
         let (guests, ()) = tokio::join!(
             join_all(guests),

@@ -72,7 +72,7 @@ async fn every_operation_of_the_page_is_done_in_every_version() {
             assert_eq!(status, StatusCode::CREATED, "{version}: {release}");
             let by_id = format!("/application({fleet})");
             let by_slug = format!("/application(slug='acme/{app_name}')");
-            let said = match version {
+            let expected = match version {
                 "v7" => Value::Null,
                 _ => json!("OK"),
             };
@@ -87,14 +87,14 @@ async fn every_operation_of_the_page_is_done_in_every_version() {
                 (&by_id, json!({ "should_track_latest_release": "true" }), true),
             ] {
                 let answer = ann.send(Method::PATCH, &at(path), body.clone()).await;
-                assert_eq!(answer, (StatusCode::OK, said.clone()), "{version} {body}");
+                assert_eq!(answer, (StatusCode::OK, expected.clone()), "{version} {body}");
                 let path = format!("{by_id}?$select=should_track_latest_release,should_be_running__release");
                 let row = rows(&path).await.remove(0);
                 assert_eq!(row["should_track_latest_release"], tracks, "{version} {body}");
                 assert_eq!(row["should_be_running__release"]["__id"], release["id"], "{version} {body}");
             }
             let answer = ann.answer(ann.ask(Method::DELETE, &at(&by_id))).await;
-            assert_eq!(answer, (StatusCode::OK, said), "{version}");
+            assert_eq!(answer, (StatusCode::OK, expected), "{version}");
             assert_eq!(rows(&by_id).await, Vec::<Value>::new());
         }
     })

@@ -59,7 +59,7 @@ pub(crate) async fn measure_push(kinds: &[Kind]) -> Result<Section> {
             let words = ["--devices", size, "--releases", "1", "--pins", PINS];
             let outcome = simulated(&place, &words).await?;
             let pinned = phase(&outcome, &format!("pinned {PINS} times"))?;
-            let taken = pinned.taken.context("nobody was told")?;
+            let reaction = pinned.taken.context("nobody was told")?;
             section.add(
                 format!(
                     "from the PATCH of a pin to a device's new target, {size} connected, {}",
@@ -67,9 +67,9 @@ pub(crate) async fn measure_push(kinds: &[Kind]) -> Result<Section> {
                 ),
                 format!(
                     "p50 {:.0} ms, p99 {:.0} ms, the last of all {:.0} ms",
-                    taken.p50 * 1e3,
-                    taken.p99 * 1e3,
-                    taken.max * 1e3
+                    reaction.p50 * 1e3,
+                    reaction.p99 * 1e3,
+                    reaction.max * 1e3
                 ),
                 "",
                 "1 s",

@@ -171,19 +171,22 @@ fn end(process: &mut Child) {
 /// Where a browser that starts is to be told what to do.
 fn address(process: &mut Child) -> String {
     let mut log = BufReader::new(process.stderr.take().expect("its log"));
-    let mut said = String::new();
+    let mut stderr = String::new();
     let begun = Instant::now();
     loop {
-        let from = said.len();
-        let read = log.read_line(&mut said).expect("a line");
-        assert!(read > 0, "Chromium ended: {said}");
-        if let Some((_, address)) = said[from..].split_once("DevTools listening on ") {
+        let from = stderr.len();
+        let read = log.read_line(&mut stderr).expect("a line");
+        assert!(read > 0, "Chromium ended: {stderr}");
+        if let Some((_, address)) = stderr[from..].split_once("DevTools listening on ") {
             let address = address.trim().to_owned();
             // Somebody has to read on, or it waits for it.
             std::thread::spawn(move || log.read_to_end(&mut Vec::new()));
             return address;
         }
-        assert!(begun.elapsed() < PATIENCE, "Chromium did not start: {said}");
+        assert!(
+            begun.elapsed() < PATIENCE,
+            "Chromium did not start: {stderr}"
+        );
     }
 }
 
@@ -206,15 +209,15 @@ impl Complaints {
             while let Some(event) = console.next().await {
                 let kind = format!("{:?}", event.r#type).to_lowercase();
                 if ["error", "warning", "assert"].contains(&kind.as_str()) {
-                    let said: Vec<String> = event
+                    let values: Vec<String> = event
                         .args
                         .iter()
                         .filter_map(|it| it.value.as_ref().map(Value::to_string))
                         .collect();
-                    let said = said.join(" ");
+                    let line = values.join(" ");
                     // htmx tells of each form that is refused; that is shown to people where they filled it in.
-                    if !said.contains("Response Status Error Code 4") {
-                        complaints.list().push(format!("console {kind}: {said}"));
+                    if !line.contains("Response Status Error Code 4") {
+                        complaints.list().push(format!("console {kind}: {line}"));
                     }
                 }
             }
@@ -325,9 +328,9 @@ impl Visitor {
     /// The value of an expression; of a promise, what it becomes. Where the page goes to another meanwhile, the
     /// value is that of the other.
     pub(crate) async fn script(&self, expression: &str) -> Value {
-        let asked =
+        let request =
             json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
-        let answer = self.command("Runtime.evaluate", asked).await;
+        let answer = self.command("Runtime.evaluate", request).await;
         let wrong = answer.get("exceptionDetails");
         let wrong = wrong.map(|it| it["exception"]["description"].clone());
         assert!(wrong.is_none(), "{expression}: {wrong:?}");

@@ -78,8 +78,8 @@ impl Supervisor {
         self.asked.lock().expect("a list").push((path, body));
         let _turn = self.turns.acquire().await;
         if *self.locked.lock().expect("a flag") && !force {
-            let said = json!({ "Data": "", "Error": "Updates are locked by <b>main</b>" });
-            (StatusCode::LOCKED, Json(said)).into_response()
+            let answer = json!({ "Data": "", "Error": "Updates are locked by <b>main</b>" });
+            (StatusCode::LOCKED, Json(answer)).into_response()
         } else {
             (StatusCode::OK, "OK").into_response()
         }

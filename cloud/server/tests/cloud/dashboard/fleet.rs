@@ -88,7 +88,7 @@ async fn devices_that_are_ticked_are_restarted_rebooted_deactivated_and_moved_to
     with_browser(async |cloud, chromium| {
         let shop = Shop::open(&cloud).await;
         shop.ann.fleet("annex", "raspberrypi4-64").await;
-        let asked = Arc::new(Mutex::new(Vec::new()));
+        let requests = Arc::new(Mutex::new(Vec::new()));
         let mut devices = Vec::new();
         for name in ["calm-river", "lone-hill"] {
             let device = known(&cloud, &shop.ann, shop.fleet).await;
@@ -96,12 +96,12 @@ async fn devices_that_are_ticked_are_restarted_rebooted_deactivated_and_moved_to
             let named = json!({ "device_name": name });
             let (status, _) = shop.ann.send(reqwest::Method::PATCH, &path, named).await;
             assert_eq!(status, StatusCode::OK);
-            let hears = asked.clone();
+            let hears = requests.clone();
             let router = Router::new().fallback(async move |uri: http::Uri, body: String| {
                 let body: Value = serde_json::from_str(&body).unwrap_or_default();
-                let heard = (uri.path().to_owned(), body["force"].clone());
-                if heard.0 != "/v1/update" {
-                    hears.lock().expect("a list").push(heard);
+                let request = (uri.path().to_owned(), body["force"].clone());
+                if request.0 != "/v1/update" {
+                    hears.lock().expect("a list").push(request);
                 }
                 StatusCode::ACCEPTED
             });
@@ -121,9 +121,9 @@ async fn devices_that_are_ticked_are_restarted_rebooted_deactivated_and_moved_to
             ann.choose("Action for the selected devices", deed).await;
             ann.press("Apply").await;
             until("both are asked", async || {
-                let heard = (path.to_owned(), json!(force));
-                let asked = asked.lock().expect("a list");
-                (asked.iter().filter(|it| **it == heard).count() == 2).then_some(())
+                let request = (path.to_owned(), json!(force));
+                let requests = requests.lock().expect("a list");
+                (requests.iter().filter(|it| **it == request).count() == 2).then_some(())
             })
             .await;
             ann.see("2 done.").await;

@@ -92,8 +92,8 @@ pub(crate) async fn page(cloud: &Cloud, cookie: &str, path: &str) -> (StatusCode
 #[tokio::test]
 async fn whoever_is_not_signed_in_does_so_and_comes_to_the_page_asked_for() {
     on_both(async |cloud| {
-        let asked = "/dashboard/fleets/7?search=a%20b";
-        let answer = ask(&cloud, Method::GET, asked)
+        let address = "/dashboard/fleets/7?search=a%20b";
+        let answer = ask(&cloud, Method::GET, address)
             .send()
             .await
             .expect("an answer");
@@ -107,9 +107,9 @@ async fn whoever_is_not_signed_in_does_so_and_comes_to_the_page_asked_for() {
         assert_eq!(status, StatusCode::OK);
         assert!(shown.contains(r#"name="next" value="/dashboard/fleets/7?search=a%20b""#));
 
-        let answer = sign_in(&cloud, PASSWORD, asked).await;
+        let answer = sign_in(&cloud, PASSWORD, address).await;
         assert_eq!(answer.status(), StatusCode::SEE_OTHER);
-        assert_eq!(header(answer.headers(), LOCATION), asked);
+        assert_eq!(header(answer.headers(), LOCATION), address);
         let set = header(answer.headers(), SET_COOKIE);
         for attribute in [
             "; Path=/",
@@ -437,8 +437,8 @@ async fn forms_work_without_a_script() {
         assert_eq!(answer.status(), StatusCode::CONFLICT);
         assert!(header(answer.headers(), "content-type").starts_with("text/html"));
 
-        let wanted = [("deviceType", "raspberrypi4-64"), ("wifiSsid", "")];
-        let answer = post(&format!("{place}/config.json"), &wanted).await;
+        let expected = [("deviceType", "raspberrypi4-64"), ("wifiSsid", "")];
+        let answer = post(&format!("{place}/config.json"), &expected).await;
         assert_eq!(answer.status(), StatusCode::OK);
         assert!(header(answer.headers(), "content-disposition").contains("config.json"));
         let text = answer.text().await.expect("a file");

@@ -26,8 +26,8 @@ async fn a_device_is_found_watched_asked_and_pinned_with_either_database() {
         ann.press(name.as_str().expect("a name")).await;
         ann.at(&page(&device)).await;
         ann.see("Connected").await;
-        let said = json!({ "memory_usage": 3, "memory_total": 7, "os_version": "Platform OS 2.88.4" });
-        assert_eq!(device.report(said).await, StatusCode::OK);
+        let report = json!({ "memory_usage": 3, "memory_total": 7, "os_version": "Platform OS 2.88.4" });
+        assert_eq!(device.report(report).await, StatusCode::OK);
         ann.see("3 of 7 MB").await;
         ann.press("Blink").await;
         ann.see("The device is blinking.").await;

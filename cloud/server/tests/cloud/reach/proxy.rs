@@ -29,14 +29,14 @@ pub(crate) fn echo() -> Router {
     let say = async |request: Request| {
         let (head, body) = request.into_parts();
         let body = body.collect().await.expect("a body").to_bytes();
-        let said = json!({
+        let answer = json!({
             "method": head.method.as_str(),
             "target": head.uri.path_and_query().map(ToString::to_string),
             "type": head.headers.get(CONTENT_TYPE).map(|kind| kind.to_str().expect("text")),
             "authorization": head.headers.contains_key("authorization"),
             "body": String::from_utf8_lossy(&body),
         });
-        axum::Json(said).into_response()
+        axum::Json(answer).into_response()
     };
     Router::new()
         .route("/ping", any(async || "OK"))
@@ -500,9 +500,9 @@ async fn a_fleet_is_restarted_by_each_of_its_devices_that_is_connected() {
         connected(&cloud, &ann, fleet, echo()).await;
         let (status, told) = ann.send(Method::POST, &path, json!({})).await;
         assert_eq!(status, StatusCode::MULTI_STATUS, "{told}");
-        let told = told.as_array().expect("an answer a device");
-        assert_eq!(told.len(), 2);
-        for one in told {
+        let answers = told.as_array().expect("an answer a device");
+        assert_eq!(answers.len(), 2);
+        for one in answers {
             assert_eq!(one["statusCode"], 200);
             assert_eq!(one["body"]["method"], "POST");
             let target = one["body"]["target"].as_str().expect("text");

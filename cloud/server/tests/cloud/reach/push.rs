@@ -14,11 +14,11 @@ use crate::harness::{Cloud, Signed, on_both};
 /// A supervisor that hands on each `POST /v1/update`, with its body and address.
 pub(crate) fn told() -> (Router, mpsc::UnboundedReceiver<(String, Value)>) {
     let (sender, receiver) = mpsc::unbounded_channel();
-    let heard = async move |uri: http::Uri, axum::Json(body): axum::Json<Value>| {
+    let handler = async move |uri: http::Uri, axum::Json(body): axum::Json<Value>| {
         let _ = sender.send((uri.to_string(), body));
         StatusCode::NO_CONTENT
     };
-    (Router::new().route("/v1/update", post(heard)), receiver)
+    (Router::new().route("/v1/update", post(handler)), receiver)
 }
 
 async fn connected(
@@ -47,8 +47,8 @@ async fn online(
 pub(crate) async fn next(
     receiver: &mut mpsc::UnboundedReceiver<(String, Value)>,
 ) -> (String, Value) {
-    let heard = tokio::time::timeout(PATIENCE, receiver.recv()).await;
-    heard.expect("a push in time").expect("a push")
+    let received = tokio::time::timeout(PATIENCE, receiver.recv()).await;
+    received.expect("a push in time").expect("a push")
 }
 
 pub(crate) async fn variable(ann: &Signed<'_>, of: &str, id: i64, name: &str) {

@@ -15,16 +15,16 @@ use crate::harness::{Cloud, on_both};
 /// Why the cloud ends a tunnel, once it does.
 async fn why(held: JoinHandle<Option<CloseMessage>>) -> CloseReason {
     let ended = tokio::time::timeout(PATIENCE, held).await;
-    let heard = ended.expect("an end in time").expect("an end");
-    let heard = heard.expect("a word");
+    let message = ended.expect("an end in time").expect("an end");
+    let message = message.expect("a word");
     let known = [
         CloseReason::GoingAway,
         CloseReason::Replaced,
         CloseReason::Removed,
         CloseReason::KeyChanged,
     ];
-    let found = known.into_iter().find(|reason| heard.is(*reason));
-    found.unwrap_or_else(|| panic!("{heard}"))
+    let found = known.into_iter().find(|reason| message.is(*reason));
+    found.unwrap_or_else(|| panic!("{message}"))
 }
 
 #[tokio::test]

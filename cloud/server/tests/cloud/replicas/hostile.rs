@@ -66,8 +66,8 @@ async fn hostile_bytes_on_the_subjects_break_nothing() {
         }
         // A call that has us send to somebody else, and one whose caller speaks nothing known.
         for inbox in [news, "_INBOX.>", "_INBOX.a b", "$JS.API.STREAM.DELETE.fleet-log"] {
-            let asked = client.request(call.clone(), inbox.to_owned().into());
-            let waited = tokio::time::timeout(std::time::Duration::from_millis(200), asked);
+            let reply = client.request(call.clone(), inbox.to_owned().into());
+            let waited = tokio::time::timeout(std::time::Duration::from_millis(200), reply);
             assert!(waited.await.is_err(), "no reply to {inbox}");
         }
         for _ in 0..20 {

@@ -82,10 +82,10 @@ impl Keys {
     /// Why a start fails.
     async fn refused(&self, lines: &[&str]) -> String {
         let output = self.run(&["serve", "--listen", "127.0.0.1:0"], lines).await;
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(!output.status.success(), "{said}");
-        assert!(!said.contains("panicked"), "{said}");
-        said
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success(), "{stderr}");
+        assert!(!stderr.contains("panicked"), "{stderr}");
+        stderr
     }
 
     /// What `rotate-secrets` says.
@@ -257,21 +257,21 @@ async fn m10_a_start_without_the_key_or_with_a_wrong_one_says_which() {
         cloud.end().await;
         let before = keys.everything().await.len();
         for lines in [&[][..], &[b.as_str()]] {
-            let said = keys.refused(lines).await;
+            let message = keys.refused(lines).await;
             assert!(
-                said.contains("the key `a`") && said.contains("`secrets_key_file`"),
-                "{said}"
+                message.contains("the key `a`") && message.contains("`secrets_key_file`"),
+                "{message}"
             );
         }
         for lines in [&[other.as_str()][..], &[&b, &other]] {
-            let said = keys.refused(lines).await;
+            let message = keys.refused(lines).await;
             assert!(
-                said.contains("the key `a` is not the one of that name"),
-                "{said}"
+                message.contains("the key `a` is not the one of that name"),
+                "{message}"
             );
         }
-        let said = keys.refused(&["nonsense"]).await;
-        assert!(said.contains("line 1 is not a key"), "{said}");
+        let message = keys.refused(&["nonsense"]).await;
+        assert!(message.contains("line 1 is not a key"), "{message}");
         let rotated = keys.run(&["rotate-secrets"], &[&b]).await;
         assert!(!rotated.status.success(), "{rotated:?}");
         // Nothing was lost of all that.
@@ -329,12 +329,12 @@ async fn m10_secrets_are_rotated_beside_the_running_cloud() {
                 }
             };
             let rotates = async {
-                let mut said = String::new();
+                let mut stderr = String::new();
                 for _ in 0..3 {
-                    said = keys.rotate(&[], lines).await;
+                    stderr = keys.rotate(&[], lines).await;
                 }
                 stop.store(true, Ordering::Relaxed);
-                said
+                stderr
             };
             let (_, said) = tokio::join!(writes, rotates);
             assert!(
@@ -367,8 +367,8 @@ async fn m10_secrets_are_rotated_beside_the_running_cloud() {
         );
         cloud.end().await;
         // And back.
-        let said = keys.rotate(&["--decrypt"], &[&b]).await;
-        assert!(said.contains("not encrypted"), "{said}");
+        let output = keys.rotate(&["--decrypt"], &[&b]).await;
+        assert!(output.contains("not encrypted"), "{output}");
         let cloud = keys.start(&[]).await;
         let (_, state) = cloud.by(key).get(&format!("/device/v3/{uuid}/state")).await;
         assert!(state.to_string().contains(&last), "{state}");
@@ -402,12 +402,12 @@ async fn m10_a_ciphertext_that_was_moved_is_refused_and_stops_nobody_else() {
         assert!(given(&one).await.contains("of-one"));
         let refused = other.poll(None).await;
         assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
-        let said = refused.text().await.expect("a body");
-        assert!(said.contains("cannot be decrypted") && !said.contains("of-one"), "{said}");
+        let body = refused.text().await.expect("a body");
+        assert!(body.contains("cannot be decrypted") && !body.contains("of-one"), "{body}");
         let rotated = keys.run(&["rotate-secrets"], &[&key]).await;
-        let said = String::from_utf8_lossy(&rotated.stdout).into_owned();
+        let stdout = String::from_utf8_lossy(&rotated.stdout).into_owned();
         let named = format!("`value` of the row {} of `device_environment_variable`", ids[1]);
-        assert!(!rotated.status.success() && said.contains(&named), "{said}");
+        assert!(!rotated.status.success() && stdout.contains(&named), "{stdout}");
         // Another value is all that it takes.
         let path = format!("/v7/device_environment_variable({})", ids[1]);
         let (status, _) = shop.ann.send(Method::PATCH, &path, json!({ "value": "anew" })).await;

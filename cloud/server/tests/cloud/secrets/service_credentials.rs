@@ -50,10 +50,10 @@ async fn m10_keys_are_taken_from_the_credentials_of_the_service() {
             let file = key(folder.path(), mode);
             let serve = ["serve", "--listen", "127.0.0.1:0"];
             let refused = run(&serve, &database, &file, credentials);
-            let said = String::from_utf8_lossy(&refused.stderr);
-            assert_eq!(refused.status.code(), Some(1), "{mode:o}: {said}");
+            let stderr = String::from_utf8_lossy(&refused.stderr);
+            assert_eq!(refused.status.code(), Some(1), "{mode:o}: {stderr}");
             let why = "others than its owner may read or change the file";
-            assert!(said.contains(why), "{mode:o}: {said}");
+            assert!(stderr.contains(why), "{mode:o}: {stderr}");
         }
 
         let file = key(folder.path(), 0o440);
@@ -67,9 +67,12 @@ async fn m10_keys_are_taken_from_the_credentials_of_the_service() {
         assert!(log.contains(warning), "{log}");
         let rotate = ["rotate-secrets"];
         let rotated = run(&rotate, &database, &file, Some(folder.path()));
-        let said = String::from_utf8_lossy(&rotated.stdout);
+        let stdout = String::from_utf8_lossy(&rotated.stdout);
         assert!(rotated.status.success(), "{rotated:?}");
-        assert!(said.contains("The key 2026-11 encrypts 2 values"), "{said}");
+        assert!(
+            stdout.contains("The key 2026-11 encrypts 2 values"),
+            "{stdout}"
+        );
         cloud.sign_in().await;
         cloud.end().await;
 

@@ -124,8 +124,8 @@ impl Visitor {
         let Some(folder) = std::env::var_os(PICTURES) else {
             return;
         };
-        let asked = json!({ "format": "png", "captureBeyondViewport": true });
-        let picture = self.command("Page.captureScreenshot", asked).await;
+        let parameters = json!({ "format": "png", "captureBeyondViewport": true });
+        let picture = self.command("Page.captureScreenshot", parameters).await;
         let data = picture["data"].as_str().expect("a picture");
         let file = Path::new(&folder).join(format!("{name}.png"));
         std::fs::create_dir_all(&folder).expect("a folder for pictures");

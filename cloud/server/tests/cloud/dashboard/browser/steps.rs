@@ -299,12 +299,12 @@ impl Visitor {
 
     /// The name of what has the focus.
     pub(crate) async fn focused(&self) -> String {
-        let asked = json!({ "expression": "document.activeElement" });
-        let element = self.command("Runtime.evaluate", asked).await;
+        let parameters = json!({ "expression": "document.activeElement" });
+        let element = self.command("Runtime.evaluate", parameters).await;
         let id = &element["result"]["objectId"];
-        let asked = json!({ "objectId": id, "fetchRelatives": false });
+        let parameters = json!({ "objectId": id, "fetchRelatives": false });
         let tree = self
-            .try_command("Accessibility.getPartialAXTree", asked)
+            .try_command("Accessibility.getPartialAXTree", parameters)
             .await;
         let tree = tree.unwrap_or_default();
         // Newer browsers keep the space between a label's text and what it labels.
@@ -339,13 +339,15 @@ impl Visitor {
 
     /// What has one of these roles and this name, is shown and can be used.
     async fn find(&self, roles: &[&str], name: &str) -> Result<FoundElement, String> {
-        let asked = json!({ "expression": self.root() });
-        let root = self.try_command("Runtime.evaluate", asked).await?;
+        let parameters = json!({ "expression": self.root() });
+        let root = self.try_command("Runtime.evaluate", parameters).await?;
         let Some(root) = root["result"]["objectId"].as_str() else {
             return Err("that part of the page is not there".to_owned());
         };
-        let asked = json!({ "objectId": root, "accessibleName": name });
-        let found = self.try_command("Accessibility.queryAXTree", asked).await?;
+        let parameters = json!({ "objectId": root, "accessibleName": name });
+        let found = self
+            .try_command("Accessibility.queryAXTree", parameters)
+            .await?;
         let nodes = found["nodes"].as_array().cloned().unwrap_or_default();
         let others: Vec<&str> = nodes
             .iter()
@@ -390,14 +392,16 @@ impl Visitor {
 
     /// What a function says of it.
     async fn on(&self, found: &FoundElement, function: &str) -> Result<Value, String> {
-        let asked = json!({ "backendNodeId": found.node });
-        let object = self.try_command("DOM.resolveNode", asked).await?;
-        let asked = json!({
+        let parameters = json!({ "backendNodeId": found.node });
+        let object = self.try_command("DOM.resolveNode", parameters).await?;
+        let parameters = json!({
             "objectId": object["object"]["objectId"],
             "functionDeclaration": function,
             "returnByValue": true,
         });
-        let answer = self.try_command("Runtime.callFunctionOn", asked).await?;
+        let answer = self
+            .try_command("Runtime.callFunctionOn", parameters)
+            .await?;
         match answer.get("exceptionDetails") {
             None => Ok(answer["result"]["value"].clone()),
             Some(why) => Err(why.to_string()),

@@ -21,7 +21,7 @@ async fn a_device_is_shown_as_it_is_while_it_reports() {
         ann.at(&page(&device)).await;
         let main = ann.within("Services").within("main");
         main.see("Not created yet").await;
-        let mut said = json!({
+        let mut report = json!({
             "status": "Downloading", "memory_usage": 400, "memory_total": 1000, "cpu_temp": 51,
             "os_version": "Platform OS 2.88.4", "supervisor_version": "16.0.0",
             "ip_address": "192.0.2.7 192.0.2.8",
@@ -31,7 +31,7 @@ async fn a_device_is_shown_as_it_is_while_it_reports() {
                 },
             }}}}},
         });
-        assert_eq!(device.report(said.clone()).await, StatusCode::OK);
+        assert_eq!(device.report(report.clone()).await, StatusCode::OK);
         main.see("Downloading").await;
         main.see("42 %").await;
         ann.see("400 of 1000 MB").await;
@@ -40,11 +40,11 @@ async fn a_device_is_shown_as_it_is_while_it_reports() {
         ann.see("Platform OS 2.88.4").await;
         ann.looks_well("device").await;
 
-        let app = &mut said["apps"][&shop.uuid];
+        let app = &mut report["apps"][&shop.uuid];
         app["release_uuid"] = json!(shop.release.commit);
         app["releases"][&shop.release.commit]["services"]["main"] =
             json!({ "image": shop.release.locations[0], "status": "Running" });
-        assert_eq!(device.report(said).await, StatusCode::OK);
+        assert_eq!(device.report(report).await, StatusCode::OK);
         main.see("Running").await;
         main.not_see("%").await;
         // It moves to the release that comes next.
@@ -68,10 +68,10 @@ async fn a_page_that_is_open_while_the_cloud_restarts_goes_on() {
         ann.see("Memory Unknown").await;
         drop(shop);
         let cloud = cloud.restart().await;
-        let said = json!({ &uuid: { "memory_usage": 12, "memory_total": 34 } });
+        let report = json!({ &uuid: { "memory_usage": 12, "memory_total": 34 } });
         let (status, why) = cloud
             .by(token)
-            .send(reqwest::Method::PATCH, "/device/v3/state", said)
+            .send(reqwest::Method::PATCH, "/device/v3/state", report)
             .await;
         assert_eq!(status, StatusCode::OK, "{why}");
         ann.see("12 of 34 MB").await;
