@@ -5,7 +5,7 @@ use std::io::IsTerminal as _;
 use std::time::{Duration, SystemTime};
 
 use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
-use reqwest::{Client, Method, Response, StatusCode};
+use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -72,11 +72,8 @@ impl Cloud {
     /// request that follows.
     async fn renew(&mut self) {
         let now = jiff::Timestamp::now().as_second();
-        if !self
-            .token
-            .as_deref()
-            .is_some_and(|token| session::is_old(token, now))
-        {
+        let token = self.token.as_deref();
+        if !token.is_some_and(|token| session::is_old(token, now)) {
             return;
         }
         let renewed = self
@@ -167,32 +164,43 @@ impl Cloud {
         body: Option<&Value>,
     ) -> Result<Vec<u8>> {
         let answer = self.send(method, path, body, Some(WHOLE)).await?;
-        let status = answer.status();
-        let bytes = self.read(answer).await?;
-        if status.is_success() {
-            Ok(bytes)
+        let answer = self.good(answer).await?;
+        self.read(answer).await
+    }
+
+    /// The answer, where it is a good one.
+    ///
+    /// # Errors
+    /// What the cloud says of any other.
+    pub(crate) async fn good(&self, answer: Response) -> Result<Response> {
+        if answer.status().is_success() {
+            Ok(answer)
         } else {
-            Err(self.refusal(status, &bytes))
+            Err(self.refused(answer).await?)
         }
     }
 
+    /// What an answer says that is not good.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    pub(crate) async fn refused(&self, answer: Response) -> Result<Failure> {
+        let status = answer.status();
+        let body = self.read(answer).await?;
+        Ok(self.refusal(status, &body))
+    }
+
     /// The bytes of an answer, bounded.
-    pub(crate) async fn read(&self, mut answer: Response) -> Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        while let Some(piece) = answer
-            .chunk()
-            .await
+    pub(crate) async fn read(&self, answer: Response) -> Result<Vec<u8>> {
+        let bytes = bounded(answer, MOST).await;
+        bytes
             .map_err(|error| self.unreachable(error))?
-        {
-            if bytes.len() + piece.len() > MOST {
-                return Err(Failure::failed(format!(
+            .ok_or_else(|| {
+                Failure::failed(format!(
                     "the cloud's answer has more than {} MiB",
                     MOST >> 20
-                )));
-            }
-            bytes.extend_from_slice(&piece);
-        }
-        Ok(bytes)
+                ))
+            })
     }
 
     /// Any answer, once the cloud does not say later any more.
@@ -206,14 +214,9 @@ impl Cloud {
         let mut tries = 0;
         loop {
             tries += 1;
-            let mut request = self
-                .http
-                .request(method.clone(), format!("{}{path}", self.url));
+            let mut request = self.request(method.clone(), path);
             if let Some(time) = time {
                 request = request.timeout(time);
-            }
-            if let Some(token) = &self.token {
-                request = request.bearer_auth(token);
             }
             if let Some(body) = body {
                 request = request.json(body);
@@ -253,30 +256,28 @@ impl Cloud {
         bytes: bytes::Bytes,
         time: Duration,
     ) -> Result<Response> {
-        let mut request = self
-            .http
-            .request(method, format!("{}{path}", self.url))
-            .timeout(time)
-            .header(CONTENT_TYPE, kind)
-            .body(bytes);
-        if let Some(token) = &self.token {
-            request = request.bearer_auth(token);
+        let request = self.request(method, path).timeout(time);
+        let request = request.header(CONTENT_TYPE, kind).body(bytes);
+        let answer = request.send().await;
+        answer.map_err(|error| self.unreachable(error))
+    }
+
+    fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        let request = self.http.request(method, format!("{}{path}", self.url));
+        match &self.token {
+            Some(token) => request.bearer_auth(token),
+            None => request,
         }
-        request
-            .send()
-            .await
-            .map_err(|error| self.unreachable(error))
     }
 
     pub(crate) fn unreachable(&self, error: reqwest::Error) -> Failure {
-        let timeout = error.is_timeout();
-        // The address is in the sentence already.
-        let failure = Failure::failed(if timeout {
-            format!("{} did not answer in time", self.url)
+        let sentence = if error.is_timeout() {
+            "did not answer in time"
         } else {
-            format!("{} cannot be reached", self.url)
-        });
-        failure
+            "cannot be reached"
+        };
+        // The address is in the sentence already.
+        Failure::failed(format!("{} {sentence}", self.url))
             .because(error.without_url())
             .hint("check the address, and whether the cloud is running")
     }
@@ -325,6 +326,21 @@ impl Cloud {
             status => Failure::failed(with(&format!("the cloud answered {status}"))),
         }
     }
+}
+
+/// The bytes of an answer; none where there are more than `most`.
+///
+/// # Errors
+/// Where it breaks off.
+pub(crate) async fn bounded(mut answer: Response, most: usize) -> reqwest::Result<Option<Vec<u8>>> {
+    let mut bytes = Vec::new();
+    while let Some(piece) = answer.chunk().await? {
+        if bytes.len() + piece.len() > most {
+            return Ok(None);
+        }
+        bytes.extend_from_slice(&piece);
+    }
+    Ok(Some(bytes))
 }
 
 /// The sentence in a body: a JSON string, an object's `error` or `message`, or short text.

@@ -11,6 +11,7 @@ pub(crate) mod keys;
 pub(crate) mod local_mode;
 pub(crate) mod logs;
 pub(crate) mod members;
+mod notes;
 pub(crate) mod organizations;
 pub(crate) mod people;
 pub(crate) mod pins;

@@ -13,7 +13,7 @@ mod registry;
 mod source;
 mod version;
 
-use crate::arguments::Deploy;
+use crate::arguments::releases::Deploy;
 use crate::cloud::Cloud;
 use crate::failure::Result;
 use crate::find;
@@ -43,8 +43,8 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, deploy: Deploy) -> Resul
     let mut sources = Vec::new();
     for service in &composition.services {
         let _waiting = output.waiting(&format!("checking the image of {}", service.name));
-        let found = Source::find(&registries, service, platform.as_ref()).await;
-        sources.push(found.map_err(|failure| {
+        let source = Source::find(&registries, service, platform.as_ref()).await;
+        sources.push(source.map_err(|failure| {
             failure.within(format!(
                 "cannot get the image of the service `{}`",
                 service.name
@@ -52,14 +52,14 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, deploy: Deploy) -> Resul
         })?);
     }
 
-    let wanted = NewRelease {
+    let new = NewRelease {
         fleet: fleet.id,
         composition: &composition,
         version,
         is_final: !deploy.draft,
         note: deploy.note,
     };
-    let mut records = Records::begin(cloud, wanted).await?;
+    let mut records = Records::begin(cloud, new).await?;
     let progress = Progress::new(output);
     let pushed = tokio::select! {
         pushed = push(&registries, &mut records, &composition, &sources, &progress) => pushed,
@@ -71,8 +71,7 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, deploy: Deploy) -> Resul
     };
     progress.end();
     if let Err(failure) = finished {
-        let marked = records.failed(&failure).await;
-        if let Err(unmarked) = marked {
+        if let Err(unmarked) = records.failed(&failure).await {
             output.note(format!(
                 "the release {} could not be marked as failed: {unmarked}",
                 records.commit
@@ -85,7 +84,7 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, deploy: Deploy) -> Resul
     let kind = if deploy.draft { "draft" } else { "release" };
     output.done(
         format!("created the {kind} {} of {}", release.name(), fleet.slug),
-        &records.told(&release.raw_version, &fleet.slug),
+        &records.summary(&release.raw_version, &fleet.slug),
     );
     if !deploy.draft && !records.is_followed().await? {
         output.note(format!(

@@ -2,6 +2,8 @@
 
 use std::error::Error;
 use std::fmt::Display;
+use std::io;
+use std::path::Path;
 use std::process::ExitCode;
 
 /// What kind of failure it is; each has its exit code (docs/fleet.md).
@@ -57,6 +59,29 @@ impl Failure {
 
     pub(crate) fn not_found(message: impl Display) -> Self {
         Self::of(Kind::NotFound, message)
+    }
+
+    /// A file that cannot be read.
+    pub(crate) fn unreadable(path: &Path, error: io::Error) -> Self {
+        Self::failed(format!("{} cannot be read", path.display())).because(error)
+    }
+
+    /// A file that cannot be written.
+    pub(crate) fn unwritable(path: &Path, error: io::Error) -> Self {
+        Self::failed(format!("{} cannot be written", path.display())).because(error)
+    }
+
+    /// Whether the cloud refused it since there is such a row already.
+    pub(crate) fn is_duplicate(&self) -> bool {
+        self.message.contains("must be unique")
+    }
+
+    /// Says what can be done, where nothing more specific is said yet.
+    pub(crate) fn or_hint(self, hint: impl Display) -> Self {
+        match self.hint {
+            Some(_) => self,
+            None => self.hint(hint),
+        }
     }
 
     /// Says what can be done.

@@ -13,6 +13,9 @@ const MOST: usize = 10;
 /// The fewest characters that count as the beginning of a uuid or commit: fewer would be found in names.
 const FEWEST: usize = 4;
 
+/// The fields of a [`Device`].
+const DEVICE: &str = "id,uuid,device_name,belongs_to__application";
+
 /// A fleet that was found.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Fleet {
@@ -38,7 +41,24 @@ pub(crate) struct Device {
     pub(crate) fleet: Option<Link>,
 }
 
+impl Fleet {
+    /// Of its row.
+    pub(crate) fn address(&self) -> String {
+        format!("application({})", self.id)
+    }
+}
+
 impl Device {
+    /// Of its row.
+    pub(crate) fn address(&self) -> String {
+        format!("device({})", self.id)
+    }
+
+    /// As people call it.
+    pub(crate) fn name(&self) -> String {
+        format!("{} ({})", self.device_name, short(&self.uuid))
+    }
+
     /// The fleet that it is in.
     ///
     /// # Errors
@@ -66,6 +86,11 @@ pub(crate) struct Release {
 }
 
 impl Release {
+    /// Of its row.
+    pub(crate) fn address(&self) -> String {
+        format!("release({})", self.id)
+    }
+
     /// As people call it.
     pub(crate) fn name(&self) -> String {
         format!("{} ({})", short(&self.commit), self.raw_version)
@@ -77,26 +102,28 @@ impl Release {
 /// # Errors
 /// Where there is none, or there are several.
 pub(crate) async fn fleet(cloud: &Cloud, text: &str) -> Result<Fleet> {
-    let found = fleets(cloud, text).await?;
-    one("fleet", text, found, |fleet| {
+    let fleets = fleets(cloud, text).await?;
+    one("fleet", text, fleets, |fleet| {
         format!("{} (id {})", fleet.slug, fleet.id)
     })
-    .map_err(|failure| match failure.hint {
-        Some(_) => failure,
-        None => failure.hint("`fleet fleets` lists them"),
+    .map_err(|failure| failure.or_hint("`fleet fleets` lists them"))
+}
+
+/// As [`fleet`], where one is given.
+pub(crate) async fn optional_fleet(cloud: &Cloud, text: Option<&str>) -> Result<Option<Fleet>> {
+    Ok(match text {
+        Some(text) => Some(fleet(cloud, text).await?),
+        None => None,
     })
 }
 
 async fn fleets(cloud: &Cloud, text: &str) -> Result<Vec<Fleet>> {
-    let mut filter = format!(
-        "slug eq {} or app_name eq {} or uuid eq {}",
+    let filter = format!(
+        "slug eq {} or app_name eq {1} or uuid eq {1}{2}",
         literal(&text.to_lowercase()),
         literal(text),
-        literal(text)
+        or_id(text)
     );
-    if let Some(id) = number(text) {
-        filter.push_str(&format!(" or id eq {id}"));
-    }
     let options = [
         ("$select", "id,slug,actor"),
         ("$filter", &filter),
@@ -111,14 +138,21 @@ async fn fleets(cloud: &Cloud, text: &str) -> Result<Vec<Fleet>> {
 /// # Errors
 /// Where there is none, or there are several.
 pub(crate) async fn device(cloud: &Cloud, text: &str) -> Result<Device> {
-    let found = devices(cloud, text).await?;
-    one("device", text, found, |device| {
+    let devices = devices(cloud, text).await?;
+    one("device", text, devices, |device| {
         format!("{} {} (id {})", device.uuid, device.device_name, device.id)
     })
-    .map_err(|failure| match failure.hint {
-        Some(_) => failure,
-        None => failure.hint("`fleet devices` lists them"),
-    })
+    .map_err(|failure| failure.or_hint("`fleet devices` lists them"))
+}
+
+/// The devices that a filter selects, by their names.
+pub(crate) async fn devices_where(cloud: &Cloud, filter: &str) -> Result<Vec<Device>> {
+    let options = [
+        ("$select", DEVICE),
+        ("$filter", filter),
+        ("$orderby", "device_name asc"),
+    ];
+    cloud.rows("device", &options).await
 }
 
 /// A device by its number alone.
@@ -126,31 +160,28 @@ pub(crate) async fn device(cloud: &Cloud, text: &str) -> Result<Device> {
 /// # Errors
 /// Where it is not there.
 pub(crate) async fn device_of(cloud: &Cloud, id: i64) -> Result<Device> {
-    let options = [("$select", "id,uuid,device_name,belongs_to__application")];
+    let options = [("$select", DEVICE)];
     let device = cloud.row(&format!("device({id})"), &options).await?;
     device.ok_or_else(|| Failure::not_found(format!("there is no device with the id {id}")))
 }
 
 async fn devices(cloud: &Cloud, text: &str) -> Result<Vec<Device>> {
-    let mut filter = format!("device_name eq {}", literal(text));
+    let mut filter = format!("device_name eq {}{}", literal(text), or_id(text));
     if let Some(beginning) = beginning(text) {
         filter.push_str(&format!(" or startswith(uuid,{})", literal(&beginning)));
     }
-    if let Some(id) = number(text) {
-        filter.push_str(&format!(" or id eq {id}"));
-    }
     let options = [
-        ("$select", "id,uuid,device_name,belongs_to__application"),
+        ("$select", DEVICE),
         ("$filter", &filter),
         ("$orderby", "uuid asc"),
         ("$top", "11"),
     ];
-    let found: Vec<Device> = cloud.rows("device", &options).await?;
+    let mut devices: Vec<Device> = cloud.rows("device", &options).await?;
     // A whole uuid is meant whole, whatever else is called so.
-    match found.iter().position(|device| device.uuid == text) {
-        Some(at) => Ok(found.into_iter().skip(at).take(1).collect()),
-        None => Ok(found),
+    if devices.iter().any(|device| device.uuid == text) {
+        devices.retain(|device| device.uuid == text);
     }
+    Ok(devices)
 }
 
 /// A release by its commit, the beginning of that, its version or id; of one fleet, where that is said.
@@ -160,14 +191,12 @@ async fn devices(cloud: &Cloud, text: &str) -> Result<Vec<Device>> {
 pub(crate) async fn release(cloud: &Cloud, text: &str, fleet: Option<i64>) -> Result<Release> {
     // A draft is called by what it was deployed as, too: its version ends with a number of its own.
     let mut filter = format!(
-        "raw_version eq {0} or (semver eq {0} and is_final eq false)",
-        literal(text)
+        "raw_version eq {0} or (semver eq {0} and is_final eq false){1}",
+        literal(text),
+        or_id(text)
     );
     if let Some(beginning) = beginning(text) {
         filter.push_str(&format!(" or startswith(commit,{})", literal(&beginning)));
-    }
-    if let Some(id) = number(text) {
-        filter.push_str(&format!(" or id eq {id}"));
     }
     if let Some(fleet) = fleet {
         filter = format!("belongs_to__application eq {fleet} and ({filter})");
@@ -178,17 +207,18 @@ pub(crate) async fn release(cloud: &Cloud, text: &str, fleet: Option<i64>) -> Re
         ("$orderby", "id desc"),
         ("$top", "11"),
     ];
-    let mut found: Vec<Release> = cloud.rows("release", &options).await?;
-    if found.iter().any(|release| release.raw_version == text) {
-        found.retain(|release| release.raw_version == text);
+    let mut releases: Vec<Release> = cloud.rows("release", &options).await?;
+    if releases.iter().any(|release| release.raw_version == text) {
+        releases.retain(|release| release.raw_version == text);
     }
-    one("release", text, found, |release| {
+    one("release", text, releases, |release| {
         format!("{} {} (id {})", release.commit, release.raw_version, release.id)
     })
-    .map_err(|failure| match (&failure.hint, fleet) {
-        (Some(_), _) => failure,
-        (None, Some(_)) => failure.hint("a release must belong to the fleet or the device's fleet: `fleet releases --fleet F` lists them"),
-        (None, None) => failure.hint("`fleet releases --fleet F` lists the releases of a fleet"),
+    .map_err(|failure| {
+        failure.or_hint(match fleet {
+            Some(_) => "a release must belong to the fleet or the device's fleet: `fleet releases --fleet F` lists them",
+            None => "`fleet releases --fleet F` lists the releases of a fleet",
+        })
     })
 }
 
@@ -198,25 +228,63 @@ pub(crate) enum Target {
     Fleet(Fleet),
 }
 
+impl Target {
+    /// As people call it.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Target::Device(device) => device.name(),
+            Target::Fleet(fleet) => format!("the fleet {}", fleet.slug),
+        }
+    }
+
+    /// Of its row.
+    pub(crate) fn address(&self) -> String {
+        match self {
+            Target::Device(device) => device.address(),
+            Target::Fleet(fleet) => fleet.address(),
+        }
+    }
+
+    /// What programs are told of it: its kind, and its uuid or slug.
+    pub(crate) fn identity(&self) -> (&'static str, &str) {
+        match self {
+            Target::Device(device) => ("device", &device.uuid),
+            Target::Fleet(fleet) => ("fleet", &fleet.slug),
+        }
+    }
+}
+
 /// A device or a fleet.
 ///
 /// # Errors
 /// Where there is neither, or both.
 pub(crate) async fn target(cloud: &Cloud, text: &str) -> Result<Target> {
-    let (devices, fleets) = (devices(cloud, text).await?, fleets(cloud, text).await?);
-    let found: Vec<Target> = devices
-        .into_iter()
-        .map(Target::Device)
-        .chain(fleets.into_iter().map(Target::Fleet))
-        .collect();
-    one("device or fleet", text, found, |target| match target {
+    let devices = devices(cloud, text).await?.into_iter().map(Target::Device);
+    let fleets = fleets(cloud, text).await?.into_iter().map(Target::Fleet);
+    let targets = devices.chain(fleets).collect();
+    one("device or fleet", text, targets, |target| match target {
         Target::Device(device) => format!("device {} {}", device.uuid, device.device_name),
         Target::Fleet(fleet) => format!("fleet {}", fleet.slug),
     })
-    .map_err(|failure| match failure.hint {
-        Some(_) => failure,
-        None => failure.hint("`fleet devices` and `fleet fleets` list them"),
-    })
+    .map_err(|failure| failure.or_hint("`fleet devices` and `fleet fleets` list them"))
+}
+
+/// A service that was found.
+#[derive(Deserialize)]
+pub(crate) struct Service {
+    pub(crate) id: i64,
+    pub(crate) service_name: String,
+}
+
+/// The services of a fleet, by their names.
+pub(crate) async fn services(cloud: &Cloud, fleet: i64) -> Result<Vec<Service>> {
+    let filter = format!("application eq {fleet}");
+    let options = [
+        ("$select", "id,service_name"),
+        ("$filter", &filter),
+        ("$orderby", "service_name asc"),
+    ];
+    cloud.rows("service", &options).await
 }
 
 /// A service of a fleet.
@@ -224,18 +292,7 @@ pub(crate) async fn target(cloud: &Cloud, text: &str) -> Result<Target> {
 /// # Errors
 /// Where the fleet has none of that name; it names those that it has.
 pub(crate) async fn service(cloud: &Cloud, fleet: i64, name: &str) -> Result<i64> {
-    #[derive(Deserialize)]
-    struct Service {
-        id: i64,
-        service_name: String,
-    }
-    let filter = format!("application eq {fleet}");
-    let options = [
-        ("$select", "id,service_name"),
-        ("$filter", &filter),
-        ("$orderby", "service_name asc"),
-    ];
-    let services: Vec<Service> = cloud.rows("service", &options).await?;
+    let services = services(cloud, fleet).await?;
     match services.iter().find(|service| service.service_name == name) {
         Some(service) => Ok(service.id),
         None => {
@@ -251,15 +308,15 @@ pub(crate) async fn service(cloud: &Cloud, fleet: i64, name: &str) -> Result<i64
 }
 
 /// The one that is meant.
-fn one<T>(kind: &str, text: &str, found: Vec<T>, named: impl Fn(&T) -> String) -> Result<T> {
-    let several = found.len();
-    let names: Vec<String> = found.iter().take(MOST).map(named).collect();
-    let mut found = found.into_iter();
-    match (found.next(), several) {
+fn one<T>(kind: &str, text: &str, candidates: Vec<T>, name: impl Fn(&T) -> String) -> Result<T> {
+    let count = candidates.len();
+    let names: Vec<String> = candidates.iter().take(MOST).map(name).collect();
+    let mut candidates = candidates.into_iter();
+    match (candidates.next(), count) {
         (Some(only), 1) => Ok(only),
         (None, _) => Err(Failure::not_found(format!("there is no {kind} `{text}`"))),
         (Some(_), _) => {
-            let more = if several > MOST { "\n  and more" } else { "" };
+            let more = if count > MOST { "\n  and more" } else { "" };
             let list = names.join("\n  ");
             Err(
                 Failure::usage(format!("`{text}` matches several:\n  {list}{more}"))
@@ -274,6 +331,11 @@ fn beginning(text: &str) -> Option<String> {
     let fits = (FEWEST..=62).contains(&text.len());
     let hexadecimal = text.bytes().all(|byte| byte.is_ascii_hexdigit());
     (fits && hexadecimal).then(|| text.to_ascii_lowercase())
+}
+
+/// That the row has this number, where a text is one; behind the rest of a filter.
+fn or_id(text: &str) -> String {
+    number(text).map_or_else(String::new, |id| format!(" or id eq {id}"))
 }
 
 fn number(text: &str) -> Option<i64> {

@@ -8,6 +8,7 @@ mod cloud;
 mod commands;
 mod deploy;
 mod failure;
+mod files;
 mod find;
 mod interrupt;
 mod odata;

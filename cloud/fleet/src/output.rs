@@ -30,6 +30,16 @@ const NARROWEST: u16 = 60;
 /// A column's heading, and what it shows of a row.
 pub(crate) type Column<T> = (&'static str, fn(&T) -> (String, Mood));
 
+/// A cell of text, or of what may be missing.
+pub(crate) fn plain<'a>(text: impl Into<Option<&'a String>>) -> (String, Mood) {
+    (text.into().cloned().unwrap_or_default(), Mood::Plain)
+}
+
+/// As [`plain`], for what matters less.
+pub(crate) fn quiet<'a>(text: impl Into<Option<&'a String>>) -> (String, Mood) {
+    (text.into().cloned().unwrap_or_default(), Mood::Quiet)
+}
+
 /// Where commands say things.
 pub(crate) struct Output {
     pub(crate) json: bool,
@@ -255,6 +265,11 @@ pub(crate) fn when(time: &str) -> String {
         Some(minutes) if time.ends_with('Z') => minutes.replace('T', " "),
         _ => time.to_owned(),
     }
+}
+
+/// Bytes of a file or an image, for people.
+pub(crate) fn size(bytes: u64) -> String {
+    indicatif::HumanBytes(bytes).to_string()
 }
 
 /// As much of a uuid or commit as is shown.

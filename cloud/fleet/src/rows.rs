@@ -1,6 +1,6 @@
 //! Parts of rows that several commands ask the cloud for.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// A row by its number alone.
 #[derive(Deserialize)]
@@ -25,6 +25,27 @@ pub(crate) struct ServiceName {
 pub(crate) struct ReleaseName {
     pub(crate) commit: String,
     pub(crate) raw_version: String,
+}
+
+/// The slug of the row that an expanded link leads to.
+pub(crate) fn slug<'de, D: Deserializer<'de>>(link: D) -> Result<Option<String>, D::Error> {
+    Ok(first::<Slug, D>(link)?.map(|row| row.slug))
+}
+
+/// The name of the role that an expanded link leads to.
+pub(crate) fn role<'de, D: Deserializer<'de>>(link: D) -> Result<Option<String>, D::Error> {
+    #[derive(Deserialize)]
+    struct Role {
+        name: String,
+    }
+    Ok(first::<Role, D>(link)?.map(|row| row.name))
+}
+
+/// The row that an expanded link leads to: a list of one, or of none.
+pub(crate) fn first<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    link: D,
+) -> Result<Option<T>, D::Error> {
+    Ok(Vec::deserialize(link)?.into_iter().next())
 }
 
 /// A label of a device, a fleet or a release, told alike wherever it is.

@@ -7,9 +7,9 @@ use clap::CommandFactory as _;
 use crate::arguments::{Arguments, Command};
 use crate::cloud::Cloud;
 use crate::commands::{
-    account, device, device_actions, devices, fleets, invitations, joining, keys, logs, members,
-    organizations, people, pins, purge, release_assets, releases, settings, sign, signing_key,
-    ssh_keys, tags, variables,
+    account, device, devices, fleets, invitations, joining, keys, logs, members, organizations,
+    people, pins, purge, release_assets, releases, settings, sign, signing_key, ssh_keys, tags,
+    variables,
 };
 use crate::deploy;
 use crate::failure::{Failure, Result};
@@ -72,10 +72,7 @@ async fn done(command: Command, output: &Output) -> Result<()> {
         Command::DeviceTypes => joining::device_types(cloud, output).await,
         Command::Delete(delete) => fleets::delete(cloud, output, delete).await,
         Command::Devices(of) => devices::list(cloud, output, of.fleet.as_deref()).await,
-        Command::Device(command) => match device::changed(cloud, output, command).await? {
-            None => Ok(()),
-            Some(action) => device_actions::run(cloud, output, action).await,
-        },
+        Command::Device(command) => device::run(cloud, output, command).await,
         Command::Releases(of) => releases::list(cloud, output, &of.fleet).await,
         Command::Release(command) => releases::run(cloud, output, command).await,
         Command::Deploy(deploy) => deploy::run(cloud, output, deploy).await,

@@ -40,28 +40,47 @@ impl Session {
         Self::of(file, variable("FLEET_URL"), variable("FLEET_TOKEN"))
     }
 
-    fn of(kept: SessionFile, url: Option<String>, token: Option<String>) -> Result<Self> {
-        let given = url.as_deref().map(checked_url).transpose()?;
-        // The file's token is for the file's cloud and is shown to no other.
-        let same = given.is_none() || given == kept.url;
-        let url = given.or(kept.url).ok_or_else(signed_out)?;
-        match (token, kept.token) {
-            (Some(token), _) => Ok(Session {
+    fn of(file: SessionFile, url: Option<String>, token: Option<String>) -> Result<Self> {
+        let has_token = file.token.is_some();
+        let sources = Sources::of(file, url, token)?;
+        let (url, _) = sources.url.ok_or_else(signed_out)?;
+        match sources.token {
+            Some((token, from)) => Ok(Session {
                 url,
                 token,
-                kept: false,
+                kept: from == FILE,
             }),
-            (None, Some(token)) if same => Ok(Session {
-                url,
-                token,
-                kept: true,
-            }),
-            (None, Some(_)) => Err(Failure::not_allowed(format!(
+            None if has_token => Err(Failure::not_allowed(format!(
                 "nobody is signed in at {url}, which FLEET_URL names"
             ))
             .hint("set FLEET_TOKEN as well, or unset FLEET_URL")),
-            (None, None) => Err(signed_out()),
+            None => Err(signed_out()),
         }
+    }
+}
+
+/// As settings name the file; they name variables by themselves.
+const FILE: &str = "the file";
+
+/// The address and the credential that are in force, each with what says so.
+struct Sources {
+    url: Option<(String, &'static str)>,
+    token: Option<(String, &'static str)>,
+}
+
+impl Sources {
+    /// Of the file and the variables of the environment, which go before it.
+    fn of(file: SessionFile, url: Option<String>, token: Option<String>) -> Result<Self> {
+        let url = url.as_deref().map(checked_url).transpose()?;
+        // The file's token is for the file's cloud and is shown to no other.
+        let same = url.is_none() || url == file.url;
+        let url = url.map(|url| (url, "FLEET_URL"));
+        let token = token.map(|token| (token, "FLEET_TOKEN"));
+        let kept = file.token.filter(|_| same).map(|token| (token, FILE));
+        Ok(Sources {
+            url: url.or(file.url.map(|url| (url, FILE))),
+            token: token.or(kept),
+        })
     }
 }
 
@@ -106,23 +125,10 @@ const VARIABLES: [&str; 5] = [
 /// Where the file cannot be read, or FLEET_URL is no address.
 pub(crate) fn settings() -> Result<Settings> {
     let path = file()?;
-    let file = read(&path)?;
-    let given = variable("FLEET_URL")
-        .as_deref()
-        .map(checked_url)
-        .transpose()?;
-    let (url, url_from) = match (given, &file.url) {
-        (Some(url), _) => (Some(url), Some("FLEET_URL")),
-        (None, Some(url)) => (Some(url.clone()), Some("the file")),
-        (None, None) => (None, None),
-    };
-    // The file's credential is for the file's cloud alone.
-    let is_of_the_file = url == file.url;
-    let (token, credential_from) = match (variable("FLEET_TOKEN"), file.token) {
-        (Some(token), _) => (Some(token), Some("FLEET_TOKEN")),
-        (None, Some(token)) if is_of_the_file => (Some(token), Some("the file")),
-        (None, _) => (None, None),
-    };
+    let Sources { url, token } =
+        Sources::of(read(&path)?, variable("FLEET_URL"), variable("FLEET_TOKEN"))?;
+    let (url, url_from) = url.unzip();
+    let (token, credential_from) = token.unzip();
     Ok(Settings {
         version: env!("CARGO_PKG_VERSION"),
         file: path,
@@ -247,9 +253,7 @@ fn read(path: &Path) -> Result<SessionFile> {
             return Ok(SessionFile::default());
         }
         Err(error) => {
-            return Err(
-                Failure::failed(format!("{} cannot be read", path.display())).because(error),
-            );
+            return Err(Failure::unreadable(path, error));
         }
     };
     toml::from_str(&text).map_err(|error| {
@@ -260,9 +264,7 @@ fn read(path: &Path) -> Result<SessionFile> {
 }
 
 fn write(path: &Path, kept: &SessionFile) -> Result<()> {
-    let failed = |error: std::io::Error| {
-        Failure::failed(format!("{} cannot be written", path.display())).because(error)
-    };
+    let failed = |error| Failure::unwritable(path, error);
     let text = toml::to_string(kept)
         .map_err(|error| Failure::failed("the session cannot be written").because(error))?;
     if let Some(folder) = path.parent() {

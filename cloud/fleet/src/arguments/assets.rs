@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
-use super::OneRelease;
+use super::releases::OneRelease;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AssetCommand {

@@ -17,6 +17,16 @@ pub(crate) struct ForcibleAction {
     pub(crate) force: bool,
 }
 
+impl OneDevice {
+    /// For an action that no update lock holds.
+    pub(crate) fn unforced(self) -> ForcibleAction {
+        ForcibleAction {
+            device: self.device,
+            force: false,
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct RegisterDevice {
     /// Its fleet

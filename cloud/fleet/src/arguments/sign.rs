@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::OneRelease;
+use super::releases::OneRelease;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SigningKeyCommand {

@@ -15,6 +15,8 @@ use crate::failure::{Failure, Kind, Result};
 use crate::output::Output;
 use crate::session::{self, Session};
 
+/// How a password is given where nobody is asked.
+const INSTEAD: &str = "a line on standard input, with `--stdin`";
 /// Bytes that are read from standard input.
 const MOST_BYTES: u64 = 16 << 10;
 
@@ -32,7 +34,7 @@ pub(crate) async fn register(register: Register, output: &Output) -> Result<()> 
     let session = session::at(&url)?;
     let cloud = Cloud::at(&url, session.map(|session| session.token))?;
     let organization = match &register.organization {
-        Some(organization) => Some(organizations::meant(&cloud, Some(organization)).await?.id),
+        Some(handle) => Some(organizations::meant(&cloud, Some(handle)).await?),
         None => None,
     };
     let username = match register.username {
@@ -50,19 +52,17 @@ pub(crate) async fn register(register: Register, output: &Output) -> Result<()> 
     };
     let mut body = json!({ "username": username, "email": email, "password": password });
     if let Some(organization) = organization {
-        body["organization"] = json!(organization);
+        body["organization"] = json!(organization.id);
     }
-    let made: Result<User> = cloud.post("/user/register", &body).await;
-    let user = made.map_err(|failure| {
-        match (failure.kind, failure.to_string().contains("must be unique")) {
-            (Kind::NotAllowed, _) => {
-                Failure::not_allowed(format!("only administrators of {url} can create accounts"))
-                    .hint("ask one of them, or sign in as one: `fleet login`")
-            }
-            (_, true) => Failure::failed("that name or e-mail address is already taken")
-                .hint("choose another one; `fleet login` signs in with an existing account"),
-            _ => failure,
+    let user: Result<User> = cloud.post("/user/register", &body).await;
+    let user = user.map_err(|failure| match (failure.kind, failure.is_duplicate()) {
+        (Kind::NotAllowed, _) => {
+            Failure::not_allowed(format!("only administrators of {url} can create accounts"))
+                .hint("ask one of them, or sign in as one: `fleet login`")
         }
+        (_, true) => Failure::failed("that name or e-mail address is already taken")
+            .hint("choose another one; `fleet login` signs in with an existing account"),
+        _ => failure,
     })?;
     let mut json = serde_json::to_value(&user).unwrap_or_default();
     if cloud.is_signed_in() {
@@ -100,10 +100,7 @@ pub(crate) async fn password(cloud: &Cloud, output: &Output, password: Password)
         lines(["the current password", "the new one"])?
     } else {
         [
-            ask::secret(
-                "Current password",
-                "a line on standard input, with `--stdin`",
-            )?,
+            ask::secret("Current password", INSTEAD)?,
             twice("New password")?,
         ]
     };
@@ -111,8 +108,8 @@ pub(crate) async fn password(cloud: &Cloud, output: &Output, password: Password)
         "currentPassword": current, "newPassword": new, "endKeys": password.end_keys,
     });
     let path = "/user/v1/change-password";
-    let answered = cloud.answer(Method::POST, path, Some(&body)).await;
-    let token = answered.map_err(|failure| match failure.kind {
+    let token = cloud.answer(Method::POST, path, Some(&body)).await;
+    let token = token.map_err(|failure| match failure.kind {
         Kind::NotAllowed => Failure::not_allowed(
             "the current password is incorrect, or the session has ended; nothing was changed",
         )
@@ -141,12 +138,8 @@ pub(crate) async fn password(cloud: &Cloud, output: &Output, password: Password)
 
 /// A new password, typed twice.
 fn twice(what: &str) -> Result<String> {
-    let first = ask::secret(what, "a line on standard input, with `--stdin`")?;
-    let again = ask::secret(
-        &format!("{what} again"),
-        "a line on standard input, with `--stdin`",
-    )?;
-    if first == again {
+    let first = ask::secret(what, INSTEAD)?;
+    if ask::secret(&format!("{what} again"), INSTEAD)? == first {
         Ok(first)
     } else {
         Err(Failure::usage(
@@ -166,20 +159,16 @@ fn lines<const N: usize>(names: [&str; N]) -> Result<[String; N]> {
 }
 
 fn in_lines<const N: usize>(text: &str, names: [&str; N]) -> Result<[String; N]> {
+    let hint = format!("give {}, one per line", names.join(" and "));
     let lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    let missing = names
-        .iter()
-        .enumerate()
-        .find(|(at, _)| lines.get(*at).is_none_or(String::is_empty));
-    if let Some((_, name)) = missing {
-        return Err(
-            Failure::usage(format!("{name} is missing on standard input"))
-                .hint(format!("give {}, one per line", names.join(" and "))),
-        );
+    for (at, name) in names.iter().enumerate() {
+        if lines.get(at).is_none_or(String::is_empty) {
+            let message = format!("{name} is missing on standard input");
+            return Err(Failure::usage(message).hint(hint));
+        }
     }
     lines.try_into().map_err(|_| {
-        Failure::usage("there are more lines on standard input than passwords")
-            .hint(format!("give {}, one per line", names.join(" and ")))
+        Failure::usage("there are more lines on standard input than passwords").hint(hint)
     })
 }
 

@@ -5,22 +5,16 @@ use std::time::Duration;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
+use crate::arguments::device::ForcibleAction;
 use crate::cloud::{Cloud, message_in};
 use crate::failure::{Failure, Result};
 use crate::find::{self, Device};
-use crate::output::{Output, short};
+use crate::output::Output;
 
 /// The cloud gives a device 50 s to begin its answer.
 const PATIENCE: Duration = Duration::from_secs(80);
 
-/// What is to be done, and where.
-pub(crate) struct Action {
-    pub(crate) device: String,
-    /// Update locks are overridden.
-    pub(crate) force: bool,
-    pub(crate) act: ActionKind,
-}
-
+/// What is to be done.
 pub(crate) enum ActionKind {
     Restart,
     RestartService(String),
@@ -38,19 +32,19 @@ pub(crate) enum ActionKind {
 ///
 /// # Errors
 /// Where it cannot be reached, or refuses.
-pub(crate) async fn run(cloud: &Cloud, output: &Output, action: Action) -> Result<()> {
-    let device = find::device(cloud, &action.device).await?;
+pub(crate) async fn run(
+    cloud: &Cloud,
+    output: &Output,
+    target: &ForcibleAction,
+    act: &ActionKind,
+) -> Result<()> {
+    let device = find::device(cloud, &target.device).await?;
     let waiting = output.waiting(&format!("asking {}", device.device_name));
-    let answered = ask(cloud, &device, &action.act, action.force).await?;
+    let answer = ask(cloud, &device, act, target.force).await?;
     drop(waiting);
     output.done(
-        format!(
-            "{} ({}) {}",
-            device.device_name,
-            short(&device.uuid),
-            answered.done
-        ),
-        &json!({ "device": device.uuid, "status": answered.status.as_u16(), "answer": answered.answer }),
+        format!("{} {}", device.name(), answer.sentence),
+        &json!({ "device": device.uuid, "status": answer.status.as_u16(), "answer": answer.body }),
     );
     Ok(())
 }
@@ -58,9 +52,9 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, action: Action) -> Resul
 /// What a device answered that did what it was asked.
 pub(super) struct Answer {
     status: StatusCode,
-    answer: Value,
+    body: Value,
     /// What it did, behind its name.
-    done: String,
+    sentence: String,
 }
 
 /// Asks one device.
@@ -97,35 +91,35 @@ pub(super) async fn ask(
         }
         return Err(refusal(cloud, device, act, status, &bytes));
     }
-    let answer = serde_json::from_slice(&bytes)
+    let body = serde_json::from_slice(&bytes)
         .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&bytes).into_owned()));
     Ok(Answer {
         status,
-        answer,
-        done: request.done,
+        body,
+        sentence: request.sentence,
     })
 }
 
-/// A request of the device's own API, and what is said once it was taken.
+/// A request of the device's own API, and what is said of the device that took it.
 struct DeviceRequest {
     method: &'static str,
     path: String,
     data: Value,
-    done: String,
+    sentence: String,
 }
 
 fn request(device: &Device, act: &ActionKind, force: bool) -> Result<DeviceRequest> {
-    let simple = |path: &str, data: Value, done: &str| DeviceRequest {
+    let simple = |path: &str, data: Value, sentence: &str| DeviceRequest {
         method: "POST",
         path: path.to_owned(),
         data,
-        done: done.to_owned(),
+        sentence: sentence.to_owned(),
     };
-    let service = |verb: &str, name: &str, done: &str| {
+    let service = |verb: &str, name: &str, did: &str| {
         Ok::<_, Failure>(simple(
             &format!("/v2/applications/{}/{verb}-service", device.fleet()?),
             json!({ "serviceName": name, "force": force }),
-            &format!("{done} {name}"),
+            &format!("{did} {name}"),
         ))
     };
     Ok(match act {
@@ -147,9 +141,7 @@ fn request(device: &Device, act: &ActionKind, force: bool) -> Result<DeviceReque
         ActionKind::Blink => simple("/v1/blink", json!({}), "blinks"),
         ActionKind::Ping => DeviceRequest {
             method: "GET",
-            path: "/ping".to_owned(),
-            data: json!({}),
-            done: "answers".to_owned(),
+            ..simple("/ping", json!({}), "answers")
         },
         ActionKind::Update => simple(
             "/v1/update",
@@ -171,7 +163,7 @@ fn refusal(
     status: StatusCode,
     body: &[u8],
 ) -> Failure {
-    let name = format!("{} ({})", device.device_name, short(&device.uuid));
+    let name = device.name();
     let words = message_in(body);
     let with_words = |sentence: String| match &words {
         Some(words) => format!("{sentence}: {words}"),

@@ -5,12 +5,12 @@ use serde::{Deserialize, Serialize};
 use crate::cloud::Cloud;
 use crate::failure::Result;
 use crate::find;
-use crate::output::{Mood, Output, short};
-use crate::rows::{ReleaseName, Slug};
+use crate::output::{Mood, Output, plain, quiet, short};
+use crate::rows::{self, ReleaseName};
 
 /// A device as the API gives it, expanded.
 #[derive(Deserialize)]
-pub(crate) struct Row {
+struct Row {
     id: i64,
     uuid: String,
     device_name: String,
@@ -20,18 +20,19 @@ pub(crate) struct Row {
     api_heartbeat_state: String,
     os_version: Option<String>,
     supervisor_version: Option<String>,
-    #[serde(rename = "belongs_to__application")]
-    fleet: Vec<Slug>,
-    #[serde(rename = "is_of__device_type")]
-    device_type: Vec<Slug>,
-    #[serde(rename = "is_running__release")]
-    running: Vec<ReleaseName>,
-    #[serde(rename = "is_pinned_on__release")]
-    pinned: Vec<ReleaseName>,
+    #[serde(rename = "belongs_to__application", deserialize_with = "rows::slug")]
+    fleet: Option<String>,
+    #[serde(rename = "is_of__device_type", deserialize_with = "rows::slug")]
+    device_type: Option<String>,
+    #[serde(rename = "is_running__release", deserialize_with = "rows::first")]
+    running: Option<ReleaseName>,
+    #[serde(rename = "is_pinned_on__release", deserialize_with = "rows::first")]
+    pinned: Option<ReleaseName>,
 }
 
 /// A device as it is told.
-#[derive(Serialize)]
+#[derive(Deserialize, Serialize)]
+#[serde(from = "Row")]
 pub(crate) struct Device {
     pub(crate) id: i64,
     pub(crate) uuid: String,
@@ -57,19 +58,15 @@ pub(crate) const EXPAND: &str = "belongs_to__application($select=slug),is_of__de
 
 impl From<Row> for Device {
     fn from(row: Row) -> Self {
-        let first = |slugs: Vec<Slug>| slugs.into_iter().next().map(|one| one.slug);
-        let release = |releases: Vec<ReleaseName>| match releases.into_iter().next() {
-            Some(release) => (Some(release.commit), Some(release.raw_version)),
-            None => (None, None),
-        };
-        let (running_commit, running_version) = release(row.running);
-        let (pinned_commit, pinned_version) = release(row.pinned);
+        let parts = |release: ReleaseName| (release.commit, release.raw_version);
+        let (running_commit, running_version) = row.running.map(parts).unzip();
+        let (pinned_commit, pinned_version) = row.pinned.map(parts).unzip();
         Device {
             id: row.id,
             uuid: row.uuid,
             name: row.device_name,
-            fleet: first(row.fleet),
-            device_type: first(row.device_type),
+            fleet: row.fleet,
+            device_type: row.device_type,
             status: row.overall_status,
             progress: row.overall_progress,
             connected: row.is_connected_to_vpn,
@@ -102,11 +99,7 @@ impl Device {
 
     /// What it runs.
     pub(crate) fn running(&self) -> Option<String> {
-        let release = format!(
-            "{} {}",
-            short(self.running_commit.as_deref()?),
-            self.running_version.as_deref()?
-        );
+        let release = release_name(&self.running_commit, &self.running_version)?;
         Some(if self.pinned_commit.is_some() {
             format!("{release} (pinned)")
         } else {
@@ -116,22 +109,17 @@ impl Device {
 
     /// What it is pinned to.
     pub(crate) fn pinned(&self) -> Option<String> {
-        Some(format!(
-            "{} {}",
-            short(self.pinned_commit.as_deref()?),
-            self.pinned_version.as_deref()?
-        ))
+        release_name(&self.pinned_commit, &self.pinned_version)
     }
 }
 
+fn release_name(commit: &Option<String>, version: &Option<String>) -> Option<String> {
+    Some(format!("{} {}", short(commit.as_ref()?), version.as_ref()?))
+}
+
 pub(crate) async fn list(cloud: &Cloud, output: &Output, fleet: Option<&str>) -> Result<()> {
-    let filter = match fleet {
-        Some(fleet) => {
-            let fleet = find::fleet(cloud, fleet).await?;
-            Some(format!("belongs_to__application eq {}", fleet.id))
-        }
-        None => None,
-    };
+    let fleet = find::optional_fleet(cloud, fleet).await?;
+    let filter = fleet.map(|fleet| format!("belongs_to__application eq {}", fleet.id));
     let mut options = vec![
         ("$select", SELECT),
         ("$expand", EXPAND),
@@ -140,24 +128,17 @@ pub(crate) async fn list(cloud: &Cloud, output: &Output, fleet: Option<&str>) ->
     if let Some(filter) = &filter {
         options.push(("$filter", filter));
     }
-    let rows: Vec<Row> = cloud.rows("device", &options).await?;
-    let devices: Vec<Device> = rows.into_iter().map(Device::from).collect();
+    let devices: Vec<Device> = cloud.rows("device", &options).await?;
     output.rows(
         &devices,
         &[
-            ("UUID", |device| (short(&device.uuid), Mood::Plain)),
-            ("NAME", |device| (device.name.clone(), Mood::Plain)),
-            ("FLEET", |device| {
-                (device.fleet.clone().unwrap_or_default(), Mood::Plain)
-            }),
+            ("UUID", |device| plain(&short(&device.uuid))),
+            ("NAME", |device| plain(&device.name)),
+            ("FLEET", |device| plain(&device.fleet)),
             ("STATUS", Device::status),
             ("CONNECTED", |device| if device.connected { ("yes".to_owned(), Mood::Good) } else { ("no".to_owned(), Mood::Quiet) }),
-            ("RELEASE", |device| {
-                (device.running().unwrap_or_default(), Mood::Plain)
-            }),
-            ("TYPE", |device| {
-                (device.device_type.clone().unwrap_or_default(), Mood::Quiet)
-            }),
+            ("RELEASE", |device| plain(&device.running())),
+            ("TYPE", |device| quiet(&device.device_type)),
         ],
         "there are no devices yet; `fleet keys provisioning FLEET` creates a key with which they join",
     );

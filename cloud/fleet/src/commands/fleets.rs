@@ -5,77 +5,68 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::organizations;
-use crate::arguments::{Create, DeleteFleet};
+use crate::arguments::fleets::{Create, DeleteFleet};
 use crate::ask;
 use crate::cloud::Cloud;
 use crate::failure::{Failure, Kind, Result};
 use crate::find;
 use crate::odata::literal;
-use crate::output::{Mood, Output, short, when};
-use crate::rows::{Id, ReleaseName, Slug};
+use crate::output::{Output, plain, quiet, short, when};
+use crate::rows::{self, Id, ReleaseName, Slug};
 
-/// A fleet as the API gives it, expanded.
-#[derive(Deserialize)]
-struct Row {
-    id: i64,
-    uuid: String,
-    app_name: String,
-    slug: String,
-    is_public: bool,
-    should_track_latest_release: bool,
-    created_at: String,
-    #[serde(rename = "is_for__device_type")]
-    device_type: Vec<Slug>,
-    #[serde(rename = "should_be_running__release")]
-    release: Vec<ReleaseName>,
-    #[serde(rename = "owns__device")]
-    devices: i64,
-    online: Option<i64>,
-}
-
-/// A fleet as it is told.
-#[derive(Serialize)]
+/// A fleet, as the API gives it and as it is told.
+#[derive(Deserialize, Serialize)]
 struct Fleet {
     id: i64,
     uuid: String,
+    #[serde(rename(deserialize = "app_name"))]
     name: String,
     slug: String,
+    #[serde(rename(deserialize = "is_for__device_type"))]
+    #[serde(deserialize_with = "rows::slug")]
     device_type: Option<String>,
+    #[serde(rename(deserialize = "owns__device"))]
     devices: i64,
     /// Of these, how many hold their tunnel; where that was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     online: Option<i64>,
-    commit: Option<String>,
-    version: Option<String>,
+    #[serde(flatten)]
+    release: TargetRelease,
+    #[serde(rename(deserialize = "should_track_latest_release"))]
     tracks_latest: bool,
+    #[serde(rename(deserialize = "is_public"))]
     public: bool,
     created_at: String,
 }
 
-impl From<Row> for Fleet {
-    fn from(row: Row) -> Self {
-        let release = row.release.into_iter().next();
-        Fleet {
-            id: row.id,
-            uuid: row.uuid,
-            name: row.app_name,
-            slug: row.slug,
-            device_type: row.device_type.into_iter().next().map(|kind| kind.slug),
-            devices: row.devices,
-            online: row.online,
-            version: release.as_ref().map(|release| release.raw_version.clone()),
-            commit: release.map(|release| release.commit),
-            tracks_latest: row.should_track_latest_release,
-            public: row.is_public,
-            created_at: row.created_at,
-        }
+#[derive(Deserialize)]
+struct TargetRow {
+    #[serde(
+        rename = "should_be_running__release",
+        deserialize_with = "rows::first"
+    )]
+    release: Option<ReleaseName>,
+}
+
+/// The release that its devices are to run, where there is one.
+#[derive(Deserialize, Serialize)]
+#[serde(from = "TargetRow")]
+struct TargetRelease {
+    commit: Option<String>,
+    version: Option<String>,
+}
+
+impl From<TargetRow> for TargetRelease {
+    fn from(row: TargetRow) -> Self {
+        let (commit, version) = row.release.map(|it| (it.commit, it.raw_version)).unzip();
+        TargetRelease { commit, version }
     }
 }
 
 impl Fleet {
     /// What its devices are to run.
     fn target(&self) -> String {
-        let release = match (&self.commit, &self.version) {
+        let release = match (&self.release.commit, &self.release.version) {
             (Some(commit), Some(version)) => format!("{} {version}", short(commit)),
             _ => return "none yet".to_owned(),
         };
@@ -98,25 +89,18 @@ pub(crate) async fn list(cloud: &Cloud, output: &Output) -> Result<()> {
         ("$filter", "is_directly_accessible_by__user/any(dau:true)"),
         ("$orderby", "slug asc"),
     ];
-    let rows: Vec<Row> = cloud.rows("application", &options).await?;
-    let fleets: Vec<Fleet> = rows.into_iter().map(Fleet::from).collect();
+    let fleets: Vec<Fleet> = cloud.rows("application", &options).await?;
     output.rows(
         &fleets,
         &[
-            ("SLUG", |fleet| (fleet.slug.clone(), Mood::Plain)),
-            ("TYPE", |fleet| {
-                (fleet.device_type.clone().unwrap_or_default(), Mood::Plain)
+            ("SLUG", |fleet| plain(&fleet.slug)),
+            ("TYPE", |fleet| plain(&fleet.device_type)),
+            ("DEVICES", |fleet| plain(&fleet.devices.to_string())),
+            ("RELEASE", |fleet| match fleet.release.commit {
+                Some(_) => plain(&fleet.target()),
+                None => quiet(&fleet.target()),
             }),
-            ("DEVICES", |fleet| (fleet.devices.to_string(), Mood::Plain)),
-            ("RELEASE", |fleet| {
-                let mood = if fleet.commit.is_some() {
-                    Mood::Plain
-                } else {
-                    Mood::Quiet
-                };
-                (fleet.target(), mood)
-            }),
-            ("ID", |fleet| (fleet.id.to_string(), Mood::Quiet)),
+            ("ID", |fleet| quiet(&fleet.id.to_string())),
         ],
         "there are no fleets yet; `fleet create NAME --type SLUG` creates one",
     );
@@ -135,20 +119,14 @@ pub(crate) async fn create(cloud: &Cloud, output: &Output, create: Create) -> Re
         .create("application", &body)
         .await
         .map_err(|failure| {
-            if failure.to_string().contains("must be unique") {
+            if failure.is_duplicate() {
                 Failure::failed(format!("a fleet `{}` already exists", create.name))
                     .hint("`fleet fleets` lists the fleets that you can see; choose another name")
             } else {
                 failure
             }
         })?;
-    let fleet: Option<Row> = cloud
-        .row(
-            &format!("application({id})"),
-            &[("$select", SELECT), ("$expand", EXPAND)],
-        )
-        .await?;
-    match fleet.map(Fleet::from) {
+    match read(cloud, id).await? {
         Some(fleet) => output.done(
             format!("created the fleet {} (id {})", fleet.slug, fleet.id),
             &serde_json::to_value(&fleet).unwrap_or_default(),
@@ -156,6 +134,11 @@ pub(crate) async fn create(cloud: &Cloud, output: &Output, create: Create) -> Re
         None => output.done(format!("created the fleet {id}"), &json!({ "id": id })),
     }
     Ok(())
+}
+
+async fn read(cloud: &Cloud, id: i64) -> Result<Option<Fleet>> {
+    let options = [("$select", SELECT), ("$expand", EXPAND)];
+    cloud.row(&format!("application({id})"), &options).await
 }
 
 /// A kind of board by its slug, or another word for it; its id.
@@ -176,36 +159,27 @@ pub(super) async fn board(cloud: &Cloud, slug: &str) -> Result<i64> {
     }
 }
 
-async fn no_such_type(cloud: &Cloud, asked: &str) -> Result<Failure> {
+async fn no_such_type(cloud: &Cloud, slug: &str) -> Result<Failure> {
     let options = [("$select", "slug"), ("$orderby", "slug asc")];
     let kinds: Vec<Slug> = cloud.rows("device_type", &options).await?;
-    let wanted = asked.to_lowercase();
+    let lower = slug.to_lowercase();
     let near: Vec<&str> = kinds
         .iter()
         .map(|kind| kind.slug.as_str())
-        .filter(|slug| slug.contains(&wanted) || wanted.contains(slug))
+        .filter(|slug| slug.contains(&lower) || lower.contains(slug))
         .take(8)
         .collect();
-    let hint = if near.is_empty() {
-        format!("`fleet device-types` lists all {}", kinds.len())
-    } else {
-        format!(
-            "there is {}; `fleet device-types` lists all {}",
-            near.join(", "),
-            kinds.len()
-        )
-    };
-    Ok(Failure::not_found(format!("there is no device type `{asked}`")).hint(hint))
+    let mut hint = format!("`fleet device-types` lists all {}", kinds.len());
+    if !near.is_empty() {
+        hint = format!("there is {}; {hint}", near.join(", "));
+    }
+    Ok(Failure::not_found(format!("there is no device type `{slug}`")).hint(hint))
 }
 
 pub(crate) async fn show(cloud: &Cloud, output: &Output, text: &str) -> Result<()> {
     let found = find::fleet(cloud, text).await?;
-    let options = [("$select", SELECT), ("$expand", EXPAND)];
-    let row: Option<Row> = cloud
-        .row(&format!("application({})", found.id), &options)
-        .await?;
-    let mut fleet = row
-        .map(Fleet::from)
+    let mut fleet = read(cloud, found.id)
+        .await?
         .ok_or_else(|| Failure::not_found(format!("there is no fleet `{text}`")))?;
     #[derive(Deserialize)]
     struct Count {
@@ -216,6 +190,11 @@ pub(crate) async fn show(cloud: &Cloud, output: &Output, text: &str) -> Result<(
         found.id
     );
     fleet.online = Some(cloud.get::<Count>(&filter).await?.d);
+    let follows = if fleet.tracks_latest {
+        "its latest release"
+    } else {
+        "no new releases"
+    };
     output.details(
         &fleet,
         &[
@@ -233,14 +212,7 @@ pub(crate) async fn show(cloud: &Cloud, output: &Output, text: &str) -> Result<(
                 )),
             ),
             ("release", Some(fleet.target())),
-            (
-                "follows",
-                Some(if fleet.tracks_latest {
-                    "its latest release".to_owned()
-                } else {
-                    "no new releases".to_owned()
-                }),
-            ),
+            ("follows", Some(follows.to_owned())),
             ("public", fleet.public.then(|| "yes".to_owned())),
             ("made", Some(when(&fleet.created_at))),
         ],
@@ -251,9 +223,7 @@ pub(crate) async fn show(cloud: &Cloud, output: &Output, text: &str) -> Result<(
 pub(crate) async fn rename(cloud: &Cloud, output: &Output, fleet: &str, name: &str) -> Result<()> {
     let fleet = find::fleet(cloud, fleet).await?;
     let body = json!({ "app_name": name });
-    cloud
-        .change(&format!("application({})", fleet.id), &body)
-        .await?;
+    cloud.change(&fleet.address(), &body).await?;
     output.done(
         format!("the fleet {} is now called {name}", fleet.slug),
         &json!({ "id": fleet.id, "name": name }),
@@ -292,7 +262,7 @@ pub(crate) async fn delete(cloud: &Cloud, output: &Output, delete: DeleteFleet) 
         fleet.slug
     );
     ask::confirmed(&what, delete.yes)?;
-    cloud.delete(&format!("application({})", fleet.id)).await?;
+    cloud.delete(&fleet.address()).await?;
     output.done(
         format!("deleted the fleet {}", fleet.slug),
         &json!({ "deleted": { "id": fleet.id, "slug": fleet.slug } }),

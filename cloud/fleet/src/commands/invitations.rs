@@ -1,7 +1,7 @@
 //! `invitations` and `invitation …`. The cloud sends no mail: whoever invites passes the token on.
 
 use reqwest::Method;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
 use super::members::MemberOwner;
@@ -9,58 +9,35 @@ use crate::arguments::people::{Group, InvitationCommand};
 use crate::cloud::Cloud;
 use crate::failure::{Failure, Kind, Result};
 use crate::odata::encoded;
-use crate::output::{Mood, Output, when};
+use crate::output::{Output, plain, quiet, when};
+use crate::rows;
 
-/// An invitation as the API gives it.
-#[derive(Deserialize)]
-struct Row {
-    id: i64,
-    invitation_token: String,
-    message: Option<String>,
-    expiry_date: String,
-    created_at: String,
-    invitee: Vec<Invitee>,
-    #[serde(alias = "organization_membership_role")]
-    #[serde(alias = "application_membership_role")]
-    role: Vec<Role>,
-}
-
-#[derive(Deserialize)]
-struct Invitee {
-    email: String,
-}
-
-#[derive(Deserialize)]
-struct Role {
-    name: String,
-}
-
-/// An invitation as it is told.
-#[derive(Serialize)]
+/// An invitation, as the API gives it and as it is told.
+#[derive(Deserialize, Serialize)]
 struct Invitation {
     id: i64,
+    #[serde(rename(deserialize = "invitee"), deserialize_with = "address")]
     email: String,
+    #[serde(alias = "organization_membership_role")]
+    #[serde(alias = "application_membership_role")]
+    #[serde(deserialize_with = "rows::role")]
     role: Option<String>,
     message: Option<String>,
     /// With which it is accepted, by the user of that address alone.
+    #[serde(rename(deserialize = "invitation_token"))]
     token: String,
+    #[serde(rename(deserialize = "expiry_date"))]
     expires: String,
     created_at: String,
 }
 
-impl From<Row> for Invitation {
-    fn from(row: Row) -> Self {
-        let invitee = row.invitee.into_iter().next();
-        Invitation {
-            id: row.id,
-            email: invitee.map(|invitee| invitee.email).unwrap_or_default(),
-            role: row.role.into_iter().next().map(|role| role.name),
-            message: row.message,
-            token: row.invitation_token,
-            expires: row.expiry_date,
-            created_at: row.created_at,
-        }
+fn address<'de, D: Deserializer<'de>>(link: D) -> Result<String, D::Error> {
+    #[derive(Deserialize)]
+    struct Invitee {
+        email: String,
     }
+    let invitee = rows::first::<Invitee, D>(link)?;
+    Ok(invitee.map(|invitee| invitee.email).unwrap_or_default())
 }
 
 async fn invitations(cloud: &Cloud, of: &MemberOwner) -> Result<Vec<Invitation>> {
@@ -75,8 +52,7 @@ async fn invitations(cloud: &Cloud, of: &MemberOwner) -> Result<Vec<Invitation>>
         ("$filter", &filter),
         ("$orderby", "id asc"),
     ];
-    let rows: Vec<Row> = cloud.rows(of.invitations, &options).await?;
-    Ok(rows.into_iter().map(Invitation::from).collect())
+    cloud.rows(of.invitations, &options).await
 }
 
 pub(crate) async fn list(cloud: &Cloud, output: &Output, group: &Group) -> Result<()> {
@@ -85,13 +61,11 @@ pub(crate) async fn list(cloud: &Cloud, output: &Output, group: &Group) -> Resul
     output.rows(
         &all,
         &[
-            ("E-MAIL", |one| (one.email.clone(), Mood::Plain)),
-            ("ROLE", |one| {
-                (one.role.clone().unwrap_or_default(), Mood::Plain)
-            }),
-            ("MADE", |one| (when(&one.created_at), Mood::Quiet)),
-            ("EXPIRES", |one| (when(&one.expires), Mood::Quiet)),
-            ("ID", |one| (one.id.to_string(), Mood::Quiet)),
+            ("E-MAIL", |one| plain(&one.email)),
+            ("ROLE", |one| plain(&one.role)),
+            ("MADE", |one| quiet(&when(&one.created_at))),
+            ("EXPIRES", |one| quiet(&when(&one.expires))),
+            ("ID", |one| quiet(&one.id.to_string())),
         ],
         &format!("nobody is invited to {}", of.name),
     );
@@ -113,10 +87,7 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: InvitationComma
             }
             let made = cloud.create(of.invitations, &body).await;
             let id = made.map_err(|failure| {
-                match (
-                    failure.to_string().contains("must be unique"),
-                    failure.kind,
-                ) {
+                match (failure.is_duplicate(), failure.kind) {
                     (true, _) => {
                         Failure::failed(format!("{email} is already invited to {}", of.name)).hint(
                             "`fleet invitation revoke` revokes that; `fleet invitations --json` has its token",
@@ -148,20 +119,20 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: InvitationComma
         InvitationCommand::Revoke { invitation, group } => {
             let of = MemberOwner::group(cloud, &group).await?;
             let all = invitations(cloud, &of).await?;
-            let asked = invitation.to_lowercase();
+            let lower = invitation.to_lowercase();
             let found = all
                 .into_iter()
-                .find(|one| one.email.to_lowercase() == asked || one.id.to_string() == asked);
-            let found = found.ok_or_else(|| {
+                .find(|one| one.email.to_lowercase() == lower || one.id.to_string() == lower);
+            let revoked = found.ok_or_else(|| {
                 Failure::not_found(format!("`{invitation}` is not invited to {}", of.name))
                     .hint(format!("`fleet invitations {}` lists who is", of.argument))
             })?;
             cloud
-                .delete(&format!("{}({})", of.invitations, found.id))
+                .delete(&format!("{}({})", of.invitations, revoked.id))
                 .await?;
             output.done(
-                format!("{} is no longer invited to {}", found.email, of.name),
-                &json!({ "revoked": { "id": found.id, "email": found.email } }),
+                format!("{} is no longer invited to {}", revoked.email, of.name),
+                &json!({ "revoked": { "id": revoked.id, "email": revoked.email } }),
             );
         }
         InvitationCommand::Accept { token } => {

@@ -4,28 +4,22 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::fleets::board;
-use crate::arguments::ConfigFile;
 use crate::arguments::device::RegisterDevice;
+use crate::arguments::fleets::ConfigFile;
 use crate::cloud::Cloud;
 use crate::failure::{Failure, Kind, Result};
+use crate::files::write_new;
 use crate::find::{self, Link};
-use crate::output::{Mood, Output, short};
-use crate::rows::Slug;
+use crate::output::{Output, plain, quiet, short};
+use crate::rows;
 
-/// A kind of board as the API gives it.
-#[derive(Deserialize)]
-struct Row {
-    slug: String,
-    name: String,
-    #[serde(rename = "is_of__cpu_architecture")]
-    architecture: Vec<Slug>,
-}
-
-/// A kind of board as it is told.
-#[derive(Serialize)]
+/// A kind of board, as the API gives it and as it is told.
+#[derive(Deserialize, Serialize)]
 struct Board {
     slug: String,
     name: String,
+    #[serde(rename(deserialize = "is_of__cpu_architecture"))]
+    #[serde(deserialize_with = "rows::slug")]
     architecture: Option<String>,
 }
 
@@ -35,23 +29,13 @@ pub(crate) async fn device_types(cloud: &Cloud, output: &Output) -> Result<()> {
         ("$expand", "is_of__cpu_architecture($select=slug)"),
         ("$orderby", "slug asc"),
     ];
-    let rows: Vec<Row> = cloud.rows("device_type", &options).await?;
-    let boards: Vec<Board> = rows
-        .into_iter()
-        .map(|row| Board {
-            slug: row.slug,
-            name: row.name,
-            architecture: row.architecture.into_iter().next().map(|it| it.slug),
-        })
-        .collect();
+    let boards: Vec<Board> = cloud.rows("device_type", &options).await?;
     output.rows(
         &boards,
         &[
-            ("SLUG", |board| (board.slug.clone(), Mood::Plain)),
-            ("NAME", |board| (board.name.clone(), Mood::Plain)),
-            ("PROCESSOR", |board| {
-                (board.architecture.clone().unwrap_or_default(), Mood::Quiet)
-            }),
+            ("SLUG", |board| plain(&board.slug)),
+            ("NAME", |board| plain(&board.name)),
+            ("PROCESSOR", |board| quiet(&board.architecture)),
         ],
         "the cloud has no device types",
     );
@@ -73,9 +57,8 @@ pub(crate) async fn config(cloud: &Cloud, output: &Output, config: ConfigFile) -
         output.text(format!("{made:#}"));
         return Ok(());
     };
-    write(&file, &format!("{made:#}\n")).map_err(|error| {
-        Failure::failed(format!("{} cannot be written", file.display())).because(error)
-    })?;
+    // It holds a key, which nobody else may read.
+    write_new(&file, &format!("{made:#}\n"), 0o600)?;
     output.done(
         format!(
             "wrote {}; put it on the device\u{2019}s boot partition",
@@ -90,8 +73,8 @@ pub(crate) async fn config(cloud: &Cloud, output: &Output, config: ConfigFile) -
 async fn of_fleet(cloud: &Cloud, fleet: &str, device_type: Option<&str>) -> Result<Value> {
     let fleet = find::fleet(cloud, fleet).await?;
     let mut body = json!({ "appId": fleet.id });
-    if let (Some(kind), Some(body)) = (device_type, body.as_object_mut()) {
-        body.insert("deviceType".to_owned(), json!(kind));
+    if let Some(kind) = device_type {
+        body["deviceType"] = json!(kind);
     }
     cloud.post("/download-config", &body).await
 }
@@ -106,21 +89,16 @@ async fn of_device(cloud: &Cloud, device: &str) -> Result<Value> {
     }
     #[derive(Deserialize)]
     struct Kinds {
-        #[serde(rename = "is_of__device_type")]
-        kind: Vec<Slug>,
+        #[serde(rename = "is_of__device_type", deserialize_with = "rows::slug")]
+        kind: Option<String>,
     }
     let device = find::device(cloud, device).await?;
     let fleet = device.fleet()?;
-    let kinds: Option<Kinds> = cloud
-        .row(
-            &format!("device({})", device.id),
-            &[
-                ("$select", "id"),
-                ("$expand", "is_of__device_type($select=slug)"),
-            ],
-        )
-        .await?;
-    let kind = kinds.and_then(|row| row.kind.into_iter().next());
+    let options = [
+        ("$select", "id"),
+        ("$expand", "is_of__device_type($select=slug)"),
+    ];
+    let kinds: Option<Kinds> = cloud.row(&device.address(), &options).await?;
     let settings: Settings = cloud.get("/config").await?;
     let described = json!({ "name": "config.json", "description": "made with a config.json" });
     let path = format!("/api-key/device/{}/device-key", device.id);
@@ -135,7 +113,7 @@ async fn of_device(cloud: &Cloud, device: &str) -> Result<Value> {
     })?;
     let mut made = json!({
         "applicationId": fleet,
-        "deviceType": kind.map(|kind| kind.slug),
+        "deviceType": kinds.and_then(|row| row.kind),
         "apiEndpoint": settings.api_url,
         "uuid": device.uuid,
         "deviceId": device.id,
@@ -163,24 +141,20 @@ pub(crate) async fn register(
     let kind = match &register.device_type {
         Some(slug) => board(cloud, slug).await?,
         None => {
-            let of_fleet: Option<Kind> = cloud
-                .row(
-                    &format!("application({})", fleet.id),
-                    &[("$select", "is_for__device_type")],
-                )
-                .await?;
+            let options = [("$select", "is_for__device_type")];
+            let of_fleet: Option<Kind> = cloud.row(&fleet.address(), &options).await?;
             let gone = || Failure::not_found(format!("there is no fleet `{}`", register.fleet));
             of_fleet.ok_or_else(gone)?.kind.id
         }
     };
     let mut body = json!({ "belongs_to__application": fleet.id, "is_of__device_type": kind });
-    for (field, given) in [("uuid", &register.uuid), ("device_name", &register.name)] {
-        if let Some(given) = given {
-            body[field] = json!(given);
+    for (field, value) in [("uuid", &register.uuid), ("device_name", &register.name)] {
+        if let Some(value) = value {
+            body[field] = json!(value);
         }
     }
     let id = cloud.create("device", &body).await.map_err(|failure| {
-        if failure.to_string().contains("must be unique") {
+        if failure.is_duplicate() {
             Failure::failed("a device with that uuid already exists")
                 .hint("leave `--uuid` out for a random one")
         } else {
@@ -200,17 +174,4 @@ pub(crate) async fn register(
         short(&device.uuid)
     ));
     Ok(())
-}
-
-/// Into a new file that nobody else may read: it holds a key.
-fn write(file: &std::path::Path, text: &str) -> std::io::Result<()> {
-    use std::io::Write as _;
-    use std::os::unix::fs::OpenOptionsExt as _;
-    let mut options = std::fs::OpenOptions::new();
-    let mut file = options
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(file)?;
-    file.write_all(text.as_bytes())
 }

@@ -3,11 +3,12 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::arguments::KeysCommand;
+use crate::arguments::keys::KeysCommand;
 use crate::cloud::Cloud;
 use crate::failure::{Failure, Kind, Result};
 use crate::find;
-use crate::output::{Mood, Output, when};
+use crate::output::{Output, plain, quiet, when};
+use crate::rows::Id;
 
 #[derive(Deserialize, Serialize)]
 struct Key {
@@ -23,8 +24,8 @@ struct Key {
 pub(crate) async fn run(cloud: &Cloud, output: &Output, command: KeysCommand) -> Result<()> {
     match command {
         KeysCommand::List { fleet } => {
-            let actor = match fleet {
-                Some(fleet) => find::fleet(cloud, &fleet).await?.actor.id,
+            let actor = match find::optional_fleet(cloud, fleet.as_deref()).await? {
+                Some(fleet) => fleet.actor.id,
                 None => myself(cloud).await?,
             };
             list(cloud, output, actor).await
@@ -37,12 +38,11 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: KeysCommand) ->
             fleet,
         } => {
             let mut body = described(Some(name), description, expires)?;
-            if let (Some(scope), Some(body)) = (scope, body.as_object_mut()) {
-                body.insert("scope".to_owned(), json!(scope.word()));
+            if let Some(scope) = scope {
+                body["scope"] = json!(scope);
             }
-            if let (Some(fleet), Some(body)) = (fleet, body.as_object_mut()) {
-                let fleet = find::fleet(cloud, &fleet).await?;
-                body.insert("applicationId".to_owned(), json!(fleet.id));
+            if let Some(fleet) = find::optional_fleet(cloud, fleet.as_deref()).await? {
+                body["applicationId"] = json!(fleet.id);
             }
             let made: Result<String> = cloud.post("/api-key/user/full", &body).await;
             let key = made.map_err(|failure| match failure.kind {
@@ -91,10 +91,7 @@ fn described(
     description: Option<String>,
     expires: Option<String>,
 ) -> Result<Value> {
-    let expires = match expires {
-        Some(text) => Some(time(&text)?),
-        None => None,
-    };
+    let expires = expires.as_deref().map(time).transpose()?;
     Ok(json!({ "name": name, "description": description, "expiryDate": expires }))
 }
 
@@ -112,82 +109,72 @@ fn time(text: &str) -> Result<String> {
 }
 
 async fn myself(cloud: &Cloud) -> Result<i64> {
-    #[derive(Deserialize)]
-    struct Whoami {
-        id: i64,
-    }
-    Ok(cloud.get::<Whoami>("/actor/v1/whoami").await?.id)
+    Ok(cloud.get::<Id>("/actor/v1/whoami").await?.id)
+}
+
+async fn keys_where(cloud: &Cloud, filter: &str) -> Result<Vec<Key>> {
+    let fields = "id,name,description,expiry_date,created_at,scope,last_used_at";
+    let options = [
+        ("$select", fields),
+        ("$filter", filter),
+        ("$orderby", "id asc"),
+    ];
+    cloud.rows("api_key", &options).await
 }
 
 async fn list(cloud: &Cloud, output: &Output, actor: i64) -> Result<()> {
-    let filter = format!("is_of__actor eq {actor}");
-    let options = [
-        (
-            "$select",
-            "id,name,description,expiry_date,created_at,scope,last_used_at",
-        ),
-        ("$filter", &filter),
-        ("$orderby", "id asc"),
-    ];
-    let keys: Vec<Key> = cloud.rows("api_key", &options).await?;
+    let keys = keys_where(cloud, &format!("is_of__actor eq {actor}")).await?;
     output.rows(
         &keys,
         &[
-            ("ID", |key| (key.id.to_string(), Mood::Plain)),
+            ("ID", |key| plain(&key.id.to_string())),
             ("NAME", |key| match &key.name {
-                Some(name) => (name.clone(), Mood::Plain),
-                None => ("(no name)".to_owned(), Mood::Quiet),
+                Some(name) => plain(name),
+                None => quiet(&"(no name)".to_owned()),
             }),
             ("SCOPE", |key| {
-                let scope = key.scope.clone();
-                (scope.unwrap_or_else(|| "all".to_owned()), Mood::Plain)
+                plain(&key.scope.as_deref().unwrap_or("all").to_owned())
             }),
-            ("MADE", |key| (when(&key.created_at), Mood::Quiet)),
-            ("USED", |key| {
-                let used = key.last_used_at.as_deref().map(when);
-                (used.unwrap_or_else(|| "never".to_owned()), Mood::Quiet)
-            }),
-            ("EXPIRES", |key| {
-                let until = key.expiry_date.as_deref().map(when);
-                (until.unwrap_or_else(|| "never".to_owned()), Mood::Quiet)
-            }),
-            ("DESCRIPTION", |key| {
-                (key.description.clone().unwrap_or_default(), Mood::Quiet)
-            }),
+            ("MADE", |key| quiet(&when(&key.created_at))),
+            ("USED", |key| quiet(&when_or_never(&key.last_used_at))),
+            ("EXPIRES", |key| quiet(&when_or_never(&key.expiry_date))),
+            ("DESCRIPTION", |key| quiet(&key.description)),
         ],
         "there are no keys",
     );
     Ok(())
 }
 
+fn when_or_never(time: &Option<String>) -> String {
+    time.as_deref().map_or_else(|| "never".to_owned(), when)
+}
+
+/// The key that a text names, where it names any.
+///
+/// # Errors
+/// Where it names several.
+pub(super) fn only<T>(mut keys: Vec<T>, id: impl Fn(&T) -> i64, text: &str) -> Result<Option<T>> {
+    if keys.len() > 1 {
+        let ids: Vec<String> = keys.iter().map(|key| id(key).to_string()).collect();
+        let message = format!(
+            "`{text}` matches several keys, with the ids {}",
+            ids.join(", ")
+        );
+        return Err(Failure::usage(message).hint("choose one by its id"));
+    }
+    Ok(keys.pop())
+}
+
 async fn remove(cloud: &Cloud, output: &Output, text: &str) -> Result<()> {
+    let name = crate::odata::literal(text);
     let filter = match text.parse::<i64>() {
-        Ok(id) => format!("id eq {id} or name eq {}", crate::odata::literal(text)),
-        Err(_) => format!("name eq {}", crate::odata::literal(text)),
+        Ok(id) => format!("id eq {id} or name eq {name}"),
+        Err(_) => format!("name eq {name}"),
     };
-    let options = [
-        (
-            "$select",
-            "id,name,description,expiry_date,created_at,scope,last_used_at",
-        ),
-        ("$filter", &filter),
-    ];
-    let keys: Vec<Key> = cloud.rows("api_key", &options).await?;
-    let key = match keys.as_slice() {
-        [key] => key,
-        [] => {
-            return Err(Failure::not_found(format!("there is no key `{text}`"))
-                .hint("`fleet keys list` lists them"));
-        }
-        several => {
-            let ids: Vec<String> = several.iter().map(|key| key.id.to_string()).collect();
-            return Err(Failure::usage(format!(
-                "`{text}` matches several keys, with the ids {}",
-                ids.join(", ")
-            ))
-            .hint("choose one by its id"));
-        }
-    };
+    let keys = keys_where(cloud, &filter).await?;
+    let key = only(keys, |key| key.id, text)?.ok_or_else(|| {
+        Failure::not_found(format!("there is no key `{text}`")).hint("`fleet keys list` lists them")
+    })?;
     cloud.delete(&format!("api_key({})", key.id)).await?;
     let name = key.name.clone().unwrap_or_else(|| key.id.to_string());
     output.done(

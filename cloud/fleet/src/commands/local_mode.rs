@@ -10,7 +10,7 @@ use crate::cloud::Cloud;
 use crate::failure::{Failure, Result};
 use crate::find;
 use crate::odata::literal;
-use crate::output::{Output, short};
+use crate::output::Output;
 
 /// The variable, behind the prefix that the cloud's vendor chose.
 const VARIABLE: &str = "SUPERVISOR_LOCAL_MODE";
@@ -32,7 +32,7 @@ pub(crate) async fn run(
     let prefix = prefixes.first().map(String::as_str).unwrap_or_default();
     let name = literal(&format!("{prefix}{VARIABLE}"));
     let own = format!("device_config_variable(device={},name={name})", device.id);
-    let called = format!("{} ({})", device.device_name, short(&device.uuid));
+    let called = device.name();
     if let Some(switch) = switch {
         let is_on = switch == Switch::On;
         // Off is said as well, not left out: the fleet may say on.
@@ -40,42 +40,39 @@ pub(crate) async fn run(
             .put(&own, &json!({ "value": is_on.to_string() }))
             .await?;
         let sentence = if is_on {
-            format!(
-                "{called} enters local mode: it does not follow the cloud until you turn local mode off"
-            )
+            "enters local mode: it does not follow the cloud until you turn local mode off"
         } else {
-            format!("{called} leaves local mode: it follows the cloud again")
+            "leaves local mode: it follows the cloud again"
         };
         output.done(
-            sentence,
+            format!("{called} {sentence}"),
             &json!({ "device": device.uuid, "local_mode": is_on }),
         );
         return Ok(());
     }
     let select = [("$select", "value")];
-    let mut found: Option<(Row, &str)> = cloud.row(&own, &select).await?.map(|row| (row, "device"));
-    if let (None, Some(fleet)) = (&found, device.fleet) {
+    let mut variable: Option<Row> = cloud.row(&own, &select).await?;
+    let mut owner = "device";
+    if let (None, Some(fleet)) = (&variable, device.fleet) {
         let of_fleet = format!(
             "application_config_variable(application={},name={name})",
             fleet.id
         );
-        found = cloud
-            .row(&of_fleet, &select)
-            .await?
-            .map(|row| (row, "fleet"));
+        variable = cloud.row(&of_fleet, &select).await?;
+        owner = "fleet";
     }
-    let (is_on, of) = match found {
+    let (is_on, of) = match variable {
         None => (false, None),
-        Some((Row { value: None }, of)) => {
+        Some(Row { value: None }) => {
             return Err(Failure::not_allowed(format!(
-                "whether {called} is in local mode is set on the {of}, where you may not read values"
+                "whether {called} is in local mode is set on the {owner}, where you may not read values"
             ))
             .hint("those who may change the device may read it"));
         }
-        Some((Row { value: Some(value) }, of)) => {
+        Some(Row { value: Some(value) }) => {
             let word = value.to_lowercase();
             // What devices take for on.
-            (matches!(word.as_str(), "1" | "true" | "on"), Some(of))
+            (matches!(word.as_str(), "1" | "true" | "on"), Some(owner))
         }
     };
     let word = if is_on { "on" } else { "off" };

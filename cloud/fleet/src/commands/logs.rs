@@ -200,7 +200,7 @@ async fn follow(
             }
             Ok(answer) => {
                 let status = answer.status();
-                let refusal = cloud.refusal(status, &cloud.read(answer).await?);
+                let refusal = cloud.refused(answer).await?;
                 if status.is_server_error() && connected {
                     refusal
                 } else {
@@ -242,19 +242,9 @@ async fn lines(mut answer: Response, printer: &mut Printer<'_>) -> Failure {
 
 /// The names of the services that a device may have lines of.
 async fn services(cloud: &Cloud, device: &Device) -> Result<HashMap<i64, String>> {
-    #[derive(Deserialize)]
-    struct Service {
-        id: i64,
-        service_name: String,
-    }
     let Some(fleet) = device.fleet else {
         return Ok(HashMap::new());
     };
-    let filter = format!("application eq {}", fleet.id);
-    let options = [("$select", "id,service_name"), ("$filter", &filter)];
-    let services: Vec<Service> = cloud.rows("service", &options).await?;
-    Ok(services
-        .into_iter()
-        .map(|service| (service.id, service.service_name))
-        .collect())
+    let services = find::services(cloud, fleet.id).await?.into_iter();
+    Ok(services.map(|it| (it.id, it.service_name)).collect())
 }

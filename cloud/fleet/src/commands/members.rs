@@ -10,8 +10,8 @@ use crate::cloud::Cloud;
 use crate::failure::{Failure, Result};
 use crate::find;
 use crate::odata::literal;
-use crate::output::{Mood, Output};
-use crate::rows::Id;
+use crate::output::{Output, plain, quiet};
+use crate::rows::{self, Id};
 
 /// What people are members of, and how the API keeps that.
 pub(super) struct MemberOwner {
@@ -88,10 +88,12 @@ impl MemberOwner {
 #[derive(Deserialize)]
 struct Row {
     id: i64,
-    user: Vec<User>,
+    #[serde(deserialize_with = "rows::first")]
+    user: Option<User>,
     #[serde(alias = "organization_membership_role")]
     #[serde(alias = "application_membership_role")]
-    role: Vec<Role>,
+    #[serde(deserialize_with = "rows::role")]
+    role: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -100,11 +102,6 @@ struct User {
     username: String,
     /// Null to those who administer no organization that both are in.
     email: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Role {
-    name: String,
 }
 
 /// A member as it is told.
@@ -137,13 +134,13 @@ async fn members(cloud: &Cloud, of: &MemberOwner, user: Option<&str>) -> Result<
     Ok(rows
         .into_iter()
         .filter_map(|row| {
-            let user = row.user.into_iter().next()?;
+            let user = row.user?;
             Some(Member {
                 membership: row.id,
                 id: user.id,
                 username: user.username,
                 email: user.email,
-                role: row.role.into_iter().next().map(|role| role.name),
+                role: row.role,
             })
         })
         .collect())
@@ -156,14 +153,10 @@ pub(crate) async fn list(cloud: &Cloud, output: &Output, group: &Group) -> Resul
     output.rows(
         &all,
         &[
-            ("USER", |one| (one.username.clone(), Mood::Plain)),
-            ("E-MAIL", |one| {
-                (one.email.clone().unwrap_or_default(), Mood::Plain)
-            }),
-            ("ROLE", |one| {
-                (one.role.clone().unwrap_or_default(), Mood::Plain)
-            }),
-            ("ID", |one| (one.id.to_string(), Mood::Quiet)),
+            ("USER", |one| plain(&one.username)),
+            ("E-MAIL", |one| plain(&one.email)),
+            ("ROLE", |one| plain(&one.role)),
+            ("ID", |one| quiet(&one.id.to_string())),
         ],
         &format!(
             "{} is shared with nobody; `fleet invitation create EMAIL {}` invites somebody",

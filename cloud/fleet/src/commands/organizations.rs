@@ -7,7 +7,8 @@ use crate::arguments::people::OrganizationCommand;
 use crate::ask;
 use crate::cloud::Cloud;
 use crate::failure::{Failure, Result};
-use crate::output::{Mood, Output, when};
+use crate::output::{Output, plain, quiet, when};
+use crate::rows::{self, Id};
 
 /// An organization as the API gives it, expanded.
 #[derive(Deserialize)]
@@ -22,18 +23,13 @@ struct Row {
 
 #[derive(Deserialize)]
 struct Membership {
-    user: Vec<Member>,
-    organization_membership_role: Vec<Role>,
-}
-
-#[derive(Deserialize)]
-struct Member {
-    id: i64,
-}
-
-#[derive(Deserialize)]
-struct Role {
-    name: String,
+    #[serde(deserialize_with = "rows::first")]
+    user: Option<Id>,
+    #[serde(
+        rename = "organization_membership_role",
+        deserialize_with = "rows::role"
+    )]
+    role: Option<String>,
 }
 
 /// An organization as it is told.
@@ -55,13 +51,12 @@ impl Organization {
         let mine = row
             .organization_membership
             .into_iter()
-            .find(|it| it.user.first().map(|user| user.id) == myself);
-        let role = mine.and_then(|mine| mine.organization_membership_role.into_iter().next());
+            .find(|it| it.user.as_ref().map(|user| user.id) == myself);
         Organization {
             id: row.id,
             handle: row.handle,
             name: row.name,
-            role: role.map(|role| role.name),
+            role: mine.and_then(|mine| mine.role),
             members,
             fleets: row.application,
             created_at: row.created_at,
@@ -105,19 +100,11 @@ pub(super) async fn meant(cloud: &Cloud, text: Option<&str>) -> Result<Organizat
     let known = handles(&all);
     let by_handle = |one: &OrganizationRef| one.handle == text;
     let alike = |one: &OrganizationRef| one.name == text || one.id.to_string() == text;
-    let found: Vec<OrganizationRef> = if all.iter().any(by_handle) {
-        all.into_iter().filter(by_handle).collect()
-    } else {
-        all.into_iter().filter(alike).collect()
-    };
-    let several = (found.len() > 1).then(|| handles(&found));
-    match (found.into_iter().next(), several) {
-        (Some(one), None) => Ok(one),
-        (_, Some(several)) => Err(Failure::usage(format!(
-            "`{text}` matches several organizations"
-        ))
-        .hint(format!("choose one by its handle: {several}"))),
-        (None, _) => Err(
+    let is_handle = all.iter().any(by_handle);
+    let mut candidates = all;
+    candidates.retain(|one| by_handle(one) || !is_handle && alike(one));
+    match candidates.len() {
+        0 => Err(
             Failure::not_found(format!("there is no organization `{text}`")).hint(
                 if known.is_empty() {
                     "you belong to none".to_owned()
@@ -125,6 +112,13 @@ pub(super) async fn meant(cloud: &Cloud, text: Option<&str>) -> Result<Organizat
                     format!("you belong to {known}")
                 },
             ),
+        ),
+        1 => Ok(candidates.remove(0)),
+        _ => Err(
+            Failure::usage(format!("`{text}` matches several organizations")).hint(format!(
+                "choose one by its handle: {}",
+                handles(&candidates)
+            )),
         ),
     }
 }
@@ -156,14 +150,12 @@ pub(crate) async fn list(cloud: &Cloud, output: &Output) -> Result<()> {
     output.rows(
         &all,
         &[
-            ("HANDLE", |one| (one.handle.clone(), Mood::Plain)),
-            ("NAME", |one| (one.name.clone(), Mood::Plain)),
-            ("YOU ARE", |one| {
-                (one.role.clone().unwrap_or_default(), Mood::Plain)
-            }),
-            ("MEMBERS", |one| (one.members.to_string(), Mood::Plain)),
-            ("FLEETS", |one| (one.fleets.to_string(), Mood::Plain)),
-            ("ID", |one| (one.id.to_string(), Mood::Quiet)),
+            ("HANDLE", |one| plain(&one.handle)),
+            ("NAME", |one| plain(&one.name)),
+            ("YOU ARE", |one| plain(&one.role)),
+            ("MEMBERS", |one| plain(&one.members.to_string())),
+            ("FLEETS", |one| plain(&one.fleets.to_string())),
+            ("ID", |one| quiet(&one.id.to_string())),
         ],
         "you do not belong to an organization; `fleet organization create NAME` creates one",
     );
@@ -182,14 +174,12 @@ pub(crate) async fn run(
                 body["handle"] = json!(handle);
             }
             let made = cloud.create("organization", &body).await;
-            let id = made.map_err(|failure| {
-                match (failure.to_string().contains("must be unique"), &handle) {
-                    (true, Some(handle)) => Failure::failed(format!(
-                        "an organization with the handle `{handle}` already exists"
-                    ))
-                    .hint("choose another one, or leave `--handle` out"),
-                    _ => failure,
-                }
+            let id = made.map_err(|failure| match (failure.is_duplicate(), &handle) {
+                (true, Some(handle)) => Failure::failed(format!(
+                    "an organization with the handle `{handle}` already exists"
+                ))
+                .hint("choose another one, or leave `--handle` out"),
+                _ => failure,
             })?;
             let made = read(cloud, id).await?;
             output.done(

@@ -74,14 +74,13 @@ pub(super) fn warn_of_readers(url: &str, output: &Output) {
 /// A session for a name and a password.
 pub(super) async fn session_token(url: &str, username: &str, password: &str) -> Result<String> {
     let body = json!({ "username": username, "password": password });
-    let answered = Cloud::at(url, None)?
-        .answer(Method::POST, "/login_", Some(&body))
-        .await;
-    let token = answered.map_err(|failure| match failure.kind {
+    let no_cloud =
+        || Failure::failed(format!("{url} is not a fleet cloud")).hint("check the address");
+    let cloud = Cloud::at(url, None)?;
+    let token = cloud.answer(Method::POST, "/login_", Some(&body)).await;
+    let token = token.map_err(|failure| match failure.kind {
         Kind::NotAllowed => Failure::not_allowed("wrong password, or no such user"),
-        Kind::NotFound => {
-            Failure::failed(format!("{url} is not a fleet cloud")).hint("check the address")
-        }
+        Kind::NotFound => no_cloud(),
         _ => failure,
     })?;
     let token = String::from_utf8(token).unwrap_or_default();
@@ -89,7 +88,7 @@ pub(super) async fn session_token(url: &str, username: &str, password: &str) -> 
     if token.len() > 20 && token.bytes().all(|byte| byte.is_ascii_graphic()) {
         Ok(token)
     } else {
-        Err(Failure::failed(format!("{url} is not a fleet cloud")).hint("check the address"))
+        Err(no_cloud())
     }
 }
 

@@ -6,12 +6,12 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::device_actions::{self, ActionKind};
-use crate::arguments::PurgeFleet;
+use crate::arguments::fleets::PurgeFleet;
 use crate::ask;
 use crate::cloud::Cloud;
 use crate::failure::{Failure, Kind, Result};
-use crate::find::{self, Device};
-use crate::output::{Mood, Output, short};
+use crate::find;
+use crate::output::{Mood, Output, plain, short};
 
 /// Devices that are asked at a time; one may take as long as its services take to stop.
 const AT_A_TIME: usize = 16;
@@ -33,12 +33,7 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, purge: PurgeFleet) -> Re
         "belongs_to__application eq {} and is_connected_to_vpn eq true",
         fleet.id
     );
-    let options = [
-        ("$select", "id,uuid,device_name,belongs_to__application"),
-        ("$filter", &filter),
-        ("$orderby", "device_name asc"),
-    ];
-    let devices: Vec<Device> = cloud.rows("device", &options).await?;
+    let devices = find::devices_where(cloud, &filter).await?;
     if devices.is_empty() {
         return Err(Failure::failed(format!(
             "no device of the fleet {} is connected",
@@ -78,8 +73,8 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, purge: PurgeFleet) -> Re
         output.rows(
             &purged,
             &[
-                ("UUID", |it| (short(&it.device), Mood::Plain)),
-                ("NAME", |it| (it.name.clone(), Mood::Plain)),
+                ("UUID", |it| plain(&short(&it.device))),
+                ("NAME", |it| plain(&it.name)),
                 ("VOLUMES", |it| match &it.error {
                     None => ("emptied".to_owned(), Mood::Good),
                     Some(error) => (error.clone(), Mood::Bad),

@@ -13,7 +13,7 @@ use crate::cloud::Cloud;
 use crate::failure::{Failure, Result};
 use crate::find::Release;
 use crate::odata::literal;
-use crate::output::{Mood, Output, when};
+use crate::output::{Output, plain, quiet, size, when};
 use download::download;
 use upload::{Source, upload};
 
@@ -118,21 +118,14 @@ async fn list(cloud: &Cloud, output: &Output, release: &Release) -> Result<()> {
     output.rows(
         &assets,
         &[
-            ("KEY", |asset| (asset.key.clone(), Mood::Plain)),
+            ("KEY", |asset| plain(&asset.key)),
             ("FILE", |asset| match &asset.file {
-                Some(file) => (file.clone(), Mood::Plain),
-                None => ("(none)".to_owned(), Mood::Quiet),
+                Some(file) => plain(file),
+                None => quiet(&"(none)".to_owned()),
             }),
-            ("SIZE", |asset| {
-                let size = asset
-                    .size
-                    .map(|size| indicatif::HumanBytes(size).to_string());
-                (size.unwrap_or_default(), Mood::Plain)
-            }),
-            ("KIND", |asset| {
-                (asset.content_type.clone().unwrap_or_default(), Mood::Quiet)
-            }),
-            ("MADE", |asset| (when(&asset.created_at), Mood::Quiet)),
+            ("SIZE", |asset| plain(&asset.size.map(size))),
+            ("KIND", |asset| quiet(&asset.content_type)),
+            ("MADE", |asset| quiet(&when(&asset.created_at))),
         ],
         &format!("no files are attached to the release {}", release.name()),
     );

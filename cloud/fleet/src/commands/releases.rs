@@ -1,68 +1,43 @@
 //! `releases` and `release …`.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
-use crate::arguments::{OneRelease, ReleaseCommand};
+use super::notes;
+use crate::arguments::releases::{OneRelease, ReleaseCommand};
 use crate::cloud::Cloud;
 use crate::failure::{Failure, Result};
 use crate::find::{self, Release as Found};
-use crate::output::{Mood, Output, short, when};
-use crate::rows::{ServiceName, Slug, Tag};
+use crate::output::{Mood, Output, plain, quiet, short, size, when};
+use crate::rows::{self, ServiceName, Slug, Tag};
 
-/// A release as the API gives it.
-#[derive(Deserialize)]
-struct Row {
-    id: i64,
-    commit: String,
-    raw_version: String,
-    status: String,
-    is_final: bool,
-    is_invalidated: bool,
-    invalidation_reason: Option<String>,
-    note: Option<String>,
-    created_at: String,
-    #[serde(rename = "is_running_on__device")]
-    devices: i64,
-    #[serde(rename = "should_be_running_on__application")]
-    target_of: Vec<Slug>,
-}
-
-/// A release as it is told.
-#[derive(Serialize)]
+/// A release, as the API gives it and as it is told.
+#[derive(Deserialize, Serialize)]
 struct Release {
     id: i64,
     commit: String,
+    #[serde(rename(deserialize = "raw_version"))]
     version: String,
     status: String,
-    #[serde(rename = "final")]
+    #[serde(rename(serialize = "final"))]
     is_final: bool,
+    #[serde(rename(deserialize = "is_invalidated"))]
     invalidated: bool,
     invalidation_reason: Option<String>,
     note: Option<String>,
     /// How many devices run it.
+    #[serde(rename(deserialize = "is_running_on__device"))]
     devices: i64,
     /// Whether it is its fleet's target.
+    #[serde(rename(deserialize = "should_be_running_on__application"))]
+    #[serde(deserialize_with = "is_of_a_fleet")]
     target: bool,
     created_at: String,
 }
 
-impl From<Row> for Release {
-    fn from(row: Row) -> Self {
-        Release {
-            id: row.id,
-            commit: row.commit,
-            version: row.raw_version,
-            status: row.status,
-            is_final: row.is_final,
-            invalidated: row.is_invalidated,
-            invalidation_reason: row.invalidation_reason,
-            note: row.note,
-            devices: row.devices,
-            target: row.target_of.iter().any(|fleet| !fleet.slug.is_empty()),
-            created_at: row.created_at,
-        }
-    }
+fn is_of_a_fleet<'de, D: Deserializer<'de>>(fleets: D) -> Result<bool, D::Error> {
+    let fleets: Vec<Slug> = Vec::deserialize(fleets)?;
+    Ok(fleets.iter().any(|fleet| !fleet.slug.is_empty()))
 }
 
 impl Release {
@@ -90,13 +65,12 @@ pub(crate) async fn list(cloud: &Cloud, output: &Output, fleet: &str) -> Result<
         ("$filter", &filter),
         ("$orderby", "start_timestamp desc,id desc"),
     ];
-    let rows: Vec<Row> = cloud.rows("release", &options).await?;
-    let releases: Vec<Release> = rows.into_iter().map(Release::from).collect();
+    let releases: Vec<Release> = cloud.rows("release", &options).await?;
     output.rows(
         &releases,
         &[
-            ("COMMIT", |release| (short(&release.commit), Mood::Plain)),
-            ("VERSION", |release| (release.version.clone(), Mood::Plain)),
+            ("COMMIT", |release| plain(&short(&release.commit))),
+            ("VERSION", |release| plain(&release.version)),
             ("STATUS", Release::status),
             ("TARGET", |release| {
                 if release.target {
@@ -105,16 +79,11 @@ pub(crate) async fn list(cloud: &Cloud, output: &Output, fleet: &str) -> Result<
                     (String::new(), Mood::Quiet)
                 }
             }),
-            ("DEVICES", |release| {
-                (release.devices.to_string(), Mood::Plain)
-            }),
-            ("MADE", |release| (when(&release.created_at), Mood::Quiet)),
+            ("DEVICES", |release| plain(&release.devices.to_string())),
+            ("MADE", |release| quiet(&when(&release.created_at))),
             ("NOTE", |release| {
                 let note = release.note.as_deref().unwrap_or_default();
-                (
-                    note.lines().next().unwrap_or_default().to_owned(),
-                    Mood::Quiet,
-                )
+                quiet(&note.lines().next().map(str::to_owned))
             }),
         ],
         "the fleet has no releases yet; `fleet deploy compose.yml --fleet F` creates one",
@@ -143,29 +112,27 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: ReleaseCommand)
         ReleaseCommand::Note {
             release,
             text: None,
-        } => note(cloud, output, &release).await,
+        } => {
+            let release = found(cloud, &release).await?;
+            let identity = ("release", release.commit.as_str());
+            let name = format!("the release {}", release.name());
+            notes::show(cloud, output, &release.address(), identity, &name).await
+        }
         ReleaseCommand::Note {
             release,
             text: Some(text),
         } => {
-            let (text, said) = if text.is_empty() {
-                (None, "no longer has a note")
-            } else {
-                (Some(text), "now has a note")
-            };
-            let body = json!({ "note": text });
-            change(cloud, output, &release, &body, said, body.clone()).await
+            let (note, sentence) = notes::parsed(text);
+            let body = json!({ "note": note });
+            change(cloud, output, &release, &body, sentence, body.clone()).await
         }
     }
 }
 
 /// The release that is meant, perhaps in a fleet.
 pub(super) async fn found(cloud: &Cloud, one: &OneRelease) -> Result<Found> {
-    let fleet = match &one.fleet {
-        Some(fleet) => Some(find::fleet(cloud, fleet).await?.id),
-        None => None,
-    };
-    find::release(cloud, &one.release, fleet).await
+    let fleet = find::optional_fleet(cloud, one.fleet.as_deref()).await?;
+    find::release(cloud, &one.release, fleet.map(|fleet| fleet.id)).await
 }
 
 async fn change(
@@ -173,75 +140,68 @@ async fn change(
     output: &Output,
     one: &OneRelease,
     body: &Value,
-    said: &str,
-    told: Value,
+    sentence: &str,
+    fields: Value,
 ) -> Result<()> {
     let release = found(cloud, one).await?;
-    cloud
-        .change(&format!("release({})", release.id), body)
-        .await?;
+    cloud.change(&release.address(), body).await?;
     // A draft that is made final is called otherwise from then on.
     let release = find::release(cloud, &release.id.to_string(), Some(release.fleet.id)).await?;
     output.done(
-        format!("the release {} {said}", release.name()),
-        &json!({ "release": release.commit, "id": release.id, "version": release.raw_version, "changed": told }),
+        format!("the release {} {sentence}", release.name()),
+        &json!({ "release": release.commit, "id": release.id, "version": release.raw_version, "changed": fields }),
     );
     Ok(())
 }
 
-/// The note that a release has.
-async fn note(cloud: &Cloud, output: &Output, one: &OneRelease) -> Result<()> {
-    #[derive(Deserialize)]
-    struct NoteRow {
-        note: Option<String>,
-    }
-    let release = found(cloud, one).await?;
-    let row: Option<NoteRow> = cloud
-        .row(&format!("release({})", release.id), &[("$select", "note")])
-        .await?;
-    let note = row.and_then(|row| row.note);
-    match (output.json, &note) {
-        (true, _) => output.value(&json!({ "release": release.commit, "note": note })),
-        (false, Some(note)) => output.text(note),
-        (false, None) => output.note(format!("the release {} has no note", release.name())),
-    }
-    Ok(())
-}
-
-#[derive(Deserialize)]
-struct Images {
-    #[serde(rename = "release_image")]
-    images: Vec<ReleaseImage>,
-    #[serde(rename = "release_tag")]
+/// A release, with what is told of one alone.
+#[derive(Deserialize, Serialize)]
+struct ReleaseDetails {
+    #[serde(flatten)]
+    release: Release,
+    #[serde(rename(deserialize = "release_image"), deserialize_with = "services")]
+    services: Vec<Service>,
+    #[serde(rename(deserialize = "release_tag"))]
     tags: Vec<Tag>,
     composition: Value,
 }
 
-#[derive(Deserialize)]
-struct ReleaseImage {
-    image: Vec<Image>,
-}
-
-#[derive(Deserialize)]
-struct Image {
-    #[serde(rename = "is_stored_at__image_location")]
-    location: String,
-    content_hash: Option<String>,
-    image_size: Option<String>,
-    status: String,
-    #[serde(rename = "is_a_build_of__service")]
-    service: Vec<ServiceName>,
-}
-
 /// What runs one of its services.
-#[derive(Serialize)]
+#[derive(Deserialize, Serialize)]
 struct Service {
+    #[serde(rename(deserialize = "is_a_build_of__service"))]
+    #[serde(deserialize_with = "service_name")]
     service: String,
+    #[serde(rename(deserialize = "is_stored_at__image_location"))]
     image: String,
     content_hash: Option<String>,
     /// Bytes.
+    #[serde(rename(deserialize = "image_size"), deserialize_with = "image_size")]
     size: Option<u64>,
     status: String,
+}
+
+/// By their names.
+fn services<'de, D: Deserializer<'de>>(images: D) -> Result<Vec<Service>, D::Error> {
+    #[derive(Deserialize)]
+    struct ReleaseImage {
+        image: Vec<Service>,
+    }
+    let images: Vec<ReleaseImage> = Vec::deserialize(images)?;
+    let mut services: Vec<Service> = images.into_iter().flat_map(|one| one.image).collect();
+    services.sort_by(|one, other| one.service.cmp(&other.service));
+    Ok(services)
+}
+
+fn service_name<'de, D: Deserializer<'de>>(link: D) -> Result<String, D::Error> {
+    let service = rows::first::<ServiceName, D>(link)?;
+    Ok(service.map(|it| it.service_name).unwrap_or_default())
+}
+
+/// The API has it as text.
+fn image_size<'de, D: Deserializer<'de>>(size: D) -> Result<Option<u64>, D::Error> {
+    let size: Option<String> = Option::deserialize(size)?;
+    Ok(size.and_then(|size| size.parse().ok()))
 }
 
 async fn show(cloud: &Cloud, output: &Output, one: &OneRelease) -> Result<()> {
@@ -253,42 +213,15 @@ async fn show(cloud: &Cloud, output: &Output, one: &OneRelease) -> Result<()> {
          $expand=is_a_build_of__service($select=service_name)))"
     );
     let options = [("$select", select.as_str()), ("$expand", &expand)];
-    let row: Option<Value> = cloud
-        .row(&format!("release({})", found.id), &options)
-        .await?;
+    let row: Option<Value> = cloud.row(&found.address(), &options).await?;
     let row =
         row.ok_or_else(|| Failure::not_found(format!("there is no release `{}`", one.release)))?;
-    let parsed = serde_json::from_value::<Row>(row.clone())
-        .and_then(|first| Ok((Release::from(first), serde_json::from_value::<Images>(row)?)));
-    let (release, more) = parsed.map_err(|error| {
+    let more: ReleaseDetails = serde_json::from_value(row).map_err(|error| {
         Failure::failed("the cloud's answer lacks fields of a release").because(error)
     })?;
-    let mut services: Vec<Service> = more
-        .images
-        .into_iter()
-        .flat_map(|one| one.image)
-        .map(|image| Service {
-            service: image
-                .service
-                .into_iter()
-                .next()
-                .map(|named| named.service_name)
-                .unwrap_or_default(),
-            image: image.location,
-            content_hash: image.content_hash,
-            size: image.image_size.and_then(|size| size.parse().ok()),
-            status: image.status,
-        })
-        .collect();
-    services.sort_by(|one, other| one.service.cmp(&other.service));
-    let mut json = serde_json::to_value(&release).unwrap_or_default();
-    if let Some(object) = json.as_object_mut() {
-        object.insert("services".to_owned(), json!(services));
-        object.insert("tags".to_owned(), json!(more.tags));
-        object.insert("composition".to_owned(), more.composition);
-    }
+    let release = &more.release;
     output.details(
-        &json,
+        &more,
         &[
             ("commit", Some(release.commit.clone())),
             ("version", Some(release.version.clone())),
@@ -308,23 +241,18 @@ async fn show(cloud: &Cloud, output: &Output, one: &OneRelease) -> Result<()> {
             ("made", Some(when(&release.created_at))),
         ],
     );
-    if !output.json && !services.is_empty() {
+    if !output.json && !more.services.is_empty() {
         output.text("");
         output.rows(
-            &services,
+            &more.services,
             &[
-                ("SERVICE", |service| (service.service.clone(), Mood::Plain)),
+                ("SERVICE", |service| plain(&service.service)),
                 ("IMAGE", |service| {
                     let hash = service.content_hash.as_deref().unwrap_or_default();
                     let hash: String = hash.chars().take(19).collect();
-                    (format!("{}@{hash}", service.image), Mood::Quiet)
+                    quiet(&format!("{}@{hash}", service.image))
                 }),
-                ("SIZE", |service| {
-                    let size = service
-                        .size
-                        .map(|size| indicatif::HumanBytes(size).to_string());
-                    (size.unwrap_or_default(), Mood::Plain)
-                }),
+                ("SIZE", |service| plain(&service.size.map(size))),
             ],
             "",
         );

@@ -76,9 +76,9 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, sign: Sign) -> Result<()
     let key = signing_key::read(&sign.key, sign.password)?;
     let signed = signed(&text, &key)?;
     match &sign.output {
-        Some(file) => std::fs::write(file, &signed).map_err(|error| {
-            Failure::failed(format!("{} cannot be written", file.display())).because(error)
-        })?,
+        Some(file) => {
+            std::fs::write(file, &signed).map_err(|error| Failure::unwritable(file, error))?;
+        }
         None => {
             let body = json!({ "signed_statement": signed });
             let path = format!("release({})", release.id);

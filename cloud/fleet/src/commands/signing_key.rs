@@ -1,8 +1,5 @@
 //! `signing-key make`: a key that signs releases. The cloud never has it.
 
-use std::fs::OpenOptions;
-use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use minisign::{KeyPair, SecretKey, SecretKeyBox};
@@ -11,6 +8,7 @@ use serde_json::json;
 use crate::arguments::sign::SigningKeyCommand;
 use crate::ask;
 use crate::failure::{Failure, Result};
+use crate::files::write_new;
 use crate::output::Output;
 
 /// The longest key file, in bytes.
@@ -31,8 +29,9 @@ pub(crate) fn run(output: &Output, command: SigningKeyCommand) -> Result<()> {
     let secret = secret.map_err(failed)?.into_string();
     let public = pair.pk.to_box().map_err(failed)?.into_string();
     let beside = beside(&file);
-    write(&file, &secret, 0o600)?;
-    write(&beside, &public, 0o644)?;
+    // A key that is written over is lost.
+    write_new(&file, &secret, 0o600)?;
+    write_new(&beside, &public, 0o644)?;
     let key = pair.pk.to_base64();
     let (file, beside) = (file.display(), beside.display());
     output.done(
@@ -103,16 +102,6 @@ fn beside(file: &Path) -> PathBuf {
     let mut name = file.as_os_str().to_owned();
     name.push(".pub");
     name.into()
-}
-
-/// Into a new file: a key that is written over is lost.
-fn write(path: &Path, text: &str, mode: u32) -> Result<()> {
-    let mut options = OpenOptions::new();
-    let made = options.write(true).create_new(true).mode(mode).open(path);
-    let written = made.and_then(|mut file| file.write_all(text.as_bytes()));
-    written.map_err(|error| {
-        Failure::failed(format!("{} cannot be written", path.display())).because(error)
-    })
 }
 
 #[cfg(test)]

@@ -8,11 +8,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
+use super::keys::only;
 use super::organizations::myself;
 use crate::arguments::people::SshKeyCommand;
 use crate::cloud::Cloud;
 use crate::failure::{Failure, Result};
-use crate::output::{Mood, Output, when};
+use crate::output::{Output, plain, quiet, when};
 
 /// The longest file that is read: the cloud takes 2850 characters.
 const MOST_BYTES: u64 = 64 << 10;
@@ -27,7 +28,8 @@ struct Row {
     created_at: String,
 }
 
-#[derive(Serialize)]
+#[derive(Deserialize, Serialize)]
+#[serde(from = "Row")]
 struct Key {
     id: i64,
     title: String,
@@ -37,38 +39,38 @@ struct Key {
     created_at: String,
 }
 
-async fn keys(cloud: &Cloud) -> Result<Vec<Key>> {
-    let options = [
-        ("$select", "id,title,public_key,created_at"),
-        ("$orderby", "id asc"),
-    ];
-    let rows: Vec<Row> = cloud.rows("user__has__public_key", &options).await?;
-    Ok(rows
-        .into_iter()
-        .map(|row| Key {
+impl From<Row> for Key {
+    fn from(row: Row) -> Self {
+        Key {
             id: row.id,
             title: row.title,
             fingerprint: fingerprint(&row.public_key),
             public_key: row.public_key,
             created_at: row.created_at,
-        })
-        .collect())
+        }
+    }
+}
+
+async fn keys(cloud: &Cloud) -> Result<Vec<Key>> {
+    let options = [
+        ("$select", "id,title,public_key,created_at"),
+        ("$orderby", "id asc"),
+    ];
+    cloud.rows("user__has__public_key", &options).await
 }
 
 pub(crate) async fn list(cloud: &Cloud, output: &Output) -> Result<()> {
     output.rows(
         &keys(cloud).await?,
         &[
-            ("ID", |key| (key.id.to_string(), Mood::Plain)),
-            ("TITLE", |key| (key.title.clone(), Mood::Plain)),
+            ("ID", |key| plain(&key.id.to_string())),
+            ("TITLE", |key| plain(&key.title)),
             ("KIND", |key| {
                 let kind = key.public_key.split_whitespace().next();
-                (kind.unwrap_or_default().to_owned(), Mood::Quiet)
+                quiet(&kind.map(str::to_owned))
             }),
-            ("FINGERPRINT", |key| {
-                (key.fingerprint.clone().unwrap_or_default(), Mood::Plain)
-            }),
-            ("MADE", |key| (when(&key.created_at), Mood::Quiet)),
+            ("FINGERPRINT", |key| plain(&key.fingerprint)),
+            ("MADE", |key| quiet(&when(&key.created_at))),
         ],
         "you have no SSH keys; `fleet ssh-key add TITLE FILE` adds one",
     );
@@ -105,23 +107,12 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: SshKeyCommand) 
             );
         }
         SshKeyCommand::Rm { key: text } => {
-            let mut found = keys(cloud).await?;
-            found.retain(|key| key.title == text || key.id.to_string() == text);
-            let ids: Vec<String> = found.iter().map(|key| key.id.to_string()).collect();
-            let key = match found.as_slice() {
-                [key] => key,
-                [] => {
-                    return Err(Failure::not_found(format!("you have no SSH key `{text}`"))
-                        .hint("`fleet ssh-keys` lists them"));
-                }
-                _ => {
-                    return Err(Failure::usage(format!(
-                        "`{text}` matches several keys, with the ids {}",
-                        ids.join(", ")
-                    ))
-                    .hint("choose one by its id"));
-                }
-            };
+            let mut candidates = keys(cloud).await?;
+            candidates.retain(|key| key.title == text || key.id.to_string() == text);
+            let key = only(candidates, |key| key.id, &text)?.ok_or_else(|| {
+                Failure::not_found(format!("you have no SSH key `{text}`"))
+                    .hint("`fleet ssh-keys` lists them")
+            })?;
             cloud
                 .delete(&format!("user__has__public_key({})", key.id))
                 .await?;
@@ -141,9 +132,7 @@ fn read(file: &Path) -> Result<String> {
     } else {
         std::fs::File::open(file).and_then(|file| file.take(MOST_BYTES).read_to_string(&mut text))
     };
-    read.map_err(|error| {
-        Failure::failed(format!("{} cannot be read", file.display())).because(error)
-    })?;
+    read.map_err(|error| Failure::unreadable(file, error))?;
     Ok(text)
 }
 

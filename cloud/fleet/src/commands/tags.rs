@@ -2,12 +2,12 @@
 
 use serde_json::json;
 
-use crate::arguments::{TagCommand, TagOwner};
+use crate::arguments::variables::{TagCommand, TagOwner};
 use crate::cloud::Cloud;
 use crate::failure::{Failure, Result};
 use crate::find;
 use crate::odata::literal;
-use crate::output::{Mood, Output};
+use crate::output::{Output, plain};
 use crate::rows::Tag;
 
 /// What has tags.
@@ -21,37 +21,33 @@ struct Owner {
 }
 
 impl Owner {
-    async fn of(cloud: &Cloud, given: &TagOwner) -> Result<Self> {
-        match (&given.device, &given.fleet, &given.release) {
+    async fn of(cloud: &Cloud, owner: &TagOwner) -> Result<Self> {
+        let (resource, link, id, name) = match (&owner.device, &owner.fleet, &owner.release) {
             (Some(device), _, _) => {
                 let device = find::device(cloud, device).await?;
-                Ok(Owner {
-                    resource: "device_tag",
-                    link: "device",
-                    id: device.id,
-                    name: format!("the device {}", device.device_name),
-                })
+                let name = format!("the device {}", device.device_name);
+                ("device_tag", "device", device.id, name)
             }
             (None, Some(fleet), _) => {
                 let fleet = find::fleet(cloud, fleet).await?;
-                Ok(Owner {
-                    resource: "application_tag",
-                    link: "application",
-                    id: fleet.id,
-                    name: format!("the fleet {}", fleet.slug),
-                })
+                let name = format!("the fleet {}", fleet.slug);
+                ("application_tag", "application", fleet.id, name)
             }
             (None, None, Some(release)) => {
                 let release = find::release(cloud, release, None).await?;
-                Ok(Owner {
-                    resource: "release_tag",
-                    link: "release",
-                    id: release.id,
-                    name: format!("the release {}", release.name()),
-                })
+                let name = format!("the release {}", release.name());
+                ("release_tag", "release", release.id, name)
             }
-            (None, None, None) => Err(Failure::usage("give `--device`, `--fleet` or `--release`")),
-        }
+            (None, None, None) => {
+                return Err(Failure::usage("give `--device`, `--fleet` or `--release`"));
+            }
+        };
+        Ok(Owner {
+            resource,
+            link,
+            id,
+            name,
+        })
     }
 
     /// The address of one of its tags.
@@ -73,14 +69,14 @@ async fn tags(cloud: &Cloud, owner: &Owner) -> Result<Vec<Tag>> {
     cloud.rows(owner.resource, &options).await
 }
 
-pub(crate) async fn list(cloud: &Cloud, output: &Output, given: &TagOwner) -> Result<()> {
-    let owner = Owner::of(cloud, given).await?;
+pub(crate) async fn list(cloud: &Cloud, output: &Output, owner: &TagOwner) -> Result<()> {
+    let owner = Owner::of(cloud, owner).await?;
     let tags = tags(cloud, &owner).await?;
     output.rows(
         &tags,
         &[
-            ("TAG", |tag| (tag.key.clone(), Mood::Plain)),
-            ("VALUE", |tag| (tag.value.clone(), Mood::Plain)),
+            ("TAG", |tag| plain(&tag.key)),
+            ("VALUE", |tag| plain(&tag.value)),
         ],
         &format!("{} has no tags", owner.name),
     );

@@ -6,19 +6,22 @@ use std::io::{IsTerminal as _, Read as _};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::arguments::{VariableCommand, VariableScope};
+use crate::arguments::variables::{VariableCommand, VariableScope};
 use crate::ask;
 use crate::cloud::Cloud;
 use crate::failure::{Failure, Result};
 use crate::find::{self, Device, Fleet};
 use crate::odata::literal;
-use crate::output::{Mood, Output};
+use crate::output::{Output, plain, quiet};
 use crate::rows::{Id, ServiceName};
 
 /// In place of a value that nobody is shown.
 const SECRET: &str = "(secret)";
 /// Bytes that are read from standard input; the cloud takes 100,000 characters.
 const MOST_BYTES: u64 = 1 << 20;
+
+/// The fields of a [`Row`].
+const SELECT: &[(&str, &str)] = &[("$select", "name,value,is_secret")];
 
 enum Owner {
     Device(Device),
@@ -104,38 +107,25 @@ pub(crate) async fn list(cloud: &Cloud, output: &Output, of: &VariableScope) -> 
     if let Some(fleet) = fleet {
         let by_fleet = format!("application eq {fleet}");
         let by_service = format!("service/any(s:s/application eq {fleet})");
-        for (resource, kind, filter, expand) in [
-            ("application_config_variable", "config", &by_fleet, ""),
-            (
-                "application_environment_variable",
-                "environment",
-                &by_fleet,
-                "",
-            ),
-            (
-                "service_environment_variable",
-                "environment",
-                &by_service,
-                "service($select=service_name)",
-            ),
+        let service = "service($select=service_name)";
+        for (resource, filter, expand) in [
+            ("application_config_variable", &by_fleet, ""),
+            ("application_environment_variable", &by_fleet, ""),
+            ("service_environment_variable", &by_service, service),
         ] {
-            all.extend(read(cloud, resource, kind, "fleet", filter, expand).await?);
+            all.extend(read(cloud, resource, "fleet", filter, expand).await?);
         }
     }
     if let Owner::Device(device) = &owner {
         let by_device = format!("device eq {}", device.id);
         let by_install = format!("service_install/any(si:si/device eq {})", device.id);
-        for (resource, kind, filter, expand) in [
-            ("device_config_variable", "config", &by_device, ""),
-            ("device_environment_variable", "environment", &by_device, ""),
-            (
-                "device_service_environment_variable",
-                "environment",
-                &by_install,
-                "service_install($select=id;$expand=installs__service($select=service_name))",
-            ),
+        let install = "service_install($select=id;$expand=installs__service($select=service_name))";
+        for (resource, filter, expand) in [
+            ("device_config_variable", &by_device, ""),
+            ("device_environment_variable", &by_device, ""),
+            ("device_service_environment_variable", &by_install, install),
         ] {
-            all.extend(read(cloud, resource, kind, "device", filter, expand).await?);
+            all.extend(read(cloud, resource, "device", filter, expand).await?);
         }
     }
     let overridden: Vec<bool> = all
@@ -149,36 +139,26 @@ pub(crate) async fn list(cloud: &Cloud, output: &Output, of: &VariableScope) -> 
         all.retain(|one| one.service.as_ref().is_none_or(|name| name == service));
         all.retain(|one| one.kind == "environment");
     }
-    all.sort_by(|one, other| {
-        (one.kind, &one.name, &one.service, one.of).cmp(&(
-            other.kind,
-            &other.name,
-            &other.service,
-            other.of,
-        ))
-    });
+    fn order(one: &Variable) -> impl Ord {
+        (one.kind, &one.name, &one.service, one.of)
+    }
+    all.sort_by(|one, other| order(one).cmp(&order(other)));
     output.rows(
         &all,
         &[
-            ("NAME", |one| (one.name.clone(), Mood::Plain)),
+            ("NAME", |one| plain(&one.name)),
             ("VALUE", |one| match &one.value {
-                Some(value) => (value.clone(), Mood::Plain),
-                None if one.secret => (SECRET.to_owned(), Mood::Quiet),
-                None => ("hidden".to_owned(), Mood::Quiet),
+                Some(value) => plain(value),
+                None if one.secret => quiet(&SECRET.to_owned()),
+                None => quiet(&"hidden".to_owned()),
             }),
-            ("KIND", |one| (one.kind.to_owned(), Mood::Quiet)),
+            ("KIND", |one| quiet(&one.kind.to_owned())),
             ("OF", |one| {
-                if one.overridden {
-                    (format!("{}, overridden", one.of), Mood::Quiet)
-                } else {
-                    (one.of.to_owned(), Mood::Quiet)
-                }
+                let suffix = if one.overridden { ", overridden" } else { "" };
+                quiet(&format!("{}{suffix}", one.of))
             }),
             ("SERVICE", |one| {
-                (
-                    one.service.clone().unwrap_or_else(|| "all".to_owned()),
-                    Mood::Quiet,
-                )
+                quiet(&one.service.as_deref().unwrap_or("all").to_owned())
             }),
         ],
         &format!("{} has no variables", owner.name()),
@@ -189,12 +169,13 @@ pub(crate) async fn list(cloud: &Cloud, output: &Output, of: &VariableScope) -> 
 async fn read(
     cloud: &Cloud,
     resource: &str,
-    kind: &'static str,
     of: &'static str,
     filter: &str,
     expand: &str,
 ) -> Result<Vec<Variable>> {
-    let mut options = vec![("$select", "name,value,is_secret"), ("$filter", filter)];
+    let is_config = resource.ends_with("_config_variable");
+    let mut options = SELECT.to_vec();
+    options.push(("$filter", filter));
     if !expand.is_empty() {
         options.push(("$expand", expand));
     }
@@ -208,10 +189,7 @@ async fn read(
                 name: row.name,
                 value: row.value,
                 secret: row.is_secret,
-                kind: match (kind, &service) {
-                    ("config", _) => "config",
-                    _ => "environment",
-                },
+                kind: kind(is_config),
                 of,
                 service: service.map(|named| named.service_name),
                 overridden: false,
@@ -246,26 +224,19 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: VariableCommand
             let is_secret = if secret || readable {
                 secret
             } else {
-                let now: Vec<Row> = cloud
-                    .rows(&place.address, &[("$select", "name,value,is_secret")])
-                    .await?;
-                now.iter().any(|row| row.is_secret)
+                let row = cloud.row(&place.address, SELECT).await?;
+                row.is_some_and(|row: Row| row.is_secret)
             };
-            let shown = if is_secret { SECRET } else { &value };
+            let mask = if is_secret { SECRET } else { &value };
             let value = (!is_secret).then_some(&value);
             output.done(
-                format!("{} has {name}={shown}", place.name),
+                format!("{} has {name}={mask}", place.name),
                 &json!({ "name": name, "value": value, "secret": is_secret, "kind": place.kind }),
             );
         }
         VariableCommand::Rename { name, new, of } => {
             let place = place(cloud, &of, &name, false).await?;
-            let there: Vec<Row> = cloud
-                .rows(&place.address, &[("$select", "name,value")])
-                .await?;
-            if there.is_empty() {
-                return Err(missing(&place, &name));
-            }
+            place.require(cloud, &name).await?;
             cloud
                 .change(&place.address, &json!({ "name": new }))
                 .await?;
@@ -276,12 +247,7 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: VariableCommand
         }
         VariableCommand::Rm { name, of, config } => {
             let place = place(cloud, &of, &name, config).await?;
-            let there: Vec<Row> = cloud
-                .rows(&place.address, &[("$select", "name,value")])
-                .await?;
-            if there.is_empty() {
-                return Err(missing(&place, &name));
-            }
+            place.require(cloud, &name).await?;
             cloud.delete(&place.address).await?;
             output.done(
                 format!("{} no longer has {name}", place.name),
@@ -292,20 +258,28 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: VariableCommand
     Ok(())
 }
 
-fn missing(place: &Place, name: &str) -> Failure {
-    Failure::not_found(format!(
-        "{} has no variable `{name}` of its own",
-        place.name
-    ))
-    .hint("`fleet variables` lists the variables, and what each belongs to")
-}
-
 /// Where one variable is kept.
 struct Place {
     address: String,
     /// Of what.
     name: String,
     kind: &'static str,
+}
+
+impl Place {
+    /// # Errors
+    /// Where there is no variable.
+    async fn require(&self, cloud: &Cloud, name: &str) -> Result<()> {
+        let row: Option<Row> = cloud.row(&self.address, SELECT).await?;
+        row.map(drop).ok_or_else(|| {
+            Failure::not_found(format!("{} has no variable `{name}` of its own", self.name))
+                .hint("`fleet variables` lists the variables, and what each belongs to")
+        })
+    }
+}
+
+fn kind(is_config: bool) -> &'static str {
+    if is_config { "config" } else { "environment" }
 }
 
 /// How names begin that the cloud keeps for configuration: its vendor chooses.
@@ -336,29 +310,19 @@ async fn place(cloud: &Cloud, of: &VariableScope, name: &str, config: bool) -> R
         .hint("leave `--service` out"));
     }
     let quoted = literal(name);
-    let (address, what) = match (&owner, &of.service) {
-        (Owner::Fleet(fleet), None) => {
-            let resource = if is_config {
-                "application_config_variable"
-            } else {
-                "application_environment_variable"
-            };
-            (
-                format!("{resource}(application={},name={quoted})", fleet.id),
-                owner.name(),
-            )
-        }
-        (Owner::Device(device), None) => {
-            let resource = if is_config {
-                "device_config_variable"
-            } else {
-                "device_environment_variable"
-            };
-            (
-                format!("{resource}(device={},name={quoted})", device.id),
-                owner.name(),
-            )
-        }
+    let kind = kind(is_config);
+    let (address, name) = match (&owner, &of.service) {
+        (Owner::Fleet(fleet), None) => (
+            format!(
+                "application_{kind}_variable(application={},name={quoted})",
+                fleet.id
+            ),
+            owner.name(),
+        ),
+        (Owner::Device(device), None) => (
+            format!("device_{kind}_variable(device={},name={quoted})", device.id),
+            owner.name(),
+        ),
         (Owner::Fleet(fleet), Some(service)) => {
             let id = find::service(cloud, fleet.id, service).await?;
             (
@@ -376,8 +340,8 @@ async fn place(cloud: &Cloud, of: &VariableScope, name: &str, config: bool) -> R
     };
     Ok(Place {
         address,
-        name: what,
-        kind: if is_config { "config" } else { "environment" },
+        name,
+        kind,
     })
 }
 
@@ -385,20 +349,15 @@ async fn place(cloud: &Cloud, of: &VariableScope, name: &str, config: bool) -> R
 async fn install(cloud: &Cloud, device: &Device, service: &str) -> Result<i64> {
     let id = find::service(cloud, device.fleet()?, service).await?;
     let filter = format!("device eq {} and installs__service eq {id}", device.id);
-    let installs: Vec<Id> = cloud
-        .rows(
-            "service_install",
-            &[("$select", "id"), ("$filter", &filter)],
-        )
-        .await?;
-    match installs.first() {
-        Some(install) => Ok(install.id),
-        None => Err(Failure::failed(format!(
+    let options = [("$select", "id"), ("$filter", filter.as_str())];
+    let install: Option<Id> = cloud.row("service_install", &options).await?;
+    install.map(|install| install.id).ok_or_else(|| {
+        Failure::failed(format!(
             "the release of the device {} has no service `{service}`",
             device.device_name
         ))
-        .hint("set the variable of the fleet's service instead")),
-    }
+        .hint("set the variable of the fleet's service instead")
+    })
 }
 
 /// A name without a value.

@@ -34,7 +34,7 @@ impl Component {
                 Failure::not_found(format!("there is no file {}", path.display()))
                     .hint("paths are relative to the compose file's folder")
             }
-            _ => Failure::failed(format!("{} cannot be read", path.display())).because(error),
+            _ => Failure::unreadable(path, error),
         };
         let length = std::fs::metadata(path).map_err(unreadable)?.len();
         if length > MOST {

@@ -46,7 +46,7 @@ impl Composition {
                 std::io::ErrorKind::NotFound => {
                     Failure::not_found(format!("there is no file {}", path.display()))
                 }
-                _ => Failure::failed(format!("{} cannot be read", path.display())).because(error),
+                _ => Failure::unreadable(path, error),
             };
             failure.hint("give the path of a compose file, such as compose.yml")
         };

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::manifest::{Index, IndexEntry};
 use crate::cloud::Cloud;
 use crate::failure::{Failure, Result};
-use crate::rows::Slug;
+use crate::rows;
 
 /// A kind of processor, by its name in the cloud and in images.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,13 +23,13 @@ pub(super) struct Platform {
 pub(super) async fn of_fleet(cloud: &Cloud, fleet: i64) -> Result<Platform> {
     #[derive(Deserialize)]
     struct Fleet {
-        #[serde(rename = "is_for__device_type")]
-        kind: Vec<Kind>,
+        #[serde(rename = "is_for__device_type", deserialize_with = "rows::first")]
+        kind: Option<Kind>,
     }
     #[derive(Deserialize)]
     struct Kind {
-        #[serde(rename = "is_of__cpu_architecture")]
-        architecture: Vec<Slug>,
+        #[serde(rename = "is_of__cpu_architecture", deserialize_with = "rows::slug")]
+        architecture: Option<String>,
     }
     let options = [
         ("$select", "id"),
@@ -38,14 +38,10 @@ pub(super) async fn of_fleet(cloud: &Cloud, fleet: i64) -> Result<Platform> {
             "is_for__device_type($select=id;$expand=is_of__cpu_architecture($select=slug))",
         ),
     ];
-    let found: Option<Fleet> = cloud
-        .row(&format!("application({fleet})"), &options)
-        .await?;
-    let slug = found
-        .and_then(|fleet| fleet.kind.into_iter().next())
-        .and_then(|kind| kind.architecture.into_iter().next())
-        .map(|architecture| architecture.slug)
-        .unwrap_or_default();
+    let path = format!("application({fleet})");
+    let fleet: Option<Fleet> = cloud.row(&path, &options).await?;
+    let kind = fleet.and_then(|fleet| fleet.kind);
+    let slug = kind.and_then(|kind| kind.architecture).unwrap_or_default();
     Platform::named(&slug).ok_or_else(|| {
         Failure::failed(format!(
             "no images are known for the architecture `{slug}` of the fleet"

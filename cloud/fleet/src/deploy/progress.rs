@@ -10,14 +10,15 @@ use crate::output::{Output, printable};
 /// All copies of a deployment.
 pub(super) struct Progress {
     bars: MultiProgress,
-    told: bool,
+    /// Each end is a line of text, since there is no bar.
+    prints: bool,
 }
 
 /// One of them.
 pub(super) struct Bar {
     bar: ProgressBar,
     name: String,
-    told: bool,
+    prints: bool,
 }
 
 impl Progress {
@@ -29,7 +30,7 @@ impl Progress {
         }
         Progress {
             bars,
-            told: !output.json && !shown,
+            prints: !output.json && !shown,
         }
     }
 
@@ -44,7 +45,7 @@ impl Progress {
         Bar {
             bar,
             name: name.to_owned(),
-            told: self.told,
+            prints: self.prints,
         }
     }
 
@@ -62,7 +63,7 @@ impl Bar {
 
     pub(super) fn finish(&self, image: &str) {
         self.bar.finish();
-        if self.told {
+        if self.prints {
             eprintln!("{}: copied {}", self.name, printable(image));
         }
     }

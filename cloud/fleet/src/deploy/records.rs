@@ -43,34 +43,37 @@ struct Location {
     location: String,
 }
 
+/// The field of a [`Location`].
+const LOCATION: (&str, &str) = ("$select", "is_stored_at__image_location");
+
 impl<'a> Records<'a> {
     /// Makes the release.
     ///
     /// # Errors
     /// Where the cloud does not.
-    pub(super) async fn begin(cloud: &'a Cloud, wanted: NewRelease<'_>) -> Result<Self> {
+    pub(super) async fn begin(cloud: &'a Cloud, new: NewRelease<'_>) -> Result<Self> {
         let mut random = [0; 16];
         getrandom::fill(&mut random)
             .map_err(|error| Failure::failed("the system has no random numbers").because(error))?;
         let commit = hex::encode(random);
         let mut body = json!({
-            "belongs_to__application": wanted.fleet,
+            "belongs_to__application": new.fleet,
             "commit": commit,
-            "composition": wanted.composition.value,
+            "composition": new.composition.value,
             "status": "running",
             "source": "local",
             "start_timestamp": now(),
-            "is_final": wanted.is_final,
+            "is_final": new.is_final,
         });
-        if let Some(version) = wanted.version {
+        if let Some(version) = new.version {
             body["semver"] = json!(version);
         }
-        if let Some(note) = wanted.note {
+        if let Some(note) = new.note {
             body["note"] = json!(note);
         }
         Ok(Records {
             cloud,
-            fleet: wanted.fleet,
+            fleet: new.fleet,
             release: cloud.create("release", &body).await?,
             commit,
             current: None,
@@ -86,7 +89,7 @@ impl<'a> Records<'a> {
         let id = self.service(service).await?;
         let filter = format!("is_a_build_of__service eq {id} and status eq 'success'");
         let options = [
-            ("$select", "is_stored_at__image_location"),
+            LOCATION,
             ("$filter", &filter),
             ("$orderby", "id desc"),
             ("$top", "1"),
@@ -98,13 +101,8 @@ impl<'a> Records<'a> {
             "start_timestamp": now(),
         });
         let image = self.cloud.create("image", &body).await?;
-        let row: Option<Location> = self
-            .cloud
-            .row(
-                &format!("image({image})"),
-                &[("$select", "is_stored_at__image_location")],
-            )
-            .await?;
+        let path = format!("image({image})");
+        let row: Option<Location> = self.cloud.row(&path, &[LOCATION]).await?;
         let location = row.map(|row| row.location).unwrap_or_default();
         self.current = Some(Current {
             image,
@@ -142,8 +140,7 @@ impl<'a> Records<'a> {
             return Ok(service.id);
         }
         let body = json!({ "application": self.fleet, "service_name": name });
-        let made = self.cloud.create("service", &body).await;
-        match made {
+        match self.cloud.create("service", &body).await {
             Ok(id) => Ok(id),
             // Somebody else may have made it meanwhile.
             Err(failure) => match self.cloud.row::<Id>("service", &options).await? {
@@ -168,9 +165,8 @@ impl<'a> Records<'a> {
             "push_timestamp": now(),
             "end_timestamp": now(),
         });
-        self.cloud
-            .change(&format!("image({})", current.image), &body)
-            .await?;
+        let path = format!("image({})", current.image);
+        self.cloud.change(&path, &body).await?;
         self.services.push(json!({
             "service": current.service,
             "image": current.location,
@@ -187,9 +183,12 @@ impl<'a> Records<'a> {
     /// Where the cloud does not take the release.
     pub(super) async fn succeeded(&self) -> Result<()> {
         let body = json!({ "status": "success", "end_timestamp": now() });
-        self.cloud
-            .change(&format!("release({})", self.release), &body)
-            .await
+        self.cloud.change(&self.address(), &body).await
+    }
+
+    /// Of the release's row.
+    fn address(&self) -> String {
+        format!("release({})", self.release)
     }
 
     /// Something went wrong, or somebody stopped it: no device gets it.
@@ -207,14 +206,11 @@ impl<'a> Records<'a> {
             .join(": ");
         if let Some(current) = &self.current {
             let body = json!({ "status": status, "error_message": causes, "end_timestamp": now() });
-            self.cloud
-                .change(&format!("image({})", current.image), &body)
-                .await?;
+            let path = format!("image({})", current.image);
+            self.cloud.change(&path, &body).await?;
         }
         let body = json!({ "status": status, "build_log": causes, "end_timestamp": now() });
-        self.cloud
-            .change(&format!("release({})", self.release), &body)
-            .await
+        self.cloud.change(&self.address(), &body).await
     }
 
     /// Whether the fleet's devices are to run it.
@@ -227,15 +223,12 @@ impl<'a> Records<'a> {
             self.fleet, self.release
         );
         let options = [("$select", "id"), ("$filter", filter.as_str())];
-        Ok(self
-            .cloud
-            .row::<Id>("application", &options)
-            .await?
-            .is_some())
+        let fleet: Option<Id> = self.cloud.row("application", &options).await?;
+        Ok(fleet.is_some())
     }
 
     /// For programs.
-    pub(super) fn told(&self, version: &str, fleet: &str) -> Value {
+    pub(super) fn summary(&self, version: &str, fleet: &str) -> Value {
         json!({
             "release": self.commit,
             "id": self.release,

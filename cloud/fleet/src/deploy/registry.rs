@@ -3,24 +3,25 @@
 //! Every answer is bounded. Credentials are sent where they belong and never over plain HTTP but to this
 //! machine: the session's to the cloud alone, others to the registry that they are kept for.
 
+mod access;
+
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures::StreamExt as _;
 use futures::stream::BoxStream;
-use registry_protocol::{Challenge, Place, is_digest};
-use reqwest::header::{
-    ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, LOCATION, WWW_AUTHENTICATE,
-};
-use reqwest::{Body, Client, Method, Response, StatusCode, Url};
+use registry_protocol::{Place, is_digest};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, LOCATION};
+use reqwest::{Body, Client, Method, RequestBuilder, Response, StatusCode, Url};
 use serde::Deserialize;
 use tokio::sync::Mutex;
 
 use super::credentials;
 use super::manifest::{Blob, MAX_MANIFEST, Manifest};
-use crate::cloud::{Cloud, message_in};
+use crate::cloud::{Cloud, bounded, message_in};
 use crate::failure::{Failure, Result};
 use crate::odata::encoded;
+use access::Access;
 
 const CONNECT: Duration = Duration::from_secs(15);
 /// Silence in the middle of an answer.
@@ -40,16 +41,6 @@ pub(super) struct Registries<'a> {
     cloud: &'a Cloud,
     plain: Client,
     tls: Client,
-}
-
-/// Who is told to be asking.
-enum Access<'a> {
-    /// Somebody of that registry, or nobody: the value of a header. Where the registry turns out to be the
-    /// cloud's, whoever is signed in there.
-    Kept(Option<String>, &'a Cloud),
-    /// Who is signed in at the cloud, whose tokens its registry takes; with these repositories to be read as
-    /// well.
-    Session(&'a Cloud, Vec<String>),
 }
 
 /// One repository.
@@ -216,16 +207,11 @@ impl Repository<'_> {
             .place_of_upload(&url, &answer)
             .ok_or_else(|| self.failed("does not say where to upload"))?;
         place.query_pairs_mut().append_pair("digest", &blob.digest);
-        let mut request = self
-            .client
-            .request(Method::PUT, place.clone())
+        let granted = self.granted.lock().await.clone();
+        let request = self
+            .request(Method::PUT, &place, granted)
             .header(CONTENT_TYPE, "application/octet-stream")
             .header(CONTENT_LENGTH, blob.size);
-        if let Some(granted) = self.granted.lock().await.clone()
-            && self.is_ours(&place)
-        {
-            request = request.header(AUTHORIZATION, granted);
-        }
         let answer = request.body(body).send().await;
         let answer = answer.map_err(|error| self.unreachable(error))?;
         self.good(answer, "the upload").await.map(drop)
@@ -259,15 +245,10 @@ impl Repository<'_> {
         &self,
         method: Method,
         url: &Url,
-        described: impl Fn(reqwest::RequestBuilder) -> reqwest::RequestBuilder,
+        described: impl Fn(RequestBuilder) -> RequestBuilder,
     ) -> Result<Response> {
         let ask = async |granted: Option<String>| {
-            let mut request = described(self.client.request(method.clone(), url.clone()));
-            if let Some(granted) = granted
-                && self.is_ours(url)
-            {
-                request = request.header(AUTHORIZATION, granted);
-            }
+            let request = described(self.request(method.clone(), url, granted));
             let answer = request.send().await;
             answer.map_err(|error| self.unreachable(error))
         };
@@ -284,70 +265,13 @@ impl Repository<'_> {
         ask(Some(authorization)).await
     }
 
-    /// The header that a refusal asks for; `None` where there is nothing to offer.
-    async fn authorize(&self, refusal: &Response) -> Result<Option<String>> {
-        let challenge = refusal
-            .headers()
-            .get_all(WWW_AUTHENTICATE)
-            .iter()
-            .find_map(|header| Challenge::parse(header.to_str().ok()?));
-        match (challenge, &self.access) {
-            (None, _) | (Some(Challenge::Basic), Access::Session(..)) => Ok(None),
-            (Some(Challenge::Basic), Access::Kept(kept, _)) => Ok(kept.clone()),
-            (Some(Challenge::Bearer { realm, service }), access) => self
-                .token(&realm, service.as_deref(), access)
-                .await
-                .map(Some),
+    /// With the credential that was `granted`, if the address is the registry's own.
+    fn request(&self, method: Method, url: &Url, granted: Option<String>) -> RequestBuilder {
+        let request = self.client.request(method, url.clone());
+        match granted {
+            Some(granted) if self.is_ours(url) => request.header(AUTHORIZATION, granted),
+            _ => request,
         }
-    }
-
-    async fn token(
-        &self,
-        realm: &str,
-        service: Option<&str>,
-        access: &Access<'_>,
-    ) -> Result<String> {
-        let own = format!("repository:{}:pull", self.place.repository);
-        let token: Token = match access {
-            // Of the cloud that is signed in at, whatever the registry calls it: the session's credential goes
-            // nowhere else.
-            Access::Session(cloud, others) => {
-                let others = others
-                    .iter()
-                    .map(|other| format!("repository:{other}:pull"));
-                let scopes: Vec<String> =
-                    [format!("{own},push")].into_iter().chain(others).collect();
-                cloud.get(&of_cloud(&scopes, service)).await?
-            }
-            Access::Kept(_, cloud) if is_token_service(realm, &cloud.url) => {
-                cloud.get(&of_cloud(&[own], service)).await?
-            }
-            Access::Kept(kept, _) => {
-                let mut url = Url::parse(realm)
-                    .map_err(|error| self.failed("names no usable token service").because(error))?;
-                if url.scheme() != "https" && !self.place.is_loopback() {
-                    return Err(self.failed("names a token service without TLS"));
-                }
-                url.query_pairs_mut().append_pair("scope", &own);
-                if let Some(service) = service {
-                    url.query_pairs_mut().append_pair("service", service);
-                }
-                let mut request = self.client.get(url).timeout(SHORT);
-                if let Some(kept) = kept {
-                    request = request.header(AUTHORIZATION, kept);
-                }
-                let answer = request.send().await;
-                let answer = answer.map_err(|error| self.unreachable(error))?;
-                let answer = self.good(answer, "a token").await?;
-                serde_json::from_slice(&self.bounded(answer, MAX_ANSWER).await?)
-                    .map_err(|error| self.failed("gave no token").because(error))?
-            }
-        };
-        token
-            .token
-            .or(token.access_token)
-            .map(|token| format!("Bearer {token}"))
-            .ok_or_else(|| self.failed("gave no token"))
     }
 
     /// Whether an address is the registry's own: a credential goes to no other.
@@ -372,7 +296,7 @@ impl Repository<'_> {
         }
         let host = &self.place.host;
         let body = self.bounded(answer, MAX_ANSWER).await.unwrap_or_default();
-        let words = told(&body)
+        let words = message(&body)
             .map(|words| format!(": {words}"))
             .unwrap_or_default();
         Err(match status {
@@ -396,19 +320,11 @@ impl Repository<'_> {
         })
     }
 
-    async fn bounded(&self, mut answer: Response, most: usize) -> Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        while let Some(piece) = answer
-            .chunk()
-            .await
+    async fn bounded(&self, answer: Response, most: usize) -> Result<Vec<u8>> {
+        let bytes = bounded(answer, most).await;
+        bytes
             .map_err(|error| self.unreachable(error))?
-        {
-            if bytes.len() + piece.len() > most {
-                return Err(self.failed("sent an answer that is too large"));
-            }
-            bytes.extend_from_slice(&piece);
-        }
-        Ok(bytes)
+            .ok_or_else(|| self.failed("sent an answer that is too large"))
     }
 
     pub(super) fn failed(&self, what: &str) -> Failure {
@@ -421,37 +337,8 @@ impl Repository<'_> {
     }
 }
 
-/// `token` and `access_token` are the same thing; services give one or both.
-#[derive(Deserialize)]
-struct Token {
-    token: Option<String>,
-    access_token: Option<String>,
-}
-
-/// Where the cloud gives tokens.
-const TOKENS: &str = "/auth/v1/token";
-
-/// The cloud's address of a token for these scopes.
-fn of_cloud(scopes: &[String], service: Option<&str>) -> String {
-    let service = service.map(|service| ("service", service));
-    let scopes = scopes.iter().map(|scope| ("scope", scope.as_str()));
-    let asked: Vec<String> = scopes
-        .chain(service)
-        .map(|(name, value)| format!("{name}={}", encoded(value)))
-        .collect();
-    format!("{TOKENS}?{}", asked.join("&"))
-}
-
-/// Whether a realm is the one of the cloud at this address.
-fn is_token_service(realm: &str, cloud: &str) -> bool {
-    match (Url::parse(realm), Url::parse(&format!("{cloud}{TOKENS}"))) {
-        (Ok(realm), Ok(own)) => realm.origin() == own.origin() && realm.path() == own.path(),
-        _ => false,
-    }
-}
-
 /// What a registry says of a refusal.
-fn told(body: &[u8]) -> Option<String> {
+fn message(body: &[u8]) -> Option<String> {
     #[derive(Deserialize)]
     struct ErrorBody {
         errors: Vec<ErrorEntry>,
@@ -468,28 +355,4 @@ fn told(body: &[u8]) -> Option<String> {
 
 fn header(answer: &Response, name: &str) -> Option<String> {
     Some(answer.headers().get(name)?.to_str().ok()?.to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tokens_of_the_cloud_are_asked_of_the_cloud_alone() {
-        for (realm, is) in [
-            ("https://c.example/auth/v1/token", true),
-            ("https://c.example:443/auth/v1/token?x", true),
-            ("http://c.example/auth/v1/token", false),
-            ("https://c.example/other", false),
-            ("https://c.example.org/auth/v1/token", false),
-            ("nonsense", false),
-        ] {
-            assert_eq!(is_token_service(realm, "https://c.example"), is, "{realm}");
-        }
-        let scopes = ["repository:v2/a:pull,push".to_owned()];
-        assert_eq!(
-            of_cloud(&scopes, Some("r.io")),
-            "/auth/v1/token?scope=repository%3Av2%2Fa%3Apull%2Cpush&service=r.io"
-        );
-    }
 }

@@ -12,7 +12,7 @@ use crate::cloud::Cloud;
 use crate::failure::{Failure, Result};
 use crate::find::Release;
 use crate::interrupt::told_to_stop;
-use crate::output::Output;
+use crate::output::{Output, size};
 
 pub(super) async fn download(
     cloud: &Cloud,
@@ -39,10 +39,7 @@ pub(super) async fn download(
     let answer = cloud
         .send(Method::GET, on_the_cloud(&stored.href)?, None, None)
         .await?;
-    let status = answer.status();
-    if !status.is_success() {
-        return Err(cloud.refusal(status, &cloud.read(answer).await?));
-    }
+    let answer = cloud.good(answer).await?;
     let mut place = if is_output {
         Place::Output(std::io::stdout())
     } else {
@@ -58,11 +55,7 @@ pub(super) async fn download(
     if let Place::File(file) = place {
         file.keep(&to, overwrite)?;
         output.done(
-            format!(
-                "wrote {} ({})",
-                to.display(),
-                indicatif::HumanBytes(stored.size)
-            ),
+            format!("wrote {} ({})", to.display(), size(stored.size)),
             &json!({ "file": to, "key": key, "size": stored.size, "content_type": stored.content_type }),
         );
     }
@@ -130,9 +123,7 @@ impl Place {
             .write(true)
             .create_new(true)
             .open(&path)
-            .map_err(|error| {
-                Failure::failed(format!("{} cannot be written", to.display())).because(error)
-            })?;
+            .map_err(|error| Failure::unwritable(to, error))?;
         Ok(Place::File(PartialFile { file, path }))
     }
 
@@ -169,9 +160,7 @@ impl PartialFile {
             File::create_new(to).map(drop)
         };
         let result = free.and_then(|()| std::fs::rename(&self.path, to));
-        result.map_err(|error| {
-            Failure::failed(format!("{} cannot be written", to.display())).because(error)
-        })
+        result.map_err(|error| Failure::unwritable(to, error))
     }
 }
 

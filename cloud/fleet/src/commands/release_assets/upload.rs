@@ -16,7 +16,7 @@ use crate::cloud::Cloud;
 use crate::failure::{Failure, Result};
 use crate::find::Release;
 use crate::interrupt::told_to_stop;
-use crate::output::Output;
+use crate::output::{Output, size};
 
 /// From the first byte of a part to its answer.
 const PART: Duration = Duration::from_secs(600);
@@ -33,9 +33,7 @@ pub(super) struct Source {
 
 impl Source {
     pub(super) fn open(path: &Path) -> Result<Self> {
-        let failed = |error: std::io::Error| {
-            Failure::failed(format!("{} cannot be read", path.display())).because(error)
-        };
+        let failed = |error| Failure::unreadable(path, error);
         let file = File::open(path).map_err(failed)?;
         let about = file.metadata().map_err(failed)?;
         let name = path.file_name().and_then(|name| name.to_str());
@@ -59,14 +57,14 @@ impl Source {
     fn read(&mut self, bytes: u64) -> Result<Bytes> {
         let mut piece = Vec::new();
         let read = (&mut self.file).take(bytes).read_to_end(&mut piece);
-        let changed = match read {
-            Ok(read) if read as u64 == bytes => return Ok(piece.into()),
-            Ok(_) => Failure::failed(format!("{} became shorter meanwhile", self.path.display())),
-            Err(error) => {
-                Failure::failed(format!("{} cannot be read", self.path.display())).because(error)
+        match read {
+            Ok(read) if read as u64 == bytes => Ok(piece.into()),
+            Ok(_) => {
+                let path = self.path.display();
+                Err(Failure::failed(format!("{path} became shorter meanwhile")))
             }
-        };
-        Err(changed)
+            Err(error) => Err(Failure::unreadable(&self.path, error)),
+        }
     }
 
     fn content_type(&self) -> String {
@@ -83,8 +81,7 @@ pub(super) async fn upload(
     key: &str,
     overwrite: bool,
 ) -> Result<()> {
-    let there = row(cloud, release, key).await?;
-    let (id, is_new) = match there {
+    let (id, is_new) = match row(cloud, release, key).await? {
         Some(row) if overwrite || row.asset.is_none() => (row.id, false),
         Some(_) => {
             return Err(Failure::failed(format!(
@@ -115,7 +112,7 @@ pub(super) async fn upload(
             "uploaded {} as {key} of the release {} ({})",
             source.path.display(),
             release.name(),
-            indicatif::HumanBytes(source.size)
+            size(source.size)
         ),
         &serde_json::to_value(Asset::from(&row)).unwrap_or_default(),
     );
@@ -205,7 +202,7 @@ async fn send_part(cloud: &Cloud, path: &str, bytes: Bytes) -> Result<String> {
             }
             Ok(answer) => {
                 let status = answer.status();
-                let failure = cloud.refusal(status, &cloud.read(answer).await?);
+                let failure = cloud.refused(answer).await?;
                 if status.is_client_error() && status != StatusCode::REQUEST_TIMEOUT {
                     return Err(failure);
                 }
@@ -239,11 +236,5 @@ async fn send_nothing(cloud: &Cloud, id: i64, source: &Source) -> Result<()> {
     let answer = cloud
         .send_bytes(Method::PATCH, &path, &kind, form.into(), PART)
         .await?;
-    let status = answer.status();
-    let body = cloud.read(answer).await?;
-    if status.is_success() {
-        Ok(())
-    } else {
-        Err(cloud.refusal(status, &body))
-    }
+    cloud.good(answer).await.map(drop)
 }
