@@ -6,6 +6,7 @@ use data::DataError;
 use data::query::QueryError;
 use data::write::WriteError;
 use http::{HeaderValue, StatusCode, header};
+use serde_json::Value;
 
 use crate::unreadable;
 
@@ -103,46 +104,43 @@ impl Refusal {
 
     /// What the answer says, as text.
     pub fn parts(self) -> (StatusCode, Option<String>, Option<u64>) {
-        match self {
-            Refusal::Wrong(why) => (StatusCode::BAD_REQUEST, Some(why), None),
-            Refusal::Unauthorized => (StatusCode::UNAUTHORIZED, None, None),
-            Refusal::UnauthorizedSaying(why) => {
-                (StatusCode::UNAUTHORIZED, Some(why.to_owned()), None)
+        let retry_after = match &self {
+            Refusal::TooMany(after) => Some(*after),
+            Refusal::Unavailable(_) => Some(1),
+            _ => None,
+        };
+        let (status, why) = match self {
+            Refusal::Wrong(why) => (StatusCode::BAD_REQUEST, why),
+            Refusal::Unauthorized => return (StatusCode::UNAUTHORIZED, None, None),
+            Refusal::UnauthorizedSaying(why) => (StatusCode::UNAUTHORIZED, why.to_owned()),
+            Refusal::Forbidden(why) => (StatusCode::FORBIDDEN, why),
+            Refusal::Missing(why) => (StatusCode::NOT_FOUND, why),
+            Refusal::TooSlow => {
+                let why = "The body did not come in time.".to_owned();
+                (StatusCode::REQUEST_TIMEOUT, why)
             }
-            Refusal::Forbidden(why) => (StatusCode::FORBIDDEN, Some(why), None),
-            Refusal::Missing(why) => (StatusCode::NOT_FOUND, Some(why), None),
-            Refusal::TooSlow => (
-                StatusCode::REQUEST_TIMEOUT,
-                Some("The body did not come in time.".to_owned()),
-                None,
-            ),
-            Refusal::Conflict(why) => (StatusCode::CONFLICT, Some(why), None),
-            Refusal::TooLarge(most) => (
-                StatusCode::PAYLOAD_TOO_LARGE,
-                Some(format!("The body has more than {most} bytes.")),
-                None,
-            ),
-            Refusal::ContentType(wanted) => (
-                StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                Some(format!("The body must be {wanted}.")),
-                None,
-            ),
-            Refusal::TooMany(after) => (
-                StatusCode::TOO_MANY_REQUESTS,
-                Some("Too Many Requests".to_owned()),
-                Some(after),
-            ),
-            Refusal::Unavailable(why) => (StatusCode::SERVICE_UNAVAILABLE, Some(why), Some(1)),
-            Refusal::Unreached(why) => (StatusCode::BAD_GATEWAY, Some(why), None),
+            Refusal::Conflict(why) => (StatusCode::CONFLICT, why),
+            Refusal::TooLarge(most) => {
+                let why = format!("The body has more than {most} bytes.");
+                (StatusCode::PAYLOAD_TOO_LARGE, why)
+            }
+            Refusal::ContentType(required) => {
+                let why = format!("The body must be {required}.");
+                (StatusCode::UNSUPPORTED_MEDIA_TYPE, why)
+            }
+            Refusal::TooMany(_) => {
+                let why = "Too Many Requests".to_owned();
+                (StatusCode::TOO_MANY_REQUESTS, why)
+            }
+            Refusal::Unavailable(why) => (StatusCode::SERVICE_UNAVAILABLE, why),
+            Refusal::Unreached(why) => (StatusCode::BAD_GATEWAY, why),
             Refusal::Fault(error) => {
                 tracing::error!("a request failed: {error:#}");
-                (
-                    StatusCode::INTERNAL_SERVER_ERROR,
-                    Some("Server error".to_owned()),
-                    None,
-                )
+                let why = "Server error".to_owned();
+                (StatusCode::INTERNAL_SERVER_ERROR, why)
             }
-        }
+        };
+        (status, Some(why), retry_after)
     }
 }
 
@@ -165,7 +163,7 @@ impl IntoResponse for Refusal {
         let (status, why, retry_after) = self.parts();
         let mut response = match why {
             None => status.into_response(),
-            Some(why) => json(status, serde_json::Value::String(why).to_string()),
+            Some(why) => json(status, Value::String(why).to_string()),
         };
         if let Some(seconds) = retry_after {
             response
@@ -174,6 +172,11 @@ impl IntoResponse for Refusal {
         }
         response
     }
+}
+
+/// 200 with a JSON value.
+pub fn ok(value: &Value) -> Response {
+    json(StatusCode::OK, value.to_string())
 }
 
 /// JSON text as an answer.

@@ -64,6 +64,22 @@ pub async fn object(
     }
 }
 
+/// A body that is JSON of a certain form, whatever it is called, or nothing at all.
+///
+/// # Errors
+/// As [`bytes`]; where it is something else.
+pub async fn optional<T: DeserializeOwned + Default>(
+    body: Body,
+    most: usize,
+) -> Result<T, Refusal> {
+    let bytes = bytes(body, most).await?;
+    if bytes.is_empty() {
+        Ok(T::default())
+    } else {
+        parsed(&bytes)
+    }
+}
+
 /// A body that is JSON of a certain form.
 ///
 /// # Errors
@@ -106,7 +122,11 @@ pub async fn typed<T: DeserializeOwned>(
             "the body has more than {MAX_VALUES} values; send them in parts"
         )));
     }
-    serde_json::from_slice(&bytes)
+    parsed(&bytes)
+}
+
+fn parsed<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
+    serde_json::from_slice(bytes)
         .map_err(|error| Refusal::Wrong(format!("the body is not right: {error}")))
 }
 

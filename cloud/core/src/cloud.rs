@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use data::query::{Caller, QueryContext};
-use data::write::Environment;
-use data::{Database, Pool};
+use data::write::{Environment, Writer};
+use data::{Database, Pool, SystemPurpose, Transaction};
 use resources::Version;
 use tokio_util::sync::CancellationToken;
 
@@ -61,6 +61,24 @@ impl Cloud {
             tunnel_variables: &self.tunnel_variables,
             origin: "",
         }
+    }
+
+    /// Writes rows of a transaction as this caller.
+    pub fn writer<'a>(
+        &'a self,
+        transaction: &'a mut Transaction,
+        caller: &'a Caller,
+    ) -> Writer<'a> {
+        Writer::new(transaction, self.setting(caller), &self.environment)
+    }
+
+    /// Writes rows of a transaction as the cloud itself.
+    pub fn own_writer<'a>(
+        &'a self,
+        transaction: &'a mut Transaction,
+        purpose: SystemPurpose,
+    ) -> Writer<'a> {
+        Writer::platform(purpose, transaction, &self.environment, now())
     }
 
     /// The database by the connections that are there for a caller.

@@ -13,6 +13,16 @@ use tunnel::Pings;
 
 use crate::pools::PoolSettings;
 
+/// A number from 1 on.
+const fn count(number: u32) -> NonZeroU32 {
+    NonZeroU32::MIN.saturating_add(number - 1)
+}
+
+/// So many seconds, from 1 on.
+const fn seconds(number: u16) -> NonZeroU16 {
+    NonZeroU16::MIN.saturating_add(number - 1)
+}
+
 /// How much is kept of who did what.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -26,8 +36,8 @@ pub struct AuditSettings {
 impl Default for AuditSettings {
     fn default() -> Self {
         AuditSettings {
-            days: NonZeroU32::MIN.saturating_add(89),
-            rows: NonZeroU32::MIN.saturating_add(999_999),
+            days: count(90),
+            rows: count(1_000_000),
         }
     }
 }
@@ -46,7 +56,7 @@ pub struct CredentialSettings {
 impl Default for CredentialSettings {
     fn default() -> Self {
         CredentialSettings {
-            session_days: NonZeroU32::MIN.saturating_add(29),
+            session_days: count(30),
             key_days: None,
         }
     }
@@ -105,18 +115,6 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        const fn count(number: u32) -> NonZeroU32 {
-            match NonZeroU32::new(number) {
-                Some(number) => number,
-                None => NonZeroU32::MIN,
-            }
-        }
-        const fn seconds(number: u16) -> NonZeroU16 {
-            match NonZeroU16::new(number) {
-                Some(number) => number,
-                None => NonZeroU16::MIN,
-            }
-        }
         Limits {
             requests_per_minute: count(6000),
             failed_logins: count(10),
@@ -156,12 +154,6 @@ pub struct ReachSettings {
 
 impl Default for ReachSettings {
     fn default() -> Self {
-        const fn seconds(number: u16) -> NonZeroU16 {
-            match NonZeroU16::new(number) {
-                Some(number) => number,
-                None => NonZeroU16::MIN,
-            }
-        }
         ReachSettings {
             ping_seconds: seconds(30),
             pong_seconds: seconds(20),

@@ -6,12 +6,12 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use data::query::Caller;
 use data::{Database, Effect, SystemPurpose, SystemStatement};
 use http::{HeaderMap, header};
+use parking_lot::Mutex;
 use resources::{KeyLimits, KeyScope, Role};
 use sea_query::{Alias, Expr, ExprTrait, Query, SelectStatement};
 use sha2::{Digest, Sha256};
@@ -151,7 +151,7 @@ const MOST: usize = 200_000;
 /// Keys, as they were last found.
 #[derive(Default)]
 pub struct Keys {
-    found: Mutex<HashMap<[u8; 32], (CachedKey, Instant)>>,
+    cached: Mutex<HashMap<[u8; 32], (CachedKey, Instant)>>,
     /// How often something was forgotten: what was looked up before is not remembered after.
     forgotten: AtomicU64,
 }
@@ -172,25 +172,18 @@ impl Keys {
         remember: bool,
     ) -> Result<Identity, Refusal> {
         let forgotten = self.forgotten.load(Ordering::SeqCst);
-        let remembered = {
-            let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-            found
-                .get(&hash)
-                .filter(|(_, since)| remember && since.elapsed() < REMEMBERED)
-                .map(|(key, _)| key.clone())
-        };
-        let key = match remembered {
-            Some(key) => key,
-            None => {
-                let key = look_up(database, &hash)
-                    .await?
-                    .ok_or(Refusal::Unauthorized)?;
-                let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-                if found.len() >= MOST {
-                    found.clear();
+        let cached = self.cached.lock().get(&hash).cloned();
+        let key = match cached {
+            Some((key, since)) if remember && since.elapsed() < REMEMBERED => key,
+            _ => {
+                let key = look_up(database, &hash).await?;
+                let key = key.ok_or(Refusal::Unauthorized)?;
+                let mut cached = self.cached.lock();
+                if cached.len() >= MOST {
+                    cached.clear();
                 }
                 if self.forgotten.load(Ordering::SeqCst) == forgotten {
-                    found.insert(hash, (key.clone(), Instant::now()));
+                    cached.insert(hash, (key.clone(), Instant::now()));
                 }
                 key
             }
@@ -213,9 +206,9 @@ impl Keys {
             .copied()
             .collect();
         if !changed.is_empty() {
-            let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut cached = self.cached.lock();
             self.forgotten.fetch_add(1, Ordering::SeqCst);
-            found.retain(|_, (key, _)| {
+            cached.retain(|_, (key, _)| {
                 key.identity
                     .actor()
                     .is_none_or(|actor| !changed.contains(&actor))
@@ -225,9 +218,9 @@ impl Keys {
 
     /// Forgets all of them, since any may have changed.
     pub fn forget_all(&self) {
-        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cached = self.cached.lock();
         self.forgotten.fetch_add(1, Ordering::SeqCst);
-        found.clear();
+        cached.clear();
     }
 }
 
@@ -237,29 +230,12 @@ pub fn key_hash(key: &str) -> String {
 }
 
 async fn look_up(database: &Database, hash: &[u8; 32]) -> Result<Option<CachedKey>, Refusal> {
-    let key = Alias::new("api_key");
-    let user = Alias::new("user");
-    let statement = Query::select()
-        .columns([
-            (key.clone(), Alias::new("is_of__actor")),
-            (key.clone(), Alias::new("role")),
-            (key.clone(), Alias::new("expiry_date")),
-            (user.clone(), Alias::new("id")),
-            (key.clone(), Alias::new("id")),
-            (key.clone(), Alias::new("scope")),
-            (key.clone(), Alias::new("is_limited_to__application")),
-            (key.clone(), Alias::new("last_used_at")),
-        ])
-        .from(key.clone())
-        .left_join(
-            user.clone(),
-            Expr::col((user, Alias::new("actor")))
-                .equals((key.clone(), Alias::new("is_of__actor"))),
-        )
-        .and_where(Expr::col((key, Alias::new("key_hash"))).eq(hex::encode(hash)))
-        .take();
-    let statement = SystemPurpose::Credentials.statement(statement);
-    let Some(row) = database.row(&statement).await? else {
+    let select = SystemPurpose::Credentials.sql(
+        "SELECT k.is_of__actor, k.role, k.expiry_date, u.id, k.id, k.scope, k.is_limited_to__application, k.last_used_at \
+         FROM api_key AS k LEFT JOIN \"user\" AS u ON u.actor = k.is_of__actor WHERE k.key_hash = ?",
+    );
+    let select = select.with(hex::encode(hash));
+    let Some(row) = database.row(&select).await? else {
         return Ok(None);
     };
     let role = row.some_text(1)?;

@@ -1,14 +1,12 @@
 //! The `config.json` by which devices join a fleet.
 
 use data::SystemPurpose;
-use data::write::Writer;
 use http::HeaderMap;
 use resources::{Action, Role};
 use serde_json::{Map, Value, json};
 
 use crate::accounts::keys::{self, KeyDescription};
 use crate::answer::Refusal;
-use crate::clock::now;
 use crate::cloud::Cloud;
 use crate::credential::Identity;
 use crate::public_url::public_url;
@@ -25,9 +23,9 @@ pub async fn made(
     cloud: &Cloud,
     identity: &Identity,
     headers: &HeaderMap,
-    given: &Map<String, Value>,
+    options: &Map<String, Value>,
 ) -> Result<Value, Refusal> {
-    let fleet = match given.get("appId") {
+    let fleet = match options.get("appId") {
         Some(Value::Number(number)) => number.as_i64(),
         Some(Value::String(digits)) => digits.parse().ok(),
         _ => None,
@@ -37,7 +35,7 @@ pub async fn made(
     let action = Action::CreateProvisioningKey;
     let right = cloud.right(&identity.caller, "application", fleet, action);
     let right = right.await?.ok_or(Refusal::Unauthorized)?;
-    let device_type = text(given, "deviceType")?;
+    let device_type = text(options, "deviceType")?;
     let about = right.sql(
         "SELECT a.actor, a.app_name, t.slug FROM application AS a \
          JOIN device_type AS t ON t.id = a.is_for__device_type WHERE a.id = ?",
@@ -47,11 +45,11 @@ pub async fn made(
     let device_type = match device_type {
         None => row.some_text(2)?,
         Some(slug) => {
-            let known = SystemPurpose::Catalogue.sql(
+            let alias = SystemPurpose::Catalogue.sql(
                 "SELECT t.slug FROM device_type AS t JOIN device_type_alias AS l ON l.device_type = t.id \
                  WHERE l.is_referenced_by__alias = ?",
             );
-            match cloud.database.row(&known.with(slug)).await? {
+            match cloud.database.row(&alias.with(slug)).await? {
                 Some(row) => row.some_text(0)?,
                 None => {
                     let slug: String = slug.chars().take(100).collect();
@@ -64,16 +62,11 @@ pub async fn made(
     };
     let key = random_text(16).map_err(Refusal::Fault)?;
     let mut transaction = cloud.database.begin().await?;
-    let mut writer = Writer::platform(
-        SystemPurpose::Keys,
-        &mut transaction,
-        &cloud.environment,
-        now(),
-    );
+    let mut writer = cloud.own_writer(&mut transaction, SystemPurpose::Keys);
     let described = KeyDescription {
-        name: text(given, "provisioningKeyName")?.map(str::to_owned),
+        name: text(options, "provisioningKeyName")?.map(str::to_owned),
         description: Some("made with a config.json".to_owned()),
-        expiry_date: given.get("provisioningKeyExpiryDate").cloned(),
+        expiry_date: options.get("provisioningKeyExpiryDate").cloned(),
         ..KeyDescription::default()
     };
     keys::create(
@@ -91,23 +84,23 @@ pub async fn made(
         "deviceType": device_type,
         "apiEndpoint": public_url(cloud, headers),
         "apiKey": key,
-        "appUpdatePollInterval": minutes(given)?,
+        "appUpdatePollInterval": minutes(options)?,
         "listenPort": 48484,
-        "developmentMode": is_true(given.get("developmentMode")),
+        "developmentMode": is_true(options.get("developmentMode")),
     });
     if let Some(registry) = &cloud.configuration.registry {
         made["registryEndpoint"] = json!(registry);
     }
     for name in NETWORK {
-        if let Some(value) = text(given, name)? {
+        if let Some(value) = text(options, name)? {
             made[name] = json!(value);
         }
     }
     Ok(made)
 }
 
-fn text<'a>(given: &'a Map<String, Value>, name: &str) -> Result<Option<&'a str>, Refusal> {
-    match given.get(name) {
+fn text<'a>(options: &'a Map<String, Value>, name: &str) -> Result<Option<&'a str>, Refusal> {
+    match options.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
         Some(_) => Err(Refusal::Wrong(format!("`{name}` must be text"))),
@@ -115,8 +108,8 @@ fn text<'a>(given: &'a Map<String, Value>, name: &str) -> Result<Option<&'a str>
 }
 
 /// `appUpdatePollInterval` is given in minutes and written in milliseconds.
-fn minutes(given: &Map<String, Value>) -> Result<u64, Refusal> {
-    let minutes = match given.get("appUpdatePollInterval") {
+fn minutes(options: &Map<String, Value>) -> Result<u64, Refusal> {
+    let minutes = match options.get("appUpdatePollInterval") {
         None | Some(Value::Null) => Some(10),
         Some(Value::Number(number)) => number.as_u64(),
         Some(Value::String(digits)) => digits.parse().ok(),

@@ -18,6 +18,7 @@ pub mod bus;
 pub mod charge;
 pub mod clock;
 pub mod cloud;
+pub mod concurrency;
 pub mod configuration;
 pub mod credential;
 pub mod device;

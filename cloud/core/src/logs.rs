@@ -20,7 +20,7 @@ use history::History;
 
 /// Writes lines that wait for the table, as long as the program runs: what waits is kept.
 pub async fn write(cloud: SharedCloud) {
-    if let Some(table) = cloud.logs.table() {
+    if let History::Table(table) = &cloud.logs {
         table::writing(&cloud.database, table).await;
     }
 }

@@ -4,9 +4,6 @@
 //! Whoever waits for a hash has a place in a line, which is short: beyond it, and beyond a share of it for each
 //! network, the next one is refused at once rather than served late.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use anyhow::{Context as _, Result, anyhow};
 use argon2::Argon2;
 use argon2::password_hash::phc::PasswordHash;
@@ -14,6 +11,7 @@ use argon2::password_hash::{PasswordHasher, PasswordVerifier};
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
+use crate::concurrency::{ConcurrencyLimit, Permit};
 use crate::limits::Network;
 
 /// Characters of a password.
@@ -79,15 +77,21 @@ const PLACES_OF_ONE: usize = 16;
 const FULL: u64 = 2;
 
 /// The line of those who wait for a hash.
-#[derive(Default)]
 pub struct HashQueue {
-    places: Mutex<HashMap<Network, usize>>,
+    places: ConcurrencyLimit<Network>,
 }
 
 /// A place in the line, until it is dropped.
-pub struct QueuePlace<'a> {
-    line: &'a HashQueue,
-    network: Network,
+pub struct QueuePlace {
+    _permit: Permit<Network>,
+}
+
+impl Default for HashQueue {
+    fn default() -> Self {
+        HashQueue {
+            places: ConcurrencyLimit::new((PLACES_OF_ONE, PLACES)),
+        }
+    }
 }
 
 impl HashQueue {
@@ -95,25 +99,13 @@ impl HashQueue {
     ///
     /// # Errors
     /// In how many seconds it is worth another try, where the line is full.
-    pub fn enter(&self, network: Network) -> Result<QueuePlace<'_>, u64> {
-        let mut places = self.places();
-        let own = places.get(&network).copied().unwrap_or_default();
-        if own >= PLACES_OF_ONE || places.values().sum::<usize>() >= PLACES {
-            return Err(FULL);
-        }
-        places.insert(network, own + 1);
-        Ok(QueuePlace {
-            line: self,
-            network,
-        })
-    }
-
-    fn places(&self) -> MutexGuard<'_, HashMap<Network, usize>> {
-        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    pub fn enter(&self, network: Network) -> Result<QueuePlace, u64> {
+        let permit = self.places.enter(&network, 1).ok_or(FULL)?;
+        Ok(QueuePlace { _permit: permit })
     }
 }
 
-impl QueuePlace<'_> {
+impl QueuePlace {
     /// As [`hash`].
     ///
     /// # Errors
@@ -129,18 +121,6 @@ impl QueuePlace<'_> {
     /// Where the work was stopped.
     pub async fn is(&self, password: String, hash: Option<String>) -> Result<bool> {
         is(password, hash).await
-    }
-}
-
-impl Drop for QueuePlace<'_> {
-    fn drop(&mut self) {
-        let mut places = self.line.places();
-        if let Some(own) = places.get_mut(&self.network) {
-            *own -= 1;
-            if *own == 0 {
-                places.remove(&self.network);
-            }
-        }
     }
 }
 
@@ -217,6 +197,6 @@ mod tests {
         }
         assert!(line.enter(at(200)).is_err(), "the line is full");
         held.clear();
-        assert!(line.places().is_empty());
+        assert!(line.places.is_free());
     }
 }

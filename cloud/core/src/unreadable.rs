@@ -1,10 +1,10 @@
 //! Reports secrets of the database that no key decrypts.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use data::UnreadableSecret;
+use parking_lot::Mutex;
 
 /// How long a value is not reported again.
 const AGAIN: Duration = Duration::from_secs(60);
@@ -15,7 +15,7 @@ const MOST: usize = 100;
 pub(crate) fn log(why: &UnreadableSecret) {
     static REPORTED: Mutex<BTreeMap<String, Instant>> = Mutex::new(BTreeMap::new());
     let why = why.to_string();
-    let mut reported = REPORTED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut reported = REPORTED.lock();
     reported.retain(|_, since| since.elapsed() < AGAIN);
     if reported.len() < MOST && !reported.contains_key(&why) {
         tracing::error!("a secret cannot be decrypted: {why}");

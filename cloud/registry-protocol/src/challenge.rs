@@ -42,7 +42,7 @@ impl Challenge {
 
 /// `name="value"` or `name=value`, separated by commas; a value in quotes may hold commas.
 fn parameters(text: &str) -> Vec<(String, String)> {
-    let mut found = Vec::new();
+    let mut parameters = Vec::new();
     let mut rest = text;
     while let Some((name, after)) = rest.split_once('=') {
         let name = name.trim_matches([' ', ',', '\t']).to_owned();
@@ -53,10 +53,10 @@ fn parameters(text: &str) -> Vec<(String, String)> {
             },
             None => after.split_once(',').unwrap_or((after, "")),
         };
-        found.push((name, value.trim().to_owned()));
+        parameters.push((name, value.trim().to_owned()));
         rest = after;
     }
-    found
+    parameters
 }
 
 #[cfg(test)]

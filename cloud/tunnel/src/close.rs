@@ -87,7 +87,7 @@ impl fmt::Display for CloseMessage {
 pub(crate) struct Socket<S> {
     pub(crate) stream: WebSocketStream<S>,
     reason_to_send: Option<CloseReason>,
-    heard: Option<CloseMessage>,
+    last_word: Option<CloseMessage>,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
@@ -97,7 +97,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
     ) -> Poll<Option<Result<Message, Error>>> {
         let message = ready!(self.stream.poll_next_unpin(cx));
         if let Some(Ok(Message::Close(Some(frame)))) = &message {
-            self.heard = Some(CloseMessage::of(frame));
+            self.last_word = Some(CloseMessage::of(frame));
         }
         Poll::Ready(message)
     }
@@ -128,11 +128,11 @@ impl<S> Clone for SharedSocket<S> {
 
 impl<S> SharedSocket<S> {
     pub(crate) fn new(stream: WebSocketStream<S>) -> Self {
-        let (reason_to_send, heard) = (None, None);
+        let (reason_to_send, last_word) = (None, None);
         SharedSocket(Arc::new(Mutex::new(Socket {
             stream,
             reason_to_send,
-            heard,
+            last_word,
         })))
     }
 
@@ -162,9 +162,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> TunnelCloser<S> {
     /// limit of time, which is the caller's.
     pub async fn heard(self) -> Option<CloseMessage> {
         loop {
-            let heard = self.0.lock().heard.take();
-            if heard.is_some() || !self.reads().await {
-                return heard;
+            let message = self.0.lock().last_word.take();
+            if message.is_some() || !self.reads().await {
+                return message;
             }
         }
     }

@@ -77,7 +77,7 @@ pub async fn kept(
     }
     let mut transaction = cloud.database.begin().await?;
     let caller = Caller::Platform(SystemPurpose::Keys);
-    let mut writer = Writer::new(&mut transaction, cloud.setting(&caller), &cloud.environment);
+    let mut writer = cloud.writer(&mut transaction, &caller);
     create(&mut writer, actor, role, key, more).await?;
     transaction.commit().await?;
     Ok(())

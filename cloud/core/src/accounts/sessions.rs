@@ -7,7 +7,6 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use data::audit::{self, Author, Event};
-use data::write::Writer;
 use data::{SystemPurpose, Transaction};
 use http::{HeaderMap, header};
 use resources::Role;
@@ -99,12 +98,7 @@ pub async fn begin(
     ] {
         row.insert(name.to_owned(), value);
     }
-    let mut writer = Writer::platform(
-        SystemPurpose::Accounts,
-        transaction,
-        &cloud.environment,
-        now,
-    );
+    let mut writer = cloud.own_writer(transaction, SystemPurpose::Accounts);
     let session = writer.create("user_session", &row).await?;
     let forget = SystemPurpose::Accounts.sql(
         "DELETE FROM user_session WHERE id IN (SELECT id FROM user_session WHERE \"user\" = ? AND id <> ? \
@@ -145,12 +139,7 @@ pub async fn begin(
 /// Where the database fails.
 pub async fn end(cloud: &Cloud, claims: &SessionClaims) -> Result<(), Refusal> {
     let mut transaction = cloud.database.begin().await?;
-    let mut writer = Writer::platform(
-        SystemPurpose::Accounts,
-        &mut transaction,
-        &cloud.environment,
-        now(),
-    );
+    let mut writer = cloud.own_writer(&mut transaction, SystemPurpose::Accounts);
     writer.remove("user_session", &[claims.session]).await?;
     Ok(transaction.commit().await?)
 }

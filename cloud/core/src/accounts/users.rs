@@ -4,7 +4,6 @@ use std::net::{IpAddr, SocketAddr};
 
 use data::SystemPurpose;
 use data::audit::{self, Event};
-use data::write::Writer;
 
 use super::sessions::{self, SessionOrigin};
 use super::verification::{self, Claim, VerifiedUser, verified};
@@ -63,12 +62,7 @@ pub async fn password_changed(
     } else {
         Vec::new()
     };
-    let mut writer = Writer::platform(
-        SystemPurpose::Accounts,
-        &mut transaction,
-        &cloud.environment,
-        now(),
-    );
+    let mut writer = cloud.own_writer(&mut transaction, SystemPurpose::Accounts);
     writer.remove("user_session", &sessions).await?;
     writer.remove("api_key", &keys).await?;
     let user = VerifiedUser { user, secret };

@@ -123,37 +123,28 @@ async fn candidate(
     claim: Claim<'_>,
     from: IpAddr,
 ) -> Result<SignInAttempt, Refusal> {
-    let from = from.to_canonical().to_string();
-    let here = |find: Sql| find.with(from.as_str()).with(now());
-    let (find, name) = match claim {
-        Claim::User(user) => {
-            let find = SystemPurpose::Credentials.sql(
+    /// The account of a user, found by this column.
+    macro_rules! account_by {
+        ($column:literal) => {
+            SystemPurpose::Credentials.sql(concat!(
                 "SELECT u.id, u.password, u.jwt_secret, f.forgotten_at, (SELECT COUNT(*) \
                  FROM user_session AS s WHERE s.\"user\" = u.id AND s.address = ? AND s.expires_at > ?) FROM \"user\" AS u \
-                 LEFT JOIN sign_in_failure AS f ON f.\"user\" = u.id WHERE u.id = ?",
-            );
-            (here(find).with(user), String::new())
-        }
+                 LEFT JOIN sign_in_failure AS f ON f.\"user\" = u.id WHERE ",
+                $column,
+                " = ?"
+            ))
+        };
+    }
+    let address = from.to_canonical().to_string();
+    let at_address = |find: Sql| find.with(address).with(now());
+    let (find, name) = match claim {
+        Claim::User(user) => (at_address(account_by!("u.id")).with(user), String::new()),
         Claim::Name(username) => {
             // Names and addresses are kept in one form (docs/spec/cloud.md#model-people); what has none is nobody's.
             let (find, form) = if username.contains('@') {
-                (
-                    SystemPurpose::Credentials.sql(
-                        "SELECT u.id, u.password, u.jwt_secret, f.forgotten_at, (SELECT COUNT(*) \
-                 FROM user_session AS s WHERE s.\"user\" = u.id AND s.address = ? AND s.expires_at > ?) FROM \"user\" AS u \
-                         LEFT JOIN sign_in_failure AS f ON f.\"user\" = u.id WHERE u.email = ?",
-                    ),
-                    Check::Email,
-                )
+                (account_by!("u.email"), Check::Email)
             } else {
-                (
-                    SystemPurpose::Credentials.sql(
-                        "SELECT u.id, u.password, u.jwt_secret, f.forgotten_at, (SELECT COUNT(*) \
-                 FROM user_session AS s WHERE s.\"user\" = u.id AND s.address = ? AND s.expires_at > ?) FROM \"user\" AS u \
-                         LEFT JOIN sign_in_failure AS f ON f.\"user\" = u.id WHERE u.username = ?",
-                    ),
-                    Check::Username,
-                )
+                (account_by!("u.username"), Check::Username)
             };
             let name = if username.len() > MOST {
                 String::new()
@@ -162,7 +153,7 @@ async fn candidate(
                     .unwrap_or_default()
                     .into_owned()
             };
-            (here(find).with(name.as_str()), name)
+            (at_address(find).with(name.as_str()), name)
         }
     };
     let Some(row) = cloud.database.row(&find).await? else {

@@ -115,13 +115,13 @@ pub(super) async fn take(nats: &Nats, device: i64, ask: DeviceClient, ending: &C
         }
     };
     let free = Arc::new(Semaphore::new(AT_ONCE));
-    let mut taken = JoinSet::new();
+    let mut calls_under_way = JoinSet::new();
     while let Some(Some(call)) = ending.run_until_cancelled(calls.next()).await {
-        while taken.try_join_next().is_some() {}
+        while calls_under_way.try_join_next().is_some() {}
         match free.clone().try_acquire_owned() {
             Ok(held) => {
                 let (client, ask) = (nats.client().clone(), ask.clone());
-                taken.spawn(async move {
+                calls_under_way.spawn(async move {
                     answer(client, call, ask).await;
                     drop(held);
                 });
@@ -134,7 +134,7 @@ pub(super) async fn take(nats: &Nats, device: i64, ask: DeviceClient, ending: &C
         }
     }
     drop((calls, ask));
-    while taken.join_next().await.is_some() {}
+    while calls_under_way.join_next().await.is_some() {}
 }
 
 /// One call: what is asked is asked of the device.
@@ -146,18 +146,18 @@ async fn answer(client: Client, call: Message, ask: DeviceClient) {
         return;
     }
     let inbox = client.new_inbox();
-    let Ok(asked) = client.subscribe(inbox.clone()).await else {
+    let Ok(requests) = client.subscribe(inbox.clone()).await else {
         return;
     };
     if client.publish(reply, inbox.into()).await.is_err() {
         return;
     }
-    let mut asked = PipeReader::new(asked);
+    let mut requests = PipeReader::new(requests);
     // Where two replicas hold a tunnel, of which one is broken, the other one is called.
-    if !timeout(OPEN, asked.begun()).await.unwrap_or_default() {
+    if !timeout(OPEN, requests.begun()).await.unwrap_or_default() {
         return;
     }
-    let pipe = pipe::over(client, asked, to.to_owned());
+    let pipe = pipe::over(client, requests, to.to_owned());
     let pass_on = move |request| {
         let ask = ask.clone();
         async move {

@@ -1,8 +1,9 @@
 //! Passes notifications on within this program: to listeners at once, to subscribers as they read.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use data::Effect;
+use parking_lot::RwLock;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
 
@@ -44,11 +45,7 @@ impl Default for Dispatcher {
 
 impl Dispatcher {
     pub(super) fn add_listener(&self, listener: Listener) {
-        let mut listeners = self
-            .listeners
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
-        listeners.push(listener);
+        self.listeners.write().push(listener);
     }
 
     pub(super) fn subscribe(&self) -> Subscription {
@@ -66,11 +63,7 @@ impl Dispatcher {
         if *notification == Notification::Lagged {
             self.lagged.send_modify(|times| *times += 1);
         }
-        let listeners = self
-            .listeners
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
-        for listener in &*listeners {
+        for listener in &*self.listeners.read() {
             listener(notification);
         }
         if matches!(notification, Notification::Arrived { .. }) {

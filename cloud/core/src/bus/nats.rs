@@ -4,14 +4,15 @@
 //! knows that it hears the others. As long as it has not since it was connected (again), it cannot know what
 //! it missed, and whoever remembers something has to ask the database.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use async_nats::connection::State;
 use async_nats::{Client, ConnectOptions, Event, ServerAddr, Subscriber};
 use futures::StreamExt as _;
+use parking_lot::Mutex;
 use percent_encoding::percent_decode_str;
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
@@ -145,12 +146,9 @@ impl Nats {
 
     /// Says what waits, until `stop` and then what is left.
     async fn send_queued(&self, stop: &CancellationToken) {
-        let waiting = self
-            .waiting
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        let Some(mut waiting) = waiting else { return };
+        let Some(mut waiting) = self.waiting.lock().take() else {
+            return;
+        };
         while let Some(Some(payload)) = stop.run_until_cancelled(waiting.recv()).await {
             self.send(payload).await;
             if self.overflowed.swap(false, Ordering::SeqCst) {

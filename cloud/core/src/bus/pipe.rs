@@ -11,6 +11,7 @@ use std::task::{Context, Poll};
 use async_nats::{Client, Message, Subscriber};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use futures::{Stream, StreamExt};
+use tokio::io::Join;
 use tokio::sync::mpsc;
 use tokio_util::io::{CopyToBytes, SinkWriter, StreamReader};
 use tokio_util::sync::PollSender;
@@ -28,7 +29,7 @@ type PipeWriter =
     SinkMapErr<PollSender<Bytes>, fn(tokio_util::sync::PollSendError<Bytes>) -> io::Error>;
 
 /// Both directions of a pipe.
-pub(super) type Pipe = SinkWriter<StreamReader<CopyToBytes<Duplex>, Bytes>>;
+pub(super) type Pipe = Join<StreamReader<PipeReader, Bytes>, SinkWriter<CopyToBytes<PipeWriter>>>;
 
 /// Reads from what is subscribed to, and writes to a subject. The other end reads an end when it is dropped.
 pub(super) fn over(client: Client, read: PipeReader, write: String) -> Pipe {
@@ -36,7 +37,8 @@ pub(super) fn over(client: Client, read: PipeReader, write: String) -> Pipe {
     tokio::spawn(publish(client, write, receiver));
     let closed: fn(_) -> io::Error = |_| io::ErrorKind::BrokenPipe.into();
     let writes = PollSender::new(sender).sink_map_err(closed);
-    SinkWriter::new(StreamReader::new(CopyToBytes::new(Duplex { read, writes })))
+    let writer = SinkWriter::new(CopyToBytes::new(writes));
+    tokio::io::join(StreamReader::new(read), writer)
 }
 
 /// Sends what is written, and an empty message for the end.
@@ -122,39 +124,5 @@ impl Stream for PipeReader {
             Poll::Ready(None) => Poll::Ready(None),
             Poll::Ready(Some(message)) => Poll::Ready(self.read(message)),
         }
-    }
-}
-
-/// Reading and writing as one.
-pub(super) struct Duplex {
-    read: PipeReader,
-    writes: PipeWriter,
-}
-
-impl Stream for Duplex {
-    type Item = io::Result<Bytes>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.read.poll_next_unpin(cx)
-    }
-}
-
-impl futures::Sink<Bytes> for Duplex {
-    type Error = io::Error;
-
-    fn poll_ready(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.writes.poll_ready_unpin(cx)
-    }
-
-    fn start_send(mut self: Pin<&mut Self>, bytes: Bytes) -> io::Result<()> {
-        self.writes.start_send_unpin(bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.writes.poll_flush_unpin(cx)
-    }
-
-    fn poll_close(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.writes.poll_close_unpin(cx)
     }
 }

@@ -7,8 +7,9 @@
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use crate::configuration::Limits;
 
@@ -111,7 +112,7 @@ impl Attempts {
     pub fn begin(&self, account: &Account, network: Network, was_here: bool) -> Result<(), u64> {
         let now = Instant::now();
         let keys = self.keys(account, network, was_here);
-        let mut forgotten = self.forgotten();
+        let mut forgotten = self.forgotten.lock();
         let wait = keys.iter().filter_map(|(key, quota)| {
             let next = forgotten.get(key)?.checked_duration_since(now)? + quota.period;
             next.checked_sub(quota.ahead())
@@ -130,7 +131,7 @@ impl Attempts {
 
     /// The try was right: what was counted for this account from here is forgotten.
     pub fn passed(&self, account: &Account, network: Network, was_here: bool) {
-        let mut forgotten = self.forgotten();
+        let mut forgotten = self.forgotten.lock();
         for (key, quota) in self.keys(account, network, was_here) {
             if matches!(key, Key::Pair(..)) {
                 forgotten.remove(&key);
@@ -143,7 +144,7 @@ impl Attempts {
     /// Forgets whoever has not tried for a while.
     pub(super) fn tidy(&self) {
         let now = Instant::now();
-        let mut forgotten = self.forgotten();
+        let mut forgotten = self.forgotten.lock();
         forgotten.retain(|_, at| *at > now);
         forgotten.shrink_to_fit();
     }
@@ -157,12 +158,6 @@ impl Attempts {
             keys.push((Key::Account(account.clone()), self.account));
         }
         keys
-    }
-
-    fn forgotten(&self) -> MutexGuard<'_, HashMap<Key, Instant>> {
-        self.forgotten
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -263,6 +258,6 @@ mod tests {
             let network = Network::of(IpAddr::V4(Ipv4Addr::from_bits(number)));
             let _ = attempts.begin(&Account::named(&number.to_string()), network, false);
         }
-        assert!(attempts.forgotten().len() <= MOST + 3);
+        assert!(attempts.forgotten.lock().len() <= MOST + 3);
     }
 }

@@ -102,27 +102,13 @@ impl History {
     /// Something was changed: of devices that are gone, no lines are kept.
     pub fn invalidate(&self, effects: &[Effect]) {
         // The database itself deletes their lines from the table.
-        let Some(stream) = self.stream() else { return };
+        let History::Stream(stream) = self else {
+            return;
+        };
         for effect in effects {
             if let Effect::DevicesGone(gone) = effect {
                 stream.invalidate(gone);
             }
-        }
-    }
-
-    /// The table, where that is what keeps them.
-    pub(super) fn table(&self) -> Option<&LogTable> {
-        match self {
-            History::Table(table) => Some(table),
-            History::Stream(_) => None,
-        }
-    }
-
-    /// The stream, where that is what keeps them.
-    pub(super) fn stream(&self) -> Option<&Stream> {
-        match self {
-            History::Table(_) => None,
-            History::Stream(stream) => Some(stream),
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Live lines, to whoever follows a device in this replica.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::sync::broadcast::{Receiver, Sender, channel};
 
@@ -23,7 +24,7 @@ pub(super) struct LiveLines {
 impl LiveLines {
     /// Passes lines of a device on. Nobody is waited for.
     pub(super) fn publish(&self, device: i64, lines: &Lines) {
-        let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut followed = self.followed.lock();
         if let Some(sender) = followed.get(&device)
             && sender.send(lines.clone()).is_err()
         {
@@ -34,14 +35,14 @@ impl LiveLines {
 
     /// Lines of a device, from now on.
     pub(super) fn follow(&self, device: i64) -> LineSubscription {
-        let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut followed = self.followed.lock();
         let sender = followed.entry(device).or_insert_with(|| channel(BEHIND).0);
         LineSubscription::of(sender)
     }
 
     /// Forgets devices that nobody follows any more.
     pub(super) fn tidy(&self) {
-        let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut followed = self.followed.lock();
         followed.retain(|_, sender| sender.receiver_count() > 0);
     }
 }
@@ -114,6 +115,6 @@ mod tests {
         assert!(other.ready().is_none(), "of another device");
         drop((slow, other));
         live.tidy();
-        assert!(live.followed.lock().unwrap().is_empty());
+        assert!(live.followed.lock().is_empty());
     }
 }

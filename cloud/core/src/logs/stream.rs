@@ -10,8 +10,8 @@
 //! a number of its own from whoever took it, and is told once.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, pull};
@@ -23,6 +23,7 @@ use async_nats::{Message, Subscriber};
 use axum::body::Bytes;
 use data::{DataError, Database, DeviceGone, SystemPurpose};
 use futures::{FutureExt as _, StreamExt as _};
+use parking_lot::Mutex;
 use tokio::sync::broadcast::{Sender, channel};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{sleep, timeout};
@@ -150,13 +151,9 @@ impl Stream {
 
     /// Whether there is (still) such a device.
     async fn is_there(&self, database: &Database, device: i64) -> Result<bool, DataError> {
-        let known = {
-            let present = self.present.lock().unwrap_or_else(PoisonError::into_inner);
-            present
-                .get(&device)
-                .is_some_and(|since| since.elapsed() < PRESENT)
-        };
-        if known && self.bus.receives_all() {
+        let since = self.present.lock().get(&device).copied();
+        let was_there = since.is_some_and(|since| since.elapsed() < PRESENT);
+        if was_there && self.bus.receives_all() {
             return Ok(true);
         }
         let select = SystemPurpose::Logs
@@ -164,7 +161,7 @@ impl Stream {
             .with(device);
         let there = database.row(&select).await?.is_some();
         if there {
-            let mut present = self.present.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut present = self.present.lock();
             if present.len() >= MOST_PRESENT {
                 present.clear();
             }
@@ -175,7 +172,7 @@ impl Stream {
 
     /// These devices are no more, and their lines go with them.
     pub(super) fn invalidate(&self, gone: &[DeviceGone]) {
-        let mut present = self.present.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut present = self.present.lock();
         for device in gone {
             present.remove(&device.id);
             let _ = self.gone.try_send(device.id);
@@ -294,14 +291,11 @@ impl Stream {
 
     /// Has the server have the stream with these limits, and takes lines of devices away that are gone.
     pub(super) async fn run(&self, stop: CancellationToken) {
-        let gone = self
-            .to_purge
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        let Some(mut gone) = gone else { return };
+        let Some(mut gone) = self.to_purge.lock().take() else {
+            return;
+        };
         let mut lagged = self.bus.lagged();
-        let mut told = String::new();
+        let mut reported = String::new();
         let work = async {
             loop {
                 if !self.nats.is_connected() {
@@ -310,14 +304,14 @@ impl Stream {
                 }
                 if let Err(error) = self.context.create_or_update_stream(self.config()).await {
                     let error = error.to_string();
-                    if error != told {
+                    if error != reported {
                         tracing::error!("failed to open the stream of log lines: {error}");
-                        told = error;
+                        reported = error;
                     }
                     sleep(AGAIN).await;
                     continue;
                 }
-                told.clear();
+                reported.clear();
                 tokio::select! {
                     () = self.missing.notified() => sleep(AGAIN / 4).await,
                     _ = lagged.changed() => {}

@@ -3,10 +3,11 @@
 //! Whatever waits is written by one transaction, whose devices ever it is of, and then passed on.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use data::{DataError, Database, SystemPurpose};
+use parking_lot::Mutex;
 use sea_query::{Alias, Expr, Query};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{MissedTickBehavior, interval};
@@ -56,7 +57,7 @@ impl Default for Queue {
 struct Group {
     device: i64,
     lines: Vec<LogLine>,
-    kept: oneshot::Sender<Result<(), AppendError>>,
+    result: oneshot::Sender<Result<(), AppendError>>,
 }
 
 impl Queue {
@@ -65,11 +66,11 @@ impl Queue {
     /// # Errors
     /// [`AppendError`]
     pub(super) async fn keep(&self, device: i64, lines: Vec<LogLine>) -> Result<(), AppendError> {
-        let (kept, answer) = oneshot::channel();
+        let (result, answer) = oneshot::channel();
         let group = Group {
             device,
             lines,
-            kept,
+            result,
         };
         self.sender
             .send(group)
@@ -81,15 +82,9 @@ impl Queue {
 
 /// Writes what waits, as long as the program runs.
 pub(super) async fn writing(database: &Database, table: &LogTable) {
-    let receiver = {
-        let mut receiver = table
-            .queue
-            .receiver
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        receiver.take()
+    let Some(mut receiver) = table.queue.receiver.lock().take() else {
+        return;
     };
-    let Some(mut receiver) = receiver else { return };
     // Lines of a device since the oldest ones were last taken away.
     let mut since: HashMap<i64, usize> = HashMap::new();
     while let Some(first) = receiver.recv().await {
@@ -171,7 +166,7 @@ async fn kept(
         let count = group.lines.len();
         let lines: Arc<[LogLine]> = group.lines.into();
         table.live.publish(group.device, &lines);
-        let _ = group.kept.send(Ok(()));
+        let _ = group.result.send(Ok(()));
         // The first ones after a start may follow any number.
         let written = since.entry(group.device).or_insert(SLACK);
         *written += count;
@@ -196,7 +191,7 @@ fn not_kept(groups: Vec<Group>, error: &DataError) {
         }
     };
     for group in groups {
-        let _ = group.kept.send(Err(why));
+        let _ = group.result.send(Err(why));
     }
 }
 

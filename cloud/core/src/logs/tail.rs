@@ -58,7 +58,7 @@ pub struct LogTail {
     /// Changes where lines may have come that were not passed on.
     lagged: watch::Receiver<u64>,
     /// When nothing was missed last, in milliseconds.
-    seen: i64,
+    complete_until: i64,
 }
 
 impl LogTail {
@@ -91,7 +91,7 @@ impl LogTail {
             first: Some(lines),
             followed,
             lagged,
-            seen: now(),
+            complete_until: now(),
         })
     }
 
@@ -117,7 +117,7 @@ impl LogTail {
             {
                 lines.extend(self.lines(more));
             }
-            self.seen = now();
+            self.complete_until = now();
             if !lines.is_empty() {
                 return Some(lines);
             }
@@ -144,7 +144,7 @@ impl LogTail {
         let span = Span {
             device: self.device,
             count: KEPT,
-            since: self.seen - SKEW,
+            since: self.complete_until - SKEW,
         };
         for _ in 0..TRIES {
             match self.cloud.logs.read(&self.cloud.database, span).await {

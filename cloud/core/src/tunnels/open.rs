@@ -1,9 +1,9 @@
 //! The open tunnels, by device.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio_util::task::TaskTracker;
 use tunnel::CloseReason;
@@ -63,15 +63,11 @@ pub(super) struct TunnelHandle {
 }
 
 impl OpenTunnels {
-    fn map(&self) -> MutexGuard<'_, Map> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// A device opened a tunnel.
     pub(super) fn opened(&self, opener: &Opener, since: i64, ask: DeviceClient) -> TunnelHandle {
         let device = opener.device;
         let (end, until) = oneshot::channel();
-        let mut map = self.map();
+        let mut map = self.open.lock();
         map.opened += 1;
         let number = map.opened;
         let tunnel = Tunnel {
@@ -94,7 +90,7 @@ impl OpenTunnels {
 
     /// A tunnel has ended. Whether it was the device's last: no other had taken its place.
     pub(super) fn ended(&self, handle: &TunnelHandle) {
-        let mut map = self.map();
+        let mut map = self.open.lock();
         let current = map.by_device.get(&handle.device);
         if current.is_some_and(|tunnel| tunnel.number == handle.number) {
             map.by_device.remove(&handle.device);
@@ -106,7 +102,8 @@ impl OpenTunnels {
 
     /// How to ask a device, where it is connected.
     pub(super) fn to(&self, device: i64) -> Option<DeviceClient> {
-        self.map()
+        self.open
+            .lock()
             .by_device
             .get(&device)
             .map(|tunnel| tunnel.ask.clone())
@@ -114,12 +111,12 @@ impl OpenTunnels {
 
     /// Whether a device is connected.
     pub(super) fn has(&self, device: i64) -> bool {
-        self.map().by_device.contains_key(&device)
+        self.open.lock().by_device.contains_key(&device)
     }
 
     /// Every device that is connected.
     pub(super) fn all(&self) -> Vec<i64> {
-        self.map().by_device.keys().copied().collect()
+        self.open.lock().by_device.keys().copied().collect()
     }
 
     /// Ends the tunnel of a device that is no more.
@@ -133,17 +130,14 @@ impl OpenTunnels {
     pub(crate) fn end_older(&self, device: i64, than: i64) {
         self.end_where(CloseReason::Replaced, |map| {
             let older = map.get(&device).is_some_and(|tunnel| tunnel.since < than);
-            older
-                .then(|| map.remove(&device))
-                .flatten()
-                .into_iter()
-                .collect()
+            let older = older.then(|| map.remove(&device)).flatten();
+            older.into_iter().collect()
         });
     }
 
     /// The keys that tunnels were opened by.
     pub(super) fn keys(&self) -> Vec<String> {
-        let map = self.map();
+        let map = self.open.lock();
         map.by_device
             .values()
             .map(|tunnel| tunnel.key.clone())
@@ -153,18 +147,14 @@ impl OpenTunnels {
     /// Ends the tunnels that were opened by one of these keys.
     pub(crate) fn end_opened_by(&self, keys: &HashSet<String>) {
         self.end_where(CloseReason::KeyChanged, |map| {
-            map.extract_if(|_, tunnel| keys.contains(&tunnel.key))
-                .map(|(_, tunnel)| tunnel)
-                .collect()
+            extracted(map, |tunnel| keys.contains(&tunnel.key))
         });
     }
 
     /// Ends the tunnels of devices with these actors.
     pub(crate) fn end_of(&self, actors: &[i64]) {
         self.end_where(CloseReason::KeyChanged, |map| {
-            map.extract_if(|_, tunnel| actors.contains(&tunnel.actor))
-                .map(|(_, tunnel)| tunnel)
-                .collect()
+            extracted(map, |tunnel| actors.contains(&tunnel.actor))
         });
     }
 
@@ -181,9 +171,14 @@ impl OpenTunnels {
         reason: CloseReason,
         which: impl FnOnce(&mut HashMap<i64, Tunnel>) -> Vec<Tunnel>,
     ) {
-        let ended = which(&mut self.map().by_device);
+        let ended = which(&mut self.open.lock().by_device);
         for tunnel in ended {
             tunnel.end(reason);
         }
     }
+}
+
+fn extracted(map: &mut HashMap<i64, Tunnel>, which: impl Fn(&Tunnel) -> bool) -> Vec<Tunnel> {
+    let extracted = map.extract_if(|_, tunnel| which(tunnel));
+    extracted.map(|(_, tunnel)| tunnel).collect()
 }

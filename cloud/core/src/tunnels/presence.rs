@@ -137,10 +137,10 @@ fn renewal(instance: i64) -> Sql {
 
 /// Nobody is connected to replicas that have not renewed their time for so many milliseconds.
 async fn without_the_gone(database: &Database, after: i64) -> Result<(), DataError> {
-    let gone = SystemPurpose::Presence.sql(
+    let instances = SystemPurpose::Presence.sql(
         "SELECT id FROM service_instance WHERE service_type = 'vpn' AND now_ms() - last_heartbeat > ?",
     );
-    for row in database.rows(&gone.with(after)).await? {
+    for row in database.rows(&instances.with(after)).await? {
         leave(database, row.id(0)?, now()).await?;
     }
     let nobody_holds = SystemPurpose::Presence.sql(
@@ -176,7 +176,7 @@ async fn leave(database: &Database, instance: i64, now: i64) -> Result<(), DataE
 async fn write(connections: &DeviceConnections, instance: &Instance) -> Result<(), DataError> {
     let presence = &connections.presence;
     loop {
-        let noted = mem::take(&mut *presence.noted());
+        let noted = mem::take(&mut *presence.devices.lock());
         if noted.is_empty() {
             return Ok(());
         }
@@ -186,7 +186,7 @@ async fn write(connections: &DeviceConnections, instance: &Instance) -> Result<(
         for (at, some) in devices.chunks(AT_ONCE).enumerate() {
             if let Err(error) = write_some(connections, instance, some).await {
                 let rest = devices.iter().skip(at * AT_ONCE).copied();
-                presence.noted().extend(rest);
+                presence.devices.lock().extend(rest);
                 return Err(error);
             }
         }

@@ -123,7 +123,10 @@ fn is_status(path: &str) -> bool {
         let app = path.strip_prefix("/v2/applications/")?;
         app.strip_suffix("/state")?.parse::<u64>().ok()
     };
-    STATUS.iter().any(|known| known.eq_ignore_ascii_case(path)) || of_app(path).is_some()
+    STATUS
+        .iter()
+        .any(|status_path| status_path.eq_ignore_ascii_case(path))
+        || of_app(path).is_some()
 }
 
 /// Which of these devices the caller may see, and are connected.

@@ -42,7 +42,7 @@ pub(super) async fn run(connections: Arc<DeviceConnections>) {
     loop {
         push.wake.notified().await;
         sleep(TOGETHER).await;
-        while !push.queue().is_empty() {
+        while !push.queue.lock().is_empty() {
             if let Err(error) = some(&connections, &mut pace).await {
                 tracing::warn!("cannot notify devices of changes, trying again: {error}");
                 sleep(AGAIN).await;
@@ -54,27 +54,27 @@ pub(super) async fn run(connections: Arc<DeviceConnections>) {
 /// Tells as many as may be told now.
 async fn some(connections: &Arc<DeviceConnections>, pace: &mut PushRate) -> Result<(), DataError> {
     let push = &connections.push;
-    let fleets = mem::take(&mut push.queue().fleets);
+    let fleets = mem::take(&mut push.queue.lock().fleets);
     if !fleets.is_empty() {
         match of_fleets(connections, &fleets).await {
             Ok(devices) => {
-                let mut queue = push.queue();
+                let mut queue = push.queue.lock();
                 for device in devices {
                     queue.of_fleets.add(device);
                 }
             }
             Err(error) => {
-                push.queue().fleets.extend(fleets);
+                push.queue.lock().fleets.extend(fleets);
                 return Err(error);
             }
         }
     }
-    let arrived = mem::take(&mut push.queue().arrived);
+    let arrived = mem::take(&mut push.queue.lock().arrived);
     if !arrived.is_empty() {
         match behind(connections, &arrived).await {
             Ok(devices) => push.perhaps(devices),
             Err(error) => {
-                push.queue().arrived.extend(arrived);
+                push.queue.lock().arrived.extend(arrived);
                 return Err(error);
             }
         }
@@ -82,7 +82,7 @@ async fn some(connections: &Arc<DeviceConnections>, pace: &mut PushRate) -> Resu
     let most = pace.wait().await;
     let mut turn = Vec::new();
     {
-        let mut queue = push.queue();
+        let mut queue = push.queue.lock();
         while turn.len() < most
             && let Some(device) = queue.next()
         {

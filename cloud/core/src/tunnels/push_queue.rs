@@ -1,9 +1,9 @@
 //! The devices that are to be told that there is something new for them, each once.
 
 use std::collections::{HashSet, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -13,7 +13,7 @@ const RETURN: Duration = Duration::from_secs(300);
 /// Who is to be told.
 #[derive(Default)]
 pub(super) struct PushQueue {
-    queue: Mutex<PushTurns>,
+    pub(super) queue: Mutex<PushTurns>,
     pub(super) wake: Notify,
 }
 
@@ -93,13 +93,9 @@ impl PushTurns {
 }
 
 impl PushQueue {
-    pub(super) fn queue(&self) -> MutexGuard<'_, PushTurns> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// These devices have something new.
     pub(super) fn devices(&self, devices: &[i64]) {
-        let mut queue = self.queue();
+        let mut queue = self.queue.lock();
         for device in devices {
             queue.devices.add(*device);
         }
@@ -108,13 +104,13 @@ impl PushQueue {
 
     /// All devices of these fleets have something new.
     pub(super) fn fleets(&self, fleets: &[i64]) {
-        self.queue().fleets.extend(fleets);
+        self.queue.lock().fleets.extend(fleets);
         self.wake.notify_one();
     }
 
     /// These devices may have something new; those that surely have come first.
     pub(super) fn perhaps(&self, devices: impl IntoIterator<Item = i64>) {
-        let mut queue = self.queue();
+        let mut queue = self.queue.lock();
         for device in devices {
             queue.of_fleets.add(device);
         }
@@ -123,7 +119,7 @@ impl PushQueue {
 
     /// Devices up to this number were there before this replica.
     pub(super) fn begin(&self, newest: i64) {
-        self.queue().of_before = Some(ReturningDevices {
+        self.queue.lock().of_before = Some(ReturningDevices {
             newest,
             until: Instant::now() + RETURN,
             back: HashSet::new(),
@@ -132,7 +128,7 @@ impl PushQueue {
 
     /// A device is connected (again): it is told where it missed something.
     pub(super) fn arrived(&self, device: i64) {
-        let mut queue = self.queue();
+        let mut queue = self.queue.lock();
         let before = queue.of_before.as_mut();
         if before.is_some_and(|before| before.is_back(device)) {
             queue.of_fleets.add(device)

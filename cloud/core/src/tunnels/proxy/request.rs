@@ -74,18 +74,18 @@ impl ProxyRequest {
         if !path.starts_with('/') {
             return Err("the path on the device is missing: `/supervisor/ping`".to_owned());
         }
-        let given = |name: &str| body.get(name).filter(|value| !value.is_null());
+        let field = |name: &str| body.get(name).filter(|value| !value.is_null());
         let recipients = Recipients {
-            uuid: given("uuid").map(uuid).transpose()?,
-            device: given("deviceId")
+            uuid: field("uuid").map(uuid).transpose()?,
+            device: field("deviceId")
                 .map(|id| number("deviceId", id))
                 .transpose()?,
-            fleet: given("appId").map(|id| number("appId", id)).transpose()?,
+            fleet: field("appId").map(|id| number("appId", id)).transpose()?,
         };
         if recipients == Recipients::default() {
             return Err("one of `uuid`, `deviceId` and `appId` must select devices".to_owned());
         }
-        let data = match given("data") {
+        let data = match field("data") {
             None => None,
             Some(data @ Value::Object(_)) => Some(Bytes::from(data.to_string())),
             Some(_) => return Err("`data` must be an object".to_owned()),
@@ -93,7 +93,7 @@ impl ProxyRequest {
         Ok(ProxyRequest {
             recipients,
             device_request: DeviceRequest {
-                method: given("method").map_or(Ok(Method::POST), method)?,
+                method: field("method").map_or(Ok(Method::POST), method)?,
                 path: path.to_owned(),
                 query: uri.query().and_then(without_key),
                 body: data,
@@ -127,7 +127,7 @@ fn number(name: &str, value: &Value) -> Result<i64, String> {
 }
 
 fn method(value: &Value) -> Result<Method, String> {
-    let known = [
+    let methods = [
         Method::PUT,
         Method::PATCH,
         Method::POST,
@@ -136,7 +136,7 @@ fn method(value: &Value) -> Result<Method, String> {
         Method::GET,
     ];
     let word = value.as_str().unwrap_or_default();
-    known
+    methods
         .into_iter()
         .find(|method| method.as_str().eq_ignore_ascii_case(word))
         .ok_or_else(|| "`method` must be one of PUT, PATCH, POST, HEAD, DELETE and GET".to_owned())
@@ -144,14 +144,14 @@ fn method(value: &Value) -> Result<Method, String> {
 
 /// The caller's own key is none of the device's business.
 fn without_key(query: &str) -> Option<String> {
-    let kept: Vec<&str> = query
+    let parts: Vec<&str> = query
         .split('&')
         .filter(|part| {
             let name = form_urlencoded::parse(part.as_bytes()).next();
             !part.is_empty() && name.is_none_or(|(name, _)| !name.eq_ignore_ascii_case("apikey"))
         })
         .collect();
-    (!kept.is_empty()).then(|| kept.join("&"))
+    (!parts.is_empty()).then(|| parts.join("&"))
 }
 
 #[cfg(test)]
