@@ -20,7 +20,7 @@ use people::{
 };
 use releases::{Deploy, Pin, ReleaseCommand, Releases, Track};
 use sign::{Sign, SigningKeyCommand};
-use variables::{TagCommand, TagSubject, VariableCommand, VariableScope};
+use variables::{TagCommand, TagOwner, VariableCommand, VariableScope};
 
 /// The command line of the fleet cloud
 #[derive(Debug, Parser)]
@@ -126,7 +126,7 @@ pub(crate) enum Command {
     #[command(visible_alias = "unpin")]
     Track(Track),
     /// List the tags of a device, fleet or release
-    Tags(TagSubject),
+    Tags(TagOwner),
     /// Set or remove a tag
     #[command(subcommand, arg_required_else_help = true)]
     Tag(TagCommand),

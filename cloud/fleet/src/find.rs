@@ -271,13 +271,13 @@ pub(crate) async fn target(cloud: &Cloud, text: &str) -> Result<Target> {
 
 /// A service that was found.
 #[derive(Deserialize)]
-pub(crate) struct Service {
+pub(crate) struct FleetService {
     pub(crate) id: i64,
     pub(crate) service_name: String,
 }
 
 /// The services of a fleet, by their names.
-pub(crate) async fn services(cloud: &Cloud, fleet: i64) -> Result<Vec<Service>> {
+pub(crate) async fn services(cloud: &Cloud, fleet: i64) -> Result<Vec<FleetService>> {
     let filter = format!("application eq {fleet}");
     let options = [
         ("$select", "id,service_name"),

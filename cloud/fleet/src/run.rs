@@ -79,7 +79,7 @@ async fn done(command: Command, output: &Output) -> Result<()> {
         Command::Sign(sign) => sign::run(cloud, output, sign).await,
         Command::Pin(pin) => pins::pin(cloud, output, &pin.target, &pin.release).await,
         Command::Track(track) => pins::track(cloud, output, &track.target).await,
-        Command::Tags(tagged) => tags::list(cloud, output, &tagged.owner).await,
+        Command::Tags(owner) => tags::list(cloud, output, &owner).await,
         Command::Tag(command) => tags::run(cloud, output, command).await,
         Command::Variables(of) => variables::list(cloud, output, &of).await,
         Command::Variable(command) => variables::run(cloud, output, command).await,

@@ -76,10 +76,10 @@ impl Sources {
         let same = url.is_none() || url == file.url;
         let url = url.map(|url| (url, "FLEET_URL"));
         let token = token.map(|token| (token, "FLEET_TOKEN"));
-        let kept = file.token.filter(|_| same).map(|token| (token, FILE));
+        let of_file = file.token.filter(|_| same).map(|token| (token, FILE));
         Ok(Sources {
             url: url.or(file.url.map(|url| (url, FILE))),
-            token: token.or(kept),
+            token: token.or(of_file),
         })
     }
 }
@@ -263,9 +263,9 @@ fn read(path: &Path) -> Result<SessionFile> {
     })
 }
 
-fn write(path: &Path, kept: &SessionFile) -> Result<()> {
+fn write(path: &Path, session: &SessionFile) -> Result<()> {
     let failed = |error| Failure::unwritable(path, error);
-    let text = toml::to_string(kept)
+    let text = toml::to_string(session)
         .map_err(|error| Failure::failed("the session cannot be written").because(error))?;
     if let Some(folder) = path.parent() {
         fs::DirBuilder::new()

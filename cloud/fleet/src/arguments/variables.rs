@@ -16,12 +16,6 @@ pub(crate) struct TagOwner {
     pub(crate) release: Option<String>,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct TagSubject {
-    #[command(flatten)]
-    pub(crate) owner: TagOwner,
-}
-
 #[derive(Debug, Subcommand)]
 pub(crate) enum TagCommand {
     /// Set a tag

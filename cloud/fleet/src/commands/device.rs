@@ -159,7 +159,7 @@ struct DeviceDetails {
     #[serde(rename(serialize = "undervolted"))]
     is_undervolted: bool,
     #[serde(rename(deserialize = "image_install"))]
-    services: Vec<Service>,
+    services: Vec<DeviceService>,
     #[serde(rename(deserialize = "device_tag"))]
     tags: Vec<Tag>,
 }
@@ -182,7 +182,7 @@ struct Image {
 
 #[derive(Deserialize, Serialize)]
 #[serde(from = "Install")]
-struct Service {
+struct DeviceService {
     service: String,
     status: String,
     progress: Option<i64>,
@@ -190,13 +190,13 @@ struct Service {
     version: Option<String>,
 }
 
-impl From<Install> for Service {
+impl From<Install> for DeviceService {
     fn from(install: Install) -> Self {
         let services = install.image.into_iter().flat_map(|image| image.service);
         let service = services.map(|service| service.service_name).next();
         let parts = |release: ReleaseName| (release.commit, release.raw_version);
         let (commit, version) = install.release.map(parts).unzip();
-        Service {
+        DeviceService {
             service: service.unwrap_or_default(),
             status: install.status,
             progress: install.download_progress,
@@ -213,11 +213,11 @@ const MORE_EXPANDED: &str = "image_install($select=status,download_progress;$fil
     is_provided_by__release($select=commit,raw_version)),device_tag($select=tag_key,value;$orderby=tag_key asc)";
 
 async fn show(cloud: &Cloud, output: &Output, text: &str) -> Result<()> {
-    let found = find::device(cloud, text).await?;
+    let target = find::device(cloud, text).await?;
     let select = format!("{SELECT},{MORE}");
     let expand = format!("{EXPAND},{MORE_EXPANDED}");
     let options = [("$select", select.as_str()), ("$expand", &expand)];
-    let row: Option<Value> = cloud.row(&found.address(), &options).await?;
+    let row: Option<Value> = cloud.row(&target.address(), &options).await?;
     let row = row.ok_or_else(|| Failure::not_found(format!("there is no device `{text}`")))?;
     let mut more: DeviceDetails = serde_json::from_value(row).map_err(|error| {
         Failure::failed("the cloud's answer lacks fields of a device").because(error)

@@ -97,7 +97,7 @@ pub(super) async fn meant(cloud: &Cloud, text: Option<&str>) -> Result<Organizat
                 .hint("`fleet organization create` creates one")),
         };
     };
-    let known = handles(&all);
+    let own = handles(&all);
     let by_handle = |one: &OrganizationRef| one.handle == text;
     let alike = |one: &OrganizationRef| one.name == text || one.id.to_string() == text;
     let is_handle = all.iter().any(by_handle);
@@ -106,10 +106,10 @@ pub(super) async fn meant(cloud: &Cloud, text: Option<&str>) -> Result<Organizat
     match candidates.len() {
         0 => Err(
             Failure::not_found(format!("there is no organization `{text}`")).hint(
-                if known.is_empty() {
+                if own.is_empty() {
                     "you belong to none".to_owned()
                 } else {
-                    format!("you belong to {known}")
+                    format!("you belong to {own}")
                 },
             ),
         ),
@@ -188,43 +188,45 @@ pub(crate) async fn run(
             );
         }
         OrganizationCommand::Show { organization } => {
-            let found = meant(cloud, Some(&organization)).await?;
-            let shown = read(cloud, found.id).await?;
+            let organization_ref = meant(cloud, Some(&organization)).await?;
+            let details = read(cloud, organization_ref.id).await?;
             output.details(
-                &shown,
+                &details,
                 &[
-                    ("handle", Some(shown.handle.clone())),
-                    ("name", Some(shown.name.clone())),
-                    ("id", Some(shown.id.to_string())),
-                    ("you are", shown.role.clone()),
-                    ("members", Some(shown.members.to_string())),
-                    ("fleets", Some(shown.fleets.to_string())),
-                    ("made", Some(when(&shown.created_at))),
+                    ("handle", Some(details.handle.clone())),
+                    ("name", Some(details.name.clone())),
+                    ("id", Some(details.id.to_string())),
+                    ("you are", details.role.clone()),
+                    ("members", Some(details.members.to_string())),
+                    ("fleets", Some(details.fleets.to_string())),
+                    ("made", Some(when(&details.created_at))),
                 ],
             );
         }
         OrganizationCommand::Rename { organization, name } => {
-            let found = meant(cloud, Some(&organization)).await?;
+            let organization_ref = meant(cloud, Some(&organization)).await?;
             let body = json!({ "name": name });
             cloud
-                .change(&format!("organization({})", found.id), &body)
+                .change(&format!("organization({})", organization_ref.id), &body)
                 .await?;
             output.done(
-                format!("the organization {} is now called {name}", found.handle),
-                &json!({ "id": found.id, "handle": found.handle, "name": name }),
+                format!("the organization {} is now called {name}", organization_ref.handle),
+                &json!({ "id": organization_ref.id, "handle": organization_ref.handle, "name": name }),
             );
         }
         OrganizationCommand::Delete { organization, yes } => {
-            let found = meant(cloud, Some(&organization)).await?;
+            let organization_ref = meant(cloud, Some(&organization)).await?;
             let what = format!(
                 "delete the organization {} with its fleets and their devices",
-                found.handle
+                organization_ref.handle
             );
             ask::confirmed(&what, yes)?;
-            cloud.delete(&format!("organization({})", found.id)).await?;
+            cloud
+                .delete(&format!("organization({})", organization_ref.id))
+                .await?;
             output.done(
-                format!("deleted the organization {}", found.handle),
-                &json!({ "deleted": { "id": found.id, "handle": found.handle } }),
+                format!("deleted the organization {}", organization_ref.handle),
+                &json!({ "deleted": { "id": organization_ref.id, "handle": organization_ref.handle } }),
             );
         }
     }

@@ -51,8 +51,8 @@ pub(crate) async fn login(login: Login, output: &Output) -> Result<()> {
 }
 
 /// The cloud that is meant: the one that was used last, where none is given.
-pub(super) fn address(given: Option<String>, command: &str) -> Result<String> {
-    match given {
+pub(super) fn address(url: Option<String>, command: &str) -> Result<String> {
+    match url {
         Some(url) => session::checked_url(&url),
         None => session::known_url()?.ok_or_else(|| {
             Failure::usage("the address of the cloud is missing").hint(format!(

@@ -160,7 +160,7 @@ struct ReleaseDetails {
     #[serde(flatten)]
     release: Release,
     #[serde(rename(deserialize = "release_image"), deserialize_with = "services")]
-    services: Vec<Service>,
+    services: Vec<ReleaseService>,
     #[serde(rename(deserialize = "release_tag"))]
     tags: Vec<Tag>,
     composition: Value,
@@ -168,7 +168,7 @@ struct ReleaseDetails {
 
 /// What runs one of its services.
 #[derive(Deserialize, Serialize)]
-struct Service {
+struct ReleaseService {
     #[serde(rename(deserialize = "is_a_build_of__service"))]
     #[serde(deserialize_with = "service_name")]
     service: String,
@@ -182,13 +182,13 @@ struct Service {
 }
 
 /// By their names.
-fn services<'de, D: Deserializer<'de>>(images: D) -> Result<Vec<Service>, D::Error> {
+fn services<'de, D: Deserializer<'de>>(images: D) -> Result<Vec<ReleaseService>, D::Error> {
     #[derive(Deserialize)]
     struct ReleaseImage {
-        image: Vec<Service>,
+        image: Vec<ReleaseService>,
     }
     let images: Vec<ReleaseImage> = Vec::deserialize(images)?;
-    let mut services: Vec<Service> = images.into_iter().flat_map(|one| one.image).collect();
+    let mut services: Vec<ReleaseService> = images.into_iter().flat_map(|one| one.image).collect();
     services.sort_by(|one, other| one.service.cmp(&other.service));
     Ok(services)
 }

@@ -184,15 +184,15 @@ fn hold_to(app: &TargetApp, composition: &Composition) -> Result<()> {
             None => differences.push(format!("a service `{name}` that the file does not have")),
             Some(fields) => {
                 let own = ["image", "build"];
-                let said = fields
+                let own_fields = fields
                     .iter()
                     .filter(|(name, _)| !own.contains(&name.as_str()));
-                let said: BTreeMap<&String, &Value> = said.collect();
+                let own_fields: BTreeMap<&String, &Value> = own_fields.collect();
                 let has: BTreeMap<&String, &Value> = service.composition.iter().collect();
-                let names: BTreeSet<&&String> = said.keys().chain(has.keys()).collect();
+                let names: BTreeSet<&&String> = own_fields.keys().chain(has.keys()).collect();
                 let other = names
                     .into_iter()
-                    .filter(|name| said.get(**name) != has.get(**name));
+                    .filter(|name| own_fields.get(**name) != has.get(**name));
                 differences.extend(
                     other.map(|field| format!("another `{field}` of the service `{name}`")),
                 );
@@ -208,11 +208,11 @@ fn hold_to(app: &TargetApp, composition: &Composition) -> Result<()> {
         ("volumes", &release.volumes),
         ("networks", &release.networks),
     ] {
-        let said: BTreeMap<String, Map<String, Value>> = part(what)
+        let own: BTreeMap<String, Map<String, Value>> = part(what)
             .iter()
             .map(|(name, value)| (name.clone(), value.as_object().cloned().unwrap_or_default()))
             .collect();
-        if said != *has {
+        if own != *has {
             differences.push(format!("other `{what}`"));
         }
     }

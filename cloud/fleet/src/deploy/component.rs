@@ -135,8 +135,8 @@ impl Interface {
             ))
             .hint("build a program with a `main`; plugins and libraries are components of other kinds"));
         }
-        let given = |name: &&String| PACKAGES.iter().any(|package| of(name, package));
-        if let Some(name) = self.imports.iter().find(|name| !given(name)) {
+        let is_offered = |name: &&String| PACKAGES.iter().any(|package| of(name, package));
+        if let Some(name) = self.imports.iter().find(|name| !is_offered(name)) {
             let name: String = name.chars().take(100).collect();
             return Err(Failure::usage(format!(
                 "{} is not a service: it imports `{name}`, which devices do not offer to services",

@@ -168,8 +168,8 @@ fn checked(
             },
             Some(Err(error)) => Err(io::Error::other(error)),
             None => {
-                let found = format!("sha256:{}", hex::encode(state.hash.clone().finalize()));
-                if state.left == 0 && found == state.digest {
+                let digest = format!("sha256:{}", hex::encode(state.hash.clone().finalize()));
+                if state.left == 0 && digest == state.digest {
                     return None;
                 } else {
                     Err(wrong("a part of the image does not match its digest"))

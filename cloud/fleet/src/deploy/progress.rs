@@ -24,13 +24,13 @@ pub(super) struct Bar {
 impl Progress {
     pub(super) fn new(output: &Output) -> Self {
         let bars = MultiProgress::new();
-        let shown = !output.json && std::io::stderr().is_terminal();
-        if !shown {
+        let has_bars = !output.json && std::io::stderr().is_terminal();
+        if !has_bars {
             bars.set_draw_target(ProgressDrawTarget::hidden());
         }
         Progress {
             bars,
-            prints: !output.json && !shown,
+            prints: !output.json && !has_bars,
         }
     }
 

@@ -279,9 +279,9 @@ impl Repository<'_> {
         Url::parse(&self.place.url("")).is_ok_and(|own| own.origin() == url.origin())
     }
 
-    fn place_of_upload(&self, asked: &Url, answer: &Response) -> Option<Url> {
+    fn place_of_upload(&self, url: &Url, answer: &Response) -> Option<Url> {
         let place = answer.headers().get(LOCATION)?.to_str().ok()?;
-        asked.join(place).ok()
+        url.join(place).ok()
     }
 
     fn url(&self, path: &str) -> Result<Url> {

@@ -30,7 +30,7 @@ impl Repository<'_> {
             .find_map(|header| Challenge::parse(header.to_str().ok()?));
         match (challenge, &self.access) {
             (None, _) | (Some(Challenge::Basic), Access::Session(..)) => Ok(None),
-            (Some(Challenge::Basic), Access::Kept(kept, _)) => Ok(kept.clone()),
+            (Some(Challenge::Basic), Access::Kept(credential, _)) => Ok(credential.clone()),
             (Some(Challenge::Bearer { realm, service }), access) => self
                 .token(&realm, service.as_deref(), access)
                 .await
@@ -59,7 +59,7 @@ impl Repository<'_> {
             Access::Kept(_, cloud) if is_token_service(realm, &cloud.url) => {
                 cloud.get(&of_cloud(&[own], service)).await?
             }
-            Access::Kept(kept, _) => {
+            Access::Kept(credential, _) => {
                 let mut url = Url::parse(realm)
                     .map_err(|error| self.failed("names no usable token service").because(error))?;
                 if url.scheme() != "https" && !self.place.is_loopback() {
@@ -70,8 +70,8 @@ impl Repository<'_> {
                     url.query_pairs_mut().append_pair("service", service);
                 }
                 let mut request = self.client.get(url).timeout(SHORT);
-                if let Some(kept) = kept {
-                    request = request.header(AUTHORIZATION, kept);
+                if let Some(credential) = credential {
+                    request = request.header(AUTHORIZATION, credential);
                 }
                 let answer = request.send().await;
                 let answer = answer.map_err(|error| self.unreachable(error))?;
@@ -102,11 +102,11 @@ const TOKENS: &str = "/auth/v1/token";
 fn of_cloud(scopes: &[String], service: Option<&str>) -> String {
     let service = service.map(|service| ("service", service));
     let scopes = scopes.iter().map(|scope| ("scope", scope.as_str()));
-    let asked: Vec<String> = scopes
+    let parameters: Vec<String> = scopes
         .chain(service)
         .map(|(name, value)| format!("{name}={}", encoded(value)))
         .collect();
-    format!("{TOKENS}?{}", asked.join("&"))
+    format!("{TOKENS}?{}", parameters.join("&"))
 }
 
 /// Whether a realm is the one of the cloud at this address.
