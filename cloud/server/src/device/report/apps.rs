@@ -36,33 +36,28 @@ pub(super) enum ReportedApp {
 #[derive(Debug)]
 pub(super) struct ReportedRelease {
     pub(super) app: ReportedApp,
-    pub(super) name: Name,
+    pub(super) name: RowName,
     /// Its place in [`UPDATE_STATES`].
     pub(super) update: Option<usize>,
     pub(super) images: Vec<ReportedImage>,
 }
 
+/// How a release or an image is named.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Name {
-    Commit(String),
+pub(super) enum RowName {
+    /// A release by its commit, an image by its location without its hash.
+    Text(String),
     Id(i64),
 }
 
 /// An image on the device.
 #[derive(Debug)]
 pub(super) struct ReportedImage {
-    pub(super) name: ImageName,
+    pub(super) name: RowName,
     /// None where it is unknown or not said.
     pub(super) status: Option<&'static str>,
     /// Percent.
     pub(super) progress: Option<i64>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum ImageName {
-    /// Without its hash.
-    Location(String),
-    Id(i64),
 }
 
 impl Apps {
@@ -87,7 +82,7 @@ impl Apps {
                 }
                 read.releases.push(ReportedRelease {
                     app: ReportedApp::Uuid(uuid.clone()),
-                    name: Name::Commit(commit.clone()),
+                    name: RowName::Text(commit.clone()),
                     update: text(release, "update_status")?.and_then(update_state),
                     images,
                 });
@@ -134,7 +129,7 @@ fn image(service: &Map<String, Value>) -> Result<ReportedImage, Refusal> {
     };
     let location = image.split('@').next().unwrap_or_default().to_owned();
     Ok(ReportedImage {
-        name: ImageName::Location(location),
+        name: RowName::Text(location),
         status: text(service, "status")?.and_then(status),
         progress: progress(service)?,
     })
@@ -216,10 +211,7 @@ mod tests {
         } } } } });
         let apps = Apps::read(&apps).unwrap();
         let images = &apps.releases[0].images;
-        assert_eq!(
-            images[0].name,
-            ImageName::Location("registry/v2/ab".to_owned())
-        );
+        assert_eq!(images[0].name, RowName::Text("registry/v2/ab".to_owned()));
         assert_eq!(
             (images[0].status, images[0].progress),
             (Some("Running"), Some(34))

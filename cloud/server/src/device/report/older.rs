@@ -4,8 +4,8 @@ use cloud_core::answer::Refusal;
 use serde_json::{Map, Value};
 
 use super::apps::{
-    Apps, ImageName, Name, ReportedApp, ReportedImage, ReportedRelease, object, present, progress,
-    status, text,
+    Apps, ReportedApp, ReportedImage, ReportedRelease, RowName, object, present, progress, status,
+    text,
 };
 use super::changes::Report;
 use super::fields::ReportedFields;
@@ -57,11 +57,11 @@ fn of_apps<'a>(apps: impl Iterator<Item = &'a Value>) -> Result<Apps, Refusal> {
                 ));
             };
             let image = ReportedImage {
-                name: ImageName::Id(image),
+                name: RowName::Id(image),
                 status: text(service, "status")?.and_then(status),
                 progress: progress(service)?,
             };
-            let name = Name::Id(release);
+            let name = RowName::Id(release);
             match read.releases.iter_mut().find(|other| other.name == name) {
                 Some(release) => release.images.push(image),
                 None => read.releases.push(ReportedRelease {

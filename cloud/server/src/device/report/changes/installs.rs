@@ -1,16 +1,14 @@
 //! Images on devices: what a report says of them, held against what is known of them.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use cloud_core::answer::Refusal;
 use cloud_core::clock::now;
 use cloud_core::cloud::Cloud;
-use data::{DataError, Row, Statement, SystemPurpose, SystemStatement, Transaction};
-use sea_query::{Alias, Expr, ExprTrait, OnConflict, Query, SelectStatement};
+use data::{DataError, SystemPurpose, Transaction};
+use sea_query::{Alias, Expr, ExprTrait, OnConflict, Query, SelectStatement, SimpleExpr};
 
-use crate::device::report::apps::{
-    Apps, ImageName, Name, ReportedApp, ReportedImage, ReportedRelease,
-};
+use crate::device::report::apps::{Apps, ReportedApp, ReportedImage, ReportedRelease, RowName};
 
 /// How often the progress of a download is written, in milliseconds.
 const PROGRESS: i64 = 30_000;
@@ -37,11 +35,18 @@ struct StoredInstall {
 pub(super) struct ReportRows {
     /// The uuid of the device's fleet.
     fleet: Option<String>,
-    /// By their app and their commit.
-    releases: Vec<(i64, String, String)>,
-    /// With their app and their place.
-    images: Vec<(i64, String, String)>,
+    /// By their commits.
+    releases: Vec<NamedRow>,
+    /// By their locations.
+    images: Vec<NamedRow>,
     present: HashMap<i64, StoredInstall>,
+}
+
+/// A row that a report names, with the uuid of its app.
+struct NamedRow {
+    id: i64,
+    app: String,
+    name: String,
 }
 
 /// The successful release of a fleet with this commit.
@@ -68,17 +73,17 @@ impl ReportRows {
         fleet: Option<&str>,
         apps: &Apps,
     ) -> Result<Self, DataError> {
-        let of_apps = apps_named(fleet, apps);
-        let named = releases_named(&of_apps, apps);
-        let pictured = images_named(&of_apps, apps);
+        let app_uuids = apps_named(fleet, apps);
+        let named_releases = releases_named(&app_uuids, apps);
+        let named_images = images_named(&app_uuids, apps);
         let present = SystemPurpose::Report.sql(
             "SELECT installs__image, is_provided_by__release, status, download_progress, modified_at \
              FROM image_install WHERE device = ?",
         )
         .with(device);
-        let (releases, images, present) = futures::try_join!(
-            rows(cloud, named.as_ref()),
-            rows(cloud, pictured.as_ref()),
+        let (mut releases, mut images, present) = futures::try_join!(
+            named_rows(cloud, named_releases),
+            named_rows(cloud, named_images),
             cloud.database.rows(&present),
         )?;
         let mut stored = HashMap::new();
@@ -93,22 +98,13 @@ impl ReportRows {
         }
         // After a move a device has what it had until the new is there.
         let installed: HashSet<i64> = stored.values().map(|stored| stored.release).collect();
-        let mut releases = rows_by_id(&releases)?;
-        let mut images = rows_by_id(&images)?;
-        let is_own = |app: &str| Some(app) == fleet;
-        let has_release = |id: &i64| installed.contains(id);
-        let has_image = |id: &i64| stored.contains_key(id);
-        if !releases
-            .iter()
-            .all(|(id, app, _)| is_own(app) || has_release(id))
-            || !images
-                .iter()
-                .all(|(id, app, _)| is_own(app) || has_image(id))
-        {
+        let is_own = |row: &NamedRow| Some(row.app.as_str()) == fleet;
+        let has_release = |row: &NamedRow| is_own(row) || installed.contains(&row.id);
+        let has_image = |row: &NamedRow| is_own(row) || stored.contains_key(&row.id);
+        if !releases.iter().all(has_release) || !images.iter().all(has_image) {
             let beside = apps_beside(cloud, device).await?;
-            let may_have = |app: &String| is_own(app) || beside.contains(app);
-            releases.retain(|(id, app, _)| may_have(app) || has_release(id));
-            images.retain(|(id, app, _)| may_have(app) || has_image(id));
+            releases.retain(|row| has_release(row) || beside.contains(&row.app));
+            images.retain(|row| has_image(row) || beside.contains(&row.app));
         }
         Ok(ReportRows {
             fleet: fleet.map(str::to_owned),
@@ -122,8 +118,8 @@ impl ReportRows {
     pub(super) fn release_of_fleet(&self, commit: &str) -> Option<i64> {
         let fleet = self.fleet.as_ref()?;
         let mut releases = self.releases.iter();
-        let found = releases.find(|(_, app, of)| app == fleet && of == commit);
-        found.map(|(id, ..)| *id)
+        let release = releases.find(|row| row.app == *fleet && row.name == commit);
+        release.map(|row| row.id)
     }
 
     /// What becomes of the images of the device.
@@ -131,42 +127,26 @@ impl ReportRows {
     /// # Errors
     /// 401, where a release or an image is none of its app.
     pub(super) fn changes(&self, apps: &Apps) -> Result<Vec<Install>, Refusal> {
-        let mut installs: HashMap<i64, Install> = HashMap::new();
-        let mut order = Vec::new();
+        // By the image, so that whoever writes them does so in one order.
+        let mut installs: BTreeMap<i64, Install> = BTreeMap::new();
         for release in &apps.releases {
             let (id, app) = self.release(release)?;
             for image in &release.images {
                 let of = self.image(image, app)?;
-                let install = self.becomes(of, id, image);
-                if installs.insert(of, install).is_none() {
-                    order.push(of);
-                }
-            }
-        }
-        let mut changes: Vec<Install> = Vec::new();
-        for image in order {
-            if let Some(install) = installs.get(&image)
-                && self.is_worth_it(install)
-            {
-                changes.push(install.clone());
+                installs.insert(of, self.becomes(of, id, image));
             }
         }
         // What it has no more it does not name.
         for (image, stored) in &self.present {
-            if !installs.contains_key(image)
-                && (stored.status != "deleted" || stored.progress.is_some())
-            {
-                changes.push(Install {
-                    image: *image,
-                    release: stored.release,
-                    status: "deleted".to_owned(),
-                    progress: None,
-                });
-            }
+            installs.entry(*image).or_insert_with(|| Install {
+                image: *image,
+                release: stored.release,
+                status: "deleted".to_owned(),
+                progress: None,
+            });
         }
-        // In one order, whoever writes them.
-        changes.sort_unstable_by_key(|install| install.image);
-        Ok(changes)
+        installs.retain(|_, install| self.is_worth_it(install));
+        Ok(installs.into_values().collect())
     }
 
     fn release(&self, release: &ReportedRelease) -> Result<(i64, &str), Refusal> {
@@ -175,29 +155,28 @@ impl ReportRows {
             ReportedApp::Own => self.fleet.as_ref(),
         };
         let mut releases = self.releases.iter();
-        let found = releases.find(|(id, of, commit)| {
+        let row = releases.find(|row| {
             let is_named = match &release.name {
-                Name::Commit(wanted) => wanted == commit,
-                Name::Id(wanted) => wanted == id,
+                RowName::Text(commit) => *commit == row.name,
+                RowName::Id(id) => *id == row.id,
             };
-            is_named && Some(of) == app
+            is_named && Some(&row.app) == app
         });
-        found
-            .map(|(id, of, _)| (*id, of.as_str()))
+        row.map(|row| (row.id, row.app.as_str()))
             .ok_or(Refusal::Unauthorized)
     }
 
     fn image(&self, image: &ReportedImage, app: &str) -> Result<i64, Refusal> {
         let mut images = self.images.iter();
-        let found = images.find(|(id, of, location)| {
+        let row = images.find(|row| {
             let is_named = match &image.name {
                 // References of images are in lower case.
-                ImageName::Location(wanted) => wanted.eq_ignore_ascii_case(location),
-                ImageName::Id(wanted) => wanted == id,
+                RowName::Text(location) => location.eq_ignore_ascii_case(&row.name),
+                RowName::Id(id) => *id == row.id,
             };
-            is_named && of == app
+            is_named && row.app == app
         });
-        found.map(|(id, _, _)| *id).ok_or(Refusal::Unauthorized)
+        row.map(|row| row.id).ok_or(Refusal::Unauthorized)
     }
 
     fn becomes(&self, image: i64, release: i64, reported: &ReportedImage) -> Install {
@@ -228,19 +207,28 @@ impl ReportRows {
     }
 }
 
-async fn rows(cloud: &Cloud, statement: Option<&impl Statement>) -> Result<Vec<Row>, DataError> {
-    match statement {
-        Some(statement) => cloud.database.rows(statement).await,
-        None => Ok(Vec::new()),
+/// What a statement finds, in the order of the ids; nothing where there is none to be asked.
+async fn named_rows(
+    cloud: &Cloud,
+    select: Option<SelectStatement>,
+) -> Result<Vec<NamedRow>, DataError> {
+    let Some(select) = select else {
+        return Ok(Vec::new());
+    };
+    let mut named = Vec::new();
+    for row in cloud
+        .database
+        .rows(&SystemPurpose::Report.statement(select))
+        .await?
+    {
+        named.push(NamedRow {
+            id: row.id(0)?,
+            app: row.some_text(1)?,
+            name: row.some_text(2)?,
+        });
     }
-}
-
-/// Rows of an id, an app and a name, in the order of their ids.
-fn rows_by_id(rows: &[Row]) -> Result<Vec<(i64, String, String)>, DataError> {
-    let three = |row: &Row| Ok((row.id(0)?, row.some_text(1)?, row.some_text(2)?));
-    let mut rows: Vec<_> = rows.iter().map(three).collect::<Result<_, DataError>>()?;
-    rows.sort_unstable_by_key(|(id, ..)| *id);
-    Ok(rows)
+    named.sort_unstable_by_key(|row| row.id);
+    Ok(named)
 }
 
 /// The apps beside its fleet whose releases a device may have: those that manage or operate it. All others are not there
@@ -273,82 +261,88 @@ fn apps_named<'a>(fleet: Option<&'a str>, apps: &'a Apps) -> Vec<&'a str> {
 
 /// Id, app and commit of the successful releases that a report names; more than those, where one commit is of several
 /// of its apps.
-fn releases_named(of_apps: &[&str], apps: &Apps) -> Option<SystemStatement<SelectStatement>> {
-    let mut commits = Vec::new();
-    let mut ids = Vec::new();
-    for release in &apps.releases {
-        match &release.name {
-            Name::Commit(commit) => commits.push(commit.as_str()),
-            Name::Id(id) => ids.push(*id),
-        }
-    }
-    if of_apps.is_empty() {
-        return None;
-    }
-    let [release, app] = ["release", "application"].map(Alias::new);
-    let of = |table: &Alias, column: &str| (table.clone(), Alias::new(column));
-    let select = Query::select()
-        .column(of(&release, "id"))
-        .column(of(&app, "uuid"))
-        .column(of(&release, "commit"))
-        .from(release.clone())
-        .inner_join(
-            app.clone(),
-            Expr::col(of(&app, "id")).equals(of(&release, "belongs_to__application")),
-        )
-        .and_where(Expr::col(of(&app, "uuid")).is_in(of_apps.iter().copied()))
-        .and_where(Expr::col(of(&release, "status")).eq("success"))
-        .and_where(if commits.is_empty() {
-            Expr::col(of(&release, "id")).is_in(ids)
-        } else {
-            Expr::col(of(&release, "commit")).is_in(commits)
-        })
-        .take();
-    Some(SystemPurpose::Report.statement(select))
+fn releases_named(app_uuids: &[&str], apps: &Apps) -> Option<SelectStatement> {
+    let names = apps.releases.iter().map(|release| &release.name);
+    let (commits, ids) = split(names);
+    let is_named = if commits.is_empty() {
+        Expr::col(column("release", "id")).is_in(ids)
+    } else {
+        Expr::col(column("release", "commit")).is_in(commits)
+    };
+    let mut select = successful("release", "commit", app_uuids, is_named)?;
+    let app = Expr::col(column("application", "id"));
+    select.inner_join(
+        Alias::new("application"),
+        app.equals(column("release", "belongs_to__application")),
+    );
+    Some(select)
 }
 
-/// Id, app and place of the successful images that a report names.
-fn images_named(of_apps: &[&str], apps: &Apps) -> Option<SystemStatement<SelectStatement>> {
-    let mut locations: Vec<String> = Vec::new();
-    let mut ids = Vec::new();
-    for image in apps.releases.iter().flat_map(|release| &release.images) {
-        match &image.name {
-            ImageName::Location(location) => {
-                locations.push(location.to_lowercase());
-                locations.push(location.clone());
-            }
-            ImageName::Id(id) => ids.push(*id),
-        }
-    }
-    if of_apps.is_empty() || (locations.is_empty() && ids.is_empty()) {
+/// Id, app and location of the successful images that a report names.
+fn images_named(app_uuids: &[&str], apps: &Apps) -> Option<SelectStatement> {
+    let images = apps.releases.iter().flat_map(|release| &release.images);
+    let (locations, ids) = split(images.map(|image| &image.name));
+    if locations.is_empty() && ids.is_empty() {
         return None;
     }
-    locations.sort_unstable();
-    locations.dedup();
-    let [image, service, app] = ["image", "service", "application"].map(Alias::new);
-    let of = |table: &Alias, column: &str| (table.clone(), Alias::new(column));
+    let is_named = if locations.is_empty() {
+        Expr::col(column("image", "id")).is_in(ids)
+    } else {
+        let lower = locations.iter().map(|location| location.to_lowercase());
+        let as_told = locations.iter().map(|location| (*location).to_owned());
+        let either: BTreeSet<String> = lower.chain(as_told).collect();
+        Expr::col(column("image", "is_stored_at__image_location")).is_in(either)
+    };
+    let name = "is_stored_at__image_location";
+    let mut select = successful("image", name, app_uuids, is_named)?;
+    let (service, app) = (column("service", "id"), column("application", "id"));
+    select
+        .inner_join(
+            Alias::new("service"),
+            Expr::col(service).equals(column("image", "is_a_build_of__service")),
+        )
+        .inner_join(
+            Alias::new("application"),
+            Expr::col(app).equals(column("service", "application")),
+        );
+    Some(select)
+}
+
+/// Id, app and name of the successful rows of these apps; the table is yet to be joined to that of the apps. None where
+/// there are no apps.
+fn successful(
+    table: &str,
+    name: &str,
+    app_uuids: &[&str],
+    is_named: SimpleExpr,
+) -> Option<SelectStatement> {
+    let app = column("application", "uuid");
     let select = Query::select()
-        .column(of(&image, "id"))
-        .column(of(&app, "uuid"))
-        .column(of(&image, "is_stored_at__image_location"))
-        .from(image.clone())
-        .inner_join(
-            service.clone(),
-            Expr::col(of(&service, "id")).equals(of(&image, "is_a_build_of__service")),
-        )
-        .inner_join(
-            app.clone(),
-            Expr::col(of(&app, "id")).equals(of(&service, "application")),
-        )
-        .and_where(Expr::col(of(&app, "uuid")).is_in(of_apps.iter().copied()))
-        .and_where(Expr::col(of(&image, "status")).eq("success"))
-        .and_where(if locations.is_empty() {
-            Expr::col(of(&image, "id")).is_in(ids)
-        } else {
-            Expr::col(of(&image, "is_stored_at__image_location")).is_in(locations)
-        })
+        .column(column(table, "id"))
+        .column(app.clone())
+        .column(column(table, name))
+        .from(Alias::new(table))
+        .and_where(Expr::col(app).is_in(app_uuids.iter().copied()))
+        .and_where(Expr::col(column(table, "status")).eq("success"))
+        .and_where(is_named)
         .take();
-    Some(SystemPurpose::Report.statement(select))
+    (!app_uuids.is_empty()).then_some(select)
+}
+
+fn column(table: &str, column: &str) -> (Alias, Alias) {
+    (Alias::new(table), Alias::new(column))
+}
+
+/// Texts and numbers that rows are named by.
+fn split<'a>(names: impl Iterator<Item = &'a RowName>) -> (Vec<&'a str>, Vec<i64>) {
+    let (mut texts, mut ids) = (Vec::new(), Vec::new());
+    for name in names {
+        match name {
+            RowName::Text(text) => texts.push(text.as_str()),
+            RowName::Id(id) => ids.push(*id),
+        }
+    }
+    (texts, ids)
 }
 
 /// Writes images of a device: those that are new, and those that are known.
