@@ -53,17 +53,17 @@ struct File {
 ///
 /// # Errors
 /// Where the file cannot be read, or a value cannot be used.
-pub(crate) fn load(given: Serve) -> Result<(Configuration, LogFormat)> {
-    let file = match &given.config {
+pub(crate) fn load(arguments: Serve) -> Result<(Configuration, LogFormat)> {
+    let file = match &arguments.config {
         Some(path) => read(path)?,
         None => File::default(),
     };
-    let listen = given.listen.or(file.listen);
+    let listen = arguments.listen.or(file.listen);
     let listen = listen.unwrap_or_else(|| "127.0.0.1:8080".to_owned());
     let listen = listen.parse().with_context(|| {
         format!("`{listen}` is not an address to listen on; write it as `127.0.0.1:8080`")
     })?;
-    let admin_email = given
+    let admin_email = arguments
         .admin_email
         .or(file.admin_email)
         .unwrap_or_else(|| "admin@localhost.localdomain".to_owned());
@@ -77,7 +77,7 @@ pub(crate) fn load(given: Serve) -> Result<(Configuration, LogFormat)> {
     {
         bail!("`tunnel_server_key` has fewer than {SHORTEST_KEY} characters");
     }
-    let public_url = given.public_url.or(file.public_url);
+    let public_url = arguments.public_url.or(file.public_url);
     if let Some(url) = &public_url
         && !(url.starts_with("http://") || url.starts_with("https://"))
     {
@@ -89,19 +89,19 @@ pub(crate) fn load(given: Serve) -> Result<(Configuration, LogFormat)> {
     if public_url.is_none() && !listen.ip().to_canonical().is_loopback() {
         bail!(
             "`public_url` is missing (`--public-url`, `https://cloud.example.com`): whoever comes from other \
-             machines is given addresses of this cloud, which must not be of the asker's choice"
+             machines is arguments addresses of this cloud, which must not be of the asker's choice"
         );
     }
-    let bus = given.bus.or(file.bus).filter(|bus| !bus.is_empty());
-    let database = given
+    let bus = arguments.bus.or(file.bus).filter(|bus| !bus.is_empty());
+    let database = arguments
         .database
         .or(file.database)
         .unwrap_or_else(|| "sqlite:fleet-cloud.sqlite".to_owned());
     if bus.is_some() && database.starts_with("sqlite:") {
         bail!("several replicas (`--bus`) share a PostgreSQL database: `--database postgres://…`");
     }
-    let registry = given.registry.or(file.registry);
-    let registry_url = given.registry_url.or(file.registry_url);
+    let registry = arguments.registry.or(file.registry);
+    let registry_url = arguments.registry_url.or(file.registry_url);
     if let Some(url) = &registry_url {
         if !(url.starts_with("http://") || url.starts_with("https://")) {
             bail!(
@@ -115,9 +115,9 @@ pub(crate) fn load(given: Serve) -> Result<(Configuration, LogFormat)> {
         }
     }
     check(&file.nats)?;
-    let log_format = given.log_format.or(file.log_format);
+    let log_format = arguments.log_format.or(file.log_format);
     let log_format = log_format.unwrap_or(LogFormat::Text);
-    let keys = given.secrets_key_file.or(file.secrets_key_file);
+    let keys = arguments.secrets_key_file.or(file.secrets_key_file);
     let keyring = match keys {
         Some(path) => keyring_file::read(&path)?,
         None => Keyring::default(),
@@ -127,7 +127,7 @@ pub(crate) fn load(given: Serve) -> Result<(Configuration, LogFormat)> {
         database,
         bus,
         admin_email,
-        admin_password: given.admin_password.or(file.admin_password),
+        admin_password: arguments.admin_password.or(file.admin_password),
         public_url: public_url.map(|url| url.trim_end_matches('/').to_owned()),
         registry,
         registry_url: registry_url.map(|url| url.trim_end_matches('/').to_owned()),
@@ -197,12 +197,12 @@ mod tests {
         let text = "listen = '127.0.0.1:1'\ndatabase = 'sqlite:a'\n[limits]\nrequests_per_minute = 7\n\
                     [branding]\nenv_prefix = 'ACME_'";
         fs::write(&path, text).expect("a file");
-        let given = Serve {
+        let arguments = Serve {
             listen: Some("127.0.0.1:2".to_owned()),
             config: Some(path),
             ..Serve::default()
         };
-        let (configuration, _) = load(given).expect("a configuration");
+        let (configuration, _) = load(arguments).expect("a configuration");
         assert_eq!(configuration.listen.port(), 2);
         assert_eq!(configuration.database, "sqlite:a");
         assert_eq!(configuration.limits.requests_per_minute.get(), 7);
@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_used_is_named() {
-        let refused = |given: Serve| format!("{:#}", load(given).expect_err("refused"));
+        let refused = |arguments: Serve| format!("{:#}", load(arguments).expect_err("refused"));
         let listen = Serve {
             listen: Some("nowhere".to_owned()),
             ..Serve::default()
@@ -246,11 +246,11 @@ mod tests {
             ("[pools]\nguests = 0", "guests"),
         ] {
             fs::write(&path, format!("[nats]\n{text}")).expect("a file");
-            let given = Serve {
+            let arguments = Serve {
                 config: Some(path.clone()),
                 ..Serve::default()
             };
-            let why = refused(given);
+            let why = refused(arguments);
             assert!(why.contains(named), "{text}: {why}");
         }
     }

@@ -17,19 +17,18 @@ use cloud_core::credential::{Credential, Identity, STALE};
 use cloud_core::limits::Payer;
 use cloud_core::public_url::public_url;
 use data::query::{self, Caller, QueryContext, ReadStatement};
-use data::write::Verb;
+use data::write::{Verb, Write};
 use http::{HeaderMap, Method, StatusCode, header};
 use odata::{Address, Key};
 use resources::Version;
 use serde_json::{Map, json};
 
+use crate::etag::tagged;
 use crate::release_asset::{self, AssetForm};
 use crate::state::{Server, ServerState};
-use change::{ChangeRequest, change};
+use change::change;
 
-pub(crate) use listing::tagged;
-
-/// Bytes of what `canAccess` is asked.
+/// Bytes of what `canAccess` is read.
 const MAX_QUESTION: usize = 4 << 10;
 
 /// Any request of the data API.
@@ -105,8 +104,7 @@ async fn answer(server: &Server, request: Request) -> Result<Response, Refusal> 
             file: None,
         },
     };
-    let origin = public_url(cloud, &parts.headers);
-    let asked = ChangeRequest {
+    let request = Write {
         version,
         verb,
         request: &parsed,
@@ -114,10 +112,10 @@ async fn answer(server: &Server, request: Request) -> Result<Response, Refusal> 
         query,
         body: &form.fields,
         file: form.file.as_ref(),
-        origin: &origin,
     };
+    let origin = public_url(cloud, &parts.headers);
     let _share = server.share(&identity, &parts).await?;
-    let answer = change(cloud, &identity.caller, asked).await;
+    let answer = change(cloud, &identity.caller, request, &origin).await;
     if let Some(file) = &form.file {
         // Where no row has taken it.
         cloud.database.drop_file(file.id).await?;
@@ -185,18 +183,18 @@ struct ReadRequest<'a> {
 async fn get(
     server: &Server,
     caller: &Caller,
-    asked: ReadRequest<'_>,
+    read: ReadRequest<'_>,
     headers: &HeaderMap,
 ) -> Result<Response, Refusal> {
     let cloud = &server.cloud;
     let setting = QueryContext {
-        origin: asked.origin,
-        ..cloud.setting_of(caller, asked.version)
+        origin: read.origin,
+        ..cloud.setting_of(caller, read.version)
     };
-    match query::read(&setting, asked.request, asked.path, asked.query)? {
+    match query::read(&setting, read.request, read.path, read.query)? {
         ReadStatement::Records(select) => {
             let rows = cloud.database_of(caller).stream(&select);
-            listing::listing(rows, headers, &server.long_answers, asked.payer).await
+            listing::listing(rows, headers, &server.long_answers, read.payer).await
         }
         ReadStatement::Count(select) => {
             let row = cloud.database_of(caller).row(&select).await?;
@@ -208,7 +206,7 @@ async fn get(
             Ok(tagged(text.into_bytes(), headers))
         }
         ReadStatement::Metadata => {
-            let text = asked.version.metadata().as_bytes().to_vec();
+            let text = read.version.metadata().as_bytes().to_vec();
             let mut response = tagged(text, headers);
             if response.status() == StatusCode::OK {
                 let kind = header::HeaderValue::from_static("application/xml; charset=utf-8");

@@ -33,9 +33,9 @@ pub(crate) fn start(server: &ServerState) {
 }
 
 /// The value of a parameter of a query.
-pub(crate) fn parameter(parts: &Parts, wanted: &str) -> Option<String> {
+pub(crate) fn parameter(parts: &Parts, parameter_name: &str) -> Option<String> {
     let query = parts.uri.query()?;
     form_urlencoded::parse(query.as_bytes())
-        .find(|(name, _)| name == wanted)
+        .find(|(name, _)| name == parameter_name)
         .map(|(_, value)| value.into_owned())
 }

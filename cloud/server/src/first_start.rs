@@ -56,6 +56,7 @@ async fn keep_system_organization(cloud: &Cloud) -> Result<()> {
     let reserved = &cloud.environment.branding.os_organization;
     if stored.handle != *reserved {
         tracing::warn!(
+            organization = %reserved,
             "an organization that this cloud did not make has the handle `{reserved}`, which is the system's: the \
              system's organization is `{}`, and no device takes a supervisor or an operating system from the other \
              one. Give that another handle, or delete it, and the next start gives `{reserved}` to the system's",

@@ -44,16 +44,16 @@ pub(crate) async fn serve(State(server): State<ServerState>) -> Response {
         ("registry", registry),
         ("ending", ending),
     ];
-    let any = |wanted: &str| parts.iter().any(|(_, found)| *found == Some(wanted));
+    let any = |status_name: &str| parts.iter().any(|(_, check)| *check == Some(status_name));
     let status = match (any("fail"), any("warn")) {
         (true, _) => "fail",
         (_, true) => "warn",
         _ => "pass",
     };
     let mut checks = Map::new();
-    for (name, found) in parts {
-        if let Some(found) = found {
-            checks.insert(name.to_owned(), json!([{ "status": found }]));
+    for (name, check) in parts {
+        if let Some(check) = check {
+            checks.insert(name.to_owned(), json!([{ "status": check }]));
         }
     }
     let code = match status {

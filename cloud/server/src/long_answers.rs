@@ -8,7 +8,7 @@ use cloud_core::answer::Refusal;
 use cloud_core::limits::Payer;
 
 use crate::bounds::{LONG_ANSWER, UNREAD_BYTES};
-use crate::concurrency::{ConcurrencyLimit, Permit};
+use cloud_core::concurrency::{ConcurrencyLimit, Permit};
 
 /// After so many seconds whoever holds too much may ask again.
 const AGAIN: u64 = 5;

@@ -17,13 +17,13 @@ mod arguments;
 mod body_token;
 mod bounds;
 mod clients;
-mod concurrency;
 mod configuration_file;
 mod connections;
 mod cors;
 mod data_api;
 mod database_probe;
 mod device;
+mod etag;
 mod first_start;
 mod forwarded;
 mod health;
@@ -50,11 +50,11 @@ use clap::Parser as _;
 fn main() -> Result<()> {
     memory::give_back_large_blocks();
     match Arguments::parse().command {
-        Command::Serve(given) => run::serve(*given),
-        Command::RegistryCertificate(given) => run::print_registry_certificate(*given),
-        Command::RotateSigningKeys(given) => run::rotate_signing_keys(*given),
-        Command::SecretsKey(what) => secrets::print_new_key(&what),
-        Command::RotateSecrets(given) => secrets::rotate(*given),
-        Command::ResetPassword(given) => reset_password::run(*given),
+        Command::Serve(arguments) => run::serve(*arguments),
+        Command::RegistryCertificate(arguments) => run::print_registry_certificate(*arguments),
+        Command::RotateSigningKeys(arguments) => run::rotate_signing_keys(*arguments),
+        Command::SecretsKey(command) => secrets::print_new_key(&command),
+        Command::RotateSecrets(arguments) => secrets::rotate(*arguments),
+        Command::ResetPassword(arguments) => reset_password::run(*arguments),
     }
 }

@@ -11,10 +11,10 @@ use crate::configuration_file;
 /// # Errors
 /// Where the configuration is wrong, the database cannot be used, or what is done with it fails.
 pub(crate) fn with_database(
-    given: Serve,
+    arguments: Serve,
     work: impl AsyncFnOnce(&Database, &Keyring) -> Result<()>,
 ) -> Result<()> {
-    let (configuration, _) = configuration_file::load(given)?;
+    let (configuration, _) = configuration_file::load(arguments)?;
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -13,9 +13,9 @@ use crate::offline::with_database;
 ///
 /// # Errors
 /// Where the database cannot be used, or nobody has the address.
-pub(crate) fn run(given: ResetPassword) -> Result<()> {
-    with_database(given.settings, async |database, _| {
-        let password = reset(database, &given.email).await?;
+pub(crate) fn run(arguments: ResetPassword) -> Result<()> {
+    with_database(arguments.settings, async |database, _| {
+        let password = reset(database, &arguments.email).await?;
         println!("{password}");
         Ok(())
     })
@@ -32,8 +32,8 @@ async fn reset(database: &Database, email: &str) -> Result<String> {
     .with(random_text(16)?)
     .with(now())
     .with(email.to_lowercase());
-    let found = transaction.execute(&update).await?;
-    ensure!(found == 1, "no user has the address `{email}`");
+    let changed = transaction.execute(&update).await?;
+    ensure!(changed == 1, "no user has the address `{email}`");
     let sessions = SystemPurpose::Operation.sql(
         "DELETE FROM user_session WHERE \"user\" IN (SELECT id FROM \"user\" WHERE email = ?)",
     );

@@ -53,8 +53,8 @@ const BETWEEN_STEPS: Duration = Duration::from_millis(20);
 ///
 /// # Errors
 /// Where it cannot start, or the listener fails.
-pub(crate) fn serve(given: Serve) -> Result<()> {
-    let (configuration, log_format) = configuration_file::load(given)?;
+pub(crate) fn serve(arguments: Serve) -> Result<()> {
+    let (configuration, log_format) = configuration_file::load(arguments)?;
     log_to_stderr(log_format);
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -82,8 +82,8 @@ fn log_to_stderr(format: LogFormat) {
 ///
 /// # Errors
 /// Where the database cannot be used.
-pub(crate) fn print_registry_certificate(given: Serve) -> Result<()> {
-    with_database(given, async |database, keyring| {
+pub(crate) fn print_registry_certificate(arguments: Serve) -> Result<()> {
+    with_database(arguments, async |database, keyring| {
         let registry = Registry::of(database, keyring).await?;
         print!("{}", registry.certificate());
         Ok(())
@@ -94,8 +94,8 @@ pub(crate) fn print_registry_certificate(given: Serve) -> Result<()> {
 ///
 /// # Errors
 /// Where the database cannot be used.
-pub(crate) fn rotate_signing_keys(given: Serve) -> Result<()> {
-    with_database(given, async |database, _| {
+pub(crate) fn rotate_signing_keys(arguments: Serve) -> Result<()> {
+    with_database(arguments, async |database, _| {
         for name in [session::SECRET, registry::KEPT] {
             let forget = data::SystemPurpose::Operation
                 .sql("DELETE FROM platform_setting WHERE name = ?")

@@ -56,23 +56,23 @@ pub(crate) fn print_new_key(what: &SecretsKey) -> Result<()> {
 ///
 /// # Errors
 /// Where the keys or the database cannot be used, or values could not be read.
-pub(crate) fn rotate(given: RotateSecrets) -> Result<()> {
-    let direction = if given.decrypt {
+pub(crate) fn rotate(arguments: RotateSecrets) -> Result<()> {
+    let direction = if arguments.decrypt {
         Direction::ToPlainText
     } else {
         Direction::ToFirstKey
     };
-    with_database(given.settings, async |database, keyring| {
+    with_database(arguments.settings, async |database, keyring| {
         sealed::check_keys(database, keyring).await?;
         let mut all = Vec::new();
-        let told = |rotated: ColumnRotation| {
+        let report = |rotated: ColumnRotation| {
             println!("{}", line(&rotated));
             for why in &rotated.unreadable {
                 println!("  {why}");
             }
             all.push(rotated);
         };
-        sealed::rotate(database, keyring, direction, &SETTINGS, told)
+        sealed::rotate(database, keyring, direction, &SETTINGS, report)
             .await
             .context("it broke off; what was done is done, and starting it again goes on")?;
         for line in summary(&all, keyring) {

@@ -1,13 +1,14 @@
 //! What of the database one caller may use: which connections, and how many of them at a time.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::HttpBody as _;
 use axum::response::Response;
 use cloud_core::limits::Payer;
 use http_body_util::BodyExt as _;
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// How long a request waits for those before it.
@@ -16,7 +17,7 @@ const WAIT: Duration = Duration::from_secs(10);
 /// Who is at the database.
 #[derive(Default)]
 pub(crate) struct Shares {
-    taken: Mutex<HashMap<Payer, Arc<Semaphore>>>,
+    turns_of: Mutex<HashMap<Payer, Arc<Semaphore>>>,
 }
 
 /// One caller's turn at the database, until it is dropped.
@@ -29,7 +30,8 @@ impl Shares {
     /// None where the payer's other requests held all turns for as long as a request waits.
     pub(crate) async fn share(&self, payer: Payer, most: usize) -> Option<Share> {
         let turns = self
-            .taken()
+            .turns_of
+            .lock()
             .entry(payer)
             .or_insert_with(|| Arc::new(Semaphore::new(most)))
             .clone();
@@ -41,13 +43,9 @@ impl Shares {
 
     /// Forgets whoever asks nothing now.
     pub(crate) fn tidy(&self) {
-        let mut permits = self.taken();
+        let mut permits = self.turns_of.lock();
         permits.retain(|_, turns| Arc::strong_count(turns) > 1);
         permits.shrink_to_fit();
-    }
-
-    fn taken(&self) -> MutexGuard<'_, HashMap<Payer, Arc<Semaphore>>> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -59,7 +57,7 @@ impl Share {
         }
         response.map(|body| {
             let sending = body.map_frame(move |frame| {
-                let _held = &self;
+                let _turn = &self;
                 frame
             });
             axum::body::Body::new(sending)
@@ -79,10 +77,10 @@ mod tests {
         let refused = shares.share(Payer::Actor(1), 1).await;
         assert!(refused.is_none(), "{refused:?}");
         shares.tidy();
-        assert_eq!(shares.taken().len(), 2, "they are at it");
+        assert_eq!(shares.turns_of.lock().len(), 2, "they are at it");
         drop((first, other));
         shares.share(Payer::Actor(1), 1).await.expect("a turn");
         shares.tidy();
-        assert_eq!(shares.taken().len(), 0);
+        assert_eq!(shares.turns_of.lock().len(), 0);
     }
 }

@@ -3,17 +3,17 @@
 use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse as _, Response};
 use cloud_core::accounts::cloud_administrators::{administrator, is_one};
-use cloud_core::answer::{Refusal, json as json_answer};
+use cloud_core::answer::{Refusal, ok};
 use cloud_core::body;
 use cloud_core::clock::now;
 use cloud_core::cloud::{Cloud, SharedCloud};
 use cloud_core::random::random_text;
-use data::write::Writer;
 use data::{SystemPurpose, Transaction};
 use http::StatusCode;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
+use super::users::row;
 use crate::device::parameter;
 
 /// `POST /cloud/v1/system-organization`: makes the one who asks an administrator of the organization of the system, to
@@ -26,45 +26,35 @@ pub(crate) async fn join_system_organization(
     let identity = cloud.auth.admit(&parts).await?;
     let user = administrator(&cloud, &identity).await?;
     let mut transaction = cloud.database.begin().await?;
-    let found = SystemPurpose::Administration
+    let system = SystemPurpose::Administration
         .sql("SELECT id, handle FROM organization WHERE is_system = TRUE ORDER BY id LIMIT 1");
-    let found = transaction
-        .row(&found)
+    let system = transaction
+        .row(&system)
         .await?
         .ok_or_else(|| Refusal::Fault(anyhow::anyhow!("there is no organization of the system")))?;
-    let (organization, handle) = (found.id(0)?, found.some_text(1)?);
-    let there = SystemPurpose::Administration.sql(
+    let (organization, handle) = (system.id(0)?, system.some_text(1)?);
+    let existing = SystemPurpose::Administration.sql(
         "SELECT id FROM organization_membership WHERE \"user\" = ? AND is_member_of__organization = ?",
     );
-    let there = transaction
-        .row(&there.with(user).with(organization))
-        .await?;
-    if there.is_none() {
+    let existing = existing.with(user).with(organization);
+    if transaction.id(&existing).await?.is_none() {
         let role = SystemPurpose::Administration
             .sql("SELECT id FROM organization_membership_role WHERE name = 'administrator'");
-        let role = transaction.row(&role).await?;
-        let role = role.map(|row| row.id(0)).transpose()?;
-        let membership = Map::from_iter(
-            [
-                ("user", json!(user)),
-                ("is_member_of__organization", json!(organization)),
-                ("organization_membership_role", json!(role)),
-            ]
-            .map(|(field, value)| (field.to_owned(), value)),
-        );
-        let mut writer = Writer::platform(
-            SystemPurpose::Administration,
-            &mut transaction,
-            &cloud.environment,
-            now(),
-        );
+        let membership = row([
+            ("user", json!(user)),
+            ("is_member_of__organization", json!(organization)),
+            (
+                "organization_membership_role",
+                json!(transaction.id(&role).await?),
+            ),
+        ]);
+        let mut writer = cloud.own_writer(&mut transaction, SystemPurpose::Administration);
         writer
             .create("organization_membership", &membership)
             .await?;
     }
     transaction.commit().await?;
-    let answer: Value = json!({ "id": organization, "handle": handle });
-    Ok(json_answer(StatusCode::OK, answer.to_string()))
+    Ok(ok(&json!({ "id": organization, "handle": handle })))
 }
 
 /// Users that one answer lists.
@@ -98,10 +88,7 @@ pub(crate) async fn users(
             "is_cloud_administrator": row.flag(3)?, "is_disabled": row.flag(4)?,
         }));
     }
-    Ok(json_answer(
-        StatusCode::OK,
-        json!({ "d": users }).to_string(),
-    ))
+    Ok(ok(&json!({ "d": users })))
 }
 
 /// What an administrator says of a user.
@@ -131,18 +118,18 @@ pub(crate) async fn mark(
         ));
     }
     let mut transaction = cloud.database.begin().await?;
-    let mut found = 0;
+    let mut changed = 0;
     if let Some(is) = marks.is_cloud_administrator {
         let update = SystemPurpose::Administration
             .sql("UPDATE \"user\" SET is_cloud_administrator = ?, modified_at = ? WHERE id = ?");
-        found += transaction
+        changed += transaction
             .execute(&update.with(is).with(now()).with(id))
             .await?;
     }
     if let Some(is) = marks.is_disabled {
         let update = SystemPurpose::Administration
             .sql("UPDATE \"user\" SET is_disabled = ?, modified_at = ? WHERE id = ?");
-        found += transaction
+        changed += transaction
             .execute(&update.with(is).with(now()).with(id))
             .await?;
         if is {
@@ -151,16 +138,11 @@ pub(crate) async fn mark(
             );
             let keys = transaction.ids(&keys.with(id)).await?;
             end_sessions(&cloud, &mut transaction, id).await?;
-            let mut writer = Writer::platform(
-                SystemPurpose::Administration,
-                &mut transaction,
-                &cloud.environment,
-                now(),
-            );
+            let mut writer = cloud.own_writer(&mut transaction, SystemPurpose::Administration);
             writer.remove("api_key", &keys).await?;
         }
     }
-    if found == 0 {
+    if changed == 0 {
         return Err(Refusal::Missing(format!(
             "there is no user {id}, or the body changes nothing"
         )));
@@ -183,12 +165,7 @@ async fn end_sessions(
         .sql("SELECT id FROM user_session WHERE \"user\" = ?")
         .with(user);
     let sessions = transaction.ids(&sessions).await?;
-    let mut writer = Writer::platform(
-        SystemPurpose::Administration,
-        transaction,
-        &cloud.environment,
-        now(),
-    );
+    let mut writer = cloud.own_writer(transaction, SystemPurpose::Administration);
     writer.remove("user_session", &sessions).await?;
     Ok(())
 }

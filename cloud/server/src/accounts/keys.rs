@@ -3,12 +3,11 @@
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use cloud_core::accounts::keys::{KeyDescription, chosen, kept, of_user, permitted};
-use cloud_core::answer::{Refusal, json as json_answer};
+use cloud_core::answer::{Refusal, ok};
 use cloud_core::body;
 use cloud_core::cloud::{Cloud, SharedCloud};
 use cloud_core::credential::Identity;
 use cloud_core::random::random_text;
-use http::StatusCode;
 use resources::{KeyLimits, KeyScope, Method, Role};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -37,12 +36,12 @@ pub(crate) async fn user(
     State(cloud): State<SharedCloud>,
     request: Request,
 ) -> Result<Response, Refusal> {
-    let (identity, given) = read(&cloud, request).await?;
-    if given.name.as_deref().is_none_or(str::is_empty) {
+    let (identity, key_request) = read(&cloud, request).await?;
+    if key_request.name.as_deref().is_none_or(str::is_empty) {
         return Err(Refusal::Wrong("a key of a user needs a `name`".to_owned()));
     }
     let actor = of_user(&identity)?;
-    made(&cloud, &identity, actor, Role::UserKey, given).await
+    made(&cloud, &identity, actor, Role::UserKey, key_request).await
 }
 
 /// `POST /api-key/application/:id/provisioning`: a key that makes devices of a fleet.
@@ -51,9 +50,9 @@ pub(crate) async fn provisioning(
     Path(id): Path<String>,
     request: Request,
 ) -> Result<Response, Refusal> {
-    let (identity, given) = read(&cloud, request).await?;
+    let (identity, key_request) = read(&cloud, request).await?;
     let actor = permitted(&cloud, &identity, "application", number(&id)?).await?;
-    made(&cloud, &identity, actor, Role::ProvisioningKey, given).await
+    made(&cloud, &identity, actor, Role::ProvisioningKey, key_request).await
 }
 
 /// `POST /api-key/device/:id/device-key`: a key of a device.
@@ -62,9 +61,9 @@ pub(crate) async fn device(
     Path(id): Path<String>,
     request: Request,
 ) -> Result<Response, Refusal> {
-    let (identity, given) = read(&cloud, request).await?;
+    let (identity, key_request) = read(&cloud, request).await?;
     let actor = permitted(&cloud, &identity, "device", number(&id)?).await?;
-    made(&cloud, &identity, actor, Role::DeviceKey, given).await
+    made(&cloud, &identity, actor, Role::DeviceKey, key_request).await
 }
 
 /// `POST /api-key/v2`: any of these, which says until when it is good, if only `null`.
@@ -72,13 +71,13 @@ pub(crate) async fn dated(
     State(cloud): State<SharedCloud>,
     request: Request,
 ) -> Result<Response, Refusal> {
-    let (identity, given) = read(&cloud, request).await?;
-    if given.expiry_date.is_none() {
+    let (identity, key_request) = read(&cloud, request).await?;
+    if key_request.expiry_date.is_none() {
         return Err(Refusal::Wrong(
             "`expiryDate` must say until when the key is valid; `null` means for ever".to_owned(),
         ));
     }
-    any(&cloud, &identity, given).await
+    any(&cloud, &identity, key_request).await
 }
 
 /// `POST /api-key/v1`: any of these.
@@ -86,12 +85,16 @@ pub(crate) async fn undated(
     State(cloud): State<SharedCloud>,
     request: Request,
 ) -> Result<Response, Refusal> {
-    let (identity, given) = read(&cloud, request).await?;
-    any(&cloud, &identity, given).await
+    let (identity, key_request) = read(&cloud, request).await?;
+    any(&cloud, &identity, key_request).await
 }
 
-async fn any(cloud: &Cloud, identity: &Identity, given: KeyRequest) -> Result<Response, Refusal> {
-    let role = match given.roles.as_deref() {
+async fn any(
+    cloud: &Cloud,
+    identity: &Identity,
+    key_request: KeyRequest,
+) -> Result<Response, Refusal> {
+    let role = match key_request.roles.as_deref() {
         Some([role]) => role.clone(),
         _ => {
             return Err(Refusal::Wrong(
@@ -99,18 +102,18 @@ async fn any(cloud: &Cloud, identity: &Identity, given: KeyRequest) -> Result<Re
             ));
         }
     };
-    if role.starts_with("named-") && given.name.as_deref().is_none_or(str::is_empty) {
+    if role.starts_with("named-") && key_request.name.as_deref().is_none_or(str::is_empty) {
         return Err(Refusal::Wrong(format!(
             "a key with the role `{role}` needs a `name`"
         )));
     }
-    let id = match &given.actor_type_id {
+    let id = match &key_request.actor_type_id {
         Some(Value::Number(id)) => id.as_i64(),
         Some(Value::String(id)) => id.parse().ok(),
         _ => None,
     };
     let id = id.ok_or_else(|| Refusal::Wrong("`actorTypeId` must be a whole number".to_owned()))?;
-    let (role, actor) = match (given.actor_type.as_deref(), role.as_str()) {
+    let (role, actor) = match (key_request.actor_type.as_deref(), role.as_str()) {
         (Some("user"), "named-user-api-key") => {
             if identity.user() != Some(id) {
                 return Err(Refusal::Unauthorized);
@@ -132,7 +135,7 @@ async fn any(cloud: &Cloud, identity: &Identity, given: KeyRequest) -> Result<Re
             )));
         }
     };
-    made(cloud, identity, actor, role, given).await
+    made(cloud, identity, actor, role, key_request).await
 }
 
 /// A value that is there, be it null.
@@ -146,14 +149,8 @@ async fn read(cloud: &Cloud, request: Request) -> Result<(Identity, KeyRequest),
     if identity.actor().is_none() {
         return Err(Refusal::Unauthorized);
     }
-    let bytes = body::bytes(body, cloud.configuration.limits.body).await?;
-    let given = if bytes.is_empty() {
-        KeyRequest::default()
-    } else {
-        serde_json::from_slice(&bytes)
-            .map_err(|error| Refusal::Wrong(format!("the body is not right: {error}")))?
-    };
-    Ok((identity, given))
+    let request = body::optional(body, cloud.configuration.limits.body).await?;
+    Ok((identity, request))
 }
 
 fn number(id: &str) -> Result<i64, Refusal> {
@@ -170,21 +167,21 @@ async fn made(
     identity: &Identity,
     actor: i64,
     role: Role,
-    given: KeyRequest,
+    key_request: KeyRequest,
 ) -> Result<Response, Refusal> {
-    let limits = limits(cloud, identity, role, &given).await?;
-    let key = match given.api_key {
+    let limits = limits(cloud, identity, role, &key_request).await?;
+    let key = match key_request.api_key {
         Some(key) => chosen(key)?,
         None => random_text(16).map_err(Refusal::Fault)?,
     };
     let more = KeyDescription {
-        name: given.name,
-        description: given.description,
-        expiry_date: given.expiry_date,
+        name: key_request.name,
+        description: key_request.description,
+        expiry_date: key_request.expiry_date,
         limits,
     };
     kept(cloud, actor, role, &key, more).await?;
-    Ok(json_answer(StatusCode::OK, Value::String(key).to_string()))
+    Ok(ok(&Value::String(key)))
 }
 
 /// What a key is to be limited to.
@@ -195,9 +192,9 @@ async fn limits(
     cloud: &Cloud,
     identity: &Identity,
     role: Role,
-    given: &KeyRequest,
+    key_request: &KeyRequest,
 ) -> Result<KeyLimits, Refusal> {
-    let scope = match given.scope.as_deref() {
+    let scope = match key_request.scope.as_deref() {
         None => None,
         Some(word) => Some(KeyScope::named(word).ok_or_else(|| {
             let words: Vec<&str> = KeyScope::ALL.iter().map(|scope| scope.word()).collect();
@@ -210,7 +207,7 @@ async fn limits(
     };
     let limits = KeyLimits {
         scope,
-        fleet: given.application_id,
+        fleet: key_request.application_id,
     };
     if role != Role::UserKey && limits != KeyLimits::default() {
         return Err(Refusal::Wrong(

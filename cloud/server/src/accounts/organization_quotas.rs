@@ -12,11 +12,10 @@ use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use cloud_core::accounts::cloud_administrators::administrator;
 use cloud_core::accounts::organization_quotas::{Changes, give, may_read};
-use cloud_core::answer::{Refusal, json as json_answer};
+use cloud_core::answer::{Refusal, ok};
 use cloud_core::body;
 use cloud_core::cloud::{Cloud, SharedCloud};
 use data::quota::{Quota, QuotaUsage};
-use http::StatusCode;
 use serde_json::{Map, Value, json};
 
 /// `GET /cloud/v1/organization/:id/quotas`
@@ -43,15 +42,15 @@ pub(crate) async fn change(
     let identity = cloud.auth.admit(&parts).await?;
     administrator(&cloud, &identity).await?;
     let most = cloud.auth.longest_body(&identity);
-    let given = body::object(&parts.headers, body, most).await?;
-    let changes = changes(&given)?;
+    let limits = body::object(&parts.headers, body, most).await?;
+    let changes = changes(&limits)?;
     give(&cloud, &identity, organization, &changes).await?;
     answer(&cloud, organization).await
 }
 
-fn changes(given: &Map<String, Value>) -> Result<Changes, Refusal> {
-    let mut changes = Vec::with_capacity(given.len());
-    for (name, limit) in given {
+fn changes(limits: &Map<String, Value>) -> Result<Changes, Refusal> {
+    let mut changes = Vec::with_capacity(limits.len());
+    for (name, limit) in limits {
         let Some(quota) = Quota::named(name) else {
             let all: Vec<&str> = Quota::ALL.into_iter().map(Quota::name).collect();
             return Err(Refusal::Wrong(format!(
@@ -74,8 +73,8 @@ fn changes(given: &Map<String, Value>) -> Result<Changes, Refusal> {
 
 async fn answer(cloud: &Cloud, organization: i64) -> Result<Response, Refusal> {
     let defaults = &cloud.environment.quotas;
-    let found = cloud.database.quotas(organization, defaults).await?;
-    let quotas: Vec<Value> = found
+    let usages = cloud.database.quotas(organization, defaults).await?;
+    let quotas: Vec<Value> = usages
         .iter()
         .map(
             |QuotaUsage {
@@ -88,8 +87,5 @@ async fn answer(cloud: &Cloud, organization: i64) -> Result<Response, Refusal> {
             },
         )
         .collect();
-    Ok(json_answer(
-        StatusCode::OK,
-        json!({ "quotas": quotas }).to_string(),
-    ))
+    Ok(ok(&json!({ "quotas": quotas })))
 }

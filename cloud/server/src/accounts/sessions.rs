@@ -40,9 +40,9 @@ pub(crate) async fn login(
     let (parts, body) = request.into_parts();
     let guest = Identity::guest();
     cloud.auth.charge(&guest, &parts)?;
-    let given: Login = body::typed(&parts.headers, body, cloud.auth.longest_body(&guest)).await?;
+    let login: Login = body::typed(&parts.headers, body, cloud.auth.longest_body(&guest)).await?;
     let beginning = SessionOrigin::of(&parts.headers, from, SignInKind::Api);
-    let token = signed_in(&cloud, &given.username, given.password, from, beginning).await?;
+    let token = signed_in(&cloud, &login.username, login.password, from, beginning).await?;
     Ok(text(token))
 }
 
@@ -59,14 +59,8 @@ pub(crate) async fn refresh(
     }
     let (parts, body) = request.into_parts();
     let mut claims = of_session(&cloud, &parts).await?;
-    let bytes = body::bytes(body, cloud.configuration.limits.body).await?;
-    let given: RefreshRequest = if bytes.is_empty() {
-        RefreshRequest::default()
-    } else {
-        serde_json::from_slice(&bytes)
-            .map_err(|error| Refusal::Wrong(format!("the body is not right: {error}")))?
-    };
-    if let Some(password) = given.password {
+    let refresh: RefreshRequest = body::optional(body, cloud.configuration.limits.body).await?;
+    if let Some(password) = refresh.password {
         verified(&cloud, Claim::User(claims.id), password, from.ip()).await?;
         claims.auth_time = now();
     }

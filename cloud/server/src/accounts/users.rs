@@ -8,7 +8,6 @@ use cloud_core::accounts::cloud_administrators;
 use cloud_core::accounts::sessions::{SessionOrigin, SignInKind};
 use cloud_core::accounts::users::{PasswordChange, hashed, password_changed};
 use cloud_core::answer::{Refusal, json as json_answer};
-use cloud_core::clock::now;
 use cloud_core::cloud::{Cloud, SharedCloud};
 use cloud_core::configuration::Registration;
 use cloud_core::credential::{Credential, Identity, select};
@@ -16,7 +15,6 @@ use cloud_core::limits::{Account, Network};
 use cloud_core::random::random_text;
 use cloud_core::{body, charge};
 use data::SystemPurpose;
-use data::write::Writer;
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -55,26 +53,21 @@ pub(crate) async fn register(
             .begin(&Account::Registration, Network::of(from), false)
             .map_err(Refusal::TooMany)?;
     }
-    let given: NewUser =
+    let new: NewUser =
         body::typed(&parts.headers, body, cloud.auth.longest_body(&identity)).await?;
-    if let Some(organization) = given.organization
+    if let Some(organization) = new.organization
         && !administers.contains(&organization)
     {
         return Err(Refusal::Wrong(format!(
             "you are not an administrator of an organization {organization}"
         )));
     }
-    let hash = hashed(&cloud, given.password, from).await?;
+    let hash = hashed(&cloud, new.password, from).await?;
     let mut transaction = cloud.database.begin().await?;
-    let mut writer = Writer::platform(
-        SystemPurpose::Accounts,
-        &mut transaction,
-        &cloud.environment,
-        now(),
-    );
-    let user = object([
-        ("username", json!(given.username)),
-        ("email", json!(given.email)),
+    let mut writer = cloud.own_writer(&mut transaction, SystemPurpose::Accounts);
+    let user = row([
+        ("username", json!(new.username)),
+        ("email", json!(new.email)),
         ("password", json!(hash)),
         (
             "jwt_secret",
@@ -82,29 +75,28 @@ pub(crate) async fn register(
         ),
     ]);
     let user = writer.create("user", &user).await?;
-    let row = writer
+    let stored = writer
         .transaction()
         .row(&select("user", &["username", "email"], "id", user))
         .await?;
-    let Some(row) = row else {
+    let Some(stored) = stored else {
         return Err(Refusal::Fault(anyhow::anyhow!(
             "the user {user} is gone at once"
         )));
     };
-    let (username, email) = (row.some_text(0)?, row.text(1)?);
-    let (organization, role) = match given.organization {
+    let (username, email) = (stored.some_text(0)?, stored.text(1)?);
+    let (organization, role) = match new.organization {
         Some(organization) => (organization, "member"),
         None => {
-            let own = object([("name", json!(username)), ("handle", json!(username))]);
+            let own = row([("name", json!(username)), ("handle", json!(username))]);
             (writer.create("organization", &own).await?, "administrator")
         }
     };
     let find = SystemPurpose::Accounts
         .sql("SELECT id FROM organization_membership_role WHERE name = ?")
         .with(role);
-    let role = writer.transaction().row(&find).await?;
-    let role = role.map(|row| row.id(0)).transpose()?;
-    let membership = object([
+    let role = writer.transaction().id(&find).await?;
+    let membership = row([
         ("user", json!(user)),
         ("is_member_of__organization", json!(organization)),
         ("organization_membership_role", json!(role)),
@@ -155,19 +147,20 @@ pub(crate) async fn change_password(
     let Credential::Session(claims) = identity.credential else {
         return Err(Refusal::Unauthorized);
     };
-    let given: NewPassword =
+    let new: NewPassword =
         body::typed(&parts.headers, body, cloud.configuration.limits.body).await?;
     let beginning = SessionOrigin::of(&parts.headers, from, SignInKind::Api);
     let change = PasswordChange {
-        current: given.current_password,
-        new: given.new_password,
-        end_keys: given.end_keys,
+        current: new.current_password,
+        new: new.new_password,
+        end_keys: new.end_keys,
     };
     let token = password_changed(&cloud, claims.id, change, from, beginning).await?;
     Ok(sessions::text(token))
 }
 
-fn object<const N: usize>(fields: [(&str, Value); N]) -> Map<String, Value> {
+/// The fields of a row.
+pub(super) fn row<const N: usize>(fields: [(&str, Value); N]) -> Map<String, Value> {
     fields
         .into_iter()
         .map(|(name, value)| (name.to_owned(), value))

@@ -2,11 +2,10 @@
 
 use axum::extract::{Request, State};
 use axum::response::Response;
-use cloud_core::answer::{Refusal, json as json_answer};
+use cloud_core::answer::{Refusal, ok};
 use cloud_core::cloud::{Cloud, SharedCloud};
 use cloud_core::credential::{Identity, select};
 use data::DataError;
-use http::StatusCode;
 use serde_json::{Value, json};
 
 /// Of any credential.
@@ -17,7 +16,7 @@ pub(crate) async fn actor(
     let identity = identified(&cloud, request).await?;
     let actor = identity.actor().ok_or(Refusal::Unauthorized)?;
     let who = who_is(&cloud, actor).await?.ok_or(Refusal::Unauthorized)?;
-    Ok(json_answer(StatusCode::OK, who.to_string()))
+    Ok(ok(&who))
 }
 
 /// Of a user's alone.
@@ -31,13 +30,12 @@ pub(crate) async fn user(
     let row = cloud.database.row(&statement).await?;
     let row = row.ok_or(Refusal::Unauthorized)?;
     let who = json!({ "id": user, "username": row.text(0)?, "email": row.text(1)? });
-    Ok(json_answer(StatusCode::OK, who.to_string()))
+    Ok(ok(&who))
 }
 
 async fn identified(cloud: &Cloud, request: Request) -> Result<Identity, Refusal> {
     let (parts, _) = request.into_parts();
-    let identity = cloud.auth.admit(&parts).await?;
-    Ok(identity)
+    cloud.auth.admit(&parts).await
 }
 
 /// The user, fleet or device that an actor is.

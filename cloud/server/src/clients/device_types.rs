@@ -2,12 +2,11 @@
 
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
-use cloud_core::answer::{Refusal, json as json_answer};
+use cloud_core::answer::{Refusal, ok};
 use cloud_core::cloud::{Cloud, SharedCloud};
 use cloud_core::credential::Identity;
 use data::SystemPurpose;
 use data::query::{self, Caller, ReadStatement};
-use http::StatusCode;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
@@ -21,9 +20,9 @@ pub(crate) async fn all(
     let rows: Vec<Value> = catalogue(&cloud)
         .await?
         .into_iter()
-        .map(|one| one.told)
+        .map(|board| board.description)
         .collect();
-    Ok(json_answer(StatusCode::OK, Value::Array(rows).to_string()))
+    Ok(ok(&Value::Array(rows)))
 }
 
 /// `GET /device-types/v1/:slug`, by any of its names.
@@ -34,8 +33,7 @@ pub(crate) async fn one(
 ) -> Result<Response, Refusal> {
     let (parts, _) = request.into_parts();
     cloud.auth.charge(&Identity::guest(), &parts)?;
-    let told = found(&cloud, &slug).await?.told;
-    Ok(json_answer(StatusCode::OK, told.to_string()))
+    Ok(ok(&board(&cloud, &slug).await?.description))
 }
 
 /// `GET /device-types/v1/:slug/images/:version/download-size`: how much the images of an operating system are, of
@@ -47,7 +45,7 @@ pub(crate) async fn download_size(
 ) -> Result<Response, Refusal> {
     let (parts, _) = request.into_parts();
     cloud.auth.charge(&Identity::guest(), &parts)?;
-    let one = found(&cloud, &slug).await?;
+    let one = board(&cloud, &slug).await?;
     let version: String = version.chars().take(LONGEST_VERSION).collect();
     let missing = || {
         Refusal::Missing(format!(
@@ -62,10 +60,7 @@ pub(crate) async fn download_size(
         .filter(|sizes| !sizes.is_empty())
         .ok_or_else(missing)?;
     let size: u64 = sizes.into_iter().fold(0, u64::saturating_add);
-    Ok(json_answer(
-        StatusCode::OK,
-        json!({ "size": size }).to_string(),
-    ))
+    Ok(ok(&json!({ "size": size })))
 }
 
 /// Sizes of the images of a release, where there is one that everybody may read: the question is put to the data API.
@@ -98,26 +93,22 @@ async fn sizes_of(
     else {
         return Ok(None);
     };
-    let row = cloud
-        .database
-        .texts(&select)
-        .await?
-        .into_iter()
-        .flatten()
-        .next();
-    let Some(row) = row else { return Ok(None) };
+    let rows = cloud.database.texts(&select).await?;
+    let Some(row) = rows.into_iter().flatten().next() else {
+        return Ok(None);
+    };
     let row: Value = serde_json::from_str(&row).map_err(|error| Refusal::Fault(error.into()))?;
     let images = row["release_image"].as_array().into_iter().flatten();
     let sizes = images.map(|one| one["image"][0]["image_size"].as_str()?.parse().ok());
     Ok(Some(sizes.collect()))
 }
 
-async fn found(cloud: &Cloud, slug: &str) -> Result<Board, Refusal> {
+async fn board(cloud: &Cloud, slug: &str) -> Result<Board, Refusal> {
     let boards = catalogue(cloud).await?;
-    let found = boards
+    let board = boards
         .into_iter()
         .find(|one| one.slug == slug || one.aliases.iter().any(|alias| alias == slug));
-    found.ok_or_else(|| {
+    board.ok_or_else(|| {
         let slug: String = slug.chars().take(100).collect();
         Refusal::Missing(format!("there is no device type `{slug}`"))
     })
@@ -129,7 +120,8 @@ const LONGEST_VERSION: usize = 255;
 struct Board {
     slug: String,
     aliases: Vec<String>,
-    told: Value,
+    /// As clients read it.
+    description: Value,
 }
 
 async fn catalogue(cloud: &Cloud) -> Result<Vec<Board>, Refusal> {
@@ -143,14 +135,14 @@ async fn catalogue(cloud: &Cloud) -> Result<Vec<Board>, Refusal> {
     for row in cloud.database.rows(&select).await? {
         let slug = row.some_text(1)?;
         if boards.last().is_none_or(|last| last.slug != slug) {
-            let told = json!({
+            let description = json!({
                 "id": row.id(0)?, "slug": slug, "name": row.some_text(2)?, "arch": row.some_text(3)?,
                 "state": "RELEASED", "logo": row.text(4)?, "aliases": [],
             });
             boards.push(Board {
                 slug,
                 aliases: Vec::new(),
-                told,
+                description,
             });
         }
         if let (Some(board), Some(alias)) = (boards.last_mut(), row.text(5)?) {
@@ -158,7 +150,7 @@ async fn catalogue(cloud: &Cloud) -> Result<Vec<Board>, Refusal> {
         }
     }
     for board in &mut boards {
-        board.told["aliases"] = json!(board.aliases);
+        board.description["aliases"] = json!(board.aliases);
     }
     Ok(boards)
 }

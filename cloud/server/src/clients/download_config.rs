@@ -2,11 +2,11 @@
 
 use axum::extract::{Request, State};
 use axum::response::Response;
-use cloud_core::answer::{Refusal, json as json_answer};
+use cloud_core::answer::{Refusal, ok};
 use cloud_core::body;
 use cloud_core::cloud::SharedCloud;
 use cloud_core::download_config::made;
-use http::{Method, StatusCode};
+use http::Method;
 use serde_json::Value;
 
 /// With a key of its own, which makes devices of that fleet.
@@ -25,5 +25,5 @@ pub(crate) async fn make(
             .collect(),
     };
     let made = made(&cloud, &identity, &parts.headers, &given).await?;
-    Ok(json_answer(StatusCode::OK, made.to_string()))
+    Ok(ok(&made))
 }

@@ -2,11 +2,10 @@
 
 use axum::extract::{Request, State};
 use axum::response::Response;
-use cloud_core::answer::{Refusal, json as json_answer};
+use cloud_core::answer::{Refusal, ok};
 use cloud_core::cloud::SharedCloud;
 use cloud_core::credential::Identity;
 use cloud_core::public_url::public_url;
-use http::StatusCode;
 use resources::{Branding, Check};
 use serde_json::{Value, json};
 
@@ -34,7 +33,7 @@ pub(crate) async fn config(
         "signupCodeRequired": false,
         "supportedSocialProviders": [],
     });
-    Ok(json_answer(StatusCode::OK, answer.to_string()))
+    Ok(ok(&answer))
 }
 
 /// `GET /config/vars?deviceType=`: what variables may be called. The lists are for people's interfaces;
@@ -46,7 +45,7 @@ pub(crate) async fn variables(
     let (parts, _) = request.into_parts();
     cloud.auth.charge(&Identity::guest(), &parts)?;
     let answer = rules(&cloud.configuration.branding);
-    Ok(json_answer(StatusCode::OK, answer.to_string()))
+    Ok(ok(&answer))
 }
 
 /// Settings of the supervisor that people change, with what they are for.
@@ -150,7 +149,7 @@ pub(crate) async fn of_hosts(
         "services": { "openvpn": { "config": "" }, "ssh": { "authorized_keys": "" } },
         "schema_version": "1.0.0",
     });
-    Ok(json_answer(StatusCode::OK, answer.to_string()))
+    Ok(ok(&answer))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use cloud_core::body;
 use cloud_core::clock::now;
 use cloud_core::cloud::SharedCloud;
 use cloud_core::device::is_uuid;
-use data::{Sql, SystemPurpose};
+use data::SystemPurpose;
 use http::StatusCode;
 use resources::Role;
 use sea_query::{Alias, Expr, ExprTrait as _, Order, Query};
@@ -34,16 +34,8 @@ pub(crate) async fn connected(
     request: Request,
 ) -> Result<Response, Refusal> {
     // Whatever held it before, the last one to say so does.
-    let came = |now: i64, instance: i64| {
-        SystemPurpose::Presence.sql(
-            "UPDATE device SET is_connected_to_vpn = TRUE, is_online = TRUE, last_vpn_event = ?, \
-             last_connectivity_event = ?, modified_at = ?, is_managed_by__service_instance = ? WHERE id IN (?)",
-        )
-        .with(now)
-        .with(now)
-        .with(now)
-        .with(instance)
-    };
+    let came = "UPDATE device SET is_connected_to_vpn = TRUE, is_online = TRUE, last_vpn_event = ?, \
+                last_connectivity_event = ?, modified_at = ?, is_managed_by__service_instance = ? WHERE id IN (?)";
     write(&cloud, request, came).await
 }
 
@@ -52,24 +44,17 @@ pub(crate) async fn disconnected(
     State(cloud): State<SharedCloud>,
     request: Request,
 ) -> Result<Response, Refusal> {
-    let went = |now: i64, instance: i64| {
-        SystemPurpose::Presence.sql(
-            "UPDATE device SET is_connected_to_vpn = FALSE, is_online = FALSE, last_vpn_event = ?, \
-             last_connectivity_event = ?, modified_at = ?, is_managed_by__service_instance = NULL \
-             WHERE is_managed_by__service_instance = ? AND id IN (?)",
-        )
-        .with(now)
-        .with(now)
-        .with(now)
-        .with(instance)
-    };
+    let went = "UPDATE device SET is_connected_to_vpn = FALSE, is_online = FALSE, last_vpn_event = ?, \
+                last_connectivity_event = ?, modified_at = ?, is_managed_by__service_instance = NULL \
+                WHERE is_managed_by__service_instance = ? AND id IN (?)";
     write(&cloud, request, went).await
 }
 
+/// `update` takes the time thrice, the number of the tunnel server, and the devices.
 async fn write(
     cloud: &SharedCloud,
     request: Request,
-    update: impl Fn(i64, i64) -> Sql,
+    update: &'static str,
 ) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
     let identity = cloud.auth.admit(&parts).await?;
@@ -95,8 +80,8 @@ async fn write(
         )));
     }
     // One of no device is passed over: it may just have been deleted.
-    let uuids: Vec<&str> = change.uuids.iter().map(String::as_str).collect();
-    let uuids: Vec<&str> = uuids.into_iter().filter(|uuid| is_uuid(uuid)).collect();
+    let uuids = change.uuids.iter().map(String::as_str);
+    let uuids: Vec<&str> = uuids.filter(|uuid| is_uuid(uuid)).collect();
     for some in uuids.chunks(AT_ONCE) {
         let mut select = Query::select();
         select
@@ -107,7 +92,9 @@ async fn write(
         let devices = transaction
             .ids(&SystemPurpose::Presence.statement(select))
             .await?;
-        let update = update(now, change.service_id).with_all(&devices);
+        let update = SystemPurpose::Presence.sql(update);
+        let update = update.with(now).with(now).with(now);
+        let update = update.with(change.service_id).with_all(&devices);
         transaction.execute(&update).await?;
     }
     transaction.commit().await?;

@@ -1,12 +1,13 @@
 //! What moves on a connection, and what has not for too long.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use hyper::body::{Frame, SizeHint};
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::bounds::{ANSWER_PROGRESS, Bounds};
@@ -45,13 +46,9 @@ impl Activity {
         }))
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Bytes came.
     pub(super) fn read(&self, now: Instant) {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         if state.requests == 0 {
             state.head.get_or_insert(now);
         }
@@ -59,7 +56,7 @@ impl Activity {
 
     /// The system took so many bytes.
     pub(super) fn wrote(&self, bytes: usize, now: Instant) {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         state.written += bytes as u64;
         state.full = false;
         if state.requests == 0 {
@@ -69,7 +66,7 @@ impl Activity {
 
     /// The system takes no more, since the peer does not read.
     pub(super) fn is_full(&self, now: Instant) {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         state.full = true;
         let written = state.written;
         state.stalled.get_or_insert((now, written));
@@ -77,7 +74,7 @@ impl Activity {
 
     /// A request begins; it ends with the value.
     pub(super) fn request(self: &Arc<Self>) -> RequestUnderWay {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         state.requests += 1;
         state.head = None;
         drop(state);
@@ -86,7 +83,7 @@ impl Activity {
 
     /// Whether nothing is asked at the moment.
     pub(super) fn is_idle(&self) -> bool {
-        self.state().requests == 0
+        self.0.lock().requests == 0
     }
 
     /// When to look again.
@@ -94,7 +91,7 @@ impl Activity {
     /// # Errors
     /// What has not moved for too long.
     pub(super) fn overdue(&self, bounds: &Bounds, now: Instant) -> Result<Instant, &'static str> {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         let mut next = now + LOOK.min(bounds.head).min(bounds.unread);
         if let Some((since, written)) = state.stalled {
             let due = since + bounds.unread;
@@ -130,7 +127,7 @@ pub(super) struct RequestUnderWay(Arc<Activity>);
 
 impl Drop for RequestUnderWay {
     fn drop(&mut self) {
-        let mut state = self.0.state();
+        let mut state = self.0.0.lock();
         state.requests = state.requests.saturating_sub(1);
         state.idle = Instant::now();
     }

@@ -6,10 +6,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use cloud_core::limits::Network;
 use ipnet::IpNet;
+use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -69,7 +70,7 @@ impl Slots {
         } else {
             Group::Network(Network::of(from))
         };
-        let mut table = locked(&self.table);
+        let mut table = self.table.lock();
         let of_it = table.count(group);
         if group != Group::Proxies && of_it >= self.bounds.of_an_address {
             return None;
@@ -140,9 +141,9 @@ impl Slot {
 
     /// From now on it counts over all only.
     pub(super) fn is_of_a_device(&self) {
-        let mut group = self.group.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut group = self.group.lock();
         if matches!(*group, Group::Network(_)) {
-            let mut table = locked(&self.table);
+            let mut table = self.table.lock();
             if let Some(entry) = table.remove(*group, self.number) {
                 *group = Group::Devices;
                 table.add(*group, self.number, entry);
@@ -153,13 +154,9 @@ impl Slot {
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        let group = *self.group.lock().unwrap_or_else(PoisonError::into_inner);
-        locked(&self.table).remove(group, self.number);
+        let group = *self.group.lock();
+        self.table.lock().remove(group, self.number);
     }
-}
-
-fn locked(table: &Mutex<Table>) -> MutexGuard<'_, Table> {
-    table.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -218,7 +215,7 @@ mod tests {
         device.is_of_a_device();
         let other = take(&slots, "192.0.2.1").expect("another device");
         drop((device, other));
-        let table = locked(&slots.table);
+        let table = slots.table.lock();
         assert_eq!((table.all, table.groups.len()), (2, 1));
     }
 
@@ -236,6 +233,6 @@ mod tests {
         many[1].ended().await;
         assert!(!many[0].entry.end.is_cancelled() && !many[3].entry.end.is_cancelled());
         drop((many, busy, first));
-        assert_eq!(locked(&slots.table).all, 1);
+        assert_eq!(slots.table.lock().all, 1);
     }
 }

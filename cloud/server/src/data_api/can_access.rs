@@ -1,11 +1,10 @@
 //! Whether the caller may do something with a record (docs/spec/cloud.md#odata-actions).
 
 use axum::response::Response;
-use cloud_core::answer::{Refusal, json as json_answer};
+use cloud_core::answer::{Refusal, ok};
 use cloud_core::cloud::Cloud;
 use cloud_core::credential::Identity;
 use data::query;
-use http::StatusCode;
 use odata::{Address, Tail};
 use resources::{Action, Version};
 use serde_json::{Map, Value, json};
@@ -64,10 +63,7 @@ pub(super) async fn can_access(
         RequestedRight::Action(action) => query::permitted(&setting, reads.0, id, action)?,
     };
     match database.row(&permitted).await? {
-        Some(_) => Ok(json_answer(
-            StatusCode::OK,
-            json!({ "d": [{ "id": id }] }).to_string(),
-        )),
+        Some(_) => Ok(ok(&json!({ "d": [{ "id": id }] }))),
         None => Err(Refusal::Unauthorized),
     }
 }

@@ -3,26 +3,11 @@
 use axum::response::{IntoResponse, Response};
 use cloud_core::answer::{Refusal, json as json_answer};
 use cloud_core::cloud::Cloud;
-use data::file::File;
 use data::query::{self, Caller, QueryContext};
 use data::write::{Verb, Write, WriteError, WriteOutcome, write};
 use http::{HeaderValue, StatusCode, header};
 use resources::{Method, Version};
-use serde_json::{Map, Value, json};
-
-/// What is changed, as the request came.
-pub(super) struct ChangeRequest<'a> {
-    pub(super) version: Version,
-    pub(super) verb: Verb,
-    pub(super) request: &'a odata::Request,
-    pub(super) path: &'a str,
-    pub(super) query: Option<&'a str>,
-    pub(super) body: &'a Map<String, Value>,
-    /// What was uploaded with it.
-    pub(super) file: Option<&'a File>,
-    /// The address of this cloud.
-    pub(super) origin: &'a str,
-}
+use serde_json::json;
 
 /// The caller may do this with some rows of the resource, as far as is known before a body is read.
 ///
@@ -53,35 +38,21 @@ pub(super) fn check_right(
     Ok(())
 }
 
-/// Changes rows; the version says how that is answered.
+/// Changes rows; the version says how that is answered. A new row is answered with addresses at `origin`, this cloud's.
 pub(super) async fn change(
     cloud: &Cloud,
     caller: &Caller,
-    asked: ChangeRequest<'_>,
+    request: Write<'_>,
+    origin: &str,
 ) -> Result<Response, Refusal> {
-    let shape = asked.version.shape();
-    let change = Write {
-        version: asked.version,
-        verb: asked.verb,
-        request: asked.request,
-        path: asked.path,
-        query: asked.query,
-        body: asked.body,
-        file: asked.file,
-    };
+    let shape = request.version.shape();
     let setting = cloud.setting(caller);
-    match write(
-        &cloud.database_of(caller),
-        &cloud.environment,
-        setting,
-        change,
-    )
-    .await
-    {
+    let database = cloud.database_of(caller);
+    match write(&database, &cloud.environment, setting, request).await {
         Ok(WriteOutcome::Changed(_)) if shape.says_ok => Ok(json_answer(StatusCode::OK, "\"OK\"")),
         Ok(WriteOutcome::Changed(_)) => Ok(StatusCode::OK.into_response()),
         Ok(WriteOutcome::Created { resource, id }) => {
-            created(cloud, caller, &asked, resource, id).await
+            created(cloud, caller, &request, origin, resource, id).await
         }
         Err(WriteError::Conflict(why)) if shape.conflict == 400 => Err(Refusal::Wrong(why)),
         Err(error) => Err(error.into()),
@@ -92,33 +63,31 @@ pub(super) async fn change(
 async fn created(
     cloud: &Cloud,
     caller: &Caller,
-    asked: &ChangeRequest<'_>,
+    request: &Write<'_>,
+    origin: &str,
     resource: &str,
     id: i64,
 ) -> Result<Response, Refusal> {
     let setting = QueryContext {
-        origin: asked.origin,
-        ..cloud.setting_of(caller, asked.version)
+        origin,
+        ..cloud.setting_of(caller, request.version)
     };
-    let row = if asked.request.options.returns_id_alone {
+    let row = if request.request.options.returns_id_alone {
         None
     } else {
         // A row that its maker may not read is answered by its id.
         match query::record(&setting, resource, id) {
-            Ok(select) => cloud
-                .database_of(caller)
-                .texts(&select)
-                .await?
-                .into_iter()
-                .next()
-                .flatten(),
+            Ok(select) => {
+                let rows = cloud.database_of(caller).texts(&select).await?;
+                rows.into_iter().next().flatten()
+            }
             Err(query::QueryError::NoRights(_)) => None,
             Err(error) => return Err(error.into()),
         }
     };
     let text = row.unwrap_or_else(|| json!({ "id": id }).to_string());
     let mut response = json_answer(StatusCode::CREATED, text);
-    let place = format!("{}/{resource}(@id)?@id={id}", asked.version.path());
+    let place = format!("{}/{resource}(@id)?@id={id}", request.version.path());
     if let Ok(place) = HeaderValue::from_str(&place) {
         response.headers_mut().insert(header::LOCATION, place);
     }

@@ -1,15 +1,15 @@
 //! Rows as an answer: whole with an ETag where they are few, else as they come.
 
 use axum::body::{Body, Bytes};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use cloud_core::answer::{Refusal, json as json_answer};
 use cloud_core::limits::Payer;
 use futures::{Stream, StreamExt, TryStreamExt};
-use http::{HeaderMap, HeaderValue, StatusCode, header};
-use sha2::{Digest, Sha256};
+use http::{HeaderMap, StatusCode};
 
-use crate::concurrency::Permit;
+use crate::etag::tagged;
 use crate::long_answers::LongAnswers;
+use cloud_core::concurrency::Permit;
 
 /// Answers of up to so many bytes are put together before they are sent, and so have an ETag.
 const WHOLE: usize = 4 << 20;
@@ -59,26 +59,4 @@ fn streamed(
         StatusCode::OK,
         Body::from_stream(begun.chain(rest).chain(end)),
     )
-}
-
-/// A whole answer with its ETag; 304 where the client has it.
-pub(crate) fn tagged(text: impl Into<Bytes>, headers: &HeaderMap) -> Response {
-    let text = text.into();
-    let hash = Sha256::digest(&text);
-    let tag = format!("W/\"{}\"", hex::encode(hash.get(..16).unwrap_or(&hash)));
-    let is_current = headers
-        .get_all(header::IF_NONE_MATCH)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .any(|value| value.trim() == "*" || value.trim() == tag);
-    let mut response = if is_current {
-        StatusCode::NOT_MODIFIED.into_response()
-    } else {
-        json_answer(StatusCode::OK, text)
-    };
-    if let Ok(tag) = HeaderValue::from_str(&tag) {
-        response.headers_mut().insert(header::ETAG, tag);
-    }
-    response
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use axum::body::Body;
 use axum::response::{IntoResponse as _, Response};
-use cloud_core::answer::{Refusal, json as json_answer};
+use cloud_core::answer::{Refusal, ok};
 use cloud_core::body;
 use cloud_core::clock::now;
 use cloud_core::cloud::Cloud;
@@ -15,7 +15,7 @@ use cloud_core::public_url::public_url;
 use data::file::{File, PIECE};
 use data::query;
 use data::upload::{Announcement, Upload};
-use data::write::Verb;
+use data::write::{Verb, Write};
 use http::StatusCode;
 use http::request::Parts;
 use odata::{Address, Tail};
@@ -23,7 +23,7 @@ use resources::{Method, Version};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::change::{ChangeRequest, change};
+use super::change::change;
 use crate::release_asset::{disposition, is_addressed, media_type, plain_name};
 use crate::state::Server;
 
@@ -140,10 +140,7 @@ pub(super) async fn serve(
                 .begin_upload(quotas, right, announced, now())
                 .await?;
             let origin = public_url(cloud, &parts.headers);
-            Ok(json_answer(
-                StatusCode::OK,
-                begun(&upload, &origin).to_string(),
-            ))
+            Ok(ok(&begun(&upload, &origin)))
         }
         Action::Cancel => {
             let CancelUpload { uuid } = body::typed(&parts.headers, body, most).await?;
@@ -172,7 +169,7 @@ pub(super) async fn serve(
             };
             let origin = public_url(cloud, &parts.headers);
             let body = Map::from_iter([("asset".to_owned(), Value::Object(Map::new()))]);
-            let asked = ChangeRequest {
+            let write = Write {
                 version,
                 verb: Verb::Patch,
                 request: &request,
@@ -180,10 +177,9 @@ pub(super) async fn serve(
                 query: None,
                 body: &body,
                 file: Some(&file),
-                origin: &origin,
             };
             let _share = server.share(identity, parts).await?;
-            change(cloud, &identity.caller, asked).await?;
+            change(cloud, &identity.caller, write, &origin).await?;
             let setting = query::QueryContext {
                 origin: &origin,
                 ..setting
@@ -192,7 +188,7 @@ pub(super) async fn serve(
             let text = database.texts(&row).await?.into_iter().flatten().next();
             let row: Value = serde_json::from_str(&text.ok_or(Refusal::Unauthorized)?)
                 .map_err(|error| Refusal::Fault(error.into()))?;
-            Ok(json_answer(StatusCode::OK, row["asset"].to_string()))
+            Ok(ok(&row["asset"]))
         }
     }
 }

@@ -82,7 +82,11 @@ fn deadlines(dialect: Dialect, polls: &[(i64, PollRecord)]) -> BuiltStatement {
                 text.push_str(&format!("(${first},${},${})", first + 1, first + 2));
             }
         }
-        values.extend([(*device).into(), polled.left().into(), polled.given.into()]);
+        values.extend([
+            (*device).into(),
+            polled.left().into(),
+            polled.generation.into(),
+        ]);
     }
     text.push_str(
         ") AS v JOIN device AS d ON d.id = v.column1 WHERE TRUE \
@@ -155,18 +159,18 @@ async fn expire(cloud: &Cloud) -> Result<usize, DataError> {
     };
     let rows = transaction.rows(&due).await?;
     let mut late = Vec::new();
-    let mut gone = Vec::new();
+    let mut silent = Vec::new();
     for row in &rows {
         let device = row.id(0)?;
         match row.some_text(1)?.as_str() {
             "online" => late.push(device),
-            _ => gone.push(device),
+            _ => silent.push(device),
         }
     }
     late.sort_unstable();
-    gone.sort_unstable();
+    silent.sort_unstable();
     set_state(&mut transaction, &late, "timeout", now).await?;
-    set_state(&mut transaction, &gone, "offline", now).await?;
+    set_state(&mut transaction, &silent, "offline", now).await?;
     let again = SystemPurpose::Heartbeat
         .sql("UPDATE device_heartbeat SET deadline = now_ms() + ? WHERE device IN (?)")
         .with(SECOND_CHANCE)
@@ -174,7 +178,7 @@ async fn expire(cloud: &Cloud) -> Result<usize, DataError> {
     transaction.execute(&again).await?;
     let done = SystemPurpose::Heartbeat
         .sql("DELETE FROM device_heartbeat WHERE device IN (?)")
-        .with_all(&gone);
+        .with_all(&silent);
     transaction.execute(&done).await?;
     transaction.commit().await?;
     Ok(rows.len())

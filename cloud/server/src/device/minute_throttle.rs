@@ -1,8 +1,9 @@
 //! What is done at most once a minute for each device.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 /// How often measurements alone are written, and a device is told that its reports are refused.
 const MINUTE: Duration = Duration::from_secs(60);
@@ -17,13 +18,12 @@ const MOST_REMEMBERED: usize = 1_000_000;
 impl MinuteThrottle {
     /// Whether it may be done again.
     pub(super) fn is_due(&self, device: i64) -> bool {
-        let written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let last = written.get(&device);
+        let last = self.0.lock().get(&device).copied();
         last.is_none_or(|last| last.elapsed() >= MINUTE)
     }
 
     pub(super) fn is_done(&self, device: i64) {
-        let mut written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut written = self.0.lock();
         if written.len() >= MOST_REMEMBERED {
             written.retain(|_, last| last.elapsed() < MINUTE);
         }
@@ -31,7 +31,6 @@ impl MinuteThrottle {
     }
 
     pub(crate) fn forget(&self, device: i64) {
-        let mut written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        written.remove(&device);
+        self.0.lock().remove(&device);
     }
 }

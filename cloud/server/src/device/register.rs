@@ -10,7 +10,7 @@ use cloud_core::cloud::{Cloud, SharedCloud};
 use cloud_core::credential::Identity;
 use cloud_core::random::random_text;
 use data::query::Caller;
-use data::write::{WriteError, Writer};
+use data::write::WriteError;
 use data::{Retries, RightError, SystemPurpose, Transaction};
 use http::{StatusCode, header};
 use resources::{Method, Role};
@@ -166,11 +166,7 @@ async fn once(
     );
     row.insert("is_of__device_type".to_owned(), device_type.into());
     let platform = Caller::Platform(SystemPurpose::Registration);
-    let mut writer = Writer::new(
-        &mut transaction,
-        cloud.setting(&platform),
-        &cloud.environment,
-    );
+    let mut writer = cloud.writer(&mut transaction, &platform);
     let id = match writer.create("device", &row).await {
         Ok(id) => id,
         // Somebody else registered it between the look and this.

@@ -10,21 +10,21 @@ mod document;
 pub(crate) mod generation;
 mod rows;
 
-use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
-use cloud_core::answer::{Refusal, json};
+use cloud_core::answer::Refusal;
 use cloud_core::cloud::Cloud;
 use cloud_core::credential::Identity;
 use cloud_core::device::{DeviceRef, is_uuid};
 use data::{RowRight, SystemPurpose};
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http::{HeaderMap, StatusCode};
 use resources::{Action, Role};
 
-use cache::{CachedState, tag};
+use cache::CachedState;
 use rows::{Rows, SecretValues};
 
 use crate::device::parameter;
+use crate::etag::{tagged, with_etag};
 use crate::state::{Server, ServerState};
 
 /// `GET /device/v3/:uuid/state`
@@ -45,27 +45,18 @@ pub(crate) async fn current(
     } = poll;
     if secret_values == SecretValues::Shown || !remembered.has_secrets {
         let document = remembered.document(&right).ok_or(Refusal::Unauthorized)?;
-        return Ok(answer(document, &remembered.tag, &headers));
+        return Ok(with_etag(document, &remembered.tag, &headers));
     }
     // People look now and then. The tag is that of what they are shown: that of the device's own would tell whether
     // a guess at the secret was right.
     let statement = rows::of_device_with(&right);
-    Ok(
-        match Rows::read(
-            &cloud.database,
-            &cloud.environment.keyring,
-            &statement,
-            secret_values,
-        )
-        .await?
-        {
-            Some(rows) => {
-                let document = rows.document(&cloud.configuration.branding).to_string();
-                tagged(document, &headers)
-            }
-            None => StatusCode::NOT_MODIFIED.into_response(),
-        },
-    )
+    Ok(match Rows::read(cloud, &statement, secret_values).await? {
+        Some(rows) => {
+            let document = rows.document(&cloud.configuration.branding).to_string();
+            tagged(document, &headers)
+        }
+        None => StatusCode::NOT_MODIFIED.into_response(),
+    })
 }
 
 /// `GET /device/v2/:uuid/state`
@@ -79,20 +70,15 @@ pub(crate) async fn older(
     };
     let cloud = &server.cloud;
     let statement = rows::of_device_with(&poll.right);
-    let rows = Rows::read(
-        &cloud.database,
-        &cloud.environment.keyring,
-        &statement,
-        poll.secret_values,
+    Ok(
+        match Rows::read(cloud, &statement, poll.secret_values).await? {
+            Some(rows) => {
+                let document = rows.older_document(&cloud.configuration.branding);
+                tagged(document.to_string(), &poll.headers)
+            }
+            None => StatusCode::NOT_MODIFIED.into_response(),
+        },
     )
-    .await?;
-    let Some(rows) = rows else {
-        return Ok(StatusCode::NOT_MODIFIED.into_response());
-    };
-    let document = rows
-        .older_document(&cloud.configuration.branding)
-        .to_string();
-    Ok(tagged(document, &poll.headers))
 }
 
 /// A request for the state of a device by a caller who may have it.
@@ -146,10 +132,8 @@ pub(crate) async fn of_fleet(
     let fleet = SystemPurpose::Lookup
         .sql("SELECT id FROM application WHERE uuid = ?")
         .with(uuid.as_str());
-    let fleet = match cloud.database.row(&fleet).await? {
-        Some(row) => row.id(0)?,
-        None => return Err(Refusal::Unauthorized),
-    };
+    let fleet = cloud.database.row(&fleet).await?;
+    let fleet = fleet.ok_or(Refusal::Unauthorized)?.id(0)?;
     let action = Action::ReadTargetState;
     let right = cloud.right(&identity.caller, "application", fleet, action);
     let right = right.await?.ok_or(Refusal::Unauthorized)?;
@@ -161,23 +145,16 @@ pub(crate) async fn of_fleet(
                 "SELECT id FROM release WHERE belongs_to__application = ? AND \"commit\" = ? \
                  AND status = 'success'",
             );
-            match cloud.database.row(&release.with(commit)).await? {
-                Some(row) => rows::of_fleet_with(&right, row.id(0)?),
-                None => return Err(Refusal::Unauthorized),
-            }
+            let release = cloud.database.row(&release.with(commit)).await?;
+            let release = release.ok_or(Refusal::Unauthorized)?.id(0)?;
+            rows::of_fleet_with(&right, release)
         }
     };
     let secret_values = match identity.caller.role() {
         Some(Role::DeviceKey) => SecretValues::Shown,
         _ => SecretValues::Hidden,
     };
-    let rows = Rows::read(
-        &cloud.database,
-        &cloud.environment.keyring,
-        &statement,
-        secret_values,
-    )
-    .await?;
+    let rows = Rows::read(cloud, &statement, secret_values).await?;
     let rows = rows.ok_or(Refusal::Unauthorized)?;
     let document = rows.document(&cloud.configuration.branding).to_string();
     Ok(tagged(document, &parts.headers))
@@ -204,13 +181,7 @@ async fn found(server: &Server, uuid: &str) -> Result<Option<CachedState>, Refus
         }
     }
     let statement = rows::of_device(uuid);
-    let rows = Rows::read(
-        &cloud.database,
-        &cloud.environment.keyring,
-        &statement,
-        SecretValues::Shown,
-    )
-    .await?;
+    let rows = Rows::read(cloud, &statement, SecretValues::Shown).await?;
     let Some(rows) = rows else { return Ok(None) };
     let (Some(id), Some(actor)) = (rows.device, rows.actor) else {
         return Ok(None);
@@ -247,26 +218,4 @@ fn note_poll(server: &Server, identity: &Identity, remembered: &CachedState) {
         let heartbeats = &server.devices.heartbeats;
         heartbeats.note(device.id, *poll, *generation);
     }
-}
-
-fn tagged(document: String, headers: &HeaderMap) -> Response {
-    let tag = tag(&document);
-    answer(document, &tag, headers)
-}
-
-/// A document with its ETag; 304 where the device has it.
-fn answer(document: impl Into<Body>, tag: &HeaderValue, headers: &HeaderMap) -> Response {
-    let is_current = headers
-        .get_all(header::IF_NONE_MATCH)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .any(|value| value.trim() == "*" || value.trim().as_bytes() == tag.as_bytes());
-    let mut response = if is_current {
-        StatusCode::NOT_MODIFIED.into_response()
-    } else {
-        json(StatusCode::OK, document)
-    };
-    response.headers_mut().insert(header::ETAG, tag.clone());
-    response
 }

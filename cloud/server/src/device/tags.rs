@@ -6,7 +6,7 @@ use cloud_core::answer::Refusal;
 use cloud_core::body;
 use cloud_core::cloud::{Cloud, SharedCloud};
 use cloud_core::credential::Identity;
-use data::write::{WriteError, Writer};
+use data::write::WriteError;
 use data::{Retries, RowRight};
 use http::StatusCode;
 use resources::Method;
@@ -62,11 +62,7 @@ async fn once(
     tags: &[(RowRight, &str, &str)],
 ) -> Result<(), WriteError> {
     let mut transaction = cloud.database.begin().await?;
-    let mut writer = Writer::new(
-        &mut transaction,
-        cloud.setting(&identity.caller),
-        &cloud.environment,
-    );
+    let mut writer = cloud.writer(&mut transaction, &identity.caller);
     let mut changed = false;
     for (device, key, value) in tags {
         let present =

@@ -45,11 +45,11 @@ pub(crate) async fn accept(
             )));
         }
         Err(_) => {
-            let wanted = [
+            let required = [
                 (header::UPGRADE, "websocket"),
                 (header::CONNECTION, "upgrade"),
             ];
-            return Ok((StatusCode::UPGRADE_REQUIRED, wanted).into_response());
+            return Ok((StatusCode::UPGRADE_REQUIRED, required).into_response());
         }
     };
     let switched = parts.extensions.remove::<OnUpgrade>();

@@ -120,11 +120,11 @@ async fn collect_due(
     url: &str,
     registry: &mut RegistryState,
 ) -> Result<()> {
-    let cloud = &server.cloud;
-    while let Some(garbage) = cloud.database.claim_image_garbage().await? {
+    let database = &server.cloud.database;
+    while let Some(garbage) = database.claim_image_garbage().await? {
         let location = &garbage.location;
-        let Some(name) = repository_of(cloud, &garbage).await? else {
-            cloud.database.drop_image_garbage(&garbage).await?;
+        let Some(name) = repository_of(&server.cloud, &garbage).await? else {
+            database.drop_image_garbage(&garbage).await?;
             continue;
         };
         let collected = match Repository::of(server, client, url, name) {
@@ -140,36 +140,32 @@ async fn collect_due(
                 registry.failures = 0;
                 if manifests > 0 {
                     tracing::info!(
+                        %location,
                         "the registry deleted {manifests} manifests of `{location}`, whose image is gone"
                     );
                 }
                 match SETTLED.checked_sub(garbage.age) {
-                    Some(left) => {
-                        let failures = 0;
-                        cloud
-                            .database
-                            .put_off_image_garbage(&garbage, left, failures)
-                            .await?;
-                    }
-                    None => cloud.database.drop_image_garbage(&garbage).await?,
+                    Some(left) => database.put_off_image_garbage(&garbage, left, 0).await?,
+                    None => database.drop_image_garbage(&garbage).await?,
                 }
             }
             Err(Failure::Repository(reason)) if garbage.failures + 1 >= TRIES => {
                 tracing::error!(
+                    %location,
                     "`{location}`, whose image is gone, stays in the registry; deleting it failed {TRIES} times, \
                      and it has to be deleted by hand: {reason}"
                 );
-                cloud.database.drop_image_garbage(&garbage).await?;
+                database.drop_image_garbage(&garbage).await?;
             }
             Err(Failure::Repository(reason)) => {
                 let pause = pause(garbage.failures, LONGEST_PAUSE);
                 tracing::warn!(
+                    %location,
                     "`{location}`, whose image is gone, is not deleted from the registry yet and tried again in \
                      {pause:?}: {reason}"
                 );
                 let failures = garbage.failures + 1;
-                cloud
-                    .database
+                database
                     .put_off_image_garbage(&garbage, pause, failures)
                     .await?;
             }
@@ -179,12 +175,9 @@ async fn collect_due(
                 tracing::warn!(
                     "deleted images stay in the registry for now, trying again in {pause:?}: {reason}"
                 );
-                let failures = garbage.failures;
-                cloud
-                    .database
-                    .put_off_image_garbage(&garbage, pause, failures)
-                    .await?;
-                return Ok(());
+                return Ok(database
+                    .put_off_image_garbage(&garbage, pause, garbage.failures)
+                    .await?);
             }
         }
     }
@@ -198,6 +191,7 @@ async fn repository_of<'a>(cloud: &Cloud, garbage: &'a ImageGarbage) -> Result<O
     let name = at_host.and_then(|rest| rest.strip_prefix('/'));
     let Some(name) = name.filter(|name| may_be_an_image(name)) else {
         tracing::warn!(
+            %location,
             "`{location}`, whose image is gone, is at no registry of this cloud (`registry` is `{}`), and is left as \
              it is",
             cloud.environment.registry
@@ -205,7 +199,7 @@ async fn repository_of<'a>(cloud: &Cloud, garbage: &'a ImageGarbage) -> Result<O
         return Ok(None);
     };
     if cloud.database.is_image_location(location).await? {
-        tracing::warn!("`{location}` is not deleted from the registry: an image has it");
+        tracing::warn!(%location, "`{location}` is not deleted from the registry: an image has it");
         return Ok(None);
     }
     Ok(Some(name))

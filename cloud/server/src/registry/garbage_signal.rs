@@ -15,8 +15,8 @@ pub(crate) struct GarbageSignal {
 
 impl GarbageSignal {
     pub(crate) fn invalidate(&self, effects: &[Effect]) {
-        let gone = |effect: &Effect| matches!(effect, Effect::ImagesGone(_));
-        if effects.iter().any(gone) {
+        let is_gone = |effect: &Effect| matches!(effect, Effect::ImagesGone(_));
+        if effects.iter().any(is_gone) {
             self.more.notify_one();
         }
     }

@@ -14,9 +14,9 @@ pub(super) struct Scope {
 /// The repositories of a query: each `scope` may have several, with spaces between. What is no repository is
 /// passed over, as what nobody may have.
 pub(super) fn scopes(query: &str) -> Vec<Scope> {
-    let given = form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| name == "scope");
+    let parameters = form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| name == "scope");
     let texts =
-        given.flat_map(|(_, value)| value.split(' ').map(str::to_owned).collect::<Vec<_>>());
+        parameters.flat_map(|(_, value)| value.split(' ').map(str::to_owned).collect::<Vec<_>>());
     texts.filter_map(|text| scope(&text)).take(MOST).collect()
 }
 
@@ -24,7 +24,7 @@ fn scope(text: &str) -> Option<Scope> {
     let (kind, rest) = text.split_once(':')?;
     // The name may have a host with a port in it.
     let (repository, actions) = rest.rsplit_once(':')?;
-    let has = |wanted| actions.split(',').any(|action| action == wanted);
+    let has = |action_name| actions.split(',').any(|action| action == action_name);
     (kind == "repository").then(|| Scope {
         repository: repository.to_owned(),
         pull: has("pull"),

@@ -7,7 +7,7 @@ use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use cloud_core::answer::{Refusal, json as json_answer};
+use cloud_core::answer::{Refusal, ok};
 use cloud_core::clock::now;
 use cloud_core::cloud::Cloud;
 use cloud_core::credential::Identity;
@@ -19,6 +19,7 @@ use serde_json::json;
 
 use super::scope::{may_be_an_image, scopes};
 use super::{Access, LIFE};
+use crate::device::parameter;
 use crate::state::ServerState;
 
 /// Gives a token.
@@ -42,10 +43,7 @@ pub(crate) async fn give(
         Err(other) => return Err(other),
     };
     let service = &cloud.environment.registry;
-    let named = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "service");
-    if let Some((_, named)) = named
-        && named != service.as_str()
-    {
+    if parameter(&parts, "service").is_some_and(|service_name| service_name != *service) {
         return Err(Refusal::Wrong(
             "this cloud signs for no registry of this name (`service`)".to_owned(),
         ));
@@ -56,11 +54,11 @@ pub(crate) async fn give(
             continue;
         };
         let mut actions = Vec::new();
-        for (asked, method, action) in [
+        for (is_requested, method, action) in [
             (scope.pull, Method::Read, "pull"),
             (scope.push, Method::Update, "push"),
         ] {
-            if asked && may(cloud, &identity, image, method).await? {
+            if is_requested && may(cloud, &identity, image, method).await? {
                 actions.push(action);
             }
         }
@@ -87,7 +85,7 @@ pub(crate) async fn give(
         "expires_in": LIFE.as_secs(),
         "issued_at": issued.to_string(),
     });
-    Ok(json_answer(StatusCode::OK, answer.to_string()))
+    Ok(ok(&answer))
 }
 
 /// The password of basic authentication: a key, or a session token. Whose it is says itself.
@@ -111,10 +109,8 @@ async fn image(cloud: &Cloud, repository: &str) -> Result<Option<i64>, Refusal> 
     let select = SystemPurpose::Lookup
         .sql("SELECT id FROM image WHERE is_stored_at__image_location = ?")
         .with(location);
-    match cloud.database.row(&select).await? {
-        Some(row) => Ok(Some(row.id(0)?)),
-        None => Ok(None),
-    }
+    let row = cloud.database.row(&select).await?;
+    Ok(row.map(|row| row.id(0)).transpose()?)
 }
 
 async fn may(

@@ -14,6 +14,8 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 use resources::Method;
 use serde::Deserialize;
 
+use crate::device::parameter;
+
 /// What the row says of its file.
 #[derive(Deserialize)]
 struct FileMetadata {
@@ -43,8 +45,8 @@ pub(crate) async fn serve(
     let row = row.ok_or_else(missing)?;
     let metadata: FileMetadata = serde_json::from_str(&row.some_text(1)?)
         .map_err(|error| Refusal::Fault(anyhow::Error::new(error).context("of a file")))?;
-    let by_address =
-        key(parts.uri.query()).and_then(|key| FileRight::by_address(file, &key, &metadata.href));
+    let key = parameter(&parts, "key");
+    let by_address = key.and_then(|key| FileRight::by_address(file, &key, &metadata.href));
     let right = match by_address {
         Some(right) => right,
         None => {
@@ -56,30 +58,26 @@ pub(crate) async fn serve(
     };
     // What a file of this number holds never changes: another one has another number.
     let tag = format!("\"asset-{file}\"");
-    let mut response = match range(&parts.headers, &tag, metadata.size) {
+    let size = metadata.size;
+    let part = |range: RangeInclusive<u64>, length| {
+        let body = content(cloud.database.clone(), right, range);
+        let length = [(header::CONTENT_LENGTH, length)];
+        (length, Body::from_stream(body))
+    };
+    let mut response = match range(&parts.headers, &tag, size) {
         RequestedRange::Nothing => StatusCode::NOT_MODIFIED.into_response(),
-        RequestedRange::All => {
-            let body = content(
-                cloud.database.clone(),
-                right,
-                0..=metadata.size.saturating_sub(1),
-            );
-            with(body, StatusCode::OK, metadata.size, None)
-        }
+        RequestedRange::All => part(0..=size.saturating_sub(1), size.to_string()).into_response(),
         RequestedRange::Part(range) => {
             let (first, last) = (*range.start(), *range.end());
-            let place = format!("bytes {first}-{last}/{}", metadata.size);
-            let body = content(cloud.database.clone(), right, range);
-            with(
-                body,
-                StatusCode::PARTIAL_CONTENT,
-                last - first + 1,
-                Some(place),
-            )
+            let place = [(
+                header::CONTENT_RANGE,
+                format!("bytes {first}-{last}/{size}"),
+            )];
+            let part = part(range, (last - first + 1).to_string());
+            (StatusCode::PARTIAL_CONTENT, place, part).into_response()
         }
         RequestedRange::Beyond => {
-            let place = format!("bytes */{}", metadata.size);
-            let place = [(header::CONTENT_RANGE, place)];
+            let place = [(header::CONTENT_RANGE, format!("bytes */{size}"))];
             (StatusCode::RANGE_NOT_SATISFIABLE, place).into_response()
         }
     };
@@ -101,27 +99,6 @@ pub(crate) async fn serve(
     Ok(response)
 }
 
-/// The key of a file in the query of its address.
-fn key(query: Option<&str>) -> Option<String> {
-    form_urlencoded::parse(query?.as_bytes())
-        .find(|(name, _)| name == "key")
-        .map(|(_, key)| key.into_owned())
-}
-
-fn with(
-    body: impl Stream<Item = Result<Bytes, DownloadError>> + Send + 'static,
-    status: StatusCode,
-    length: u64,
-    place: Option<String>,
-) -> Response {
-    let length = [(header::CONTENT_LENGTH, length.to_string())];
-    let place = place.map(|place| [(header::CONTENT_RANGE, place)]);
-    match place {
-        Some(place) => (status, length, place, Body::from_stream(body)).into_response(),
-        None => (status, length, Body::from_stream(body)).into_response(),
-    }
-}
-
 /// What of a file is wanted (RFC 9110, 13 and 14).
 #[derive(Debug, PartialEq)]
 enum RequestedRange {
@@ -140,20 +117,20 @@ fn range(headers: &HeaderMap, tag: &str, size: u64) -> RequestedRange {
             .and_then(|value: &HeaderValue| value.to_str().ok())
     };
     let is_it = |other: &str| other.trim() == tag || other.trim() == "*";
-    if header_text(header::IF_NONE_MATCH).is_some_and(|known| known.split(',').any(is_it)) {
+    if header_text(header::IF_NONE_MATCH).is_some_and(|tags| tags.split(',').any(is_it)) {
         return RequestedRange::Nothing;
     }
-    if header_text(header::IF_RANGE).is_some_and(|known| known.trim() != tag) {
+    if header_text(header::IF_RANGE).is_some_and(|tags| tags.trim() != tag) {
         return RequestedRange::All;
     }
-    let Some(asked) = header_text(header::RANGE) else {
+    let Some(ranges) = header_text(header::RANGE) else {
         return RequestedRange::All;
     };
     // What is no range is passed over, as the standard has it.
-    let Ok(asked) = http_range_header::parse_range_header(asked) else {
+    let Ok(ranges) = http_range_header::parse_range_header(ranges) else {
         return RequestedRange::All;
     };
-    match asked.validate(size).as_deref() {
+    match ranges.validate(size).as_deref() {
         Ok([range]) => RequestedRange::Part(range.clone()),
         // Several at once are few clients' wish; they get the whole.
         Ok(_) => RequestedRange::All,

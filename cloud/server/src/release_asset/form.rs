@@ -260,9 +260,8 @@ pub(crate) fn plain_name(given: &str) -> String {
 }
 
 /// What its sender says that it is, where that is short enough.
-pub(crate) fn media_type(given: Option<String>) -> String {
-    given
-        .filter(|kind| !kind.is_empty() && kind.len() <= NAME)
+pub(crate) fn media_type(kind: Option<String>) -> String {
+    kind.filter(|kind| !kind.is_empty() && kind.len() <= NAME)
         .unwrap_or_else(|| "application/octet-stream".to_owned())
 }
 

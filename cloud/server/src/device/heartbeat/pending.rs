@@ -1,9 +1,9 @@
 //! Polls that wait to be written.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 /// Nobody is waited for longer, in milliseconds: a century, to which the time can still be added.
@@ -23,22 +23,19 @@ pub(super) struct PollRecord {
     /// After how many milliseconds it counts as silent.
     pub(super) silent_after: i64,
     /// Which state it has: what it was made from, in one number (`state/generation.rs`).
-    pub(super) given: i64,
+    pub(super) generation: i64,
 }
 
 impl Heartbeats {
     /// A device polled, was `given` the state of this generation, and is to poll every `interval` milliseconds.
-    pub(crate) fn note(&self, device: i64, interval: i64, given: i64) {
+    pub(crate) fn note(&self, device: i64, interval: i64, generation: i64) {
         let silent_after = (interval / 2).saturating_mul(3);
-        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = Instant::now();
         let polled = PollRecord {
-            at,
+            at: Instant::now(),
             silent_after,
-            given,
+            generation,
         };
-        pending.insert(device, polled);
-        drop(pending);
+        self.pending.lock().insert(device, polled);
         self.any.notify_one();
     }
 
@@ -53,15 +50,14 @@ impl Heartbeats {
     }
 
     pub(super) fn take(&self) -> Vec<(i64, PollRecord)> {
-        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut records: Vec<(i64, PollRecord)> = pending.drain().collect();
+        let mut records: Vec<(i64, PollRecord)> = self.pending.lock().drain().collect();
         // In one order, whoever writes them.
         records.sort_unstable_by_key(|(device, _)| *device);
         records
     }
 
     pub(super) fn put_back(&self, records: &[(i64, PollRecord)]) {
-        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pending = self.pending.lock();
         for (device, polled) in records {
             pending.entry(*device).or_insert(*polled);
         }

@@ -1,5 +1,7 @@
 //! `POST /device/v2/:uuid/logs`: a few lines in one request.
 
+use std::net::IpAddr;
+
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use cloud_core::answer::Refusal;
@@ -8,7 +10,7 @@ use cloud_core::charge::address;
 use cloud_core::clock::now;
 use cloud_core::credential::Identity;
 use cloud_core::device::DeviceRef;
-use cloud_core::logs::line::ParsedLine;
+use cloud_core::logs::line::{LogLine, ParsedLine};
 use cloud_core::logs::span::AppendError;
 use governor::clock::{Clock, DefaultClock};
 use http::request::Parts;
@@ -61,9 +63,24 @@ pub(crate) async fn batch(
             }
         }
     }
-    match cloud.logs.keep(&cloud.database, device.id, lines).await {
-        Ok(()) => Ok(taken()),
-        Err(AppendError::Gone) => Err(gone(&server, address(&parts.extensions)).await),
+    keep(&server, device.id, lines, address(&parts.extensions)).await?;
+    Ok(taken())
+}
+
+/// Keeps lines of a device.
+///
+/// # Errors
+/// 401, late, where the device is gone; 503 where they cannot be kept.
+pub(super) async fn keep(
+    server: &Server,
+    device: i64,
+    lines: Vec<LogLine>,
+    from: IpAddr,
+) -> Result<(), Refusal> {
+    let cloud = &server.cloud;
+    match cloud.logs.keep(&cloud.database, device, lines).await {
+        Ok(()) => Ok(()),
+        Err(AppendError::Gone) => Err(gone(server, from).await),
         Err(AppendError::Unavailable) => Err(unavailable()),
     }
 }

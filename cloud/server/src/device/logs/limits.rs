@@ -9,13 +9,10 @@ use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use super::line_limits::LineLimits;
 use super::upload::open::Uploads;
 use crate::bounds::LATE_ANSWERS;
-use crate::concurrency::ConcurrencyLimit;
+use cloud_core::concurrency::ConcurrencyLimit;
 
 /// Batches of one device in [`BATCHES_WITHIN`].
-const BATCHES: NonZeroU32 = match NonZeroU32::new(15) {
-    Some(number) => number,
-    None => NonZeroU32::MIN,
-};
+const BATCHES: NonZeroU32 = NonZeroU32::MIN.saturating_add(14);
 const BATCHES_WITHIN: Duration = Duration::from_secs(10);
 
 /// How much devices may send of their logs.

@@ -3,13 +3,15 @@
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use data::Database;
-use data::quota::{LogLineQuotas, Quotas};
+use data::quota::LogLineQuotas;
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
+use parking_lot::Mutex;
 use tokio::time::Instant;
+
+use crate::state::Server;
 
 /// How many seconds' worth of lines may come at once.
 const BURST: u32 = 10;
@@ -38,20 +40,16 @@ impl LineLimits {
                 Quota::per_second(rate).allow_burst(burst),
             ))
         };
-        Some(self.rates().entry(rate).or_insert_with(limiter).clone())
+        Some(self.0.lock().entry(rate).or_insert_with(limiter).clone())
     }
 
     /// Forgets who sent nothing for a while.
     pub(super) fn tidy(&self) {
-        self.rates().retain(|_, limiter| {
+        self.0.lock().retain(|_, limiter| {
             limiter.retain_recent();
             limiter.shrink_to_fit();
             !limiter.is_empty() || Arc::strong_count(limiter) > 1
         });
-    }
-
-    fn rates(&self) -> MutexGuard<'_, HashMap<NonZeroU32, Limiter>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -67,13 +65,15 @@ pub(super) struct LineShare {
 
 impl LineShare {
     /// By the quotas of now; where they cannot be read, by those that everybody has.
-    pub(super) async fn of(
-        limits: &LineLimits,
-        database: &Database,
-        defaults: &Quotas,
-        device: i64,
-    ) -> Self {
-        let quotas = match database.log_line_quotas(device, defaults).await {
+    pub(super) async fn of(server: &Server, device: i64) -> Self {
+        let limits = &server.devices.logs.lines;
+        let defaults = &server.cloud.environment.quotas;
+        let quotas = match server
+            .cloud
+            .database
+            .log_line_quotas(device, defaults)
+            .await
+        {
             Ok(quotas) => quotas,
             Err(error) => {
                 tracing::warn!(device, "how many lines it may send is unknown: {error}");
@@ -94,14 +94,9 @@ impl LineShare {
     }
 
     /// Looks at the quotas again where that is due.
-    pub(super) async fn refresh(
-        &mut self,
-        limits: &LineLimits,
-        database: &Database,
-        defaults: &Quotas,
-    ) {
+    pub(super) async fn refresh(&mut self, server: &Server) {
         if self.until <= Instant::now() {
-            *self = Self::of(limits, database, defaults, self.device).await;
+            *self = Self::of(server, self.device).await;
         }
     }
 

@@ -15,14 +15,14 @@ use cloud_core::charge::address;
 use cloud_core::clock::now;
 use cloud_core::lease::{Lease, Need};
 use cloud_core::logs::line::{LogLine, ParsedLine};
-use cloud_core::logs::span::{AppendError, KEPT, Span};
+use cloud_core::logs::span::{KEPT, Span};
 use http::{HeaderMap, header};
 use http_body_util::BodyExt as _;
 use tokio::time::{Instant, sleep_until};
 
-use super::ingest::{admitted, unavailable};
+use super::ingest::{admitted, keep, unavailable};
 use super::line_limits::LineShare;
-use super::{gone, taken};
+use super::taken;
 use crate::connections::Connection;
 use crate::state::{Server, ServerState};
 use lines::Decoder;
@@ -57,13 +57,7 @@ pub(crate) async fn stream(
     let upload = Upload {
         server: &server,
         device: device.id,
-        share: LineShare::of(
-            &server.devices.logs.lines,
-            &cloud.database,
-            &cloud.environment.quotas,
-            device.id,
-        )
-        .await,
+        share: LineShare::of(&server, device.id).await,
         address: address(&parts.extensions),
         waiting: Vec::new(),
         suppressed: 0,
@@ -160,11 +154,11 @@ impl Upload<'_> {
                         let Ok(mut data) = frame.into_data() else { continue };
                         while !data.is_empty() {
                             let lines = decoder.decode(&mut data).map_err(Refusal::Wrong);
-                            let taken = lines.and_then(|lines| self.take(lines.iter()));
-                            if self.waiting.len() >= TOGETHER || taken.is_err() {
+                            let result = lines.and_then(|lines| self.take(lines.iter()));
+                            if self.waiting.len() >= TOGETHER || result.is_err() {
                                 self.flush().await?;
                             }
-                            taken?;
+                            result?;
                         }
                         let any = !self.waiting.is_empty() || self.suppressed > 0;
                         due = if any { due.or_else(|| Some(Instant::now() + WAIT)) } else { None };
@@ -198,13 +192,7 @@ impl Upload<'_> {
     }
 
     async fn flush(&mut self) -> Result<(), Refusal> {
-        self.share
-            .refresh(
-                &self.server.devices.logs.lines,
-                &self.server.cloud.database,
-                &self.server.cloud.environment.quotas,
-            )
-            .await;
+        self.share.refresh(self.server).await;
         let mut lines = std::mem::take(&mut self.waiting);
         if self.suppressed > 0 {
             let warning = format!(
@@ -215,15 +203,7 @@ impl Upload<'_> {
             self.suppressed = 0;
         }
         self.leave_out_repeated(&mut lines).await;
-        let history = &self.server.cloud.logs;
-        match history
-            .keep(&self.server.cloud.database, self.device, lines)
-            .await
-        {
-            Ok(()) => Ok(()),
-            Err(AppendError::Gone) => Err(gone(self.server, self.address).await),
-            Err(AppendError::Unavailable) => Err(unavailable()),
-        }
+        keep(self.server, self.device, lines, self.address).await
     }
 
     /// So many of the lines that were kept lately, the oldest first; none where they cannot be read: a line that
@@ -234,11 +214,9 @@ impl Upload<'_> {
             count,
             since: now() - LATELY,
         };
-        let history = &self.server.cloud.logs;
-        history
-            .read(&self.server.cloud.database, span)
-            .await
-            .unwrap_or_default()
+        let cloud = &self.server.cloud;
+        let lines = cloud.logs.read(&cloud.database, span).await;
+        lines.unwrap_or_default()
     }
 
     /// Takes out of `lines` what is kept already.
@@ -259,8 +237,8 @@ impl Upload<'_> {
                 Repeats::Some(StoredLines::of(&self.newest(KEPT).await))
             };
         }
-        if let Repeats::Some(known) = &mut self.repeats
-            && !known.leave_out(lines)
+        if let Repeats::Some(stored) = &mut self.repeats
+            && !stored.leave_out(lines)
         {
             self.repeats = Repeats::Nothing;
         }

@@ -11,7 +11,7 @@ use cloud_core::cloud::Cloud;
 use cloud_core::device::DeviceRef;
 use cloud_core::tunnels::device_request::supervisor_key;
 use data::query::Caller;
-use data::write::{WriteError, Writer};
+use data::write::WriteError;
 use data::{DataError, Keyring, Place, Retries, SystemPurpose, Transaction};
 use sea_query::{Alias, Expr, ExprTrait, Query, SimpleExpr};
 use serde_json::{Map, Value};
@@ -223,11 +223,7 @@ impl DeviceChanges {
                 )
                 .collect();
             let platform = Caller::Platform(SystemPurpose::Report);
-            let mut writer = Writer::new(
-                &mut transaction,
-                cloud.setting(&platform),
-                &cloud.environment,
-            );
+            let mut writer = cloud.writer(&mut transaction, &platform);
             writer.change("device", &[self.device], &body).await?;
         } else if !self.fields.is_empty() || self.public_address.is_some() {
             self.update(&mut transaction, &cloud.environment.keyring, now)
@@ -247,7 +243,7 @@ impl DeviceChanges {
         let mut values: Vec<(Alias, SimpleExpr)> =
             vec![(Alias::new("modified_at"), Expr::val(now))];
         for (field, value) in &self.fields {
-            let kept = match (field.name, value) {
+            let stored = match (field.name, value) {
                 (SECRET, Value::String(secret)) => {
                     let place = Place::of_row("device", SECRET, self.device);
                     let sealed = keyring.seal(&place, secret).map_err(DataError::from)?;
@@ -255,7 +251,7 @@ impl DeviceChanges {
                 }
                 _ => bound(field, value),
             };
-            values.push((Alias::new(field.name), kept));
+            values.push((Alias::new(field.name), stored));
             if field.name == "update_status" {
                 values.push((Alias::new("last_update_status_event"), Expr::val(now)));
             }

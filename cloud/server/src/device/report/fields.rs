@@ -97,10 +97,10 @@ impl ReportedFields {
     /// Those that are wanted; what else the body has is passed over.
     pub(super) fn read_those(
         body: &Map<String, Value>,
-        wanted: impl Fn(&Field) -> bool,
+        is_reported: impl Fn(&Field) -> bool,
     ) -> Result<Self, Refusal> {
         let mut fields = ReportedFields::default();
-        for field in FIELDS.iter().filter(|field| wanted(field)) {
+        for field in FIELDS.iter().filter(|field| is_reported(field)) {
             if let Some(given) = body.get(field.name)
                 && let Some(value) = fit(field, given)?
             {
@@ -138,10 +138,10 @@ impl ReportedFields {
 }
 
 /// The value as the field holds it; none where it is left out.
-fn fit(field: &Field, given: &Value) -> Result<Option<Value>, Refusal> {
+fn fit(field: &Field, value: &Value) -> Result<Option<Value>, Refusal> {
     let wrong = |what: &str| Err(Refusal::Wrong(format!("`{}` must be {what}", field.name)));
-    match (field.kind, given) {
-        (FieldKind::Flag, Value::Bool(_)) => Ok(Some(given.clone())),
+    match (field.kind, value) {
+        (FieldKind::Flag, Value::Bool(_)) => Ok(Some(value.clone())),
         (FieldKind::Flag, _) => wrong("true or false"),
         (FieldKind::Variant | FieldKind::Name, Value::Null) => Ok(None),
         (_, Value::Null) => Ok(Some(Value::Null)),

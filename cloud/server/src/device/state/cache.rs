@@ -1,17 +1,17 @@
 //! Target states that were made already.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use axum::body::Bytes;
 use cloud_core::device::DeviceRef;
 use data::RowRight;
 use http::HeaderValue;
+use parking_lot::Mutex;
 use resources::{Action, Branding};
-use sha2::{Digest, Sha256};
 
 use super::generation::Generations;
 use super::rows::Rows;
+use crate::etag::etag;
 
 /// Bytes of documents that are remembered.
 const MOST_BYTES: usize = 256 << 20;
@@ -44,7 +44,7 @@ impl CachedState {
             generation: rows.fingerprint(),
             has_secrets: rows.has_secrets(),
             poll: rows.poll_interval(branding),
-            tag: tag(&document),
+            tag: etag(document.as_bytes()),
             document: document.into(),
         }
     }
@@ -71,16 +71,12 @@ struct CacheEntries {
 }
 
 impl StateCache {
-    fn made(&self) -> MutexGuard<'_, CacheEntries> {
-        self.made.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(crate) fn get(&self, uuid: &str) -> Option<CachedState> {
-        self.made().by_uuid.get(uuid).cloned()
+        self.made.lock().by_uuid.get(uuid).cloned()
     }
 
     pub(crate) fn keep(&self, uuid: &str, remembered: &CachedState) {
-        let mut made = self.made();
+        let mut made = self.made.lock();
         made.remove(uuid);
         let bytes = EACH + remembered.document.len();
         if made.bytes + bytes > MOST_BYTES {
@@ -93,24 +89,16 @@ impl StateCache {
     }
 
     pub(crate) fn forget(&self, uuid: &str) {
-        self.made().remove(uuid);
+        self.made.lock().remove(uuid);
     }
 }
 
 impl CacheEntries {
     fn remove(&mut self, uuid: &str) {
-        if let Some(gone) = self.by_uuid.remove(uuid) {
-            self.bytes -= EACH + gone.document.len();
+        if let Some(state) = self.by_uuid.remove(uuid) {
+            self.bytes -= EACH + state.document.len();
         }
     }
-}
-
-/// The ETag of a document.
-pub(super) fn tag(document: &str) -> HeaderValue {
-    let hash = Sha256::digest(document.as_bytes());
-    let tag = format!("W/\"{}\"", hex::encode(hash.get(..16).unwrap_or(&hash)));
-    // Hexadecimal digits can be in a header.
-    HeaderValue::from_str(&tag).unwrap_or(HeaderValue::from_static("W/\"\""))
 }
 
 #[cfg(test)]
@@ -126,17 +114,17 @@ mod tests {
             generation: 0,
             has_secrets: false,
             poll: 0,
-            tag: tag(""),
+            tag: etag(b""),
             document: Bytes::from(vec![b'x'; 1 << 20]),
         };
         for device in 0..300 {
             states.keep(&device.to_string(), &remembered);
         }
-        assert!(states.made().bytes <= MOST_BYTES);
+        assert!(states.made.lock().bytes <= MOST_BYTES);
         assert!(states.get("299").is_some(), "the latest one");
         assert!(states.get("0").is_none(), "the first one");
         states.forget("299");
-        let left = states.made().by_uuid.len() * (EACH + (1 << 20));
-        assert_eq!(states.made().bytes, left);
+        let left = states.made.lock().by_uuid.len() * (EACH + (1 << 20));
+        assert_eq!(states.made.lock().bytes, left);
     }
 }

@@ -76,11 +76,11 @@ impl Rows {
     /// current prefix over older ones.
     fn settings(&self, branding: &Branding) -> BTreeMap<String, String> {
         let mut settings = BTreeMap::new();
-        for level in [Level::FLEET, Level::DEVICE] {
+        for level in [Level::Fleet, Level::Device] {
             let prefixes: Vec<&str> = branding.env_prefixes().collect();
             for prefix in prefixes.into_iter().rev() {
-                for ((of, name), value) in &self.config {
-                    if let (true, Some(bare)) = (*of == level, name.strip_prefix(prefix)) {
+                for (name, value) in self.variables.get(&(level, None)).into_iter().flatten() {
+                    if let Some(bare) = name.strip_prefix(prefix) {
                         settings.insert(bare.to_owned(), value.clone());
                     }
                 }
@@ -158,11 +158,11 @@ impl Rows {
 
     fn environment(&self, app: &StateApp, image: &StateImage) -> Map<String, Value> {
         let levels = [
-            (Level::IMAGE, image.release_image),
-            (Level::FLEET, app.id),
-            (Level::SERVICE, image.service),
-            (Level::DEVICE, 0),
-            (Level::DEVICE_SERVICE, image.service),
+            (Level::Image, Some(image.release_image)),
+            (Level::Fleet, Some(app.id)),
+            (Level::Service, Some(image.service)),
+            (Level::Device, Some(0)),
+            (Level::DeviceService, Some(image.service)),
         ];
         merged(levels.iter().filter_map(|level| self.variables.get(level)))
     }
@@ -174,8 +174,8 @@ impl Rows {
         branding: &Branding,
     ) -> Map<String, Value> {
         let levels = [
-            (Level::IMAGE, image.release_image),
-            (Level::SERVICE, image.service),
+            (Level::Image, Some(image.release_image)),
+            (Level::Service, Some(image.service)),
         ];
         let mut labels = merged(levels.iter().filter_map(|level| self.labels.get(level)));
         let mut unless_there = |name: &str, value: &str| {
@@ -196,9 +196,11 @@ impl Rows {
                     ("SUPERVISOR_HANDOVER_TIMEOUT", "update.handover-timeout"),
                 ] {
                     // A label under any of its names is one.
-                    let there = branding
-                        .label_namespaces()
-                        .any(|namespace| labels_have(&self.labels, &levels, namespace, label));
+                    let there = branding.label_namespaces().any(|namespace| {
+                        let name = format!("{namespace}.{label}");
+                        let mut own = levels.iter().filter_map(|level| self.labels.get(level));
+                        own.any(|labels| labels.contains_key(&name))
+                    });
                     if let (Some(value), false) = (settings.get(setting), there) {
                         unless_there(label, value);
                     }
@@ -208,17 +210,6 @@ impl Rows {
         let sorted: BTreeMap<String, Value> = labels.into_iter().collect();
         sorted.into_iter().collect()
     }
-}
-
-fn labels_have(
-    labels: &BTreeMap<(i64, i64), BTreeMap<String, String>>,
-    levels: &[(i64, i64)],
-    namespace: &str,
-    label: &str,
-) -> bool {
-    let name = format!("{namespace}.{label}");
-    let mut of = levels.iter().filter_map(|level| labels.get(level));
-    of.any(|of| of.contains_key(&name))
 }
 
 /// The current name, and the older ones that devices are sent as well.
@@ -234,16 +225,9 @@ fn written<'a>(
 
 /// Later ones win; in the order of their names.
 fn merged<'a>(levels: impl Iterator<Item = &'a BTreeMap<String, String>>) -> Map<String, Value> {
-    let mut all: BTreeMap<&str, &str> = BTreeMap::new();
-    for level in levels {
-        all.extend(
-            level
-                .iter()
-                .map(|(name, value)| (name.as_str(), value.as_str())),
-        );
-    }
+    let all: BTreeMap<&String, &String> = levels.flatten().collect();
     all.into_iter()
-        .map(|(name, value)| (name.to_owned(), json!(value)))
+        .map(|(name, value)| (name.clone(), json!(value)))
         .collect()
 }
 

@@ -4,10 +4,11 @@
 //! polls at once cost few statements, and each is answered by one that was begun after it came.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use cloud_core::generation::fingerprint;
 use data::{DataError, Database, SystemPurpose};
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 /// Polls that one statement asks for.
@@ -51,7 +52,7 @@ impl Generations {
             answer,
         };
         let is_first = {
-            let mut waiting = self.waiting();
+            let mut waiting = self.waiting.lock();
             waiting.polls.push(poll);
             !std::mem::replace(&mut waiting.is_asking, true)
         };
@@ -67,14 +68,10 @@ impl Generations {
             Ok(generation) => Ok(generation),
             // What was wrong is told to each by a statement of its own.
             Err(_) => {
-                let found = look(database, &[device], fleets).await?;
-                Ok(found.fingerprint(device, fleets))
+                let rows = look(database, &[device], fleets).await?;
+                Ok(rows.fingerprint(device, fleets))
             }
         }
-    }
-
-    fn waiting(&self) -> MutexGuard<'_, PollQueue> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -88,7 +85,7 @@ impl GenerationQuery {
     async fn ask(mut self, database: Database) {
         loop {
             let polls = {
-                let mut waiting = self.generations.waiting();
+                let mut waiting = self.generations.waiting.lock();
                 let most = waiting.polls.len().min(AT_ONCE);
                 let polls: Vec<Poll> = waiting.polls.drain(..most).collect();
                 if polls.is_empty() {
@@ -104,11 +101,11 @@ impl GenerationQuery {
             let fleets = polls.iter().flat_map(|poll| &poll.fleets).copied();
             let fleets: HashSet<i64> = fleets.collect();
             let [devices, fleets] = [devices, fleets].map(padded);
-            let Ok(found) = look(&database, &devices, &fleets).await else {
+            let Ok(rows) = look(&database, &devices, &fleets).await else {
                 continue;
             };
             for poll in polls {
-                let generation = found.fingerprint(poll.device, &poll.fleets);
+                let generation = rows.fingerprint(poll.device, &poll.fleets);
                 // Whoever does not wait any more needs no answer.
                 let _ = poll.answer.send(generation);
             }
@@ -121,7 +118,7 @@ impl Drop for GenerationQuery {
         if self.is_over {
             return;
         }
-        let mut waiting = self.generations.waiting();
+        let mut waiting = self.generations.waiting.lock();
         waiting.polls.clear();
         waiting.is_asking = false;
     }
@@ -161,16 +158,16 @@ async fn look(
          UNION ALL SELECT 2, row_id, generation FROM state_generation WHERE kind = 'application' AND row_id IN (?)",
     );
     let select = select.with_all(devices).with_all(fleets);
-    let mut found = GenerationRows {
+    let mut rows = GenerationRows {
         devices: HashMap::new(),
         fleets: HashMap::new(),
     };
     for row in database.rows(&select).await? {
         let numbers = match row.id(0)? {
-            1 => &mut found.devices,
-            _ => &mut found.fleets,
+            1 => &mut rows.devices,
+            _ => &mut rows.fleets,
         };
         numbers.insert(row.id(1)?, row.id(2)?);
     }
-    Ok(found)
+    Ok(rows)
 }

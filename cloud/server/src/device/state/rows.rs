@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use cloud_core::cloud::Cloud;
 use cloud_core::generation::fingerprint;
-use data::{
-    DataError, Database, Keyring, Place, Row, RowRight, Sql, SystemPurpose, UnreadableSecret,
-};
+use data::{DataError, Keyring, Place, Row, RowRight, Sql, SystemPurpose, UnreadableSecret};
 
 /// All that a target state is made from, as it was at one moment.
 #[derive(Debug, Default)]
@@ -24,15 +23,16 @@ pub(crate) struct Rows {
     of_fleets: HashMap<i64, i64>,
     /// Its fleet, and those of its supervisor and its operating system.
     pub(crate) apps: BTreeMap<AppRole, StateApp>,
-    /// Of the fleet, then of the device; by level.
-    pub(crate) config: BTreeMap<(i64, String), String>,
-    /// By level (see [`Level`]), what they hang on, and name.
-    pub(crate) variables: BTreeMap<(i64, i64), BTreeMap<String, String>>,
-    /// The same of labels.
-    pub(crate) labels: BTreeMap<(i64, i64), BTreeMap<String, String>>,
-    /// Which of `config` and `variables` are secret.
+    /// Variables of services, and settings of the device.
+    pub(crate) variables: Assignments,
+    pub(crate) labels: Assignments,
+    /// Which of the variables are secret.
     secrets: Vec<SecretVariable>,
 }
+
+/// Values by their names, by where they are said: the level, and which service or image of it. Settings, which concern
+/// the whole device, are of none.
+pub(crate) type Assignments = BTreeMap<(Level, Option<i64>), BTreeMap<String, String>>;
 
 /// Whether a state is for the devices that are to run it, or for people, to whom no secret is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,9 +48,7 @@ const MASK: &str = "(secret)";
 #[derive(Debug)]
 struct SecretVariable {
     id: i64,
-    level: i64,
-    /// What it hangs on; none of a setting.
-    of: Option<i64>,
+    place: (Level, Option<i64>),
     name: String,
 }
 
@@ -62,20 +60,72 @@ pub(crate) enum AppRole {
     Fleet,
 }
 
+impl AppRole {
+    /// As the statement numbers them, from 1.
+    const ALL: [AppRole; 3] = [AppRole::Supervisor, AppRole::System, AppRole::Fleet];
+}
+
 /// Where a variable is said; the later one wins.
-pub(crate) struct Level;
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Level {
+    /// Of `release_image`.
+    Image,
+    /// Of `application`.
+    Fleet,
+    /// Of `service`.
+    Service,
+    /// Of the device.
+    Device,
+    /// Of a `service` on the device.
+    DeviceService,
+}
 
 impl Level {
-    /// Of `release_image`.
-    pub(crate) const IMAGE: i64 = 1;
-    /// Of `application`.
-    pub(crate) const FLEET: i64 = 2;
-    /// Of `service`.
-    pub(crate) const SERVICE: i64 = 3;
-    /// Of the device.
-    pub(crate) const DEVICE: i64 = 4;
-    /// Of a `service` on the device.
-    pub(crate) const DEVICE_SERVICE: i64 = 5;
+    /// As the statement numbers them, from 1.
+    const ALL: [Level; 5] = [
+        Level::Image,
+        Level::Fleet,
+        Level::Service,
+        Level::Device,
+        Level::DeviceService,
+    ];
+}
+
+/// What a row of the answer is.
+#[derive(Debug, Clone, Copy)]
+enum RowKind {
+    Target,
+    App,
+    Release,
+    Image,
+    Variable,
+    Label,
+    DeviceGeneration,
+    FleetGeneration,
+}
+
+impl RowKind {
+    /// As the statement numbers them, from 1.
+    const ALL: [RowKind; 8] = [
+        RowKind::Target,
+        RowKind::App,
+        RowKind::Release,
+        RowKind::Image,
+        RowKind::Variable,
+        RowKind::Label,
+        RowKind::DeviceGeneration,
+        RowKind::FleetGeneration,
+    ];
+}
+
+/// The one that the statement means by the number in this column.
+fn numbered<T: Copy>(all: &[T], row: &Row, column: usize) -> Result<T, DataError> {
+    let number = row.id(column)?;
+    let at = usize::try_from(number)
+        .ok()
+        .and_then(|it| it.checked_sub(1));
+    let one = at.and_then(|at| all.get(at)).copied();
+    one.ok_or_else(|| DataError::Schema(format!("a row of a state has the number {number}")))
 }
 
 #[derive(Debug, Default)]
@@ -112,20 +162,21 @@ pub(crate) struct StateImage {
 
 impl SecretVariable {
     fn table(&self) -> &'static str {
-        match (self.of, self.level) {
-            (None, Level::FLEET) => "application_config_variable",
-            (None, _) => "device_config_variable",
-            (Some(_), Level::IMAGE) => "image_environment_variable",
-            (Some(_), Level::FLEET) => "application_environment_variable",
-            (Some(_), Level::SERVICE) => "service_environment_variable",
-            (Some(_), Level::DEVICE) => "device_environment_variable",
-            (Some(_), _) => "device_service_environment_variable",
+        match self.place {
+            (Level::Fleet, None) => "application_config_variable",
+            (_, None) => "device_config_variable",
+            (Level::Image, Some(_)) => "image_environment_variable",
+            (Level::Fleet, Some(_)) => "application_environment_variable",
+            (Level::Service, Some(_)) => "service_environment_variable",
+            (Level::Device, Some(_)) => "device_environment_variable",
+            (Level::DeviceService, Some(_)) => "device_service_environment_variable",
         }
     }
 }
 
 /// The statement for a `target`: one row with the device or fleet, and the releases that it is to run. Each
-/// row of the answer is of a kind, four numbers and four texts. The third number of a secret variable is its id.
+/// row of the answer is of a kind ([`RowKind`]), four numbers and four texts. The third number of a secret variable is
+/// its id.
 macro_rules! state_of {
     ($target:expr) => {
         concat!(
@@ -136,40 +187,40 @@ macro_rules! state_of {
              UNION ALL SELECT 2, r.belongs_to__application, r.id FROM target AS t \
              JOIN release AS r ON r.id = t.system \
              UNION ALL SELECT 3, t.fleet, t.release_id FROM target AS t WHERE t.fleet IS NOT NULL) ",
-            "SELECT 0 AS kind, CAST(t.device AS BIGINT) AS n1, CAST(t.actor AS BIGINT) AS n2, \
+            "SELECT 1 AS kind, CAST(t.device AS BIGINT) AS n1, CAST(t.actor AS BIGINT) AS n2, \
              CAST(t.fleet AS BIGINT) AS n3, CAST(NULL AS BIGINT) AS n4, CAST(t.uuid AS TEXT) AS t1, \
              CAST(t.name AS TEXT) AS t2, CAST(NULL AS TEXT) AS t3, CAST(NULL AS TEXT) AS t4 FROM target AS t ",
-            "UNION ALL SELECT 1, p.part, a.id, CASE WHEN a.is_host = TRUE THEN 1 ELSE 0 END, NULL, \
+            "UNION ALL SELECT 2, p.part, a.id, CASE WHEN a.is_host = TRUE THEN 1 ELSE 0 END, NULL, \
              a.uuid, a.app_name, a.is_of__class, NULL \
              FROM app AS p JOIN application AS a ON a.id = p.app ",
-            "UNION ALL SELECT 2, p.part, r.id, NULL, NULL, r.\"commit\", r.composition, r.signed_statement, NULL \
+            "UNION ALL SELECT 3, p.part, r.id, NULL, NULL, r.\"commit\", r.composition, r.signed_statement, NULL \
              FROM app AS p JOIN release AS r ON r.id = p.release_id ",
-            "UNION ALL SELECT 3, p.part, m.id, i.id, s.id, s.service_name, \
+            "UNION ALL SELECT 4, p.part, m.id, i.id, s.id, s.service_name, \
              i.is_stored_at__image_location, i.content_hash, i.contract \
              FROM app AS p JOIN release_image AS m ON m.is_part_of__release = p.release_id \
              JOIN image AS i ON i.id = m.image JOIN service AS s ON s.id = i.is_a_build_of__service ",
-            "UNION ALL SELECT 4, 1, m.id, CASE WHEN v.is_secret = TRUE THEN v.id END, NULL, v.name, v.value, NULL, NULL \
+            "UNION ALL SELECT 5, 1, m.id, CASE WHEN v.is_secret = TRUE THEN v.id END, NULL, v.name, v.value, NULL, NULL \
              FROM app AS p JOIN release_image AS m ON m.is_part_of__release = p.release_id \
              JOIN image_environment_variable AS v ON v.release_image = m.id ",
-            "UNION ALL SELECT 4, 2, p.app, CASE WHEN v.is_secret = TRUE THEN v.id END, NULL, v.name, v.value, NULL, NULL \
+            "UNION ALL SELECT 5, 2, p.app, CASE WHEN v.is_secret = TRUE THEN v.id END, NULL, v.name, v.value, NULL, NULL \
              FROM app AS p JOIN application_environment_variable AS v ON v.application = p.app ",
-            "UNION ALL SELECT 4, 3, s.id, CASE WHEN v.is_secret = TRUE THEN v.id END, NULL, v.name, v.value, NULL, NULL \
+            "UNION ALL SELECT 5, 3, s.id, CASE WHEN v.is_secret = TRUE THEN v.id END, NULL, v.name, v.value, NULL, NULL \
              FROM app AS p JOIN service AS s ON s.application = p.app \
              JOIN service_environment_variable AS v ON v.service = s.id ",
-            "UNION ALL SELECT 4, 4, 0, CASE WHEN v.is_secret = TRUE THEN v.id END, NULL, v.name, v.value, NULL, NULL \
+            "UNION ALL SELECT 5, 4, 0, CASE WHEN v.is_secret = TRUE THEN v.id END, NULL, v.name, v.value, NULL, NULL \
              FROM target AS t JOIN device_environment_variable AS v ON v.device = t.device ",
-            "UNION ALL SELECT 4, 5, s.installs__service, CASE WHEN v.is_secret = TRUE THEN v.id END, NULL, v.name, v.value, NULL, NULL \
+            "UNION ALL SELECT 5, 5, s.installs__service, CASE WHEN v.is_secret = TRUE THEN v.id END, NULL, v.name, v.value, NULL, NULL \
              FROM target AS t JOIN service_install AS s ON s.device = t.device \
              JOIN device_service_environment_variable AS v ON v.service_install = s.id ",
-            "UNION ALL SELECT 5, 1, m.id, NULL, NULL, l.label_name, l.value, NULL, NULL \
+            "UNION ALL SELECT 6, 1, m.id, NULL, NULL, l.label_name, l.value, NULL, NULL \
              FROM app AS p JOIN release_image AS m ON m.is_part_of__release = p.release_id \
              JOIN image_label AS l ON l.release_image = m.id ",
-            "UNION ALL SELECT 5, 3, s.id, NULL, NULL, l.label_name, l.value, NULL, NULL \
+            "UNION ALL SELECT 6, 3, s.id, NULL, NULL, l.label_name, l.value, NULL, NULL \
              FROM app AS p JOIN service AS s ON s.application = p.app \
              JOIN service_label AS l ON l.service = s.id ",
-            "UNION ALL SELECT 6, 2, NULL, CASE WHEN v.is_secret = TRUE THEN v.id END, NULL, v.name, v.value, NULL, NULL \
+            "UNION ALL SELECT 5, 2, NULL, CASE WHEN v.is_secret = TRUE THEN v.id END, NULL, v.name, v.value, NULL, NULL \
              FROM target AS t JOIN application_config_variable AS v ON v.application = t.fleet ",
-            "UNION ALL SELECT 6, 4, NULL, CASE WHEN v.is_secret = TRUE THEN v.id END, NULL, v.name, v.value, NULL, NULL \
+            "UNION ALL SELECT 5, 4, NULL, CASE WHEN v.is_secret = TRUE THEN v.id END, NULL, v.name, v.value, NULL, NULL \
              FROM target AS t JOIN device_config_variable AS v ON v.device = t.device ",
             "UNION ALL SELECT 7, g.generation, NULL, NULL, NULL, NULL, NULL, NULL, NULL \
              FROM target AS t JOIN state_generation AS g ON g.kind = 'device' AND g.row_id = t.device ",
@@ -233,23 +284,22 @@ impl Rows {
     /// Where the database fails; where a secret is to be shown and cannot be read: a state without it would have the
     /// device start its services without it.
     pub(crate) async fn read(
-        database: &Database,
-        keyring: &Keyring,
+        cloud: &Cloud,
         statement: &Sql,
         secret_values: SecretValues,
     ) -> Result<Option<Rows>, DataError> {
-        let found = database.rows(statement).await?;
         let mut rows = Rows::default();
-        let mut any = false;
-        for row in &found {
-            any |= row.id(0)? == 0;
-            rows.take(row)?;
+        let mut has_target = false;
+        for row in cloud.database.rows(statement).await? {
+            let kind = numbered(&RowKind::ALL, &row, 0)?;
+            has_target |= matches!(kind, RowKind::Target);
+            rows.take(kind, &row)?;
         }
         match secret_values {
-            SecretValues::Shown => rows.open_secrets(keyring)?,
+            SecretValues::Shown => rows.open_secrets(&cloud.environment.keyring)?,
             SecretValues::Hidden => rows.hide_secrets(),
         }
-        Ok(any.then_some(rows))
+        Ok(has_target.then_some(rows))
     }
 
     /// Whether any of it is for devices alone.
@@ -278,44 +328,38 @@ impl Rows {
     }
 
     fn value_of(&mut self, variable: &SecretVariable) -> Option<&mut String> {
-        let SecretVariable {
-            level, of, name, ..
-        } = variable;
-        match of {
-            None => self.config.get_mut(&(*level, name.clone())),
-            Some(of) => self.variables.get_mut(&(*level, *of))?.get_mut(name),
-        }
+        let SecretVariable { place, name, .. } = variable;
+        self.variables.get_mut(place)?.get_mut(name)
     }
 
     /// One row of the answer, in whatever order they come.
-    fn take(&mut self, row: &Row) -> Result<(), DataError> {
+    fn take(&mut self, kind: RowKind, row: &Row) -> Result<(), DataError> {
         let number = |at| row.number(at).map(Option::unwrap_or_default);
-        match row.id(0)? {
-            0 => {
+        match kind {
+            RowKind::Target => {
                 self.device = row.number(1)?;
                 self.actor = row.number(2)?;
                 self.fleet = row.number(3)?;
                 self.uuid = row.some_text(5)?;
                 self.name = row.some_text(6)?;
             }
-            1 => {
-                let app = self.app(number(1)?);
+            RowKind::App => {
+                let app = self.app(row)?;
                 app.id = number(2)?;
                 app.is_host = number(3)? == 1;
                 app.uuid = row.some_text(5)?;
                 app.name = row.some_text(6)?;
                 app.class = row.some_text(7)?;
             }
-            2 => {
-                let release = StateRelease {
+            RowKind::Release => {
+                self.app(row)?.release = Some(StateRelease {
                     id: number(2)?,
                     commit: row.some_text(5)?,
                     composition: row.some_text(6)?,
                     signed_statement: row.text(7)?,
-                };
-                self.app(number(1)?).release = Some(release);
+                });
             }
-            3 => {
+            RowKind::Image => {
                 let image = StateImage {
                     release_image: number(2)?,
                     id: number(3)?,
@@ -324,7 +368,7 @@ impl Rows {
                     hash: row.text(7)?,
                     contract: row.text(8)?,
                 };
-                let images = &mut self.app(number(1)?).images;
+                let images = &mut self.app(row)?.images;
                 let service = row.some_text(5)?;
                 // Two images of one service in a release are a mistake; the later one is as good as any,
                 // and always the same.
@@ -335,37 +379,23 @@ impl Rows {
                     }
                 }
             }
-            4 => {
-                let (level, of, name) = (number(1)?, number(2)?, row.some_text(5)?);
+            RowKind::Variable => {
+                let place = (numbered(&Level::ALL, row, 1)?, row.number(2)?);
+                let name = row.some_text(5)?;
                 if let Some(id) = row.number(3)? {
-                    self.secrets.push(SecretVariable {
-                        id,
-                        level,
-                        of: Some(of),
-                        name: name.clone(),
-                    });
+                    let name = name.clone();
+                    self.secrets.push(SecretVariable { id, place, name });
                 }
-                let of = self.variables.entry((level, of)).or_default();
-                of.insert(name, row.some_text(6)?);
+                let values = self.variables.entry(place).or_default();
+                values.insert(name, row.some_text(6)?);
             }
-            5 => {
-                let of = self.labels.entry((number(1)?, number(2)?)).or_default();
-                of.insert(row.some_text(5)?, row.some_text(6)?);
+            RowKind::Label => {
+                let place = (numbered(&Level::ALL, row, 1)?, row.number(2)?);
+                let values = self.labels.entry(place).or_default();
+                values.insert(row.some_text(5)?, row.some_text(6)?);
             }
-            6 => {
-                let (level, name) = (number(1)?, row.some_text(5)?);
-                if let Some(id) = row.number(3)? {
-                    self.secrets.push(SecretVariable {
-                        id,
-                        level,
-                        of: None,
-                        name: name.clone(),
-                    });
-                }
-                self.config.insert((level, name), row.some_text(6)?);
-            }
-            7 => self.of_device = number(1)?,
-            _ => {
+            RowKind::DeviceGeneration => self.of_device = number(1)?,
+            RowKind::FleetGeneration => {
                 self.of_fleets.insert(number(2)?, number(1)?);
             }
         }
@@ -379,12 +409,9 @@ impl Rows {
         fingerprint(self.of_device, &of_fleets.collect())
     }
 
-    fn app(&mut self, part: i64) -> &mut StateApp {
-        let part = match part {
-            1 => AppRole::Supervisor,
-            2 => AppRole::System,
-            _ => AppRole::Fleet,
-        };
-        self.apps.entry(part).or_default()
+    /// The app that a row is of.
+    fn app(&mut self, row: &Row) -> Result<&mut StateApp, DataError> {
+        let role = numbered(&AppRole::ALL, row, 1)?;
+        Ok(self.apps.entry(role).or_default())
     }
 }

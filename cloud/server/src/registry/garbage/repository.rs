@@ -97,10 +97,12 @@ impl<'a> Repository<'a> {
 
     /// Deletes the manifests that its tags name, and the one of this digest; how many there were.
     pub(super) async fn empty(&self, content_hash: Option<&str>) -> Result<u64, Failure> {
-        let mut seen = HashSet::new();
+        let mut visited = HashSet::new();
         let mut deleted = 0;
         if let Some(digest) = content_hash.filter(|digest| is_digest(digest)) {
-            deleted += self.delete_with_parts(digest.to_owned(), &mut seen).await?;
+            deleted += self
+                .delete_with_parts(digest.to_owned(), &mut visited)
+                .await?;
         }
         let mut last = None;
         let mut looked_at = HashSet::new();
@@ -112,7 +114,7 @@ impl<'a> Repository<'a> {
                 if looked_at.insert(tag.clone())
                     && let Some(digest) = self.digest_of(tag).await?
                 {
-                    deleted += self.delete_with_parts(digest, &mut seen).await?;
+                    deleted += self.delete_with_parts(digest, &mut visited).await?;
                 }
             }
             match tags.last() {
@@ -164,7 +166,7 @@ impl<'a> Repository<'a> {
     async fn delete_with_parts(
         &self,
         digest: String,
-        seen: &mut HashSet<String>,
+        visited: &mut HashSet<String>,
     ) -> Result<u64, Failure> {
         let mut deleted = 0;
         // Each is on the list twice: to be looked at, and then to be deleted.
@@ -174,7 +176,7 @@ impl<'a> Repository<'a> {
                 deleted += u64::from(self.delete(&digest).await?);
                 continue;
             }
-            if !seen.insert(digest.clone()) {
+            if !visited.insert(digest.clone()) {
                 continue;
             }
             let parts = if depth < DEEPEST {

@@ -1,8 +1,9 @@
 //! The streams of logs that devices have open: few of each.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::bounds::LOG_STREAMS;
@@ -27,7 +28,7 @@ impl Uploads {
     /// One more of a device. Where it has too many, its oldest ends.
     pub(super) fn open(&self, device: i64) -> OpenUpload {
         let end = CancellationToken::new();
-        let mut open = locked(&self.open);
+        let mut open = self.open.lock();
         let streams = open.entry(device).or_default();
         let number = streams.back().map_or(0, |(last, _)| last + 1);
         streams.push_back((number, end.clone()));
@@ -54,7 +55,7 @@ impl OpenUpload {
 
 impl Drop for OpenUpload {
     fn drop(&mut self) {
-        let mut open = locked(&self.open);
+        let mut open = self.open.lock();
         if let Some(streams) = open.get_mut(&self.device) {
             streams.retain(|(number, _)| *number != self.number);
             if streams.is_empty() {
@@ -62,8 +63,4 @@ impl Drop for OpenUpload {
             }
         }
     }
-}
-
-fn locked(open: &Mutex<ByDevice>) -> MutexGuard<'_, ByDevice> {
-    open.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -17,12 +17,12 @@ pub(super) struct StoredLines {
 }
 
 impl StoredLines {
-    pub(super) fn of(kept: &[LogLine]) -> Self {
+    pub(super) fn of(lines: &[LogLine]) -> Self {
         let mut left = HashMap::new();
-        for line in kept {
+        for line in lines {
             *left.entry(same(line)).or_default() += 1;
         }
-        let newest = kept.iter().map(|line| line.timestamp).max();
+        let newest = lines.iter().map(|line| line.timestamp).max();
         StoredLines {
             left,
             newest: newest.unwrap_or(i64::MIN),
