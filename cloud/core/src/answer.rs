@@ -10,6 +10,9 @@ use serde_json::Value;
 
 use crate::unreadable;
 
+/// What a request is answered with.
+pub type Answer = Result<Response, Refusal>;
+
 /// Why a request is not answered as it wished.
 #[derive(Debug)]
 pub enum Refusal {

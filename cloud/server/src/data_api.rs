@@ -10,7 +10,7 @@ mod upload;
 
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
-use cloud_core::answer::Refusal;
+use cloud_core::answer::{Answer, Refusal};
 use cloud_core::body;
 use cloud_core::charge::payer;
 use cloud_core::credential::{Credential, Identity, STALE};
@@ -39,7 +39,7 @@ pub(crate) async fn serve(State(server): State<ServerState>, request: Request) -
     }
 }
 
-async fn answer(server: &Server, request: Request) -> Result<Response, Refusal> {
+async fn answer(server: &Server, request: Request) -> Answer {
     let cloud = &*server.cloud;
     let (parts, body) = request.into_parts();
     let path = parts.uri.path();
@@ -185,7 +185,7 @@ async fn get(
     caller: &Caller,
     read: ReadRequest<'_>,
     headers: &HeaderMap,
-) -> Result<Response, Refusal> {
+) -> Answer {
     let cloud = &server.cloud;
     let setting = QueryContext {
         origin: read.origin,

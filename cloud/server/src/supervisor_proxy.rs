@@ -2,17 +2,13 @@
 //! (docs/spec/cloud.md#supervisor-proxy).
 
 use axum::extract::{Path, Request, State};
-use axum::response::Response;
-use cloud_core::answer::Refusal;
+use cloud_core::answer::{Answer, Refusal};
 use cloud_core::body;
 use cloud_core::cloud::SharedCloud;
 use cloud_core::tunnels::proxy;
 
 /// Passes a request on.
-pub(crate) async fn serve(
-    State(cloud): State<SharedCloud>,
-    request: Request,
-) -> Result<Response, Refusal> {
+pub(crate) async fn serve(State(cloud): State<SharedCloud>, request: Request) -> Answer {
     let (parts, body) = request.into_parts();
     let identity = cloud.auth.admit(&parts).await?;
     if identity.actor().is_none() {
@@ -27,7 +23,7 @@ pub(crate) async fn restart(
     State(cloud): State<SharedCloud>,
     Path(fleet): Path<String>,
     request: Request,
-) -> Result<Response, Refusal> {
+) -> Answer {
     let (parts, _) = request.into_parts();
     let identity = cloud.auth.admit(&parts).await?;
     if identity.actor().is_none() {

@@ -20,7 +20,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::device_connections::connected;
 use super::device_request::{DeviceError, DeviceRequest, DeviceTarget, send, targets};
-use crate::answer::{Refusal, json as json_answer};
+use crate::answer::{Answer, Refusal, json as json_answer};
 use crate::clock::now;
 use crate::cloud::{Cloud, SharedCloud};
 use crate::credential::Identity;
@@ -43,7 +43,7 @@ pub async fn pass_on(
     identity: &Identity,
     address: &Uri,
     body: &Map<String, Value>,
-) -> Result<Response, Refusal> {
+) -> Answer {
     let request = ProxyRequest::of(address, body).map_err(Refusal::Wrong)?;
     passed(cloud, identity, request).await
 }
@@ -52,19 +52,11 @@ pub async fn pass_on(
 ///
 /// # Errors
 /// As [`pass_on`].
-pub async fn restart(
-    cloud: SharedCloud,
-    identity: &Identity,
-    fleet: i64,
-) -> Result<Response, Refusal> {
+pub async fn restart(cloud: SharedCloud, identity: &Identity, fleet: i64) -> Answer {
     passed(cloud, identity, ProxyRequest::restart(fleet)).await
 }
 
-async fn passed(
-    cloud: SharedCloud,
-    identity: &Identity,
-    request: ProxyRequest,
-) -> Result<Response, Refusal> {
+async fn passed(cloud: SharedCloud, identity: &Identity, request: ProxyRequest) -> Answer {
     let ProxyRequest {
         recipients,
         device_request,
@@ -224,7 +216,7 @@ async fn one(
     identity: &Identity,
     device: &DeviceTarget,
     device_request: &DeviceRequest,
-) -> Result<Response, Refusal> {
+) -> Answer {
     match send(&cloud.tunnels, device, device_request, patience(cloud)).await {
         Ok(answer) => {
             let answer = answer::passed_on(answer, &device_request.method);

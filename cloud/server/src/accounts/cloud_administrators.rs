@@ -1,9 +1,9 @@
 //! `/cloud/v1/…`: what concerns the whole cloud, and is for its administrators.
 
 use axum::extract::{Path, Request, State};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::IntoResponse as _;
 use cloud_core::accounts::cloud_administrators::{administrator, is_one};
-use cloud_core::answer::{Refusal, ok};
+use cloud_core::answer::{Answer, Refusal, ok};
 use cloud_core::body;
 use cloud_core::clock::now;
 use cloud_core::cloud::{Cloud, SharedCloud};
@@ -21,7 +21,7 @@ use crate::device::parameter;
 pub(crate) async fn join_system_organization(
     State(cloud): State<SharedCloud>,
     request: Request,
-) -> Result<Response, Refusal> {
+) -> Answer {
     let (parts, _) = request.into_parts();
     let identity = cloud.auth.admit(&parts).await?;
     let user = administrator(&cloud, &identity).await?;
@@ -61,10 +61,7 @@ pub(crate) async fn join_system_organization(
 const PAGE: i64 = 1000;
 
 /// `GET /cloud/v1/users?after=<id>`: users, by their numbers, a thousand at once.
-pub(crate) async fn users(
-    State(cloud): State<SharedCloud>,
-    request: Request,
-) -> Result<Response, Refusal> {
+pub(crate) async fn users(State(cloud): State<SharedCloud>, request: Request) -> Answer {
     let (parts, _) = request.into_parts();
     let identity = cloud.auth.admit(&parts).await?;
     if !is_one(&cloud, &identity).await? {
@@ -105,7 +102,7 @@ pub(crate) async fn mark(
     State(cloud): State<SharedCloud>,
     Path(id): Path<i64>,
     request: Request,
-) -> Result<Response, Refusal> {
+) -> Answer {
     let (parts, body) = request.into_parts();
     let identity = cloud.auth.admit(&parts).await?;
     let own = administrator(&cloud, &identity).await?;

@@ -1,8 +1,7 @@
 //! `POST /user/v1/invitation/:token`: whoever was invited accepts.
 
 use axum::extract::{Path, Request, State};
-use axum::response::Response;
-use cloud_core::answer::{Refusal, ok};
+use cloud_core::answer::{Answer, Refusal, ok};
 use cloud_core::clock::now;
 use cloud_core::cloud::SharedCloud;
 use cloud_core::credential::Credential;
@@ -53,7 +52,7 @@ pub(crate) async fn accept(
     State(cloud): State<SharedCloud>,
     Path(token): Path<String>,
     request: Request,
-) -> Result<Response, Refusal> {
+) -> Answer {
     let (parts, _) = request.into_parts();
     let identity = cloud.auth.admit(&parts).await?;
     let (Credential::Session(_), Some(user)) = (&identity.credential, identity.user()) else {

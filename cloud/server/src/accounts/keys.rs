@@ -1,9 +1,8 @@
 //! `/api-key/…`: making keys of users, fleets and devices. A key is shown once, when it is made.
 
 use axum::extract::{Path, Request, State};
-use axum::response::Response;
 use cloud_core::accounts::keys::{KeyDescription, chosen, kept, of_user, permitted};
-use cloud_core::answer::{Refusal, ok};
+use cloud_core::answer::{Answer, Refusal, ok};
 use cloud_core::body;
 use cloud_core::cloud::{Cloud, SharedCloud};
 use cloud_core::credential::Identity;
@@ -32,10 +31,7 @@ struct KeyRequest {
 }
 
 /// `POST /api-key/user/full`: a named key of the user who just signed in.
-pub(crate) async fn user(
-    State(cloud): State<SharedCloud>,
-    request: Request,
-) -> Result<Response, Refusal> {
+pub(crate) async fn user(State(cloud): State<SharedCloud>, request: Request) -> Answer {
     let (identity, key_request) = read(&cloud, request).await?;
     if key_request.name.as_deref().is_none_or(str::is_empty) {
         return Err(Refusal::Wrong("a key of a user needs a `name`".to_owned()));
@@ -49,7 +45,7 @@ pub(crate) async fn provisioning(
     State(cloud): State<SharedCloud>,
     Path(id): Path<String>,
     request: Request,
-) -> Result<Response, Refusal> {
+) -> Answer {
     let (identity, key_request) = read(&cloud, request).await?;
     let actor = permitted(&cloud, &identity, "application", number(&id)?).await?;
     made(&cloud, &identity, actor, Role::ProvisioningKey, key_request).await
@@ -60,17 +56,14 @@ pub(crate) async fn device(
     State(cloud): State<SharedCloud>,
     Path(id): Path<String>,
     request: Request,
-) -> Result<Response, Refusal> {
+) -> Answer {
     let (identity, key_request) = read(&cloud, request).await?;
     let actor = permitted(&cloud, &identity, "device", number(&id)?).await?;
     made(&cloud, &identity, actor, Role::DeviceKey, key_request).await
 }
 
 /// `POST /api-key/v2`: any of these, which says until when it is good, if only `null`.
-pub(crate) async fn dated(
-    State(cloud): State<SharedCloud>,
-    request: Request,
-) -> Result<Response, Refusal> {
+pub(crate) async fn dated(State(cloud): State<SharedCloud>, request: Request) -> Answer {
     let (identity, key_request) = read(&cloud, request).await?;
     if key_request.expiry_date.is_none() {
         return Err(Refusal::Wrong(
@@ -81,19 +74,12 @@ pub(crate) async fn dated(
 }
 
 /// `POST /api-key/v1`: any of these.
-pub(crate) async fn undated(
-    State(cloud): State<SharedCloud>,
-    request: Request,
-) -> Result<Response, Refusal> {
+pub(crate) async fn undated(State(cloud): State<SharedCloud>, request: Request) -> Answer {
     let (identity, key_request) = read(&cloud, request).await?;
     any(&cloud, &identity, key_request).await
 }
 
-async fn any(
-    cloud: &Cloud,
-    identity: &Identity,
-    key_request: KeyRequest,
-) -> Result<Response, Refusal> {
+async fn any(cloud: &Cloud, identity: &Identity, key_request: KeyRequest) -> Answer {
     let role = match key_request.roles.as_deref() {
         Some([role]) => role.clone(),
         _ => {
@@ -168,7 +154,7 @@ async fn made(
     actor: i64,
     role: Role,
     key_request: KeyRequest,
-) -> Result<Response, Refusal> {
+) -> Answer {
     let limits = limits(cloud, identity, role, &key_request).await?;
     let key = match key_request.api_key {
         Some(key) => chosen(key)?,

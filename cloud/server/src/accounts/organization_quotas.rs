@@ -9,10 +9,9 @@
 //! and PATCHes it with an object of names and new limits, of which null takes a limit back to the default.
 
 use axum::extract::{Path, Request, State};
-use axum::response::Response;
 use cloud_core::accounts::cloud_administrators::administrator;
 use cloud_core::accounts::organization_quotas::{Changes, give, may_read};
-use cloud_core::answer::{Refusal, ok};
+use cloud_core::answer::{Answer, Refusal, ok};
 use cloud_core::body;
 use cloud_core::cloud::{Cloud, SharedCloud};
 use data::quota::{Quota, QuotaUsage};
@@ -23,7 +22,7 @@ pub(crate) async fn read(
     State(cloud): State<SharedCloud>,
     Path(organization): Path<i64>,
     request: Request,
-) -> Result<Response, Refusal> {
+) -> Answer {
     let (parts, _) = request.into_parts();
     let identity = cloud.auth.admit(&parts).await?;
     if !may_read(&cloud, &identity, organization).await? {
@@ -37,7 +36,7 @@ pub(crate) async fn change(
     State(cloud): State<SharedCloud>,
     Path(organization): Path<i64>,
     request: Request,
-) -> Result<Response, Refusal> {
+) -> Answer {
     let (parts, body) = request.into_parts();
     let identity = cloud.auth.admit(&parts).await?;
     administrator(&cloud, &identity).await?;
@@ -71,7 +70,7 @@ fn changes(limits: &Map<String, Value>) -> Result<Changes, Refusal> {
     Ok(changes)
 }
 
-async fn answer(cloud: &Cloud, organization: i64) -> Result<Response, Refusal> {
+async fn answer(cloud: &Cloud, organization: i64) -> Answer {
     let defaults = &cloud.environment.quotas;
     let usages = cloud.database.quotas(organization, defaults).await?;
     let quotas: Vec<Value> = usages

@@ -7,7 +7,7 @@ use axum::extract::{ConnectInfo, Request, State};
 use axum::response::{IntoResponse, Response};
 use cloud_core::accounts::sessions::{SessionOrigin, SignInKind, end, signed_in};
 use cloud_core::accounts::verification::{Claim, verified};
-use cloud_core::answer::Refusal;
+use cloud_core::answer::{Answer, Refusal};
 use cloud_core::body;
 use cloud_core::clock::now;
 use cloud_core::cloud::{Cloud, SharedCloud};
@@ -36,7 +36,7 @@ pub(crate) async fn login(
     State(cloud): State<SharedCloud>,
     ConnectInfo(from): ConnectInfo<SocketAddr>,
     request: Request,
-) -> Result<Response, Refusal> {
+) -> Answer {
     let (parts, body) = request.into_parts();
     let guest = Identity::guest();
     cloud.auth.charge(&guest, &parts)?;
@@ -52,7 +52,7 @@ pub(crate) async fn refresh(
     State(cloud): State<SharedCloud>,
     ConnectInfo(from): ConnectInfo<SocketAddr>,
     request: Request,
-) -> Result<Response, Refusal> {
+) -> Answer {
     #[derive(Default, Deserialize)]
     struct RefreshRequest {
         password: Option<String>,
@@ -69,10 +69,7 @@ pub(crate) async fn refresh(
 }
 
 /// `POST /user/v1/sign-out`: ends the session that the request is made by.
-pub(crate) async fn sign_out(
-    State(cloud): State<SharedCloud>,
-    request: Request,
-) -> Result<Response, Refusal> {
+pub(crate) async fn sign_out(State(cloud): State<SharedCloud>, request: Request) -> Answer {
     let (parts, _) = request.into_parts();
     let claims = of_session(&cloud, &parts).await?;
     end(&cloud, &claims).await?;

@@ -3,11 +3,10 @@
 use std::net::SocketAddr;
 
 use axum::extract::{ConnectInfo, Request, State};
-use axum::response::Response;
 use cloud_core::accounts::cloud_administrators;
 use cloud_core::accounts::sessions::{SessionOrigin, SignInKind};
 use cloud_core::accounts::users::{PasswordChange, hashed, password_changed};
-use cloud_core::answer::{Refusal, json as json_answer};
+use cloud_core::answer::{Answer, Refusal, json as json_answer};
 use cloud_core::cloud::{Cloud, SharedCloud};
 use cloud_core::configuration::Registration;
 use cloud_core::credential::{Credential, Identity, select};
@@ -32,10 +31,7 @@ struct NewUser {
 }
 
 /// `POST /user/register`: a new user, made by an administrator of the cloud, or by anybody where registration is open.
-pub(crate) async fn register(
-    State(cloud): State<SharedCloud>,
-    request: Request,
-) -> Result<Response, Refusal> {
+pub(crate) async fn register(State(cloud): State<SharedCloud>, request: Request) -> Answer {
     let (parts, body) = request.into_parts();
     let identity = cloud.auth.admit(&parts).await?;
     let is_administrator = cloud_administrators::is_one(&cloud, &identity).await?;
@@ -141,7 +137,7 @@ pub(crate) async fn change_password(
     State(cloud): State<SharedCloud>,
     ConnectInfo(from): ConnectInfo<SocketAddr>,
     request: Request,
-) -> Result<Response, Refusal> {
+) -> Answer {
     let (parts, body) = request.into_parts();
     let identity = cloud.auth.admit(&parts).await?;
     let Credential::Session(claims) = identity.credential else {

@@ -1,18 +1,14 @@
 //! `/actor/v1/whoami` and `/user/v1/whoami`: what a credential stands for.
 
 use axum::extract::{Request, State};
-use axum::response::Response;
-use cloud_core::answer::{Refusal, ok};
+use cloud_core::answer::{Answer, Refusal, ok};
 use cloud_core::cloud::{Cloud, SharedCloud};
 use cloud_core::credential::{Identity, select};
 use data::DataError;
 use serde_json::{Value, json};
 
 /// Of any credential.
-pub(crate) async fn actor(
-    State(cloud): State<SharedCloud>,
-    request: Request,
-) -> Result<Response, Refusal> {
+pub(crate) async fn actor(State(cloud): State<SharedCloud>, request: Request) -> Answer {
     let identity = identified(&cloud, request).await?;
     let actor = identity.actor().ok_or(Refusal::Unauthorized)?;
     let who = who_is(&cloud, actor).await?.ok_or(Refusal::Unauthorized)?;
@@ -20,10 +16,7 @@ pub(crate) async fn actor(
 }
 
 /// Of a user's alone.
-pub(crate) async fn user(
-    State(cloud): State<SharedCloud>,
-    request: Request,
-) -> Result<Response, Refusal> {
+pub(crate) async fn user(State(cloud): State<SharedCloud>, request: Request) -> Answer {
     let identity = identified(&cloud, request).await?;
     let user = identity.user().ok_or(Refusal::Unauthorized)?;
     let statement = select("user", &["username", "email"], "id", user);

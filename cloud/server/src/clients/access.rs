@@ -1,8 +1,8 @@
 //! Who may get to a device's host: questions that its own programs ask, and people's.
 
 use axum::extract::{Path, Request, State};
-use axum::response::{IntoResponse, Response};
-use cloud_core::answer::Refusal;
+use axum::response::IntoResponse as _;
+use cloud_core::answer::{Answer, Refusal};
 use cloud_core::cloud::SharedCloud;
 use data::SystemPurpose;
 use http::{StatusCode, header};
@@ -13,7 +13,7 @@ pub(crate) async fn public_keys(
     State(cloud): State<SharedCloud>,
     Path(username): Path<String>,
     request: Request,
-) -> Result<Response, Refusal> {
+) -> Answer {
     let (parts, _) = request.into_parts();
     let identity = cloud.auth.admit_key(&parts).await?;
     let (Role::DeviceKey, Some(actor)) = (identity.role(), identity.actor()) else {
@@ -43,7 +43,7 @@ pub(crate) async fn host(
     State(cloud): State<SharedCloud>,
     Path(uuid): Path<String>,
     request: Request,
-) -> Result<Response, Refusal> {
+) -> Answer {
     let (parts, _) = request.into_parts();
     let identity = cloud.auth.admit(&parts).await?;
     let device = cloud.device(&uuid).await?.ok_or(Refusal::Unauthorized)?;
@@ -59,7 +59,7 @@ pub(crate) async fn tunnel(
     State(cloud): State<SharedCloud>,
     Path(uuid): Path<String>,
     request: Request,
-) -> Result<Response, Refusal> {
+) -> Answer {
     let (parts, _) = request.into_parts();
     let identity = cloud.auth.admit_key(&parts).await?;
     let device = cloud.device(&uuid).await?.ok_or(Refusal::Unauthorized)?;

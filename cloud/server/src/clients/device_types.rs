@@ -1,8 +1,7 @@
 //! `/device-types/v1`: the catalogue of boards, for clients that know no data API.
 
 use axum::extract::{Path, Request, State};
-use axum::response::Response;
-use cloud_core::answer::{Refusal, ok};
+use cloud_core::answer::{Answer, Refusal, ok};
 use cloud_core::cloud::{Cloud, SharedCloud};
 use cloud_core::credential::Identity;
 use data::SystemPurpose;
@@ -11,10 +10,7 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
 /// `GET /device-types/v1`
-pub(crate) async fn all(
-    State(cloud): State<SharedCloud>,
-    request: Request,
-) -> Result<Response, Refusal> {
+pub(crate) async fn all(State(cloud): State<SharedCloud>, request: Request) -> Answer {
     let (parts, _) = request.into_parts();
     cloud.auth.charge(&Identity::guest(), &parts)?;
     let rows: Vec<Value> = catalogue(&cloud)
@@ -30,7 +26,7 @@ pub(crate) async fn one(
     State(cloud): State<SharedCloud>,
     Path(slug): Path<String>,
     request: Request,
-) -> Result<Response, Refusal> {
+) -> Answer {
     let (parts, _) = request.into_parts();
     cloud.auth.charge(&Identity::guest(), &parts)?;
     Ok(ok(&board(&cloud, &slug).await?.description))
@@ -42,7 +38,7 @@ pub(crate) async fn download_size(
     State(cloud): State<SharedCloud>,
     Path((slug, version)): Path<(String, String)>,
     request: Request,
-) -> Result<Response, Refusal> {
+) -> Answer {
     let (parts, _) = request.into_parts();
     cloud.auth.charge(&Identity::guest(), &parts)?;
     let one = board(&cloud, &slug).await?;

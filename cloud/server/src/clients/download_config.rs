@@ -1,8 +1,7 @@
 //! `GET` and `POST /download-config`: the `config.json` by which devices join a fleet.
 
 use axum::extract::{Request, State};
-use axum::response::Response;
-use cloud_core::answer::{Refusal, ok};
+use cloud_core::answer::{Answer, ok};
 use cloud_core::body;
 use cloud_core::cloud::SharedCloud;
 use cloud_core::download_config::made;
@@ -10,10 +9,7 @@ use http::Method;
 use serde_json::Value;
 
 /// With a key of its own, which makes devices of that fleet.
-pub(crate) async fn make(
-    State(cloud): State<SharedCloud>,
-    request: Request,
-) -> Result<Response, Refusal> {
+pub(crate) async fn make(State(cloud): State<SharedCloud>, request: Request) -> Answer {
     let (parts, body) = request.into_parts();
     let identity = cloud.auth.admit(&parts).await?;
     let given = match parts.method {

@@ -1,8 +1,7 @@
 //! What clients and devices may know of this cloud without a credential.
 
 use axum::extract::{Request, State};
-use axum::response::Response;
-use cloud_core::answer::{Refusal, ok};
+use cloud_core::answer::{Answer, ok};
 use cloud_core::cloud::SharedCloud;
 use cloud_core::credential::Identity;
 use cloud_core::public_url::public_url;
@@ -10,10 +9,7 @@ use resources::{Branding, Check};
 use serde_json::{Value, json};
 
 /// `GET /config`
-pub(crate) async fn config(
-    State(cloud): State<SharedCloud>,
-    request: Request,
-) -> Result<Response, Refusal> {
+pub(crate) async fn config(State(cloud): State<SharedCloud>, request: Request) -> Answer {
     let (parts, _) = request.into_parts();
     cloud.auth.charge(&Identity::guest(), &parts)?;
     let url = public_url(&cloud, &parts.headers);
@@ -38,10 +34,7 @@ pub(crate) async fn config(
 
 /// `GET /config/vars?deviceType=`: what variables may be called. The lists are for people's interfaces;
 /// the data API goes by its own rules.
-pub(crate) async fn variables(
-    State(cloud): State<SharedCloud>,
-    request: Request,
-) -> Result<Response, Refusal> {
+pub(crate) async fn variables(State(cloud): State<SharedCloud>, request: Request) -> Answer {
     let (parts, _) = request.into_parts();
     cloud.auth.charge(&Identity::guest(), &parts)?;
     let answer = rules(&cloud.configuration.branding);
@@ -138,10 +131,7 @@ fn pattern(check: Check) -> Option<String> {
 }
 
 /// `GET /os/v1/config/`: what the host's own programs are configured with.
-pub(crate) async fn of_hosts(
-    State(cloud): State<SharedCloud>,
-    request: Request,
-) -> Result<Response, Refusal> {
+pub(crate) async fn of_hosts(State(cloud): State<SharedCloud>, request: Request) -> Answer {
     let (parts, _) = request.into_parts();
     cloud.auth.charge(&Identity::guest(), &parts)?;
     // Devices hold their tunnel themselves, and people's SSH keys are asked for one by one.

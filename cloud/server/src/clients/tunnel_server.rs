@@ -2,8 +2,8 @@
 //! it holds (docs/spec/cloud.md#tunnel-servers). The tunnels of this cloud's own need none of it.
 
 use axum::extract::{Request, State};
-use axum::response::{IntoResponse, Response};
-use cloud_core::answer::Refusal;
+use axum::response::IntoResponse as _;
+use cloud_core::answer::{Answer, Refusal};
 use cloud_core::body;
 use cloud_core::clock::now;
 use cloud_core::cloud::SharedCloud;
@@ -29,10 +29,7 @@ struct ConnectionChange {
 }
 
 /// Which devices came.
-pub(crate) async fn connected(
-    State(cloud): State<SharedCloud>,
-    request: Request,
-) -> Result<Response, Refusal> {
+pub(crate) async fn connected(State(cloud): State<SharedCloud>, request: Request) -> Answer {
     // Whatever held it before, the last one to say so does.
     let came = "UPDATE device SET is_connected_to_vpn = TRUE, is_online = TRUE, last_vpn_event = ?, \
                 last_connectivity_event = ?, modified_at = ?, is_managed_by__service_instance = ? WHERE id IN (?)";
@@ -40,10 +37,7 @@ pub(crate) async fn connected(
 }
 
 /// Which devices went, of those that are (still) this server's.
-pub(crate) async fn disconnected(
-    State(cloud): State<SharedCloud>,
-    request: Request,
-) -> Result<Response, Refusal> {
+pub(crate) async fn disconnected(State(cloud): State<SharedCloud>, request: Request) -> Answer {
     let went = "UPDATE device SET is_connected_to_vpn = FALSE, is_online = FALSE, last_vpn_event = ?, \
                 last_connectivity_event = ?, modified_at = ?, is_managed_by__service_instance = NULL \
                 WHERE is_managed_by__service_instance = ? AND id IN (?)";
@@ -51,11 +45,7 @@ pub(crate) async fn disconnected(
 }
 
 /// `update` takes the time thrice, the number of the tunnel server, and the devices.
-async fn write(
-    cloud: &SharedCloud,
-    request: Request,
-    update: &'static str,
-) -> Result<Response, Refusal> {
+async fn write(cloud: &SharedCloud, request: Request, update: &'static str) -> Answer {
     let (parts, body) = request.into_parts();
     let identity = cloud.auth.admit(&parts).await?;
     if identity.role() != Role::TunnelServer {

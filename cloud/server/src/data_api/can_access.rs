@@ -1,7 +1,6 @@
 //! Whether the caller may do something with a record (docs/spec/cloud.md#odata-actions).
 
-use axum::response::Response;
-use cloud_core::answer::{Refusal, ok};
+use cloud_core::answer::{Answer, Refusal, ok};
 use cloud_core::cloud::Cloud;
 use cloud_core::credential::Identity;
 use data::query;
@@ -17,7 +16,7 @@ pub(super) async fn can_access(
     of: &str,
     query: Option<&str>,
     body: &Map<String, Value>,
-) -> Result<Response, Refusal> {
+) -> Answer {
     let base = version.path();
     let whole = format!("{base}{of}");
     let parsed = odata::parse_behind(base, of, query)?;

@@ -1,7 +1,7 @@
 //! Requests that change rows, and what they answer (docs/spec/cloud.md#odata-writes).
 
-use axum::response::{IntoResponse, Response};
-use cloud_core::answer::{Refusal, json as json_answer};
+use axum::response::IntoResponse as _;
+use cloud_core::answer::{Answer, Refusal, json as json_answer};
 use cloud_core::cloud::Cloud;
 use data::query::{self, Caller, QueryContext};
 use data::write::{Verb, Write, WriteError, WriteOutcome, write};
@@ -44,7 +44,7 @@ pub(super) async fn change(
     caller: &Caller,
     request: Write<'_>,
     origin: &str,
-) -> Result<Response, Refusal> {
+) -> Answer {
     let shape = request.version.shape();
     let setting = cloud.setting(caller);
     let database = cloud.database_of(caller);
@@ -67,7 +67,7 @@ async fn created(
     origin: &str,
     resource: &str,
     id: i64,
-) -> Result<Response, Refusal> {
+) -> Answer {
     let setting = QueryContext {
         origin,
         ..cloud.setting_of(caller, request.version)

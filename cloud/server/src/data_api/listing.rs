@@ -2,7 +2,7 @@
 
 use axum::body::{Body, Bytes};
 use axum::response::Response;
-use cloud_core::answer::{Refusal, json as json_answer};
+use cloud_core::answer::{Answer, json as json_answer};
 use cloud_core::limits::Payer;
 use futures::{Stream, StreamExt, TryStreamExt};
 use http::{HeaderMap, StatusCode};
@@ -23,7 +23,7 @@ pub(super) async fn listing(
     headers: &HeaderMap,
     answers: &LongAnswers,
     payer: &Payer,
-) -> Result<Response, Refusal> {
+) -> Answer {
     let mut rows = rows;
     let mut text = Vec::from(&b"{\"d\":["[..]);
     let mut first = true;

@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use axum::body::Body;
-use axum::response::{IntoResponse as _, Response};
-use cloud_core::answer::{Refusal, ok};
+use axum::response::IntoResponse as _;
+use cloud_core::answer::{Answer, Refusal, ok};
 use cloud_core::body;
 use cloud_core::clock::now;
 use cloud_core::cloud::Cloud;
@@ -104,7 +104,7 @@ pub(super) async fn serve(
     action: Action,
     parts: &Parts,
     body: Body,
-) -> Result<Response, Refusal> {
+) -> Answer {
     let cloud = &*server.cloud;
     let base = version.path();
     let whole = format!("{base}{of}");

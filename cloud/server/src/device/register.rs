@@ -2,9 +2,9 @@
 //! nothing (docs/spec/cloud.md#device-register).
 
 use axum::extract::{Request, State};
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse as _;
 use cloud_core::accounts::keys::{self, KeyDescription};
-use cloud_core::answer::{Refusal, json as json_answer};
+use cloud_core::answer::{Answer, Refusal, json as json_answer};
 use cloud_core::body;
 use cloud_core::cloud::{Cloud, SharedCloud};
 use cloud_core::credential::Identity;
@@ -29,10 +29,7 @@ const UUID_TAKEN: &str = "\"uuid\" must be unique.";
 const KEY_TAKEN: &str = "\"api_key\" must be unique.";
 
 /// `POST /device/register`
-pub(crate) async fn register(
-    State(cloud): State<SharedCloud>,
-    request: Request,
-) -> Result<Response, Refusal> {
+pub(crate) async fn register(State(cloud): State<SharedCloud>, request: Request) -> Answer {
     let (parts, body) = request.into_parts();
     let identity = cloud.auth.admit_key(&parts).await?;
     let body = body::object(&parts.headers, body, cloud.configuration.limits.body).await?;

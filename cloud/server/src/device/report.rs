@@ -16,8 +16,8 @@ mod older;
 use std::net::IpAddr;
 
 use axum::extract::{Path, Request, State};
-use axum::response::{IntoResponse, Response};
-use cloud_core::answer::Refusal;
+use axum::response::IntoResponse as _;
+use cloud_core::answer::{Answer, Refusal};
 use cloud_core::body;
 use cloud_core::charge::address;
 use cloud_core::credential::Identity;
@@ -36,10 +36,7 @@ use fields::ReportedFields;
 const MOST: usize = 100;
 
 /// `PATCH /device/v3/state`
-pub(crate) async fn patch(
-    State(server): State<ServerState>,
-    request: Request,
-) -> Result<Response, Refusal> {
+pub(crate) async fn patch(State(server): State<ServerState>, request: Request) -> Answer {
     let cloud = &server.cloud;
     let (parts, body) = request.into_parts();
     let identity = cloud.auth.admit_key(&parts).await?;
@@ -75,7 +72,7 @@ pub(crate) async fn patch_older(
     State(server): State<ServerState>,
     Path(uuid): Path<String>,
     request: Request,
-) -> Result<Response, Refusal> {
+) -> Answer {
     let cloud = &server.cloud;
     let (parts, body) = request.into_parts();
     // A device that is gone is not to try again; its key is gone with it.

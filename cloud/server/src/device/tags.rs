@@ -1,8 +1,8 @@
 //! `PATCH /device/v3/tags`: labels that devices give themselves (docs/spec/cloud.md#device-tags).
 
 use axum::extract::{Request, State};
-use axum::response::{IntoResponse, Response};
-use cloud_core::answer::Refusal;
+use axum::response::IntoResponse as _;
+use cloud_core::answer::{Answer, Refusal};
 use cloud_core::body;
 use cloud_core::cloud::{Cloud, SharedCloud};
 use cloud_core::credential::Identity;
@@ -16,10 +16,7 @@ use serde_json::{Map, Value, json};
 const MOST: usize = 500;
 
 /// `PATCH /device/v3/tags`
-pub(crate) async fn patch(
-    State(cloud): State<SharedCloud>,
-    request: Request,
-) -> Result<Response, Refusal> {
+pub(crate) async fn patch(State(cloud): State<SharedCloud>, request: Request) -> Answer {
     let (parts, body) = request.into_parts();
     let identity = cloud.auth.admit_key(&parts).await?;
     let body = body::object(&parts.headers, body, cloud.configuration.limits.body).await?;

@@ -1,8 +1,8 @@
 //! `GET /device/v3/:uuid/tunnel`: a device opens the connection on which the cloud asks it.
 
 use axum::extract::{Path, Request, State};
-use axum::response::{IntoResponse, Response};
-use cloud_core::answer::Refusal;
+use axum::response::IntoResponse as _;
+use cloud_core::answer::{Answer, Refusal};
 use cloud_core::cloud::SharedCloud;
 use cloud_core::credential::{carried, key_hash};
 use cloud_core::device::DeviceRef;
@@ -20,7 +20,7 @@ pub(crate) async fn accept(
     State(cloud): State<SharedCloud>,
     Path(uuid): Path<String>,
     request: Request,
-) -> Result<Response, Refusal> {
+) -> Answer {
     let (mut parts, _) = request.into_parts();
     let identity = cloud.auth.admit(&parts).await?;
     let row = SystemPurpose::Lookup

@@ -4,10 +4,10 @@
 //! releases are made of. Without a credential there is no token.
 
 use axum::extract::{Request, State};
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use cloud_core::answer::{Refusal, ok};
+use cloud_core::answer::{Answer, Refusal, ok};
 use cloud_core::clock::now;
 use cloud_core::cloud::Cloud;
 use cloud_core::credential::Identity;
@@ -23,10 +23,7 @@ use crate::device::parameter;
 use crate::state::ServerState;
 
 /// Gives a token.
-pub(crate) async fn give(
-    State(server): State<ServerState>,
-    request: Request,
-) -> Result<Response, Refusal> {
+pub(crate) async fn give(State(server): State<ServerState>, request: Request) -> Answer {
     let cloud = &*server.cloud;
     let (parts, _) = request.into_parts();
     let query = parts.uri.query().unwrap_or_default();

@@ -4,8 +4,8 @@ use std::ops::RangeInclusive;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, Request, State};
-use axum::response::{IntoResponse, Response};
-use cloud_core::answer::Refusal;
+use axum::response::IntoResponse as _;
+use cloud_core::answer::{Answer, Refusal};
 use cloud_core::cloud::SharedCloud;
 use data::file::{FileRight, PIECE};
 use data::{Database, SystemPurpose};
@@ -32,7 +32,7 @@ pub(crate) async fn serve(
     State(cloud): State<SharedCloud>,
     Path(file): Path<String>,
     request: Request,
-) -> Result<Response, Refusal> {
+) -> Answer {
     let (parts, _) = request.into_parts();
     let identity = cloud.auth.admit(&parts).await?;
     let missing = || Refusal::Missing("there is no such file".to_owned());

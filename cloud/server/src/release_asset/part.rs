@@ -1,9 +1,9 @@
 //! `PUT /release-asset/v1/upload/:uuid/:part`: a part of a file, from whoever was given its address.
 
 use axum::extract::{Path, Request, State};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::IntoResponse as _;
 use bytes::{Buf as _, BytesMut};
-use cloud_core::answer::Refusal;
+use cloud_core::answer::{Answer, Refusal};
 use cloud_core::cloud::SharedCloud;
 use data::file::PIECE;
 use futures::StreamExt as _;
@@ -15,7 +15,7 @@ pub(crate) async fn put(
     State(cloud): State<SharedCloud>,
     Path((uuid, number)): Path<(String, String)>,
     request: Request,
-) -> Result<Response, Refusal> {
+) -> Answer {
     let (parts, body) = request.into_parts();
     cloud.auth.admit(&parts).await?;
     let missing = || Refusal::Missing("there is no such upload, or it has no such part".to_owned());

@@ -3,8 +3,7 @@
 use std::net::IpAddr;
 
 use axum::extract::{Path, Request, State};
-use axum::response::Response;
-use cloud_core::answer::Refusal;
+use cloud_core::answer::{Answer, Refusal};
 use cloud_core::body;
 use cloud_core::charge::address;
 use cloud_core::clock::now;
@@ -28,7 +27,7 @@ pub(crate) async fn batch(
     State(server): State<ServerState>,
     Path(uuid): Path<String>,
     request: Request,
-) -> Result<Response, Refusal> {
+) -> Answer {
     let cloud = &server.cloud;
     let (parts, body) = request.into_parts();
     let (device, _) = admitted(&server, &uuid, &parts).await?;

@@ -4,8 +4,8 @@ use std::convert::Infallible;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, Request, State};
-use axum::response::{IntoResponse, Response};
-use cloud_core::answer::{Refusal, json};
+use axum::response::IntoResponse as _;
+use cloud_core::answer::{Answer, Refusal, json};
 use cloud_core::clock::now;
 use cloud_core::cloud::SharedCloud;
 use cloud_core::lease::{Lease, Need};
@@ -26,7 +26,7 @@ pub(crate) async fn read(
     State(cloud): State<SharedCloud>,
     Path(uuid): Path<String>,
     request: Request,
-) -> Result<Response, Refusal> {
+) -> Answer {
     let (parts, _) = request.into_parts();
     let identity = cloud.auth.admit(&parts).await?;
     if !matches!(identity.role(), Role::User | Role::UserKey) {

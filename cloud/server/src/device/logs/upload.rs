@@ -9,8 +9,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
-use axum::response::Response;
-use cloud_core::answer::Refusal;
+use cloud_core::answer::{Answer, Refusal};
 use cloud_core::charge::address;
 use cloud_core::clock::now;
 use cloud_core::lease::{Lease, Need};
@@ -44,7 +43,7 @@ pub(crate) async fn stream(
     State(server): State<ServerState>,
     Path(uuid): Path<String>,
     request: Request,
-) -> Result<Response, Refusal> {
+) -> Answer {
     let cloud = &server.cloud;
     let (parts, body) = request.into_parts();
     let (device, identity) = admitted(&server, &uuid, &parts).await?;
@@ -116,7 +115,7 @@ enum Repeats {
 }
 
 impl Upload<'_> {
-    async fn run(mut self, mut body: Body, mut decoder: Decoder) -> Result<Response, Refusal> {
+    async fn run(mut self, mut body: Body, mut decoder: Decoder) -> Answer {
         let mut due: Option<Instant> = None;
         loop {
             let flush = async {
