@@ -130,7 +130,7 @@ async fn behind(
     let arrived: Vec<i64> = arrived.iter().copied().collect();
     let mut behind = Vec::new();
     for arrived in arrived.chunks(AT_ONCE) {
-        // The numbers are those that a state goes by (`device/state/rows.rs`).
+        // The numbers are those that a state goes by (`device/state/statement.rs`).
         let select = SystemPurpose::Push.sql(
             "WITH arrived AS (SELECT id, belongs_to__application AS fleet, should_be_managed_by__release AS supervisor, \
              should_be_operated_by__release AS system FROM device WHERE id IN (?)), \

@@ -9,10 +9,11 @@ pub(super) mod cache;
 mod document;
 pub(crate) mod generation;
 mod rows;
+mod statement;
 
 use axum::extract::{Path, Request, State};
-use axum::response::{IntoResponse, Response};
-use cloud_core::answer::Refusal;
+use axum::response::IntoResponse as _;
+use cloud_core::answer::{Answer, Refusal};
 use cloud_core::cloud::Cloud;
 use cloud_core::credential::Identity;
 use cloud_core::device::{DeviceRef, is_uuid};
@@ -32,7 +33,7 @@ pub(crate) async fn current(
     State(server): State<ServerState>,
     Path(uuid): Path<String>,
     request: Request,
-) -> Result<Response, Refusal> {
+) -> Answer {
     let Some(poll) = polled(&server, &uuid, request).await? else {
         return Ok(StatusCode::NOT_MODIFIED.into_response());
     };
@@ -49,7 +50,7 @@ pub(crate) async fn current(
     }
     // People look now and then. The tag is that of what they are shown: that of the device's own would tell whether
     // a guess at the secret was right.
-    let statement = rows::of_device_with(&right);
+    let statement = statement::of_device_with(&right);
     Ok(match Rows::read(cloud, &statement, secret_values).await? {
         Some(rows) => {
             let document = rows.document(&cloud.configuration.branding).to_string();
@@ -64,12 +65,12 @@ pub(crate) async fn older(
     State(server): State<ServerState>,
     Path(uuid): Path<String>,
     request: Request,
-) -> Result<Response, Refusal> {
+) -> Answer {
     let Some(poll) = polled(&server, &uuid, request).await? else {
         return Ok(StatusCode::NOT_MODIFIED.into_response());
     };
     let cloud = &server.cloud;
-    let statement = rows::of_device_with(&poll.right);
+    let statement = statement::of_device_with(&poll.right);
     Ok(
         match Rows::read(cloud, &statement, poll.secret_values).await? {
             Some(rows) => {
@@ -125,7 +126,7 @@ pub(crate) async fn of_fleet(
     State(server): State<ServerState>,
     Path(uuid): Path<String>,
     request: Request,
-) -> Result<Response, Refusal> {
+) -> Answer {
     let cloud = &*server.cloud;
     let (parts, _) = request.into_parts();
     let identity = cloud.auth.admit(&parts).await?;
@@ -139,7 +140,7 @@ pub(crate) async fn of_fleet(
     let right = right.await?.ok_or(Refusal::Unauthorized)?;
     let commit = parameter(&parts, "releaseUuid").filter(|commit| !commit.is_empty());
     let statement = match commit {
-        None => rows::of_fleet(&right),
+        None => statement::of_fleet(&right),
         Some(commit) => {
             let release = right.sql(
                 "SELECT id FROM release WHERE belongs_to__application = ? AND \"commit\" = ? \
@@ -147,7 +148,7 @@ pub(crate) async fn of_fleet(
             );
             let release = cloud.database.row(&release.with(commit)).await?;
             let release = release.ok_or(Refusal::Unauthorized)?.id(0)?;
-            rows::of_fleet_with(&right, release)
+            statement::of_fleet_with(&right, release)
         }
     };
     let secret_values = match identity.caller.role() {
@@ -180,7 +181,7 @@ async fn found(server: &Server, uuid: &str) -> Result<Option<CachedState>, Refus
             Some(_) => {}
         }
     }
-    let statement = rows::of_device(uuid);
+    let statement = statement::of_device(uuid);
     let rows = Rows::read(cloud, &statement, SecretValues::Shown).await?;
     let Some(rows) = rows else { return Ok(None) };
     let (Some(id), Some(actor)) = (rows.device, rows.actor) else {
