@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::targets::parse;
+use crate::rows::json_at;
 use crate::{Store, StoreError};
 
 /// One of them. Whose it is is for the reconciler to say; this only keeps it.
@@ -23,20 +23,16 @@ impl Store {
     /// # Errors
     /// [`StoreError::Failed`] where it cannot be written.
     pub fn put_definition(&self, definition: &Definition) -> Result<(), StoreError> {
-        const ACTION: &str = "write a definition";
-        self.write(ACTION, |work| {
-            work.execute(
-                "INSERT INTO definition (subject, digest, value) VALUES (?1, ?2, ?3)
-                 ON CONFLICT (subject, digest) DO UPDATE SET value = excluded.value",
-                [
-                    &definition.subject,
-                    &definition.digest,
-                    &definition.value.to_string(),
-                ],
-            )
-            .map(drop)
-            .map_err(StoreError::failed(ACTION))
-        })
+        self.execute(
+            "write a definition",
+            "INSERT INTO definition (subject, digest, value) VALUES (?1, ?2, ?3)
+             ON CONFLICT (subject, digest) DO UPDATE SET value = excluded.value",
+            [
+                &definition.subject,
+                &definition.digest,
+                &definition.value.to_string(),
+            ],
+        )
     }
 
     /// All of them.
@@ -44,45 +40,27 @@ impl Store {
     /// # Errors
     /// [`StoreError::Damaged`] or [`StoreError::Failed`] where they cannot be read.
     pub fn definitions(&self) -> Result<Vec<Definition>, StoreError> {
-        let failed = || StoreError::failed("read the definitions");
-        let connection = self.connection();
-        let mut statement = connection
-            .prepare("SELECT subject, digest, value FROM definition ORDER BY subject, digest")
-            .map_err(failed())?;
-        let rows = statement
-            .query_map([], |row| {
-                Ok((
-                    row.get::<_, String>(0)?,
-                    row.get::<_, String>(1)?,
-                    row.get::<_, String>(2)?,
-                ))
+        let query = "SELECT subject, digest, value FROM definition ORDER BY subject, digest";
+        self.rows("read the definitions", query, |row| {
+            Ok(Definition {
+                subject: row.get(0)?,
+                digest: row.get(1)?,
+                value: json_at(row, 2, "a definition")?,
             })
-            .map_err(failed())?;
-        let mut definitions = Vec::new();
-        for row in rows {
-            let (subject, digest, value) = row.map_err(failed())?;
-            definitions.push(Definition {
-                subject,
-                digest,
-                value: parse("a definition", &value)?,
-            });
-        }
-        Ok(definitions)
+        })
     }
 
     /// Forgets these, each by subject and digest; one that is not there is no error.
     ///
     /// # Errors
     /// [`StoreError::Failed`] where that cannot be written.
-    pub fn forget_definitions(&self, gone: &[(String, String)]) -> Result<(), StoreError> {
-        const ACTION: &str = "forget definitions";
-        self.write(ACTION, |work| {
-            for (subject, digest) in gone {
+    pub fn forget_definitions(&self, unused: &[(String, String)]) -> Result<(), StoreError> {
+        self.write("forget definitions", |work| {
+            for (subject, digest) in unused {
                 work.execute(
                     "DELETE FROM definition WHERE subject = ?1 AND digest = ?2",
                     [subject, digest],
-                )
-                .map_err(StoreError::failed(ACTION))?;
+                )?;
             }
             Ok(())
         })

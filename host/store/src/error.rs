@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use rusqlite::ErrorCode;
 
 /// Failures of the store. A corrupt file at the start is none of them: it is set aside
-/// ([`crate::Opened::set_aside`]).
+/// ([`crate::OpenStore::set_aside`]).
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// Another supervisor runs on the same folder.
@@ -101,6 +101,26 @@ impl StoreError {
     /// For `map_err`: what was being done when a statement failed.
     pub(crate) fn failed(action: &'static str) -> impl FnOnce(rusqlite::Error) -> StoreError {
         move |source| StoreError::Failed { action, source }
+    }
+}
+
+/// Why work on the database failed, whatever it was for.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DatabaseError {
+    #[error(transparent)]
+    Statement(#[from] rusqlite::Error),
+    /// Something else, which says itself what it is about.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl DatabaseError {
+    /// For `map_err`: what was being done.
+    pub(crate) fn during(action: &'static str) -> impl FnOnce(DatabaseError) -> StoreError {
+        move |error| match error {
+            DatabaseError::Statement(source) => StoreError::Failed { action, source },
+            DatabaseError::Store(error) => error,
+        }
     }
 }
 

@@ -2,8 +2,7 @@
 
 use model::{AppId, AppUuid, ImageId, ImageRef, ServiceName};
 
-use crate::keys::row_id;
-use crate::targets::named;
+use crate::rows::{name_at, number_at, row_id};
 use crate::{Store, StoreError};
 
 /// One image as one service of one app uses it.
@@ -27,24 +26,20 @@ impl Store {
     /// # Errors
     /// [`StoreError::Failed`] where it cannot be written.
     pub fn record_image(&self, record: &ImageRecord) -> Result<(), StoreError> {
-        const ACTION: &str = "record an image";
-        self.write(ACTION, |work| {
-            work.execute(
-                "INSERT INTO image (reference, app, app_id, service, image_id)
-                 VALUES (?1, ?2, ?3, ?4, ?5)
-                 ON CONFLICT (reference, app, service)
-                 DO UPDATE SET app_id = excluded.app_id, image_id = excluded.image_id",
-                (
-                    record.image.as_str(),
-                    record.app.as_str(),
-                    row_id("app id", record.app_id.0)?,
-                    record.service.as_str(),
-                    row_id("image id", record.image_id.0)?,
-                ),
-            )
-            .map(drop)
-            .map_err(StoreError::failed(ACTION))
-        })
+        self.execute(
+            "record an image",
+            "INSERT INTO image (reference, app, app_id, service, image_id)
+             VALUES (?1, ?2, ?3, ?4, ?5)
+             ON CONFLICT (reference, app, service)
+             DO UPDATE SET app_id = excluded.app_id, image_id = excluded.image_id",
+            (
+                record.image.as_str(),
+                record.app.as_str(),
+                row_id("app id", record.app_id.0)?,
+                record.service.as_str(),
+                row_id("image id", record.image_id.0)?,
+            ),
+        )
     }
 
     /// All records, by reference, app and service.
@@ -52,37 +47,17 @@ impl Store {
     /// # Errors
     /// [`StoreError::Damaged`] or [`StoreError::Failed`] where they cannot be read.
     pub fn image_records(&self) -> Result<Vec<ImageRecord>, StoreError> {
-        let failed = || StoreError::failed("read the image records");
-        let connection = self.connection();
-        let mut statement = connection
-            .prepare(
-                "SELECT reference, app, app_id, service, image_id FROM image
-                 ORDER BY reference, app, service",
-            )
-            .map_err(failed())?;
-        let rows = statement
-            .query_map([], |row| {
-                Ok((
-                    row.get::<_, String>(0)?,
-                    row.get::<_, String>(1)?,
-                    row.get::<_, i64>(2)?,
-                    row.get::<_, String>(3)?,
-                    row.get::<_, i64>(4)?,
-                ))
+        let query = "SELECT reference, app, app_id, service, image_id FROM image
+                     ORDER BY reference, app, service";
+        self.rows("read the image records", query, |row| {
+            Ok(ImageRecord {
+                image: name_at(row, 0, "an image reference")?,
+                app: name_at(row, 1, "an app's uuid")?,
+                app_id: AppId(number_at(row, 2)?),
+                service: name_at(row, 3, "a service's name")?,
+                image_id: ImageId(number_at(row, 4)?),
             })
-            .map_err(failed())?;
-        let mut records = Vec::new();
-        for row in rows {
-            let (reference, app, app_id, service, image_id) = row.map_err(failed())?;
-            records.push(ImageRecord {
-                image: named("an image reference", &reference)?,
-                app: named("an app's uuid", &app)?,
-                app_id: AppId(app_id.unsigned_abs()),
-                service: named("a service's name", &service)?,
-                image_id: ImageId(image_id.unsigned_abs()),
-            });
-        }
-        Ok(records)
+        })
     }
 
     /// Forgets all records of an image; none is no error.
@@ -90,11 +65,10 @@ impl Store {
     /// # Errors
     /// [`StoreError::Failed`] where that cannot be written.
     pub fn forget_image(&self, image: &ImageRef) -> Result<(), StoreError> {
-        const ACTION: &str = "delete an image record";
-        self.write(ACTION, |work| {
-            work.execute("DELETE FROM image WHERE reference = ?1", [image.as_str()])
-                .map(drop)
-                .map_err(StoreError::failed(ACTION))
-        })
+        self.execute(
+            "delete an image record",
+            "DELETE FROM image WHERE reference = ?1",
+            [image.as_str()],
+        )
     }
 }

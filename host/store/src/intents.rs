@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::targets::parse;
+use crate::rows::json_at;
 use crate::{Store, StoreError};
 
 /// One intent. `kind` and `key` name it, for example `purge` of app `12`.
@@ -23,16 +23,12 @@ impl Store {
     /// # Errors
     /// [`StoreError::Failed`] where it cannot be written.
     pub fn put_intent(&self, kind: &str, key: &str, value: &Value) -> Result<(), StoreError> {
-        const ACTION: &str = "write an intent";
-        self.write(ACTION, |work| {
-            work.execute(
-                "INSERT INTO intent (kind, key, value) VALUES (?1, ?2, ?3)
-                 ON CONFLICT (kind, key) DO UPDATE SET value = excluded.value",
-                [kind, key, &value.to_string()],
-            )
-            .map(drop)
-            .map_err(StoreError::failed(ACTION))
-        })
+        self.execute(
+            "write an intent",
+            "INSERT INTO intent (kind, key, value) VALUES (?1, ?2, ?3)
+             ON CONFLICT (kind, key) DO UPDATE SET value = excluded.value",
+            [kind, key, &value.to_string()],
+        )
     }
 
     /// All intents, in the order that they were put.
@@ -40,30 +36,14 @@ impl Store {
     /// # Errors
     /// [`StoreError::Damaged`] or [`StoreError::Failed`] where they cannot be read.
     pub fn intents(&self) -> Result<Vec<Intent>, StoreError> {
-        let failed = || StoreError::failed("read the intents");
-        let connection = self.connection();
-        let mut statement = connection
-            .prepare("SELECT kind, key, value FROM intent ORDER BY number")
-            .map_err(failed())?;
-        let rows = statement
-            .query_map([], |row| {
-                Ok((
-                    row.get::<_, String>(0)?,
-                    row.get::<_, String>(1)?,
-                    row.get::<_, String>(2)?,
-                ))
+        let query = "SELECT kind, key, value FROM intent ORDER BY number";
+        self.rows("read the intents", query, |row| {
+            Ok(Intent {
+                kind: row.get(0)?,
+                key: row.get(1)?,
+                value: json_at(row, 2, "an intent")?,
             })
-            .map_err(failed())?;
-        let mut intents = Vec::new();
-        for row in rows {
-            let (kind, key, value) = row.map_err(failed())?;
-            intents.push(Intent {
-                kind,
-                key,
-                value: parse("an intent", &value)?,
-            });
-        }
-        Ok(intents)
+        })
     }
 
     /// Removes an intent; one that is not there is no error.
@@ -71,14 +51,10 @@ impl Store {
     /// # Errors
     /// [`StoreError::Failed`] where that cannot be written.
     pub fn remove_intent(&self, kind: &str, key: &str) -> Result<(), StoreError> {
-        const ACTION: &str = "remove an intent";
-        self.write(ACTION, |work| {
-            work.execute(
-                "DELETE FROM intent WHERE kind = ?1 AND key = ?2",
-                [kind, key],
-            )
-            .map(drop)
-            .map_err(StoreError::failed(ACTION))
-        })
+        self.execute(
+            "remove an intent",
+            "DELETE FROM intent WHERE kind = ?1 AND key = ?2",
+            [kind, key],
+        )
     }
 }

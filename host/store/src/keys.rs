@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::path::Path;
-use std::sync::PoisonError;
 
 use model::compose::{ApiKeys, KeyError};
 use model::{ApiKey, AppId, ServiceName};
 use rusqlite::{Connection, OpenFlags};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 
+use crate::error::DatabaseError;
 use crate::open::write_log_into_file;
-use crate::targets::named;
+use crate::rows::{name_at, number_at, row_id, rows};
 use crate::{FILE_NAME, Store, StoreError, copied};
 
 /// Whose a key is.
@@ -44,42 +44,30 @@ pub(crate) struct Keys(BTreeMap<KeyOwner, ApiKey>);
 impl Keys {
     /// Reads the table, and makes the global key where there is none yet.
     pub(crate) fn load(work: &Connection) -> Result<Keys, StoreError> {
-        let failed = || StoreError::failed("read the API keys");
-        let mut statement = work
-            .prepare("SELECT app, service, key FROM api_key")
-            .map_err(failed())?;
-        let rows = statement
-            .query_map([], |row| {
-                Ok((
-                    row.get::<_, i64>(0)?,
-                    row.get::<_, String>(1)?,
-                    row.get::<_, String>(2)?,
-                ))
-            })
-            .map_err(failed())?;
-        let mut keys = BTreeMap::new();
-        for row in rows {
-            let (app, service, key) = row.map_err(failed())?;
-            let owner = if service.is_empty() {
+        let keys = rows(work, "SELECT app, service, key FROM api_key", |row| {
+            let owner = if row.get_ref(1)?.as_str().is_ok_and(str::is_empty) {
                 KeyOwner::Global
             } else {
                 KeyOwner::Service {
-                    app: AppId(app.unsigned_abs()),
-                    service: named("the owner of an API key", &service)?,
+                    app: AppId(number_at(row, 0)?),
+                    service: name_at(row, 1, "the owner of an API key")?,
                 }
             };
+            let key: String = row.get(2)?;
             if !is_hex_key(&key) {
-                return Err(StoreError::Damaged {
+                return Err(DatabaseError::from(StoreError::Damaged {
                     what: "an API key",
                     // Half a key is still a secret.
                     value: format!("{} bytes", key.len()),
-                });
+                }));
             }
-            keys.insert(owner, ApiKey::from_text(key));
-        }
+            Ok((owner, ApiKey::from_text(key)))
+        });
+        let mut keys: BTreeMap<_, _> = keys.map_err(DatabaseError::during("read the API keys"))?;
         if let Entry::Vacant(global) = keys.entry(KeyOwner::Global) {
             let key = fresh_key()?;
-            insert(work, &KeyOwner::Global, &key)?;
+            let written = insert(work, &KeyOwner::Global, &key);
+            written.map_err(DatabaseError::during("write an API key"))?;
             global.insert(key);
         }
         Ok(Keys(keys))
@@ -115,7 +103,7 @@ impl Store {
     /// are compared, each of them whole.
     #[must_use]
     pub fn key_owner(&self, offered: &str) -> Option<KeyOwner> {
-        let keys = self.keys().read().unwrap_or_else(PoisonError::into_inner);
+        let keys = self.keys();
         // One more than the position; 0 is none.
         let mut found = 0_u64;
         for (position, key) in (1_u64..).zip(keys.0.values()) {
@@ -132,7 +120,7 @@ impl Store {
     /// [`StoreError`] where it can be neither made nor written; the old one stays valid then.
     pub fn regenerate_key(&self, owner: &KeyOwner) -> Result<ApiKey, StoreError> {
         // Held over the write, so that memory and table change together.
-        let mut keys = self.keys().write().unwrap_or_else(PoisonError::into_inner);
+        let mut keys = self.keys_mut();
         let key = fresh_key()?;
         self.write("write an API key", |work| insert(work, owner, &key))?;
         if *owner == KeyOwner::Global {
@@ -151,28 +139,25 @@ impl Store {
             app,
             service: service.clone(),
         };
-        let mut keys = self.keys().write().unwrap_or_else(PoisonError::into_inner);
+        let mut keys = self.keys_mut();
         if !keys.0.contains_key(&owner) {
             return Ok(());
         }
-        self.write("delete an API key", |work| {
-            work.execute(
-                "DELETE FROM api_key WHERE app = ?1 AND service = ?2",
-                owner.columns()?,
-            )
-            .map(drop)
-            .map_err(StoreError::failed("delete an API key"))
-        })?;
+        self.execute(
+            "delete an API key",
+            "DELETE FROM api_key WHERE app = ?1 AND service = ?2",
+            owner.columns()?,
+        )?;
         keys.0.remove(&owner);
         Ok(())
     }
 
     fn key_of(&self, owner: &KeyOwner) -> Result<ApiKey, StoreError> {
         let known = |keys: &Keys| keys.0.get(owner).cloned();
-        if let Some(key) = known(&self.keys().read().unwrap_or_else(PoisonError::into_inner)) {
+        if let Some(key) = known(&self.keys()) {
             return Ok(key);
         }
-        let mut keys = self.keys().write().unwrap_or_else(PoisonError::into_inner);
+        let mut keys = self.keys_mut();
         // Somebody else may have made it since.
         if let Some(key) = known(&keys) {
             return Ok(key);
@@ -248,16 +233,14 @@ fn stored_key(path: &Path, parameters: &str) -> rusqlite::Result<String> {
     )
 }
 
-fn insert(connection: &Connection, owner: &KeyOwner, key: &ApiKey) -> Result<(), StoreError> {
+fn insert(connection: &Connection, owner: &KeyOwner, key: &ApiKey) -> Result<(), DatabaseError> {
     let (app, service) = owner.columns()?;
-    connection
-        .execute(
-            "INSERT INTO api_key (app, service, key) VALUES (?1, ?2, ?3)
-             ON CONFLICT (app, service) DO UPDATE SET key = excluded.key",
-            (app, service, key.reveal()),
-        )
-        .map(drop)
-        .map_err(StoreError::failed("write an API key"))
+    connection.execute(
+        "INSERT INTO api_key (app, service, key) VALUES (?1, ?2, ?3)
+         ON CONFLICT (app, service) DO UPDATE SET key = excluded.key",
+        (app, service, key.reveal()),
+    )?;
+    Ok(())
 }
 
 fn fresh_key() -> Result<ApiKey, StoreError> {
@@ -269,12 +252,4 @@ pub(crate) fn random_hex() -> Result<String, StoreError> {
     let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes).map_err(StoreError::Random)?;
     Ok(hex::encode(bytes))
-}
-
-/// A number as SQLite holds it.
-pub(crate) fn row_id(what: &'static str, number: u64) -> Result<i64, StoreError> {
-    i64::try_from(number).map_err(|_| StoreError::TooLarge {
-        what,
-        value: number.to_string(),
-    })
 }

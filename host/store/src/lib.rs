@@ -11,9 +11,11 @@
 
 #![warn(missing_docs)]
 
+mod aside;
 mod copied;
 mod definitions;
 mod error;
+mod folder_lock;
 mod images;
 mod intents;
 mod keys;
@@ -22,6 +24,7 @@ mod moments;
 mod open;
 mod plugin_data;
 mod remembered;
+mod rows;
 mod settings;
 mod store;
 mod targets;
@@ -29,12 +32,13 @@ mod update_locks;
 
 pub use definitions::Definition;
 pub use error::{PluginDataError, StoreError};
+pub use folder_lock::LOCK_NAME;
 pub use images::ImageRecord;
 pub use intents::Intent;
 pub use keys::{KeyOwner, read_global_key};
 #[cfg(feature = "moments")]
 pub use moments::{AFTER_WRITE, BEFORE_WRITE};
-pub use open::{FILE_NAME, LOCK_NAME, OpenStore};
+pub use open::{FILE_NAME, OpenStore};
 pub use plugin_data::{MAX_KEY, MAX_KEYS, MAX_TOTAL, MAX_VALUE};
 pub use settings::LogPosition;
 pub use store::Store;

@@ -1,15 +1,16 @@
-//! Opening the database, and setting it aside where it is corrupt.
+//! Opening the database, which is begun anew where it is corrupt.
 
-use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{Read, Seek, Write};
+use std::fs::{self, File, OpenOptions};
+use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use secure_fs::{Access, SecureDir};
 
+use crate::aside::{remove_old_asides, set_aside};
+use crate::folder_lock::lock;
 use crate::migrations::{known_version, migrate};
 use crate::remembered::{self, DeviceUuids};
 use crate::store::{Identity, LoadedDatabase};
@@ -17,18 +18,12 @@ use crate::{Store, StoreError, copied};
 
 /// The database's name within the state folder.
 pub const FILE_NAME: &str = "store.db";
-/// The name, within the state folder, of the file that is locked while a supervisor runs on it.
-pub const LOCK_NAME: &str = "supervisor.lock";
 
 /// What SQLite keeps beside a database.
 pub(crate) const COMPANIONS: [&str; 3] = ["", "-wal", "-shm"];
+pub(crate) const LOGS: [&str; 2] = ["-wal", "-shm"];
 /// Bytes of a database's header.
 const HEADER: u64 = 100;
-/// How many files that were set aside are kept: a device whose disk fails sets one aside at each start,
-/// and must not fill the disk with them.
-const KEPT_ASIDE: usize = 3;
-/// What comes between the database's name and the date in the name of one that was set aside.
-const ASIDE: &str = ".corrupt-";
 /// How long a statement waits for another process (`supervisor api-key show` reads while we run).
 const BUSY: Duration = Duration::from_secs(5);
 
@@ -115,26 +110,17 @@ fn open_database(
                 aside.display()
             );
             remove_old_asides(path);
-            match connect(path, known) {
-                Ok(loaded) => Ok((loaded, Some(aside))),
-                Err(Unusable::Other(error)) => Err(error),
-                // The file is new: this is the disk, not what was on it.
-                Err(Unusable::Corrupt(reason)) => Err(file_error("begin an empty store in", path)(
-                    std::io::Error::other(reason),
-                )),
-            }
+            // The file is new: should it be corrupt, that is the disk, not what was on it.
+            let loaded = connect(path, known);
+            let loaded = loaded.map_err(|error| error.of("begin an empty store in", path))?;
+            Ok((loaded, Some(aside)))
         }
     }
 }
 
 /// Opens a copy of a sound database, to be read alone.
 fn connect_copy(path: &Path) -> Result<LoadedDatabase, StoreError> {
-    let unusable = |unusable: Unusable| match unusable {
-        Unusable::Corrupt(reason) => {
-            file_error("read the copy", path)(std::io::Error::other(reason))
-        }
-        Unusable::Other(error) => error,
-    };
+    let unusable = |error: Unusable| error.of("read the copy", path);
     fs::symlink_metadata(path).map_err(file_error("look at", path))?;
     let loaded = connect(path, None).map_err(unusable)?;
     let read_only = loaded.connection.pragma_update(None, "query_only", true);
@@ -151,13 +137,8 @@ pub(crate) fn reconnect(path: &Path) -> Result<Connection, StoreError> {
     if let Some(why) = copied::why_unwritable(folder) {
         return Err(file_error("write into", folder)(why));
     }
-    match connect(path, None) {
-        Ok(loaded) => Ok(loaded.connection),
-        Err(Unusable::Other(error)) => Err(error),
-        Err(Unusable::Corrupt(reason)) => {
-            Err(file_error("open", path)(std::io::Error::other(reason)))
-        }
-    }
+    let loaded = connect(path, None).map_err(|error| error.of("open", path))?;
+    Ok(loaded.connection)
 }
 
 /// Why a file cannot be opened as it is.
@@ -169,6 +150,14 @@ enum Unusable {
 }
 
 impl Unusable {
+    /// The error where nothing is set aside, of what was being done with the file at `path`.
+    fn of(self, action: &'static str, path: &Path) -> StoreError {
+        match self {
+            Unusable::Corrupt(reason) => file_error(action, path)(io::Error::other(reason)),
+            Unusable::Other(error) => error,
+        }
+    }
+
     /// What a failed statement says of the file at `path`.
     fn because(path: &Path, error: rusqlite::Error) -> Unusable {
         match error {
@@ -202,7 +191,7 @@ fn connect(path: &Path, known: Option<&DeviceUuids>) -> Result<LoadedDatabase, U
             return Err(Unusable::Corrupt("the file has no header".into()));
         }
         Ok(_) => {}
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
             make(path)?;
         }
         Err(error) => return Err(Unusable::Other(file_error("look at", path)(error))),
@@ -246,37 +235,26 @@ pub(crate) fn write_log_into_file(connection: &Connection) {
 /// one was always a database once.
 fn make(path: &Path) -> Result<(), Unusable> {
     let new = beside(path, ".new");
-    for left_over in COMPANIONS
-        .iter()
-        .map(|companion| beside(&new, companion))
-        // A log without its database would be taken for the new one's.
-        .chain(
-            COMPANIONS[1..]
-                .iter()
-                .map(|companion| beside(path, companion)),
-        )
-    {
-        match fs::remove_file(&left_over) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(Unusable::Other(file_error("remove", &left_over)(error)));
-            }
-            _ => {}
-        }
+    let other = |action, path| move |error| Unusable::Other(file_error(action, path)(error));
+    let left_over = COMPANIONS.map(|companion| beside(&new, companion));
+    // A log without its database would be taken for the new one's.
+    let logs = LOGS.map(|companion| beside(path, companion));
+    for file in left_over.iter().chain(&logs) {
+        unless_missing(fs::remove_file(file)).map_err(other("remove", file))?;
     }
-    let other = |action| move |error| Unusable::Other(file_error(action, path)(error));
     // SQLite makes files by the umask; this one is for its owner alone.
     OpenOptions::new()
         .write(true)
         .create_new(true)
         .mode(0o600)
         .open(&new)
-        .map_err(other("make"))?;
+        .map_err(other("make", path))?;
     let (connection, _) = prepare(&new).map_err(|error| Unusable::because(&new, error))?;
     // The last to close writes the log into the file and removes it.
     connection
         .close()
         .map_err(|(_, error)| Unusable::because(&new, error))?;
-    fs::rename(&new, path).map_err(other("make"))?;
+    fs::rename(&new, path).map_err(other("make", path))?;
     sync_folder_of(path).map_err(Unusable::Other)
 }
 
@@ -327,71 +305,8 @@ fn fault(connection: &Connection, path: &Path) -> rusqlite::Result<Option<String
     Ok(None)
 }
 
-/// What was set aside before: the number at the end of each name, and the database's path. The numbers
-/// go up, so that their order is right also where the clock is not (a device without a battery for it has
-/// every second of 1970 again and again).
-fn set_aside_before(path: &Path) -> BTreeMap<u64, PathBuf> {
-    let Some((folder, name)) = path.parent().zip(path.file_name()) else {
-        return BTreeMap::new();
-    };
-    let prefix = format!("{}{ASIDE}", name.to_string_lossy());
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let asides = entries.filter_map(|entry| {
-        let name = entry.file_name().into_string().ok()?;
-        // A log without its database is what a kill left between two renames.
-        let database = COMPANIONS[1..]
-            .iter()
-            .find_map(|companion| name.strip_suffix(companion))
-            .unwrap_or(&name);
-        let (_date, number) = database.strip_prefix(&prefix)?.split_once('-')?;
-        Some((number.parse().ok()?, folder.join(database)))
-    });
-    asides.collect()
-}
-
-/// Renames the database and what belongs to it. Returns the database's new name.
-fn set_aside(path: &Path) -> Result<PathBuf, StoreError> {
-    let date = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
-    let last = set_aside_before(path).last_key_value().map(|(n, _)| *n);
-    let number = last.unwrap_or(0).saturating_add(1);
-    let aside = beside(path, &format!("{ASIDE}{date}-{number}"));
-    // The database last: as long as it is there, the next start finds it corrupt and goes on here.
-    for companion in COMPANIONS.iter().rev() {
-        match fs::rename(beside(path, companion), beside(&aside, companion)) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(file_error("set aside", path)(error));
-            }
-            _ => {}
-        }
-    }
-    sync_folder_of(path)?;
-    Ok(aside)
-}
-
-/// Removes what was set aside, but for the newest few. What cannot be removed is said in the log, and is
-/// no reason not to start.
-fn remove_old_asides(path: &Path) {
-    let asides = set_aside_before(path);
-    let too_many = asides.len().saturating_sub(KEPT_ASIDE);
-    for aside in asides.into_values().take(too_many) {
-        let removed = COMPANIONS.iter().rev().try_for_each(|companion| {
-            match fs::remove_file(beside(&aside, companion)) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
-                _ => Ok(()),
-            }
-        });
-        match removed {
-            Ok(()) => tracing::warn!(
-                "removed `{}`: only the newest {KEPT_ASIDE} databases that were set aside are kept",
-                aside.display()
-            ),
-            Err(error) => tracing::warn!(%error, "failed to remove `{}`", aside.display()),
-        }
-    }
-}
-
 /// Brings a rename in the folder to the disk.
-fn sync_folder_of(path: &Path) -> Result<(), StoreError> {
+pub(crate) fn sync_folder_of(path: &Path) -> Result<(), StoreError> {
     match path.parent() {
         None => Ok(()),
         Some(folder) => File::open(folder)
@@ -400,50 +315,15 @@ fn sync_folder_of(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Locks the folder. The lock goes with the process, however it ends.
-fn lock(folder: &Path) -> Result<File, StoreError> {
-    let path = folder.join(LOCK_NAME);
-    let mut file = open_lock(folder, &path).map_err(file_error("open", &path))?;
-    match try_lock(&file) {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => {
-            let mut text = String::new();
-            // For the message alone, and no more than a number is.
-            let _ = (&mut file).take(16).read_to_string(&mut text);
-            return Err(StoreError::InUse {
-                folder: folder.to_owned(),
-                pid: text.trim().parse().ok(),
-            });
-        }
-        Err(TryLockError::Error(error)) => return Err(file_error("lock", &path)(error)),
-    }
-    // For messages alone; a full disk has no room for it.
-    let _ = file
-        .set_len(0)
-        .and_then(|()| file.rewind())
-        .and_then(|()| writeln!(file, "{}", std::process::id()));
-    Ok(file)
-}
-
-/// The file that is locked: where nothing can be written, as it is, and where there is none, the folder itself.
-fn open_lock(folder: &Path, path: &Path) -> std::io::Result<File> {
-    let mut options = OpenOptions::new();
-    let options = options
-        .read(true)
-        .write(true)
-        .create(true)
-        // Its contents are another supervisor's until the lock is ours.
-        .truncate(false)
-        .mode(0o600);
-    match options.open(path) {
-        Err(error) if copied::refuses_writes(&error) => match File::open(path) {
-            Err(missing) if missing.kind() == std::io::ErrorKind::NotFound => File::open(folder),
-            opened => opened,
-        },
-        opened => opened,
+/// What became of a file that need not be there.
+pub(crate) fn unless_missing(result: io::Result<()>) -> io::Result<()> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
     }
 }
 
+/// The file beside `path` whose name goes on with `suffix`.
 pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
@@ -453,28 +333,11 @@ pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
 pub(crate) fn file_error(
     action: &'static str,
     path: &Path,
-) -> impl FnOnce(std::io::Error) -> StoreError {
+) -> impl FnOnce(io::Error) -> StoreError {
     let path = path.to_owned();
     move |source| StoreError::File {
         action,
         path,
         source,
-    }
-}
-
-/// A process that is being started has its parent's open files for a moment, and with them the lock:
-/// the lock of one that has just ended may outlive it by as much.
-const OUTLIVES: Duration = Duration::from_millis(250);
-const LOOK_AGAIN: Duration = Duration::from_millis(5);
-
-fn try_lock(file: &File) -> Result<(), TryLockError> {
-    let deadline = Instant::now() + OUTLIVES;
-    loop {
-        match file.try_lock() {
-            Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
-                std::thread::sleep(LOOK_AGAIN);
-            }
-            other => return other,
-        }
     }
 }

@@ -90,7 +90,6 @@ impl Store {
     /// [`PluginDataError::TooLarge`] over a limit, [`PluginDataError::Store`] where it cannot be
     /// written; nothing is changed then.
     pub fn plugin_set(&self, plugin: &str, key: &str, value: &[u8]) -> Result<(), PluginDataError> {
-        const ACTION: &str = "write a plugin's data";
         if key.len() > MAX_KEY {
             return Err(PluginDataError::TooLarge(format!(
                 "a key of {} bytes is over the limit of {MAX_KEY}",
@@ -106,13 +105,12 @@ impl Store {
         // Held until the write is done, so that the sum is that of what is stored.
         let mut usage = self.plugin_usage();
         // The transaction's own result is for the store; what is over a limit goes through it.
-        let outcome = self.write(ACTION, |work| {
+        let outcome = self.write("write a plugin's data", |work| {
             let before = match usage.get(plugin) {
                 Some(known) => *known,
-                None => Usage::read(work, plugin).map_err(StoreError::failed(ACTION))?,
+                None => Usage::read(work, plugin)?,
             };
-            let others =
-                before.without(stored(work, plugin, key).map_err(StoreError::failed(ACTION))?);
+            let others = before.without(stored(work, plugin, key)?);
             let after = others.with(key.len().saturating_add(value.len()));
             if after.bytes > MAX_TOTAL {
                 return Ok(Err(format!(
@@ -129,8 +127,7 @@ impl Store {
                 "INSERT INTO plugin_data (plugin, key, value) VALUES (?1, ?2, ?3)
                  ON CONFLICT (plugin, key) DO UPDATE SET value = excluded.value",
                 (plugin, key, value),
-            )
-            .map_err(StoreError::failed(ACTION))?;
+            )?;
             Ok(Ok(after))
         });
         match outcome {
@@ -152,19 +149,15 @@ impl Store {
     /// # Errors
     /// [`PluginDataError::Store`] where that cannot be written.
     pub fn plugin_delete(&self, plugin: &str, key: &str) -> Result<(), PluginDataError> {
-        const ACTION: &str = "remove a plugin's data";
         let mut usage = self.plugin_usage();
         // Summed up anew before the next write.
         usage.remove(plugin);
-        self.write(ACTION, |work| {
-            work.execute(
-                "DELETE FROM plugin_data WHERE plugin = ?1 AND key = ?2",
-                [plugin, key],
-            )
-            .map(drop)
-            .map_err(StoreError::failed(ACTION))
-        })?;
-        Ok(())
+        let deleted = self.execute(
+            "remove a plugin's data",
+            "DELETE FROM plugin_data WHERE plugin = ?1 AND key = ?2",
+            [plugin, key],
+        );
+        Ok(deleted?)
     }
 
     /// A plugin's keys that begin with `prefix`, sorted.
@@ -172,21 +165,23 @@ impl Store {
     /// # Errors
     /// [`PluginDataError::Store`] where they cannot be read.
     pub fn plugin_keys(&self, plugin: &str, prefix: &str) -> Result<Vec<String>, PluginDataError> {
-        let failed = || StoreError::failed("read a plugin's keys");
-        let connection = self.connection();
-        // Keys that begin with a text are together, and the first is the least that is not before it.
-        let mut statement = connection
-            .prepare("SELECT key FROM plugin_data WHERE plugin = ?1 AND key >= ?2 ORDER BY key")
-            .map_err(failed())?;
-        let mut rows = statement.query([plugin, prefix]).map_err(failed())?;
-        let mut keys = Vec::new();
-        while let Some(row) = rows.next().map_err(failed())? {
-            let key: String = row.get(0).map_err(failed())?;
-            if !key.starts_with(prefix) {
-                break;
-            }
-            keys.push(key);
-        }
-        Ok(keys)
+        let keys = keys_from(&self.connection(), plugin, prefix);
+        Ok(keys.map_err(StoreError::failed("read a plugin's keys"))?)
     }
+}
+
+fn keys_from(connection: &Connection, plugin: &str, prefix: &str) -> rusqlite::Result<Vec<String>> {
+    // Keys that begin with a text are together, and the first is the least that is not before it.
+    let query = "SELECT key FROM plugin_data WHERE plugin = ?1 AND key >= ?2 ORDER BY key";
+    let mut statement = connection.prepare(query)?;
+    let mut rows = statement.query([plugin, prefix])?;
+    let mut keys = Vec::new();
+    while let Some(row) = rows.next()? {
+        let key: String = row.get(0)?;
+        if !key.starts_with(prefix) {
+            break;
+        }
+        keys.push(key);
+    }
+    Ok(keys)
 }

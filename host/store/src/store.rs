@@ -4,18 +4,19 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use model::DeviceUuid;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
 use secure_fs::SecureFile;
 
+use crate::error::DatabaseError;
 use crate::keys::Keys;
 use crate::moments::WriteMoments;
 use crate::open::{COMPANIONS, reconnect};
 use crate::plugin_data::Usage;
 use crate::remembered::{self, DeviceUuids};
-use crate::targets::named;
+use crate::rows::parse_name;
 use crate::{StoreError, copied, keys};
 
 const DEVICE_UUID: &str = "device_uuid";
@@ -148,7 +149,7 @@ impl Store {
             former.insert(0, before.clone());
             former.truncate(MOST_FORMER);
             set_setting(work, FORMER_UUIDS, &joined(&former))?;
-            set_setting(work, DEVICE_UUID, uuid.as_str())
+            Ok(set_setting(work, DEVICE_UUID, uuid.as_str())?)
         });
         if let Err(error) = written {
             if let Some(inner) = Arc::get_mut(&mut self.inner) {
@@ -198,8 +199,14 @@ impl Store {
         &self.inner.moments
     }
 
-    pub(crate) fn keys(&self) -> &RwLock<Keys> {
-        &self.inner.keys
+    pub(crate) fn keys(&self) -> RwLockReadGuard<'_, Keys> {
+        let keys = self.inner.keys.read();
+        keys.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn keys_mut(&self) -> RwLockWriteGuard<'_, Keys> {
+        let keys = self.inner.keys.write();
+        keys.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The connection, for one read.
@@ -215,7 +222,7 @@ impl Store {
     pub(crate) fn write<T>(
         &self,
         action: &'static str,
-        work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, DatabaseError>,
     ) -> Result<T, StoreError> {
         self.inner.moments.before();
         let done = {
@@ -284,7 +291,7 @@ impl Identity {
                 }
             };
             Ok(Identity {
-                uuid: named("the device's uuid", &text)?,
+                uuid: parse_name("the device's uuid", &text)?,
                 is_new,
                 keys: Keys::load(work)?,
             })
@@ -301,7 +308,7 @@ fn former(connection: &Connection) -> Result<Vec<DeviceUuid>, StoreError> {
     let text = setting(connection, FORMER_UUIDS)?.unwrap_or_default();
     let uuids = text.split_ascii_whitespace();
     uuids
-        .map(|uuid| named("a uuid that the device had", uuid))
+        .map(|uuid| parse_name("a uuid that the device had", uuid))
         .collect()
 }
 
@@ -309,14 +316,15 @@ fn former(connection: &Connection) -> Result<Vec<DeviceUuid>, StoreError> {
 pub(crate) fn begin<T>(
     connection: &mut Connection,
     action: &'static str,
-    work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
+    work: impl FnOnce(&Transaction<'_>) -> Result<T, DatabaseError>,
 ) -> Result<T, StoreError> {
-    let transaction = connection
-        .transaction_with_behavior(TransactionBehavior::Immediate)
-        .map_err(StoreError::failed(action))?;
-    let done = work(&transaction)?;
-    transaction.commit().map_err(StoreError::failed(action))?;
-    Ok(done)
+    let run = || -> Result<T, DatabaseError> {
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let result = work(&transaction)?;
+        transaction.commit()?;
+        Ok(result)
+    };
+    run().map_err(DatabaseError::during(action))
 }
 
 pub(crate) fn setting(

@@ -395,21 +395,10 @@ fn intents_come_back_in_their_order() {
 }
 
 #[test]
-fn configuration_and_snapshot_are_kept_whole() {
+fn the_snapshot_is_kept_whole() {
     let folder = folder();
     let store = open(folder.path());
-    assert!(store.config().unwrap().is_empty());
     assert_eq!(store.snapshot().unwrap(), None);
-    for config in [
-        BTreeMap::from([
-            ("A".to_owned(), "1".to_owned()),
-            ("B".to_owned(), String::new()),
-        ]),
-        BTreeMap::from([("C".to_owned(), "3".to_owned())]),
-    ] {
-        store.set_config(&config).unwrap();
-        assert_eq!(store.config().unwrap(), config);
-    }
     store.set_snapshot(&json!({ "containers": ["a"] })).unwrap();
     store.set_snapshot(&json!({ "containers": ["b"] })).unwrap();
     assert_eq!(

@@ -3,8 +3,7 @@
 
 use model::{AppId, ServiceName};
 
-use crate::keys::row_id;
-use crate::targets::named;
+use crate::rows::{name_at, number_at, row_id};
 use crate::{Store, StoreError};
 
 /// One such lock. Times are in milliseconds.
@@ -40,31 +39,26 @@ impl Store {
     /// # Errors
     /// [`StoreError::Failed`] where it cannot be written.
     pub fn put_lock(&self, record: &LockRecord) -> Result<(), StoreError> {
-        const ACTION: &str = "write an update lock";
-        let app = row_id("app id", record.app.0)?;
-        self.write(ACTION, |work| {
-            work.execute(
-                "INSERT OR REPLACE INTO update_lock
-                 (app, service, token, reason, ttl, taken_at, expires_at, boot, expires_in_boot,
-                  survives_reboot, is_placed)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
-                (
-                    app,
-                    record.service.as_str(),
-                    &record.token,
-                    &record.reason,
-                    record.ttl,
-                    record.taken_at,
-                    record.expires_at,
-                    &record.boot,
-                    record.expires_in_boot,
-                    record.survives_reboot,
-                    record.is_placed,
-                ),
-            )
-            .map(drop)
-            .map_err(StoreError::failed(ACTION))
-        })
+        self.execute(
+            "write an update lock",
+            "INSERT OR REPLACE INTO update_lock
+             (app, service, token, reason, ttl, taken_at, expires_at, boot, expires_in_boot,
+              survives_reboot, is_placed)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+            (
+                row_id("app id", record.app.0)?,
+                record.service.as_str(),
+                &record.token,
+                &record.reason,
+                record.ttl,
+                record.taken_at,
+                record.expires_at,
+                &record.boot,
+                record.expires_in_boot,
+                record.survives_reboot,
+                record.is_placed,
+            ),
+        )
     }
 
     /// All of them, by app and service.
@@ -72,44 +66,25 @@ impl Store {
     /// # Errors
     /// [`StoreError::Damaged`] or [`StoreError::Failed`] where they cannot be read.
     pub fn lock_records(&self) -> Result<Vec<LockRecord>, StoreError> {
-        let failed = || StoreError::failed("read the update locks");
-        let connection = self.connection();
-        let mut statement = connection
-            .prepare(
-                "SELECT app, service, token, reason, ttl, taken_at, expires_at, boot, expires_in_boot,
-                 survives_reboot, is_placed
-                 FROM update_lock ORDER BY app, service",
-            )
-            .map_err(failed())?;
-        let rows = statement
-            .query_map([], |row| {
-                let service: String = row.get(1)?;
-                let record = |service| -> rusqlite::Result<LockRecord> {
-                    Ok(LockRecord {
-                        app: AppId(row.get::<_, i64>(0)?.unsigned_abs()),
-                        service,
-                        token: row.get(2)?,
-                        reason: row.get(3)?,
-                        ttl: row.get(4)?,
-                        taken_at: row.get(5)?,
-                        expires_at: row.get(6)?,
-                        boot: row.get(7)?,
-                        expires_in_boot: row.get(8)?,
-                        survives_reboot: row.get(9)?,
-                        is_placed: row.get(10)?,
-                    })
-                };
-                match named("a service's name", &service) {
-                    Ok(service) => record(service).map(Ok),
-                    Err(error) => Ok(Err(error)),
-                }
+        let query =
+            "SELECT app, service, token, reason, ttl, taken_at, expires_at, boot, expires_in_boot,
+                     survives_reboot, is_placed
+                     FROM update_lock ORDER BY app, service";
+        self.rows("read the update locks", query, |row| {
+            Ok(LockRecord {
+                app: AppId(number_at(row, 0)?),
+                service: name_at(row, 1, "a service's name")?,
+                token: row.get(2)?,
+                reason: row.get(3)?,
+                ttl: row.get(4)?,
+                taken_at: row.get(5)?,
+                expires_at: row.get(6)?,
+                boot: row.get(7)?,
+                expires_in_boot: row.get(8)?,
+                survives_reboot: row.get(9)?,
+                is_placed: row.get(10)?,
             })
-            .map_err(failed())?;
-        let mut records = Vec::new();
-        for row in rows {
-            records.push(row.map_err(failed())??);
-        }
-        Ok(records)
+        })
     }
 
     /// Forgets the lock of a service; none is no error.
@@ -117,15 +92,10 @@ impl Store {
     /// # Errors
     /// [`StoreError::Failed`] where that cannot be written.
     pub fn forget_lock(&self, app: AppId, service: &ServiceName) -> Result<(), StoreError> {
-        const ACTION: &str = "delete an update lock";
-        let app = row_id("app id", app.0)?;
-        self.write(ACTION, |work| {
-            work.execute(
-                "DELETE FROM update_lock WHERE app = ?1 AND service = ?2",
-                (app, service.as_str()),
-            )
-            .map(drop)
-            .map_err(StoreError::failed(ACTION))
-        })
+        self.execute(
+            "delete an update lock",
+            "DELETE FROM update_lock WHERE app = ?1 AND service = ?2",
+            (row_id("app id", app.0)?, service.as_str()),
+        )
     }
 }

@@ -142,8 +142,8 @@ fn chaos14_a_disk_that_fills_while_the_store_is_open_shows_until_it_takes_writes
         store.put_intent("kind", "key", &large).unwrap();
         // What fails for another reason says nothing of the disk.
         let row = |work: &rusqlite::Transaction<'_>| {
-            let done = work.execute("INSERT INTO nowhere VALUES (1)", []);
-            done.map(drop).map_err(StoreError::failed("write"))
+            work.execute("INSERT INTO nowhere VALUES (1)", [])?;
+            Ok(())
         };
         assert!(store.write("write", row).is_err());
         assert!(store.takes_writes(), "{what}");

@@ -33,13 +33,6 @@ fn of_targets() -> Vec<Step> {
     let set = move |source, state: serde_json::Value| {
         step(move |store| store.set_target(source, &state).unwrap())
     };
-    let config = |value: &'static str| {
-        step(move |store| {
-            let names = (0..40).map(|number| format!("VARIABLE_{number}"));
-            let config = names.map(|name| (name, value.to_owned())).collect();
-            store.set_config(&config).unwrap();
-        })
-    };
     let commit = |commit: &'static str| {
         step(move |store| {
             let app = "app".parse().unwrap();
@@ -54,8 +47,6 @@ fn of_targets() -> Vec<Step> {
         commit("c1"),
         commit("c2"),
         step(|store| store.forget_commit(&"app".parse().unwrap()).unwrap()),
-        config("1"),
-        config("2"),
     ]
 }
 

@@ -1,0 +1,70 @@
+//! Databases that were corrupt, set aside under other names for a person to look at.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::StoreError;
+use crate::open::{COMPANIONS, LOGS, beside, file_error, sync_folder_of, unless_missing};
+
+/// How many files that were set aside are kept: a device whose disk fails sets one aside at each start,
+/// and must not fill the disk with them.
+const KEPT_ASIDE: usize = 3;
+/// What comes between the database's name and the date in the name of one that was set aside.
+const ASIDE: &str = ".corrupt-";
+
+/// What was set aside before: the number at the end of each name, and the database's path. The numbers
+/// go up, so that their order is right also where the clock is not (a device without a battery for it has
+/// every second of 1970 again and again).
+fn set_aside_before(path: &Path) -> BTreeMap<u64, PathBuf> {
+    let Some((folder, name)) = path.parent().zip(path.file_name()) else {
+        return BTreeMap::new();
+    };
+    let prefix = format!("{}{ASIDE}", name.to_string_lossy());
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let asides = entries.filter_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        // A log without its database is what a kill left between two renames.
+        let database = LOGS
+            .iter()
+            .find_map(|companion| name.strip_suffix(companion))
+            .unwrap_or(&name);
+        let (_date, number) = database.strip_prefix(&prefix)?.split_once('-')?;
+        Some((number.parse().ok()?, folder.join(database)))
+    });
+    asides.collect()
+}
+
+/// Renames the database and what belongs to it. Returns the database's new name.
+pub(crate) fn set_aside(path: &Path) -> Result<PathBuf, StoreError> {
+    let date = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
+    let last = set_aside_before(path).last_key_value().map(|(n, _)| *n);
+    let number = last.unwrap_or(0).saturating_add(1);
+    let aside = beside(path, &format!("{ASIDE}{date}-{number}"));
+    // The database last: as long as it is there, the next start finds it corrupt and goes on here.
+    for companion in COMPANIONS.iter().rev() {
+        let renamed = fs::rename(beside(path, companion), beside(&aside, companion));
+        unless_missing(renamed).map_err(file_error("set aside", path))?;
+    }
+    sync_folder_of(path)?;
+    Ok(aside)
+}
+
+/// Removes what was set aside, but for the newest few. What cannot be removed is said in the log, and is
+/// no reason not to start.
+pub(crate) fn remove_old_asides(path: &Path) {
+    let asides = set_aside_before(path);
+    let too_many = asides.len().saturating_sub(KEPT_ASIDE);
+    for aside in asides.into_values().take(too_many) {
+        let mut companions = COMPANIONS.iter().rev();
+        let removed = companions
+            .try_for_each(|companion| unless_missing(fs::remove_file(beside(&aside, companion))));
+        match removed {
+            Ok(()) => tracing::warn!(
+                "removed `{}`: only the newest {KEPT_ASIDE} databases that were set aside are kept",
+                aside.display()
+            ),
+            Err(error) => tracing::warn!(%error, "failed to remove `{}`", aside.display()),
+        }
+    }
+}

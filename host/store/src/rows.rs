@@ -1,0 +1,92 @@
+//! What all tables share: running a statement, and reading its rows as names, numbers and JSON.
+
+use std::str::FromStr;
+
+use rusqlite::{Connection, Params, Row};
+use serde_json::Value;
+
+use crate::error::DatabaseError;
+use crate::{Store, StoreError};
+
+impl Store {
+    /// Runs one statement, in a transaction of its own.
+    pub(crate) fn execute(
+        &self,
+        action: &'static str,
+        statement: &str,
+        values: impl Params,
+    ) -> Result<(), StoreError> {
+        self.write(action, |work| {
+            work.execute(statement, values)?;
+            Ok(())
+        })
+    }
+
+    /// All rows of a query.
+    pub(crate) fn rows<T, C: FromIterator<T>>(
+        &self,
+        action: &'static str,
+        query: &str,
+        read: impl FnMut(&Row<'_>) -> Result<T, DatabaseError>,
+    ) -> Result<C, StoreError> {
+        rows(&self.connection(), query, read).map_err(DatabaseError::during(action))
+    }
+}
+
+/// All rows of a query.
+pub(crate) fn rows<T, C: FromIterator<T>>(
+    connection: &Connection,
+    query: &str,
+    read: impl FnMut(&Row<'_>) -> Result<T, DatabaseError>,
+) -> Result<C, DatabaseError> {
+    let mut statement = connection.prepare(query)?;
+    statement.query_and_then([], read)?.collect()
+}
+
+/// The name in a column.
+pub(crate) fn name_at<T: FromStr>(
+    row: &Row<'_>,
+    column: usize,
+    what: &'static str,
+) -> Result<T, DatabaseError> {
+    Ok(parse_name(what, &row.get::<_, String>(column)?)?)
+}
+
+/// The JSON in a column.
+pub(crate) fn json_at(
+    row: &Row<'_>,
+    column: usize,
+    what: &'static str,
+) -> Result<Value, DatabaseError> {
+    Ok(parse_json(what, &row.get::<_, String>(column)?)?)
+}
+
+/// The number in a column, as [`row_id`] wrote it.
+pub(crate) fn number_at(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
+    Ok(row.get::<_, i64>(column)?.unsigned_abs())
+}
+
+/// A number as SQLite holds it.
+pub(crate) fn row_id(what: &'static str, number: u64) -> Result<i64, StoreError> {
+    i64::try_from(number).map_err(|_| StoreError::TooLarge {
+        what,
+        value: number.to_string(),
+    })
+}
+
+/// JSON that was stored.
+pub(crate) fn parse_json(what: &'static str, text: &str) -> Result<Value, StoreError> {
+    serde_json::from_str(text).map_err(|error| StoreError::Damaged {
+        what,
+        // What is wrong, and not the text: a target state has secrets in it.
+        value: error.to_string(),
+    })
+}
+
+/// A name that was stored.
+pub(crate) fn parse_name<T: FromStr>(what: &'static str, text: &str) -> Result<T, StoreError> {
+    text.parse().map_err(|_| StoreError::Damaged {
+        what,
+        value: text.to_owned(),
+    })
+}
