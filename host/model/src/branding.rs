@@ -1,6 +1,10 @@
 //! The names that a vendor may change without a patch.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
+
+use crate::DeviceUuid;
 
 /// Names of variables, labels and folders, and the reported API level: one value, set once in
 /// configuration. Everything that is named for the product is derived from it.
@@ -57,6 +61,15 @@ impl Branding {
     #[must_use]
     pub fn label(&self, name: &str) -> String {
         format!("{}.{name}", self.label_namespace)
+    }
+
+    /// The labels that mark an object as a device's.
+    #[must_use]
+    pub fn device_labels(&self, device: &DeviceUuid) -> BTreeMap<String, String> {
+        BTreeMap::from([
+            (self.label("supervised"), "true".to_owned()),
+            (self.label("device-uuid"), device.to_string()),
+        ])
     }
 
     /// The WebSocket subprotocol of the tunnel between device and cloud: `h2.platform`.

@@ -30,11 +30,9 @@ mod resolve;
 mod service;
 mod volumes;
 
-pub use features::{EXTRA_FIRMWARE, use_loopback_for_api};
+pub use features::EXTRA_FIRMWARE;
 pub use labels::HANDOVER_TIMEOUT;
-pub use networks::{
-    SUPERVISOR_GATEWAY, SUPERVISOR_SUBNET, is_of_supervisor_network, supervisor_network,
-};
+pub use networks::{SUPERVISOR_GATEWAY, SUPERVISOR_SUBNET, is_of_supervisor_network};
 pub use resolve::{
     ApiKeys, CloudAccess, DeviceFacts, HostFacts, KeyError, ResolvedTarget, is_not_ours, resolve,
 };

@@ -170,24 +170,14 @@ fn check(
     };
     let range = match fields.get("version") {
         None | Some(Value::Null) => None,
-        Some(Value::String(text)) => match Range::parse(text) {
-            Some(range) => Some(range),
-            None => {
-                problems.expected(
-                    &at.at("version"),
-                    &Value::String(text.clone()),
-                    "a range of versions, such as `>=2.1.0 <3`",
-                );
+        Some(version) => {
+            let range = version.as_str().and_then(Range::parse);
+            if range.is_none() {
+                let expected = "a range of versions, such as `>=2.1.0 <3`";
+                problems.expected(&at.at("version"), version, expected);
                 return None;
             }
-        },
-        Some(other) => {
-            problems.expected(
-                &at.at("version"),
-                other,
-                "a range of versions, such as `>=2.1.0 <3`",
-            );
-            return None;
+            range
         }
     };
     let Some((slug, version)) = offered else {

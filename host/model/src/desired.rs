@@ -156,16 +156,22 @@ pub enum UpdateStrategy {
     HandOver,
 }
 
-/// A volume as an engine takes it.
+/// A volume or network as an engine takes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DesiredVolume {
-    /// The engine's name of it: `<appId>_<name>`.
+pub struct DesiredObject<C> {
+    /// The engine's name of it: `<appId>_<name>` of a volume, `<appUuid>_<name>` of a network.
     pub engine_name: String,
     /// The configuration from which the engine creates it, and with which it is compared.
-    pub config: VolumeConfig,
+    pub config: C,
     /// SHA-256 of `config`'s canonical form, in hexadecimal; also `config.labels` holds it.
     pub digest: String,
 }
+
+/// A volume as an engine takes it.
+pub type DesiredVolume = DesiredObject<VolumeConfig>;
+
+/// A network as an engine takes it.
+pub type DesiredNetwork = DesiredObject<NetworkConfig>;
 
 /// The configuration of a volume (docs/spec/device.md#compose-volumes).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -176,17 +182,6 @@ pub struct VolumeConfig {
     pub driver_opts: BTreeMap<String, String>,
     /// The release's labels and the supervisor's own.
     pub labels: BTreeMap<String, String>,
-}
-
-/// A network as an engine takes it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DesiredNetwork {
-    /// The engine's name of it: `<appUuid>_<name>`.
-    pub engine_name: String,
-    /// The configuration from which the engine creates it, and with which it is compared.
-    pub config: NetworkConfig,
-    /// SHA-256 of `config`'s canonical form, in hexadecimal; also `config.labels` holds it.
-    pub digest: String,
 }
 
 /// The configuration of a network (docs/spec/device.md#compose-networks).
@@ -214,19 +209,15 @@ pub struct NetworkConfig {
 
 /// A service's configuration with what its digest leaves out.
 mod whole {
+    use std::borrow::Cow;
+
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     use crate::ServiceConfig;
 
-    #[derive(Deserialize)]
-    struct Whole {
-        fields: ServiceConfig,
-        nano_cpus: i64,
-    }
-
-    #[derive(Serialize)]
-    struct WholeRef<'a> {
-        fields: &'a ServiceConfig,
+    #[derive(Serialize, Deserialize)]
+    struct Whole<'a> {
+        fields: Cow<'a, ServiceConfig>,
         nano_cpus: i64,
     }
 
@@ -234,8 +225,8 @@ mod whole {
         config: &ServiceConfig,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
-        let whole = WholeRef {
-            fields: config,
+        let whole = Whole {
+            fields: Cow::Borrowed(config),
             nano_cpus: config.nano_cpus,
         };
         whole.serialize(serializer)
@@ -247,7 +238,7 @@ mod whole {
         let whole = Whole::deserialize(deserializer)?;
         Ok(ServiceConfig {
             nano_cpus: whole.nano_cpus,
-            ..whole.fields
+            ..whole.fields.into_owned()
         })
     }
 }

@@ -32,8 +32,8 @@ pub use container::{
 };
 pub use current::{CurrentRelease, CurrentService, HANDING_OVER_PREFIX, UnreadableContainer};
 pub use desired::{
-    DesiredApp, DesiredHost, DesiredNetwork, DesiredService, DesiredState, DesiredVolume, HostPart,
-    NetworkConfig, UpdateStrategy, VolumeConfig,
+    DesiredApp, DesiredHost, DesiredNetwork, DesiredObject, DesiredService, DesiredState,
+    DesiredVolume, HostPart, NetworkConfig, UpdateStrategy, VolumeConfig,
 };
 pub use error_chain::error_chain;
 pub use ids::{
@@ -44,7 +44,7 @@ pub use service_config::{
     DeviceMapping, Healthcheck, IpamPool, Mount, NetworkAttachment, NetworkMode, PortMapping,
     Protocol, RestartPolicy, ServiceConfig, Ulimit,
 };
-pub use settings::{DeltaSettings, FirewallMode, Settings};
+pub use settings::{FirewallMode, Settings};
 pub use status::{
     AppStatus, DeviceStatus, ImageState, ImageStatus, ReleaseState, ServiceState, ServiceStatus,
 };

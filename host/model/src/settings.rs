@@ -27,29 +27,13 @@ pub struct Settings {
     pub override_locks: bool,
     /// Whether the state report contains hardware metrics.
     pub hardware_metrics: bool,
-    /// Stored and shown only; full images are pulled regardless (docs/spec/device.md#deltas).
-    pub delta: DeltaSettings,
+    /// Whether images are to be downloaded as differences; full ones are pulled regardless
+    /// (docs/spec/device.md#deltas).
+    pub delta: bool,
     /// Who can reach the host over the network.
     pub firewall: FirewallMode,
     /// Whether the host announces its name on the local network.
     pub discoverable: bool,
-}
-
-/// The settings for downloading images as differences.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DeltaSettings {
-    /// Whether differences are requested.
-    pub wanted: bool,
-    /// The maximum duration of one phase of a request.
-    pub request_timeout: Duration,
-    /// The maximum time for applying one; `None` is no limit.
-    pub apply_timeout: Option<Duration>,
-    /// How often a transfer is resumed.
-    pub retries: u32,
-    /// The time between two attempts.
-    pub retry_interval: Duration,
-    /// The version of the protocol, 2 or 3.
-    pub version: u32,
 }
 
 /// Who can reach the host over the network.
@@ -77,8 +61,10 @@ impl Settings {
     /// Reads the settings from these variables.
     #[must_use]
     pub fn of(variables: &BTreeMap<String, String>) -> Self {
-        let milliseconds = |key| Duration::from_millis(whole(variables, key));
-        let count = |key| u32::try_from(whole(variables, key)).unwrap_or(u32::MAX);
+        let milliseconds = |key| {
+            let number = u64::try_from(number(variables, key));
+            Duration::from_millis(number.unwrap_or_default())
+        };
         let flag = |key| flag(variables, key);
         Settings {
             poll_interval: milliseconds("SUPERVISOR_POLL_INTERVAL"),
@@ -89,15 +75,7 @@ impl Settings {
             vpn: flag("SUPERVISOR_VPN_CONTROL"),
             override_locks: flag("SUPERVISOR_OVERRIDE_LOCK"),
             hardware_metrics: flag("SUPERVISOR_HARDWARE_METRICS"),
-            delta: DeltaSettings {
-                wanted: flag("SUPERVISOR_DELTA"),
-                request_timeout: milliseconds("SUPERVISOR_DELTA_REQUEST_TIMEOUT"),
-                apply_timeout: Some(milliseconds("SUPERVISOR_DELTA_APPLY_TIMEOUT"))
-                    .filter(|limit| !limit.is_zero()),
-                retries: count("SUPERVISOR_DELTA_RETRY_COUNT"),
-                retry_interval: milliseconds("SUPERVISOR_DELTA_RETRY_INTERVAL"),
-                version: count("SUPERVISOR_DELTA_VERSION"),
-            },
+            delta: flag("SUPERVISOR_DELTA"),
             firewall: match text(variables, "HOST_FIREWALL_MODE") {
                 "on" => FirewallMode::On,
                 "auto" => FirewallMode::Auto,
@@ -115,10 +93,6 @@ impl Default for Settings {
     }
 }
 
-fn whole(variables: &BTreeMap<String, String>, key: &str) -> u64 {
-    u64::try_from(number(variables, key)).unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -132,15 +106,7 @@ mod tests {
         assert!(settings.log_upload && settings.vpn && settings.hardware_metrics);
         assert!(!settings.override_locks && settings.discoverable);
         assert_eq!(settings.firewall, FirewallMode::Off);
-        let delta = DeltaSettings {
-            wanted: false,
-            request_timeout: Duration::from_secs(59),
-            apply_timeout: None,
-            retries: 30,
-            retry_interval: Duration::from_secs(10),
-            version: 2,
-        };
-        assert_eq!(settings.delta, delta);
+        assert!(!settings.delta);
     }
 
     #[test]
@@ -149,8 +115,6 @@ mod tests {
             ("SUPERVISOR_POLL_INTERVAL", "60000"),
             ("SUPERVISOR_VPN_CONTROL", "off"),
             ("SUPERVISOR_DELTA", "1"),
-            ("SUPERVISOR_DELTA_APPLY_TIMEOUT", "5000"),
-            ("SUPERVISOR_DELTA_VERSION", "3"),
             ("HOST_FIREWALL_MODE", "auto"),
         ];
         let variables = variables
@@ -158,9 +122,7 @@ mod tests {
             .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
         let settings = Settings::of(&variables.collect());
         assert_eq!(settings.poll_interval, Duration::from_secs(60));
-        assert!(!settings.vpn && settings.delta.wanted);
-        assert_eq!(settings.delta.apply_timeout, Some(Duration::from_secs(5)));
-        assert_eq!(settings.delta.version, 3);
+        assert!(!settings.vpn && settings.delta);
         assert_eq!(settings.firewall, FirewallMode::Auto);
     }
 }

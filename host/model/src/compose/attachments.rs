@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
 
 use serde_json::{Map, Value};
 
@@ -38,16 +39,13 @@ pub(super) fn attachments(
     // The bridge to the API is no network of the app; whether the service may join is not for the
     // field to say.
     let mut wants_supervisor = false;
-    given.retain(|(name, _)| {
+    let mut is_of_app = |name: &String| {
         let is_supervisor = *name == branding.network;
         wants_supervisor |= is_supervisor;
         !is_supervisor
-    });
-    let mode = mode.filter(|mode| {
-        let is_supervisor = *mode == branding.network;
-        wants_supervisor |= is_supervisor;
-        !is_supervisor
-    });
+    };
+    given.retain(|(name, _)| is_of_app(name));
+    let mode = mode.filter(is_of_app);
     let first = || {
         given
             .first()
@@ -62,12 +60,8 @@ pub(super) fn attachments(
             match text["service:".len()..].parse::<ServiceName>() {
                 Ok(_) => return alone(reader, text, given.is_empty(), wants_supervisor),
                 Err(_) => {
-                    let value = Value::String(text.to_owned());
-                    reader.problem(
-                        "network_mode",
-                        &value,
-                        "the name of a service behind `service:`",
-                    );
+                    let expected = "the name of a service behind `service:`";
+                    reader.problem_text("network_mode", text, expected);
                     first()
                 }
             }
@@ -91,12 +85,8 @@ pub(super) fn attachments(
         Some("") | None => first(),
         Some(name) if crate::ids::is_name(name) => name.to_owned(),
         Some(other) => {
-            let value = Value::String(other.to_owned());
-            reader.problem(
-                "network_mode",
-                &value,
-                "`bridge`, `host`, `none`, `service:NAME` or a network's name",
-            );
+            let expected = "`bridge`, `host`, `none`, `service:NAME` or a network's name";
+            reader.problem_text("network_mode", other, expected);
             first()
         }
     };
@@ -157,7 +147,7 @@ fn networks(reader: &mut Reader<'_>, service: &ServiceName) -> Vec<(String, Netw
         Some(Value::Object(entries)) => {
             for (name, options) in entries {
                 if !crate::ids::is_name(name) {
-                    reader.problem("networks", &Value::String(name.clone()), "a network's name");
+                    reader.problem_text("networks", name, "a network's name");
                     continue;
                 }
                 let options = match options {
@@ -185,26 +175,20 @@ fn attachment(reader: &mut Reader<'_>, service: &ServiceName) -> NetworkAttachme
     aliases.push(service.to_string());
     aliases.sort_unstable();
     aliases.dedup();
-    let ipv4_address = reader.text("ipv4_address").filter(|text| !text.is_empty());
-    if let Some(text) = &ipv4_address
-        && text.parse::<Ipv4Addr>().is_err()
-    {
-        let value = Value::String(text.clone());
-        reader.problem("ipv4_address", &value, "an IPv4 address");
-    }
-    let ipv6_address = reader.text("ipv6_address").filter(|text| !text.is_empty());
-    if let Some(text) = &ipv6_address
-        && text.parse::<Ipv6Addr>().is_err()
-    {
-        let value = Value::String(text.clone());
-        reader.problem("ipv6_address", &value, "an IPv6 address");
-    }
     NetworkAttachment {
         aliases,
-        ipv4_address,
-        ipv6_address,
+        ipv4_address: address::<Ipv4Addr>(reader, "ipv4_address", "an IPv4 address"),
+        ipv6_address: address::<Ipv6Addr>(reader, "ipv6_address", "an IPv6 address"),
         link_local_ips: reader.set("link_local_ips"),
     }
+}
+
+fn address<A: FromStr>(reader: &mut Reader<'_>, field: &str, expected: &str) -> Option<String> {
+    let text = reader.text(field).filter(|text| !text.is_empty())?;
+    if text.parse::<A>().is_err() {
+        reader.problem_text(field, &text, expected);
+    }
+    Some(text)
 }
 
 fn joined_as(service: &ServiceName) -> NetworkAttachment {

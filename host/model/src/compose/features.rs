@@ -1,4 +1,4 @@
-//! What feature labels (`io.platform.features.…`) add to a service: one row each (docs/spec/device.md#feature-labels).
+//! What feature labels (`io.platform.features.…`) add to a service: one arm each (docs/spec/device.md#feature-labels).
 
 use std::collections::BTreeMap;
 
@@ -11,106 +11,8 @@ use crate::{
     TargetService, truthy_text,
 };
 
-/// The host's own address, if a service shares the host's network or runs on the wasm engine.
+/// The host's own address, if a service shares the host's network or is a component in a file.
 const LOOPBACK: &str = "127.0.0.1";
-
-/// A feature and what it does. To add one, add a row.
-struct Feature {
-    /// The label, without the namespace.
-    label: &'static str,
-    grant: fn(&mut FeatureContext<'_>) -> Result<(), KeyError>,
-}
-
-const FEATURES: &[Feature] = &[
-    Feature {
-        label: "features.supervisor-api",
-        grant: supervisor_api,
-    },
-    Feature {
-        label: "features.platform-api",
-        grant: platform_api,
-    },
-    Feature {
-        label: "features.dbus",
-        grant: |granted| {
-            granted.bind("/run/dbus", "/host/run/dbus", false);
-            Ok(())
-        },
-    },
-    Feature {
-        label: "features.journal-logs",
-        grant: |granted| {
-            for path in ["/var/log/journal", "/run/log/journal", "/etc/machine-id"] {
-                granted.bind(path, path, true);
-            }
-            Ok(())
-        },
-    },
-    Feature {
-        label: "features.kernel-modules",
-        grant: |granted| {
-            if granted.facts.host.has_kernel_modules {
-                granted.bind("/lib/modules", "/lib/modules", false);
-            }
-            Ok(())
-        },
-    },
-    Feature {
-        label: "features.firmware",
-        grant: |granted| {
-            if granted.facts.host.has_firmware {
-                granted.bind("/lib/firmware", "/lib/firmware", false);
-            }
-            Ok(())
-        },
-    },
-    Feature {
-        label: "features.sysfs",
-        grant: |granted| {
-            granted.bind("/sys", "/sys", false);
-            Ok(())
-        },
-    },
-    Feature {
-        label: "features.procfs",
-        grant: |granted| {
-            granted.bind("/proc", "/proc", false);
-            Ok(())
-        },
-    },
-    Feature {
-        label: "features.gpu",
-        grant: |granted| {
-            granted.config.gpu = true;
-            Ok(())
-        },
-    },
-    Feature {
-        label: "features.platform-socket",
-        grant: engine_socket,
-    },
-    Feature {
-        label: "features.host-os.board-rev",
-        grant: board_revision,
-    },
-    Feature {
-        label: "features.extra-firmware",
-        grant: |granted| {
-            let target = format!("/{EXTRA_FIRMWARE}");
-            granted.mount(Mount::Volume {
-                source: EXTRA_FIRMWARE.into(),
-                target,
-                read_only: false,
-            });
-            Ok(())
-        },
-    },
-    Feature {
-        label: "features.optional",
-        // It says what becomes of an app whose contract is not met; the service itself is as any other.
-        grant: |_| Ok(()),
-    },
-];
 
 /// The volume with firmware beyond the host's own. All services that ask for it share it, and no
 /// clean-up removes it (docs/spec/device.md#extra-firmware).
@@ -158,26 +60,55 @@ impl FeatureContext<'_> {
 /// Grants what the labels ask for. Returns the warnings.
 pub(super) fn grant(mut granted: FeatureContext<'_>) -> Result<Vec<String>, KeyError> {
     let namespace = granted.facts.branding.label("features.");
-    let wanted: Vec<String> = granted
-        .config
-        .labels
-        .iter()
-        .filter(|(name, value)| name.starts_with(&namespace) && truthy_text(value))
-        .map(|(name, _)| name.clone())
+    let labels = granted.config.labels.iter();
+    let features: Vec<String> = labels
+        .filter(|(_, value)| truthy_text(value))
+        .filter_map(|(name, _)| Some(name.strip_prefix(&namespace)?.to_owned()))
         .collect();
-    for name in wanted {
-        let feature = FEATURES
-            .iter()
-            .find(|feature| granted.facts.branding.label(feature.label) == name);
-        match feature {
-            Some(feature) => (feature.grant)(&mut granted)?,
-            None => granted.warnings.push(format!(
-                "`labels.{}` is not supported and was ignored",
-                crate::target::cut(&name)
-            )),
-        }
+    for feature in features {
+        grant_feature(&mut granted, &feature)?;
     }
     Ok(granted.warnings)
+}
+
+/// Grants one feature. To add one, add an arm.
+fn grant_feature(granted: &mut FeatureContext<'_>, feature: &str) -> Result<(), KeyError> {
+    let host = &granted.facts.host;
+    match feature {
+        "supervisor-api" => supervisor_api(granted)?,
+        "platform-api" => platform_api(granted),
+        "dbus" => granted.bind("/run/dbus", "/host/run/dbus", false),
+        "journal-logs" => {
+            for path in ["/var/log/journal", "/run/log/journal", "/etc/machine-id"] {
+                granted.bind(path, path, true);
+            }
+        }
+        "kernel-modules" if host.has_kernel_modules => {
+            granted.bind("/lib/modules", "/lib/modules", false);
+        }
+        "firmware" if host.has_firmware => granted.bind("/lib/firmware", "/lib/firmware", false),
+        "kernel-modules" | "firmware" => {}
+        "sysfs" => granted.bind("/sys", "/sys", false),
+        "procfs" => granted.bind("/proc", "/proc", false),
+        "gpu" => granted.config.gpu = true,
+        "platform-socket" => engine_socket(granted),
+        "host-os.board-rev" => board_revision(granted),
+        "extra-firmware" => granted.mount(Mount::Volume {
+            source: EXTRA_FIRMWARE.into(),
+            target: format!("/{EXTRA_FIRMWARE}"),
+            read_only: false,
+        }),
+        // It says what becomes of an app whose contract is not met; the service itself is as any other.
+        "optional" => {}
+        _ => {
+            let label = granted.facts.branding.label(&format!("features.{feature}"));
+            granted.warnings.push(format!(
+                "`labels.{}` is not supported and was ignored",
+                crate::target::cut(&label)
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Whether the service may reach the device's API.
@@ -221,7 +152,9 @@ fn supervisor_api(granted: &mut FeatureContext<'_>) -> Result<(), KeyError> {
     environment::default(variables, branding, "APP_ID", &app.id.to_string());
     environment::force(variables, branding, "SUPERVISOR_API_KEY", key.reveal());
     environment::force(variables, branding, "SUPERVISOR_PORT", &port);
-    set_api_host(variables, branding, host, &port);
+    environment::force(variables, branding, "SUPERVISOR_HOST", host);
+    let address = format!("http://{host}:{port}");
+    environment::force(variables, branding, "SUPERVISOR_ADDRESS", &address);
     // Not part of the configuration that is compared: a renamed device is no reason to start anew.
     let mut at_init = BTreeMap::new();
     environment::default(&mut at_init, branding, "DEVICE_NAME_AT_INIT", &facts.name);
@@ -230,28 +163,27 @@ fn supervisor_api(granted: &mut FeatureContext<'_>) -> Result<(), KeyError> {
     Ok(())
 }
 
-fn platform_api(granted: &mut FeatureContext<'_>) -> Result<(), KeyError> {
+fn platform_api(granted: &mut FeatureContext<'_>) {
     let Some(cloud) = &granted.facts.host.cloud else {
         let label = granted.facts.branding.label("features.platform-api");
         granted.warnings.push(format!(
             "`labels.{label}` has no effect: the device has no cloud"
         ));
-        return Ok(());
+        return;
     };
     let branding = &granted.facts.branding;
     let variables = &mut granted.config.environment;
     environment::force(variables, branding, "API_KEY", cloud.key.reveal());
     environment::force(variables, branding, "API_URL", &cloud.url);
-    Ok(())
 }
 
-fn engine_socket(granted: &mut FeatureContext<'_>) -> Result<(), KeyError> {
+fn engine_socket(granted: &mut FeatureContext<'_>) {
     let Some(socket) = granted.facts.host.engine_socket.clone() else {
         let label = granted.facts.branding.label("features.platform-socket");
         granted.warnings.push(format!(
             "`labels.{label}` has no effect: this device has no container engine with a socket"
         ));
-        return Ok(());
+        return;
     };
     // The path is the engine's own view already, whatever the host root.
     for target in [socket.as_str(), "/host/run/docker.sock"] {
@@ -265,10 +197,9 @@ fn engine_socket(granted: &mut FeatureContext<'_>) -> Result<(), KeyError> {
     variables
         .entry("DOCKER_HOST".into())
         .or_insert_with(|| format!("unix://{socket}"));
-    Ok(())
 }
 
-fn board_revision(granted: &mut FeatureContext<'_>) -> Result<(), KeyError> {
+fn board_revision(granted: &mut FeatureContext<'_>) {
     let host = &granted.facts.host;
     let known = [
         ("HOST_OS_BOARD_REV", &host.board_revision),
@@ -279,36 +210,5 @@ fn board_revision(granted: &mut FeatureContext<'_>) -> Result<(), KeyError> {
             let variables = &mut granted.config.environment;
             environment::force(variables, &granted.facts.branding, name, value);
         }
-    }
-    Ok(())
-}
-
-fn set_api_host(
-    variables: &mut BTreeMap<String, String>,
-    branding: &Branding,
-    host: &str,
-    port: &str,
-) {
-    let address = format!("http://{host}:{port}");
-    environment::force(variables, branding, "SUPERVISOR_HOST", host);
-    environment::force(variables, branding, "SUPERVISOR_ADDRESS", &address);
-}
-
-/// Points a service's variables at the host's loopback instead of the bridge's gateway, if it has
-/// the API's label; else nothing changes.
-///
-/// The kind of an image from a registry is known only once it is looked at, so a configuration is
-/// resolved (and its digest taken) for the bridge. The wasm engine, whose services live on the host's
-/// loopback, calls this on the environment that it hands to the service.
-pub fn use_loopback_for_api(
-    environment: &mut BTreeMap<String, String>,
-    labels: &BTreeMap<String, String>,
-    branding: &Branding,
-) {
-    if !has_supervisor_api(labels, branding) {
-        return;
-    }
-    if let Some(port) = environment.get(&branding.env("SUPERVISOR_PORT")).cloned() {
-        set_api_host(environment, branding, LOOPBACK, &port);
     }
 }

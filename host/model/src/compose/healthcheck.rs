@@ -10,7 +10,7 @@ pub(super) fn healthcheck(reader: &mut Reader<'_>) -> Option<Healthcheck> {
     let fields = match reader.take("healthcheck")? {
         Value::Object(fields) => fields,
         other => {
-            reader.unreadable("healthcheck", other, "it was ignored");
+            reader.ignored("healthcheck", other);
             return None;
         }
     };
@@ -59,7 +59,7 @@ fn test(reader: &mut Reader<'_>) -> Vec<String> {
             }
         }
         Some(other) => {
-            reader.unreadable("test", other, "it was ignored");
+            reader.ignored("test", other);
             Vec::new()
         }
     }

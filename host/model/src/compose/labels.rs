@@ -55,17 +55,9 @@ fn in_our_namespace(name: &str, branding: &Branding) -> Option<String> {
     })
 }
 
-/// The labels that mark an object as this device's.
-pub(super) fn of_device(facts: &DeviceFacts) -> BTreeMap<String, String> {
-    BTreeMap::from([
-        (facts.branding.label("supervised"), "true".to_owned()),
-        (facts.branding.label("device-uuid"), facts.uuid.to_string()),
-    ])
-}
-
 /// The labels that mark an object as one app's.
 pub(super) fn of_app(app: &TargetApp, facts: &DeviceFacts) -> BTreeMap<String, String> {
-    let mut labels = of_device(facts);
+    let mut labels = facts.branding.device_labels(&facts.uuid);
     labels.insert(facts.branding.label("app-id"), app.id.to_string());
     labels.insert(facts.branding.label("app-uuid"), app.uuid.to_string());
     labels

@@ -99,14 +99,13 @@ fn short_form(reader: &mut Reader<'_>, text: &str) -> Option<Mount> {
         parts.next(),
         parts.next(),
     );
-    let value = Value::String(text.to_owned());
     if more.is_some() {
-        reader.problem("volumes", &value, EXPECTED);
+        reader.problem_text("volumes", text, EXPECTED);
         return None;
     }
     let Some(target) = second else {
         let Some(target) = absolute(first) else {
-            reader.problem("volumes", &value, EXPECTED);
+            reader.problem_text("volumes", text, EXPECTED);
             return None;
         };
         return Some(Mount::Anonymous { target });
@@ -116,7 +115,7 @@ fn short_form(reader: &mut Reader<'_>, text: &str) -> Option<Mount> {
         return None;
     }
     let (true, Some(target)) = (is_name(first), absolute(target)) else {
-        reader.problem("volumes", &value, EXPECTED);
+        reader.problem_text("volumes", text, EXPECTED);
         return None;
     };
     Some(Mount::Volume {
@@ -219,12 +218,8 @@ pub(super) fn tmpfs(reader: &mut Reader<'_>) -> BTreeMap<String, String> {
                 all.insert(path, options.to_owned());
             }
             None => {
-                let value = Value::String(text.clone());
-                reader.problem(
-                    "tmpfs",
-                    &value,
-                    "an absolute path, with options behind a colon",
-                );
+                let expected = "an absolute path, with options behind a colon";
+                reader.problem_text("tmpfs", &text, expected);
             }
         }
     }
@@ -235,12 +230,7 @@ pub(super) fn tmpfs(reader: &mut Reader<'_>) -> BTreeMap<String, String> {
 pub(super) fn devices(reader: &mut Reader<'_>) -> Vec<DeviceMapping> {
     const EXPECTED: &str = "a device `/dev/path[:/dev/path[:rwm]]`";
     let mut devices = Vec::new();
-    let items = match reader.take("devices") {
-        None => return devices,
-        Some(Value::Array(items)) => items.as_slice(),
-        Some(one) => std::slice::from_ref(one),
-    };
-    for item in items {
+    for item in reader.items("devices") {
         let parsed = match item {
             Value::Object(fields) => {
                 let mut long = reader.within("devices", fields);

@@ -25,36 +25,9 @@ pub fn is_of_supervisor_network(address: IpAddr) -> bool {
     }
 }
 
-/// The network that services with the label `features.supervisor-api` join. It belongs to no app: the
-/// reconciler makes it if the target has such a service, and never removes it.
-#[must_use]
-pub fn supervisor_network(facts: &DeviceFacts) -> DesiredNetwork {
-    let config = NetworkConfig {
-        driver: "bridge".into(),
-        // The name of the host's interface, so that firewalls can speak of it.
-        driver_opts: BTreeMap::from([(
-            "com.docker.network.bridge.name".to_owned(),
-            facts.branding.network.clone(),
-        )]),
-        ipam_driver: "default".into(),
-        ipam: vec![IpamPool {
-            subnet: Some(SUPERVISOR_SUBNET.into()),
-            gateway: Some(SUPERVISOR_GATEWAY.into()),
-            ..IpamPool::default()
-        }],
-        ..NetworkConfig::default()
-    };
-    finished(
-        facts.branding.network.clone(),
-        config,
-        labels::of_device(facts),
-        facts,
-    )
-}
-
 /// One network as the release defines it.
 pub(super) fn network(
-    reader: &mut Reader<'_>,
+    mut reader: Reader<'_>,
     name: &str,
     app: &TargetApp,
     facts: &DeviceFacts,
@@ -80,8 +53,9 @@ pub(super) fn network(
             config.ipam = pools(&mut ipam);
             ipam.finish();
         }
-        Some(other) => reader.unreadable("ipam", other, "it was ignored"),
+        Some(other) => reader.ignored("ipam", other),
     }
+    reader.finish();
     let mut forced = labels::of_app(app, facts);
     if !config.ipam.is_empty() {
         forced.insert(facts.branding.label("private.ipam.config"), "true".into());
@@ -119,15 +93,10 @@ pub(super) fn undefined(
 }
 
 fn pools(reader: &mut Reader<'_>) -> Vec<IpamPool> {
-    let items = match reader.take("config") {
-        None => return Vec::new(),
-        Some(Value::Array(items)) => items.as_slice(),
-        Some(one) => std::slice::from_ref(one),
-    };
     let mut pools = Vec::new();
-    for item in items {
+    for item in reader.items("config") {
         let Value::Object(fields) = item else {
-            reader.unreadable("config", item, "it was ignored");
+            reader.ignored("config", item);
             continue;
         };
         let mut pool = reader.within("config", fields);

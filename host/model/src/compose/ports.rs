@@ -14,12 +14,7 @@ const EXPECTED: &str =
 /// same number; one with an empty host port (`ip::80`) at a port that the engine chooses.
 pub(super) fn ports(reader: &mut Reader<'_>) -> Vec<PortMapping> {
     let mut ports = Vec::new();
-    let items = match reader.take("ports") {
-        None => return ports,
-        Some(Value::Array(items)) => items.as_slice(),
-        Some(one) => std::slice::from_ref(one),
-    };
-    for item in items {
+    for item in reader.items("ports") {
         let parsed = match item {
             Value::Object(fields) => {
                 let mut long = reader.within("ports", fields);

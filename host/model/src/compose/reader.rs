@@ -22,6 +22,10 @@ const MAX_ITEMS: usize = 4096;
 /// Items of all lists and maps of one target together: each becomes several times as large as its text.
 const MAX_ALL_ITEMS: usize = 131_072;
 
+/// What becomes of a value that does not read.
+pub(super) const IGNORED: &str = "it was ignored";
+pub(super) const DEFAULT: &str = "the default is used";
+
 /// The findings of reading a whole target.
 #[derive(Debug)]
 pub(super) struct Findings {
@@ -165,44 +169,61 @@ impl<'a> Reader<'a> {
         );
     }
 
+    /// A value that does not read, so that there is none.
+    pub(super) fn ignored(&mut self, field: &str, value: &Value) {
+        self.unreadable(field, value, IGNORED);
+    }
+
     /// Records a problem, which refuses the app.
     pub(super) fn problem(&mut self, field: &str, value: &Value, expected: &str) {
         self.problems
             .expected(&self.path.at(field), value, expected);
     }
 
+    /// Records a problem with a text.
+    pub(super) fn problem_text(&mut self, field: &str, text: &str, expected: &str) {
+        self.problem(field, &Value::from(text), expected);
+    }
+
+    /// What `read` makes of a field; `None` if it is absent, or unreadable, so that `used` takes its place.
+    pub(super) fn read<T>(
+        &mut self,
+        field: &str,
+        read: impl FnOnce(&'a Value) -> Option<T>,
+        used: &str,
+    ) -> Option<T> {
+        let value = self.take(field)?;
+        let result = read(value);
+        if result.is_none() {
+            self.unreadable(field, value, used);
+        }
+        result
+    }
+
     /// A text; numbers and booleans become one.
     pub(super) fn text(&mut self, field: &str) -> Option<String> {
-        let value = self.take(field)?;
-        let text = scalar(value);
-        if text.is_none() {
-            self.unreadable(field, value, "it was ignored");
+        self.read(field, scalar, IGNORED)
+    }
+
+    /// The items of a list; anything else is the only one.
+    pub(super) fn items(&mut self, field: &str) -> &'a [Value] {
+        match self.take(field) {
+            None => &[],
+            Some(Value::Array(items)) => items,
+            Some(one) => std::slice::from_ref(one),
         }
-        text
     }
 
     /// A text or a list of them, in their order.
     pub(super) fn texts(&mut self, field: &str) -> Vec<String> {
-        match self.take(field) {
-            None => Vec::new(),
-            Some(Value::Array(items)) => {
-                let mut texts = Vec::with_capacity(items.len());
-                for item in items {
-                    match scalar(item) {
-                        Some(text) => texts.push(text),
-                        None => self.unreadable(field, item, "it was ignored"),
-                    }
-                }
-                texts
+        let mut texts = Vec::new();
+        for item in self.items(field) {
+            match scalar(item) {
+                Some(text) => texts.push(text),
+                None => self.ignored(field, item),
             }
-            Some(value) => match scalar(value) {
-                Some(text) => vec![text],
-                None => {
-                    self.unreadable(field, value, "it was ignored");
-                    Vec::new()
-                }
-            },
         }
+        texts
     }
 
     /// As [`Reader::texts`], of a field whose order and repetitions have no meaning.
@@ -220,16 +241,13 @@ impl<'a> Reader<'a> {
             None => {}
             Some(Value::Object(entries)) => {
                 for (key, value) in entries {
-                    match value {
-                        Value::Null => {
-                            pairs.insert(key.clone(), String::new());
-                        }
-                        value => match scalar(value) {
-                            Some(text) => {
-                                pairs.insert(key.clone(), text);
-                            }
-                            None => self.unreadable(field, value, "it was ignored"),
-                        },
+                    let text = match value {
+                        Value::Null => Some(String::new()),
+                        value => scalar(value),
+                    };
+                    match text {
+                        Some(text) => drop(pairs.insert(key.clone(), text)),
+                        None => self.ignored(field, value),
                     }
                 }
             }
@@ -240,48 +258,30 @@ impl<'a> Reader<'a> {
                             let (key, value) = text.split_once('=').unwrap_or((&text, ""));
                             pairs.insert(key.to_owned(), value.to_owned());
                         }
-                        None => self.unreadable(field, item, "it was ignored"),
+                        None => self.ignored(field, item),
                     }
                 }
             }
-            Some(other) => self.unreadable(field, other, "it was ignored"),
+            Some(other) => self.ignored(field, other),
         }
         pairs
     }
 
     /// A whole number of at least `least`; 0 if it is absent or unreadable.
     pub(super) fn integer(&mut self, field: &str, least: i64) -> i64 {
-        let Some(value) = self.take(field) else {
-            return 0;
-        };
-        match quantities::integer(value).filter(|number| *number >= least) {
-            Some(number) => number,
-            None => {
-                self.unreadable(field, value, "the default is used");
-                0
-            }
-        }
+        let read = |value| quantities::integer(value).filter(|number| *number >= least);
+        self.read(field, read, DEFAULT).unwrap_or_default()
     }
 
     /// Bytes.
     pub(super) fn size(&mut self, field: &str, default: u64) -> u64 {
-        let Some(value) = self.take(field) else {
-            return default;
-        };
-        quantities::size(value).unwrap_or_else(|| {
-            self.unreadable(field, value, "the default is used");
-            default
-        })
+        self.read(field, quantities::size, DEFAULT)
+            .unwrap_or(default)
     }
 
     /// Nanoseconds.
     pub(super) fn duration(&mut self, field: &str) -> Option<i64> {
-        let value = self.take(field)?;
-        let duration = quantities::duration(value);
-        if duration.is_none() {
-            self.unreadable(field, value, "the default is used");
-        }
-        duration
+        self.read(field, quantities::duration, DEFAULT)
     }
 
     /// False if it is absent.

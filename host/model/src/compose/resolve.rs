@@ -228,9 +228,8 @@ fn resolve_app(
     let services = path.at("services");
     for (name, target) in &release.services {
         let owner = format!("service `{name}`");
-        let at = services.at(name.as_str());
-        refuse_nul(&at, &target.composition, problems);
-        let reader = Reader::new(&owner, at, &target.composition, findings, problems);
+        let (at, fields) = (services.at(name.as_str()), &target.composition);
+        let reader = reader(&owner, at, fields, findings, problems);
         let read = service(reader, target, place)?;
         named_volumes.extend(read.volumes);
         named_networks.extend(read.networks);
@@ -241,11 +240,8 @@ fn resolve_app(
     let networks = path.at("networks");
     for (name, definition) in &release.networks {
         let owner = format!("network `{name}`");
-        let at = networks.at(name);
-        refuse_nul(&at, definition, problems);
-        let mut reader = Reader::new(&owner, at, definition, findings, problems);
-        let network = networks::network(&mut reader, name, app, facts);
-        reader.finish();
+        let reader = reader(&owner, networks.at(name), definition, findings, problems);
+        let network = networks::network(reader, name, app, facts);
         desired.networks.insert(name.clone(), network);
     }
     let only_host = !desired.services.is_empty()
@@ -264,11 +260,8 @@ fn resolve_app(
     let volumes = path.at("volumes");
     for (name, definition) in &release.volumes {
         let owner = format!("volume `{name}`");
-        let at = volumes.at(name);
-        refuse_nul(&at, definition, problems);
-        let mut reader = Reader::new(&owner, at, definition, findings, problems);
-        let volume = volumes::volume(&mut reader, name, app, facts);
-        reader.finish();
+        let reader = reader(&owner, volumes.at(name), definition, findings, problems);
+        let volume = volumes::volume(reader, name, app, facts);
         desired.volumes.insert(name.clone(), volume);
     }
     named_volumes.retain(|name| !desired.volumes.contains_key(name));
@@ -280,6 +273,17 @@ fn resolve_app(
         desired.volumes.insert(name, volume);
     }
     Ok(desired)
+}
+
+fn reader<'a>(
+    owner: &'a str,
+    path: Path<'a>,
+    fields: &'a Map<String, Value>,
+    findings: &'a mut Findings,
+    problems: &'a mut Problems,
+) -> Reader<'a> {
+    refuse_nul(&path, fields, problems);
+    Reader::new(owner, path, fields, findings, problems)
 }
 
 /// A container's name has no app in it (docs/spec/device.md#container-identity), and an engine has one container of a

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::attachments::{Attachments, attachments};
 use super::features::{self, FeatureContext};
 use super::labels::UpdateRules;
-use super::reader::{Reader, is_true};
+use super::reader::{DEFAULT, IGNORED, Reader, is_true};
 use super::resolve::{ApiKeys, KeyError};
 use crate::{DEPENDS_ON_LABEL, STOP_GRACE_PERIOD_LABEL};
 
@@ -229,7 +229,7 @@ fn variables(
         let usable = !name.is_empty() && !name.contains('=');
         if !usable {
             let name = Value::String(name.clone());
-            reader.unreadable("environment", &name, "it was ignored");
+            reader.ignored("environment", &name);
         }
         usable
     });
@@ -239,19 +239,15 @@ fn variables(
 }
 
 fn restart(reader: &mut Reader<'_>) -> RestartPolicy {
-    let Some(value) = reader.take("restart") else {
-        return RestartPolicy::Always;
+    let read = |value: &Value| match value.as_str()? {
+        "always" => Some(RestartPolicy::Always),
+        "no" => Some(RestartPolicy::No),
+        "on-failure" => Some(RestartPolicy::OnFailure),
+        "unless-stopped" => Some(RestartPolicy::UnlessStopped),
+        _ => None,
     };
-    match value.as_str() {
-        Some("always") => RestartPolicy::Always,
-        Some("no") => RestartPolicy::No,
-        Some("on-failure") => RestartPolicy::OnFailure,
-        Some("unless-stopped") => RestartPolicy::UnlessStopped,
-        _ => {
-            reader.unreadable("restart", value, "`always` is used");
-            RestartPolicy::Always
-        }
-    }
+    let policy = reader.read("restart", read, "`always` is used");
+    policy.unwrap_or(RestartPolicy::Always)
 }
 
 /// Adds the folder of locks and hand-over files that every service shares with the supervisor.
@@ -304,7 +300,7 @@ fn ulimits(reader: &mut Reader<'_>) -> BTreeMap<String, Ulimit> {
         None => return limits,
         Some(Value::Object(entries)) => entries,
         Some(other) => {
-            reader.unreadable("ulimits", other, "it was ignored");
+            reader.ignored("ulimits", other);
             return limits;
         }
     };
@@ -321,10 +317,8 @@ fn ulimits(reader: &mut Reader<'_>) -> BTreeMap<String, Ulimit> {
             }),
         };
         match limit {
-            Some(limit) => {
-                limits.insert(name.clone(), limit);
-            }
-            None => reader.unreadable("ulimits", value, "it was ignored"),
+            Some(limit) => drop(limits.insert(name.clone(), limit)),
+            None => reader.ignored("ulimits", value),
         }
     }
     limits
@@ -346,7 +340,7 @@ fn extra_hosts(reader: &mut Reader<'_>) -> Vec<String> {
                     Some((host, address)) if !host.is_empty() && !address.is_empty() => {
                         hosts.push(format!("{host}:{address}"));
                     }
-                    _ => reader.unreadable("extra_hosts", item, "it was ignored"),
+                    _ => reader.ignored("extra_hosts", item),
                 }
             }
         }
@@ -359,12 +353,12 @@ fn extra_hosts(reader: &mut Reader<'_>) -> Vec<String> {
                 for address in addresses {
                     match address.as_str().filter(|text| !text.is_empty()) {
                         Some(address) => hosts.push(format!("{host}:{address}")),
-                        None => reader.unreadable("extra_hosts", address, "it was ignored"),
+                        None => reader.ignored("extra_hosts", address),
                     }
                 }
             }
         }
-        Some(other) => reader.unreadable("extra_hosts", other, "it was ignored"),
+        Some(other) => reader.ignored("extra_hosts", other),
     }
     hosts.sort_unstable();
     hosts.dedup();
@@ -372,27 +366,15 @@ fn extra_hosts(reader: &mut Reader<'_>) -> Vec<String> {
 }
 
 fn cpus(reader: &mut Reader<'_>) -> i64 {
-    let Some(value) = reader.take("cpus") else {
-        return 0;
-    };
-    quantities::nano_cpus(value).unwrap_or_else(|| {
-        reader.unreadable("cpus", value, "it was ignored");
-        0
-    })
+    let cpus = reader.read("cpus", quantities::nano_cpus, IGNORED);
+    cpus.unwrap_or_default()
 }
 
 /// The kernel takes -1000 to 1000.
 fn oom_score_adj(reader: &mut Reader<'_>) -> i64 {
-    let Some(value) = reader.take("oom_score_adj") else {
-        return 0;
-    };
-    match quantities::integer(value) {
-        Some(score @ -1000..=1000) => score,
-        _ => {
-            reader.unreadable("oom_score_adj", value, "the default is used");
-            0
-        }
-    }
+    let read = |value| quantities::integer(value).filter(|score| (-1000..=1000).contains(score));
+    let score = reader.read("oom_score_adj", read, DEFAULT);
+    score.unwrap_or_default()
 }
 
 fn working_dir(reader: &mut Reader<'_>) -> String {

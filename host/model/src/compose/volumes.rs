@@ -1,7 +1,5 @@
 //! The named volumes of a release.
 
-use std::collections::BTreeMap;
-
 use super::mounts::volume_name;
 use super::reader::Reader;
 use super::{digest, labels};
@@ -9,7 +7,7 @@ use crate::{DesiredVolume, DeviceFacts, TargetApp, VolumeConfig};
 
 /// One volume as the release defines it.
 pub(super) fn volume(
-    reader: &mut Reader<'_>,
+    mut reader: Reader<'_>,
     name: &str,
     app: &TargetApp,
     facts: &DeviceFacts,
@@ -19,6 +17,7 @@ pub(super) fn volume(
         driver_opts: reader.pairs("driver_opts"),
         labels: labels::of_user(reader.pairs("labels"), &facts.branding),
     };
+    reader.finish();
     finished(name, config, app, facts)
 }
 
@@ -26,8 +25,7 @@ pub(super) fn volume(
 pub(super) fn undefined(name: &str, app: &TargetApp, facts: &DeviceFacts) -> DesiredVolume {
     let config = VolumeConfig {
         driver: "local".into(),
-        driver_opts: BTreeMap::new(),
-        labels: BTreeMap::new(),
+        ..VolumeConfig::default()
     };
     finished(name, config, app, facts)
 }

@@ -4,14 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
+use super::fields::Field;
 use super::{
     AppClass, MAX_APPS, MAX_PER_RELEASE, Path, Problems, TargetApp, TargetErrors, TargetRelease,
-    TargetService, TargetState, fields,
+    TargetService, TargetState,
 };
-use crate::{
-    AppId, AppUuid, Branding, DeviceUuid, ImageId, ReleaseId, ServiceId, ServiceName,
-    config_variables,
-};
+use crate::{AppId, Branding, DeviceUuid, ReleaseId, ServiceName, config_variables};
 
 impl TargetState {
     /// Parses the part of a version 3 target state that is about `device`; other devices in it are
@@ -25,11 +23,13 @@ impl TargetState {
         branding: &Branding,
     ) -> Result<TargetState, TargetErrors> {
         let mut problems = Problems::default();
-        let root = Path::root(device.as_str());
-        let empty = Map::new();
-        let entry = match body {
+        let device = match body {
             Value::Object(devices) => {
-                fields::record(&mut problems, &root, devices.get(device.as_str()))
+                let device = Field {
+                    path: Path::root(device.as_str()),
+                    value: devices.get(device.as_str()),
+                };
+                device.record(&mut problems)
             }
             other => {
                 problems.expected(&Path::root("body"), other, "a map of devices");
@@ -37,109 +37,86 @@ impl TargetState {
             }
         };
         // Without an entry there is one problem to tell, not one for each field that it would have.
-        let Some(entry) = entry else {
+        let Some(device) = device else {
             return problems.into_result(TargetState::default());
         };
-        let apps_at = root.at("apps");
-        let apps = fields::record(&mut problems, &apps_at, entry.get("apps")).unwrap_or(&empty);
-        fields::within(
-            &mut problems,
-            &apps_at,
-            entry.get("apps"),
-            apps.len(),
-            MAX_APPS,
-        );
-        let state = TargetState {
-            name: fields::short_text(&mut problems, &root.at("name"), entry.get("name"))
-                .unwrap_or_default(),
-            config: fields::config(
-                &mut problems,
-                &root.at("config"),
-                entry.get("config"),
-                &config_variables::prefixes(branding),
-            ),
-            apps: parse_apps(&mut problems, &apps_at, apps),
+        let apps = device.get("apps").record(&mut problems);
+        let uuids = apps.as_ref().map(|apps| apps.keys(&mut problems, MAX_APPS));
+        let name = device.get("name").short_text(&mut problems);
+        let prefixes = config_variables::prefixes(branding);
+        let config = device.get("config").config(&mut problems, &prefixes);
+        let mut state = TargetState {
+            name: name.unwrap_or_default(),
+            config,
+            apps: BTreeMap::new(),
         };
+        let mut ids = BTreeSet::new();
+        if let (Some(apps), Some(uuids)) = (&apps, uuids) {
+            for uuid in uuids {
+                if let Some(app) = app(&mut problems, apps.get(uuid), &mut ids) {
+                    state.apps.insert(app.uuid.clone(), app);
+                }
+            }
+        }
         problems.into_result(state)
     }
 }
 
-fn parse_apps(
-    problems: &mut Problems,
-    path: &Path<'_>,
-    entries: &Map<String, Value>,
-) -> BTreeMap<AppUuid, TargetApp> {
-    let mut apps = BTreeMap::new();
-    let mut ids = BTreeSet::new();
-    for (key, value) in entries.iter().take(MAX_APPS) {
-        let at = path.at(key);
-        let uuid: Option<AppUuid> = fields::name_key(problems, &at, key);
-        let Some(entry) = fields::record(problems, &at, Some(value)) else {
-            continue;
-        };
-        let id = fields::number(problems, &at.at("id"), entry.get("id")).map(AppId);
-        // Lock folders and volumes are named for the number, so two apps cannot share it.
-        if let Some(id) = id
-            && !ids.insert(id)
-            && let Some(value) = entry.get("id")
-        {
-            problems.expected(&at.at("id"), value, "an app id that no other app has");
-        }
-        let name = fields::short_text(problems, &at.at("name"), entry.get("name"));
-        let class = class(problems, &at.at("class"), entry.get("class"));
-        let is_host = fields::flag(problems, &at.at("is_host"), entry.get("is_host"), false);
-        let release = first_release(problems, &at.at("releases"), entry.get("releases"));
-        let (Some(uuid), Some(id), Some(name)) = (uuid, id, name) else {
-            continue;
-        };
-        apps.insert(
-            uuid.clone(),
-            TargetApp {
-                id,
-                uuid,
-                name,
-                class,
-                is_host,
-                release,
-            },
-        );
+fn app(problems: &mut Problems, field: Field<'_>, ids: &mut BTreeSet<AppId>) -> Option<TargetApp> {
+    let uuid = field.name(problems);
+    let app = field.record(problems)?;
+    let id_field = app.get("id");
+    let id = id_field.number(problems).map(AppId);
+    // Lock folders and volumes are named for the number, so two apps cannot share it.
+    if let Some(id) = id
+        && !ids.insert(id)
+        && let Some(value) = id_field.value
+    {
+        problems.expected(&id_field.path, value, "an app id that no other app has");
     }
-    apps
+    let name = app.get("name").short_text(problems);
+    let class = class(problems, app.get("class"));
+    let is_host = app.get("is_host").flag(problems, false);
+    let release = first_release(problems, app.get("releases"));
+    Some(TargetApp {
+        id: id?,
+        uuid: uuid?,
+        name: name?,
+        class,
+        is_host,
+        release,
+    })
 }
 
-fn class(problems: &mut Problems, path: &Path<'_>, value: Option<&Value>) -> AppClass {
-    match value {
+fn class(problems: &mut Problems, field: Field<'_>) -> AppClass {
+    match field.value {
         None | Some(Value::Null) => AppClass::Fleet,
         Some(Value::String(text)) if text == "fleet" => AppClass::Fleet,
         Some(Value::String(text)) if text == "app" => AppClass::App,
         Some(Value::String(text)) if text == "block" => AppClass::Block,
         Some(other) => {
-            problems.expected(path, other, "`fleet`, `app` or `block`");
+            problems.expected(&field.path, other, "`fleet`, `app` or `block`");
             AppClass::Fleet
         }
     }
 }
 
 /// Of several releases the first key is used, and the others are not looked at.
-fn first_release(
-    problems: &mut Problems,
-    path: &Path<'_>,
-    value: Option<&Value>,
-) -> Option<TargetRelease> {
-    let entries = fields::optional_record(problems, path, value)?;
-    let (key, value) = entries.iter().next()?;
-    let at = path.at(key);
-    let commit = fields::name_key(problems, &at, key);
-    let entry = fields::record(problems, &at, Some(value))?;
-    let id = fields::number(problems, &at.at("id"), entry.get("id"));
-    let volumes = fields::definitions(problems, &at.at("volumes"), entry.get("volumes"));
-    let networks = fields::definitions(problems, &at.at("networks"), entry.get("networks"));
-    let services = services(problems, &at.at("services"), entry.get("services"));
-    let signed_statement = match entry.get("signed_statement") {
+fn first_release(problems: &mut Problems, field: Field<'_>) -> Option<TargetRelease> {
+    let releases = field.optional_record(problems)?;
+    let first = releases.get(releases.entries.keys().next()?);
+    let commit = first.name(problems);
+    let release = first.record(problems)?;
+    let id = release.get("id").number(problems);
+    let volumes = release.get("volumes").definitions(problems);
+    let networks = release.get("networks").definitions(problems);
+    let services = services(problems, release.get("services"));
+    let statement = release.get("signed_statement");
+    let signed_statement = match statement.value {
         None | Some(Value::Null) => None,
         Some(Value::String(text)) => Some(text.clone()),
         Some(other) => {
-            problems.expected(&at.at("signed_statement"), other, "a string");
+            problems.expected(&statement.path, other, "a string");
             None
         }
     };
@@ -153,56 +130,34 @@ fn first_release(
     })
 }
 
-fn services(
-    problems: &mut Problems,
-    path: &Path<'_>,
-    value: Option<&Value>,
-) -> BTreeMap<ServiceName, TargetService> {
-    let Some(entries) = fields::optional_record(problems, path, value) else {
-        return BTreeMap::new();
-    };
-    fields::within(problems, path, value, entries.len(), MAX_PER_RELEASE);
+fn services(problems: &mut Problems, field: Field<'_>) -> BTreeMap<ServiceName, TargetService> {
     let mut services = BTreeMap::new();
-    for (key, value) in entries.iter().take(MAX_PER_RELEASE) {
-        if let Some(service) = service(problems, &path.at(key), key, value) {
-            services.insert(service.name.clone(), service);
+    if let Some(record) = field.optional_record(problems) {
+        for name in record.keys(problems, MAX_PER_RELEASE) {
+            if let Some(service) = service(problems, record.get(name)) {
+                services.insert(service.name.clone(), service);
+            }
         }
     }
     services
 }
 
-fn service(
-    problems: &mut Problems,
-    path: &Path<'_>,
-    key: &str,
-    value: &Value,
-) -> Option<TargetService> {
-    let name = fields::name_key(problems, path, key);
-    let entry = fields::record(problems, path, Some(value))?;
-    let id = fields::number(problems, &path.at("id"), entry.get("id"));
-    let image_id = fields::number(problems, &path.at("image_id"), entry.get("image_id"));
-    let image = fields::image(problems, &path.at("image"), entry.get("image"));
-    let environment =
-        fields::environment(problems, &path.at("environment"), entry.get("environment"));
-    let labels = fields::labels(problems, &path.at("labels"), entry.get("labels"));
-    let running = fields::flag(problems, &path.at("running"), entry.get("running"), true);
-    let mut composition = match entry.get("composition") {
+fn service(problems: &mut Problems, field: Field<'_>) -> Option<TargetService> {
+    let name = field.name(problems);
+    let record = field.record(problems)?;
+    let id = record.get("id").number(problems);
+    let service = record.service(problems, name, id, "image_id");
+    let composition = record.get("composition");
+    let mut composition = match composition.value {
         None | Some(Value::Null) => Map::new(),
-        some => fields::record(problems, &path.at("composition"), some)
-            .cloned()
-            .unwrap_or_default(),
+        Some(_) => composition
+            .record(problems)
+            .map_or_else(Map::new, |composition| composition.entries.clone()),
     };
     // The compose file's own reference; the device pulls the one of the release.
     composition.remove("image");
     Some(TargetService {
-        name: name?,
-        id: ServiceId(id?),
-        image_id: ImageId(image_id?),
-        image: image?,
-        running,
-        environment,
-        labels,
-        contract: entry.get("contract").cloned(),
         composition,
+        ..service?
     })
 }

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use super::fields::{Field, Record};
 use super::{
     AppClass, MAX_APPS, MAX_PER_RELEASE, Path, Problems, TargetApp, TargetErrors, TargetRelease,
-    TargetService, TargetState, fields,
+    TargetService, TargetState,
 };
-use crate::{AppId, AppUuid, Branding, ImageId, ReleaseId, ServiceId, config_variables};
+use crate::{AppId, AppUuid, Branding, ReleaseId, config_variables};
 
 /// The values that apply if a local target does not set them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,35 +42,34 @@ impl TargetState {
         defaults: &LocalDefaults,
     ) -> Result<TargetState, TargetErrors> {
         let mut problems = Problems::default();
-        let root = Path::root("local");
-        let empty = Map::new();
-        let local = match body {
-            Value::Object(body) => match body.get("local") {
-                None => &empty,
-                some => fields::record(&mut problems, &root, some).unwrap_or(&empty),
-            },
+        let mut field = Field {
+            path: Path::root("local"),
+            value: None,
+        };
+        match body {
+            Value::Object(body) => field.value = body.get("local"),
             other => {
                 problems.expected(&Path::root("body"), other, "a map with the key `local`");
-                &empty
             }
+        }
+        let empty = Record {
+            field,
+            entries: &Map::new(),
         };
+        let local = field.optional_record(&mut problems).unwrap_or(empty);
+        let name = local.get("name");
+        let config = local.get("config");
+        let prefixes = config_variables::prefixes(&defaults.branding);
         let state = TargetState {
-            name: match local.get("name") {
+            name: match name.value {
                 None => defaults.device_name.clone(),
-                some => {
-                    fields::short_text(&mut problems, &root.at("name"), some).unwrap_or_default()
-                }
+                Some(_) => name.short_text(&mut problems).unwrap_or_default(),
             },
-            config: match local.get("config") {
+            config: match config.value {
                 None => BTreeMap::new(),
-                some => fields::config(
-                    &mut problems,
-                    &root.at("config"),
-                    some,
-                    &config_variables::prefixes(&defaults.branding),
-                ),
+                Some(_) => config.config(&mut problems, &prefixes),
             },
-            apps: apps(&mut problems, &root.at("apps"), local.get("apps")),
+            apps: apps(&mut problems, local.get("apps")),
         };
         problems.into_result(state)
     }
@@ -93,82 +93,69 @@ impl TargetState {
     }
 }
 
-fn apps(
-    problems: &mut Problems,
-    path: &Path<'_>,
-    value: Option<&Value>,
-) -> BTreeMap<AppUuid, TargetApp> {
-    let Some(entries) = fields::optional_record(problems, path, value) else {
-        return BTreeMap::new();
-    };
-    fields::within(problems, path, value, entries.len(), MAX_APPS);
+fn apps(problems: &mut Problems, field: Field<'_>) -> BTreeMap<AppUuid, TargetApp> {
     let mut apps = BTreeMap::new();
-    for (key, value) in entries.iter().take(MAX_APPS) {
-        let at = path.at(key);
-        let key = Value::String(key.clone());
-        let id = fields::number(problems, &at, Some(&key)).map(AppId);
-        let Some(entry) = fields::record(problems, &at, Some(value)) else {
+    let Some(record) = field.optional_record(problems) else {
+        return apps;
+    };
+    for key in record.keys(problems, MAX_APPS) {
+        let field = record.get(key);
+        let key = Value::from(key.as_str());
+        let Some(app) = app(problems, field, &key) else {
             continue;
         };
-        let name = fields::short_text(problems, &at.at("name"), entry.get("name"));
-        let release = release(problems, &at, entry);
-        let (Some(id), Some(name)) = (id, name) else {
-            continue;
-        };
-        // A number in digits is always a valid uuid here.
-        let Ok(uuid) = id.to_string().parse::<AppUuid>() else {
-            continue;
-        };
-        let app = TargetApp {
-            id,
-            uuid: uuid.clone(),
-            name,
-            class: AppClass::Fleet,
-            is_host: false,
-            release,
-        };
-        if apps.insert(uuid, app).is_some() {
-            problems.expected(&at, &key, "an app id that no other app has");
+        if apps.insert(app.uuid.clone(), app).is_some() {
+            problems.expected(&field.path, &key, "an app id that no other app has");
         }
     }
     apps
 }
 
+fn app(problems: &mut Problems, field: Field<'_>, key: &Value) -> Option<TargetApp> {
+    let id = number_of(problems, field, key).map(AppId);
+    let app = field.record(problems)?;
+    let name = app.get("name").short_text(problems);
+    let release = release(problems, &app);
+    let id = id?;
+    Some(TargetApp {
+        id,
+        // A number in digits is always a valid uuid here.
+        uuid: id.to_string().parse().ok()?,
+        name: name?,
+        class: AppClass::Fleet,
+        is_host: false,
+        release,
+    })
+}
+
+/// The key of a field, which must be a number.
+fn number_of(problems: &mut Problems, field: Field<'_>, key: &Value) -> Option<u64> {
+    let key = Field {
+        path: field.path,
+        value: Some(key),
+    };
+    key.number(problems)
+}
+
 /// An app without a commit has no release, whatever else it names.
-fn release(
-    problems: &mut Problems,
-    path: &Path<'_>,
-    app: &Map<String, Value>,
-) -> Option<TargetRelease> {
-    let commit = app.get("commit").filter(|commit| !commit.is_null())?;
-    let commit = fields::parsed(
-        problems,
-        &path.at("commit"),
-        Some(commit),
-        "a commit (letters, digits, `_`, `.` and `-`)",
-    );
-    let id = fields::number(problems, &path.at("releaseId"), app.get("releaseId"));
-    let volumes = fields::definitions(problems, &path.at("volumes"), app.get("volumes"));
-    let networks = fields::definitions(problems, &path.at("networks"), app.get("networks"));
+fn release(problems: &mut Problems, app: &Record<'_>) -> Option<TargetRelease> {
+    let commit = app.get("commit");
+    commit.value.filter(|commit| !commit.is_null())?;
+    let commit = commit.parsed(problems, "a commit (letters, digits, `_`, `.` and `-`)");
+    let id = app.get("releaseId").number(problems);
+    let volumes = app.get("volumes").definitions(problems);
+    let networks = app.get("networks").definitions(problems);
     let mut services = BTreeMap::new();
-    let at_services = path.at("services");
-    if let Some(entries) = fields::optional_record(problems, &at_services, app.get("services")) {
-        fields::within(
-            problems,
-            &at_services,
-            app.get("services"),
-            entries.len(),
-            MAX_PER_RELEASE,
-        );
-        for (key, value) in entries.iter().take(MAX_PER_RELEASE) {
-            let at = at_services.at(key);
-            let Some(service) = service(problems, &at, key, value) else {
+    if let Some(record) = app.get("services").optional_record(problems) {
+        for key in record.keys(problems, MAX_PER_RELEASE) {
+            let field = record.get(key);
+            let Some(service) = service(problems, field) else {
                 continue;
             };
-            let name = Value::String(service.name.to_string());
+            let name = Value::from(service.name.as_str());
             if services.insert(service.name.clone(), service).is_some() {
                 problems.expected(
-                    &at.at("serviceName"),
+                    &field.path.at("serviceName"),
                     &name,
                     "a name that no other service of the app has",
                 );
@@ -185,41 +172,21 @@ fn release(
     })
 }
 
-fn service(
-    problems: &mut Problems,
-    path: &Path<'_>,
-    key: &str,
-    value: &Value,
-) -> Option<TargetService> {
-    let entry = fields::record(problems, path, Some(value))?;
-    let id = fields::number(problems, path, Some(&Value::String(key.to_owned())));
-    let name = fields::parsed(
+fn service(problems: &mut Problems, field: Field<'_>) -> Option<TargetService> {
+    let record = field.record(problems)?;
+    let id = number_of(problems, field, &Value::from(field.path.key()));
+    let name = record.get("serviceName").parsed(
         problems,
-        &path.at("serviceName"),
-        entry.get("serviceName"),
         "a service name (letters, digits, `_`, `.` and `-`, beginning with a letter or digit)",
     );
-    let image_id = fields::number(problems, &path.at("imageId"), entry.get("imageId"));
-    let image = fields::image(problems, &path.at("image"), entry.get("image"));
-    let environment =
-        fields::environment(problems, &path.at("environment"), entry.get("environment"));
-    let labels = fields::labels(problems, &path.at("labels"), entry.get("labels"));
-    let running = fields::flag(problems, &path.at("running"), entry.get("running"), true);
-    let composition = entry
-        .iter()
+    let service = record.service(problems, name, id, "imageId");
+    let entries = record.entries.iter();
+    let composition = entries
         .filter(|(key, _)| !SERVICE_KEYS.contains(&key.as_str()))
-        .map(|(key, value)| (key.clone(), value.clone()))
-        .collect();
+        .map(|(key, value)| (key.clone(), value.clone()));
     Some(TargetService {
-        name: name?,
-        id: ServiceId(id?),
-        image_id: ImageId(image_id?),
-        image: image?,
-        running,
-        environment,
-        labels,
-        contract: entry.get("contract").cloned(),
-        composition,
+        composition: composition.collect(),
+        ..service?
     })
 }
 

@@ -88,20 +88,18 @@ pub(crate) struct Problems {
 
 impl Problems {
     pub(crate) fn expected(&mut self, path: &Path<'_>, found: &Value, expected: impl Into<String>) {
-        if self.has_room() {
-            self.push(Problem {
-                path: path.to_string(),
-                found: Some(shown(found)),
-                expected: expected.into(),
-            });
-        }
+        self.note(path, Some(found), expected);
     }
 
     pub(crate) fn missing(&mut self, path: &Path<'_>, expected: impl Into<String>) {
+        self.note(path, None, expected);
+    }
+
+    fn note(&mut self, path: &Path<'_>, found: Option<&Value>, expected: impl Into<String>) {
         if self.has_room() {
             self.push(Problem {
                 path: path.to_string(),
-                found: None,
+                found: found.map(shown),
                 expected: expected.into(),
             });
         }
@@ -143,6 +141,11 @@ pub(crate) struct Path<'a> {
 impl<'a> Path<'a> {
     pub(crate) fn root(key: &'a str) -> Self {
         Path { parent: None, key }
+    }
+
+    /// The last of its keys.
+    pub(crate) fn key(&self) -> &'a str {
+        self.key
     }
 
     pub(crate) fn at(&'a self, key: &'a str) -> Path<'a> {

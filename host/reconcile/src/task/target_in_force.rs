@@ -99,7 +99,7 @@ impl TargetInForce {
 
     /// Whether a log line is due that says that this device downloads full images. It is due once.
     pub(super) fn note_deltas(&mut self) -> bool {
-        self.settings.delta.wanted && !std::mem::replace(&mut self.is_delta_noted, true)
+        self.settings.delta && !std::mem::replace(&mut self.is_delta_noted, true)
     }
 
     /// Copies what the planner reads beside the target itself.
@@ -164,7 +164,7 @@ mod tests {
     fn that_there_are_no_deltas_is_noted_once_and_only_if_deltas_are_requested() {
         let mut target = target();
         assert!(!target.note_deltas());
-        target.settings.delta.wanted = true;
+        target.settings.delta = true;
         assert!(target.note_deltas());
         assert!(!target.note_deltas());
     }

@@ -216,30 +216,6 @@ fn the_api_is_where_the_service_can_reach_it() {
 }
 
 #[test]
-fn the_wasm_engine_points_services_at_the_loopback() {
-    let mut config = with_api(json!({})).config;
-    use_loopback_for_api(
-        &mut config.environment,
-        &config.labels,
-        &Branding::default(),
-    );
-    assert_eq!(
-        config.environment["PLATFORM_SUPERVISOR_ADDRESS"],
-        "http://127.0.0.1:48484"
-    );
-    assert_eq!(config.environment["PLATFORM_SUPERVISOR_HOST"], "127.0.0.1");
-
-    let mut without = super::config(&json!({}));
-    let before = without.clone();
-    use_loopback_for_api(
-        &mut without.environment,
-        &without.labels,
-        &Branding::default(),
-    );
-    assert_eq!(without, before);
-}
-
-#[test]
 fn the_apis_variables_cannot_be_overridden_but_the_apps_id_can() {
     let service = web(&json!({
         "labels": { API: "1" },
@@ -537,19 +513,4 @@ fn a_vendors_names_are_used_throughout() {
         serde_json::to_value(&web.config.mounts[0]).unwrap()["source"],
         "/scratch/tmp/acme-supervisor/services/12/web"
     );
-}
-
-#[test]
-fn the_apis_network_is_this_devices_and_no_apps() {
-    let network = supervisor_network(&facts());
-    assert_eq!(network.engine_name, "supervisor0");
-    assert_eq!(
-        network.config.ipam[0].gateway.as_deref(),
-        Some(SUPERVISOR_GATEWAY)
-    );
-    assert_eq!(
-        network.config.labels["io.platform.device-uuid"],
-        facts().uuid.as_str()
-    );
-    assert!(!network.config.labels.contains_key("io.platform.app-id"));
 }
