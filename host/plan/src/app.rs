@@ -1,25 +1,22 @@
 //! The plan of one app: first what may happen at any time (pulls, volumes, networks, starts that
 //! disturb nothing), then what the locks are needed for, and last the record that all of it is done.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod service;
+
+use std::collections::BTreeMap;
 
 use device_types::plan::{Blocker, StepReason};
-use model::{
-    AppId, AppUuid, ContainerId, CurrentService, DesiredApp, DesiredService, EngineKind,
-    HANDING_OVER_PREFIX, NetworkMode, ServiceKey, ServiceName,
-};
+use model::{AppId, AppUuid, CurrentService, DesiredApp, DesiredService, ServiceKey, ServiceName};
 
-use crate::components::{ComponentState, plan_components};
-use crate::host::{boot_to_wait_for, waits_for_reboot};
+use crate::components::plan_components;
 use crate::images::Pulls;
-use crate::placement::{Placement, familiar, is_same_image, place};
-use crate::services::{Disposition, ServicePlan, ServicePlans, classify};
+use crate::placement::{Placement, place};
+use crate::plan::Gate;
+use crate::services::{ServicePlan, ServicePlans, classify};
 use crate::stopping::dependents_first;
-use crate::strategy::{Replacement, goes_first, needs_image_first, replace};
-use crate::{
-    ComponentKind, ContainerRef, CurrentState, LockedStep, LockedWork, Plan, ServiceWork,
-    StartService, Step, Subject, WaitingOn,
-};
+use crate::strategy::{goes_first, needs_image_first};
+use crate::{ContainerRef, CurrentState, LockedStep, LockedWork, Plan, ServiceWork, Step, Subject};
+use service::plan_service;
 
 /// One app, as it is and as it should be.
 pub(crate) struct App<'a> {
@@ -69,22 +66,28 @@ impl<'a> App<'a> {
 
 /// Steps and waits of the app that is being planned.
 #[derive(Default)]
-struct Draft {
-    steps: Vec<Step>,
-    waiting_on: Vec<WaitingOn>,
+pub(crate) struct Draft {
+    pub(crate) plan: Plan,
     /// Something about the app is in flight, or comes in a later plan.
-    unfinished: bool,
+    pub(crate) unfinished: bool,
     /// The locks, if they are held, are still of use.
-    keep_locks: bool,
+    pub(crate) keep_locks: bool,
 }
 
 impl Draft {
-    /// Says each thing once.
-    fn wait(&mut self, subject: Subject, reason: Blocker) {
-        let waiting = WaitingOn { subject, reason };
-        if !self.waiting_on.contains(&waiting) {
-            self.waiting_on.push(waiting);
+    /// What is planned next depends on a step that is in flight.
+    pub(crate) fn wait_for_step_in_flight(&mut self) {
+        self.unfinished = true;
+        self.keep_locks = true;
+    }
+
+    /// Whether a step about `service` may be planned now.
+    fn is_free(&mut self, current: &CurrentState, service: &ServiceKey) -> bool {
+        let gate = self.plan.gate(current, &Subject::Service(service.clone()));
+        if gate == Gate::Busy {
+            self.wait_for_step_in_flight();
         }
+        gate == Gate::Open
     }
 }
 
@@ -93,40 +96,40 @@ pub(crate) fn plan_app<'a>(
     uuid: &'a AppUuid,
     desired: Option<&'a DesiredApp>,
     pulls: &mut Pulls,
-    plan: &mut Plan,
-) {
+) -> Plan {
     let app = App::look(current, uuid, desired);
     let services = classify(&app);
     let mut draft = Draft::default();
 
     let may_disturb = fetch_images(&app, &services, pulls, &mut draft);
-    let components = plan_components(&app, &services);
-    draft.keep_locks |= components.busy || !components.steps.is_empty();
-    draft.unfinished |= components.busy || components.blocked;
-    draft.steps.extend(components.steps);
-    draft.waiting_on.extend(components.waiting_on);
+    plan_components(&app, &services, &mut draft);
     remove_dead(&app, &services, &mut draft);
 
     let mut work = Vec::new();
     for planned in services.wanted.values() {
-        if let Some(steps) = plan_service(&app, &services, planned, may_disturb, &mut draft) {
-            work.push(steps);
-        }
+        work.extend(plan_service(
+            &app,
+            &services,
+            planned,
+            may_disturb,
+            &mut draft,
+        ));
     }
     for (name, containers) in &services.unwanted {
-        if let Some(steps) = plan_unwanted(&app, name, containers, may_disturb, &mut draft) {
-            work.push(steps);
-        }
+        work.extend(plan_unwanted(
+            &app,
+            name,
+            containers,
+            may_disturb,
+            &mut draft,
+        ));
     }
     if dependents_first(app.current, &app.containers, &mut work) {
-        draft.unfinished = true;
-        draft.keep_locks = true;
+        draft.wait_for_step_in_flight();
     }
     take_locks(&app, work, &mut draft);
     finish(&app, &mut draft);
-
-    plan.steps.append(&mut draft.steps);
-    plan.waiting_on.append(&mut draft.waiting_on);
+    draft.plan
 }
 
 /// Wants the images that are missing, and tells whether steps that disturb services are allowed: not
@@ -178,292 +181,25 @@ fn fetch_images(
     }
     let allowed = missing.is_empty() || (all_failed && !disturbs);
     for (service, reason) in missing {
-        draft.wait(Subject::Service(service), reason);
+        draft.plan.wait(Subject::Service(service), reason);
     }
     allowed
 }
 
 fn remove_dead(app: &App<'_>, services: &ServicePlans<'_>, draft: &mut Draft) {
     for container in &services.fading {
-        draft.wait(Subject::Service(container.key.clone()), Blocker::Removal);
+        draft
+            .plan
+            .wait(Subject::Service(container.key.clone()), Blocker::Removal);
     }
     for container in &services.dead {
-        let subject = Subject::Container(container.container.clone());
-        if app.current.is_busy(&subject) {
-            draft.unfinished = true;
-        } else if let Some(failure) = app.current.held(&subject) {
-            draft.wait(subject, failure.blocker());
-        } else {
-            draft.steps.push(Step::RemoveDead {
-                service: container.key.clone(),
-                container: reference(container),
-            });
-        }
+        let removal = Step::RemoveDead {
+            service: container.key.clone(),
+            container: reference(container),
+        };
+        draft.unfinished |= app.current.is_busy(&removal.subject());
+        draft.plan.push(app.current, removal);
     }
-}
-
-/// Whether a step about `service` may be planned now.
-fn is_free(app: &App<'_>, service: &ServiceKey, draft: &mut Draft) -> bool {
-    let subject = Subject::Service(service.clone());
-    if app.current.is_busy(&subject) {
-        draft.unfinished = true;
-        draft.keep_locks = true;
-        return false;
-    }
-    if let Some(failure) = app.current.held(&subject) {
-        draft.wait(subject, failure.blocker());
-        return false;
-    }
-    true
-}
-
-fn plan_service(
-    app: &App<'_>,
-    services: &ServicePlans<'_>,
-    planned: &ServicePlan<'_>,
-    may_disturb: bool,
-    draft: &mut Draft,
-) -> Option<ServiceWork> {
-    let desired = planned.desired;
-    let subject = || Subject::Service(desired.key.clone());
-    // The engine may still be removing an older container.
-    draft.unfinished |= planned.fading;
-    let rests =
-        planned.kept().is_some() && !planned.disturbs() && !planned.is_to_start(app.current);
-    if rests {
-        // Even a service at rest may have a step in flight, whose effect has not been observed yet.
-        let busy = app.current.is_busy(&subject());
-        draft.unfinished |= busy;
-        draft.keep_locks |= busy;
-        return None;
-    }
-    if !is_free(app, &desired.key, draft) {
-        return None;
-    }
-    // A start that disturbs nothing comes first: it is what is left of an earlier plan.
-    if let Some(kept) = planned.kept()
-        && planned.is_to_start(app.current)
-        && !planned.disturbs()
-    {
-        if waits_for_reboot(app.current, planned) {
-            draft.wait(subject(), Blocker::Reboot);
-            return None;
-        }
-        match may_start(services, desired, app.current) {
-            Ok(_) => {
-                draft.keep_locks = true;
-                draft.steps.push(Step::StartExisting {
-                    app_id: desired.app_id,
-                    service: desired.key.clone(),
-                    container: reference(kept),
-                });
-            }
-            Err(reason) => draft.wait(subject(), reason),
-        }
-        return None;
-    }
-    if !may_disturb && !goes_first(app, planned) {
-        // What it waits for is said with the image that is missing.
-        draft.unfinished = true;
-        return None;
-    }
-    let surplus = planned.surplus.iter();
-    let mut steps: Vec<LockedStep> = surplus.map(|c| kill(c, StepReason::Duplicate)).collect();
-    let mut start = false;
-    match planned.disposition {
-        Disposition::Keep(container) => {
-            if planned.is_to_stop() {
-                steps.push(LockedStep::Stop {
-                    container: reference(container),
-                    grace: container.stop_grace,
-                });
-            }
-            if planned.is_misnamed() && planned.fading {
-                // The container that is going may have the name.
-                draft.wait(subject(), Blocker::Removal);
-            } else if planned.is_misnamed() {
-                steps.push(LockedStep::Rename {
-                    container: reference(container),
-                    name: desired.container_name(),
-                });
-            }
-        }
-        Disposition::Replace(container, reason) => match replace(app, desired) {
-            Replacement::KillThenStart => {
-                steps.push(kill(container, reason));
-                start = true;
-            }
-            Replacement::DeleteThenStart => {
-                steps.push(kill(container, reason));
-                steps.extend(remove_image_of(app, services, container));
-                start = true;
-            }
-            Replacement::HandOver => match start_step(app, services, planned) {
-                Ok(LockedStep::Start(start)) => steps.push(LockedStep::HandOver {
-                    old: reference(container),
-                    rename: (!container.is_handing_over())
-                        .then(|| format!("{HANDING_OVER_PREFIX}{}", container.name)),
-                    grace: container.stop_grace,
-                    timeout: desired.handover_timeout,
-                    reason,
-                    start,
-                }),
-                Ok(_) => {}
-                Err(reason) => draft.wait(subject(), reason),
-            },
-            Replacement::Wait(reason) => draft.wait(subject(), reason),
-        },
-        Disposition::Missing => start = true,
-    }
-    if start {
-        match start_step(app, services, planned) {
-            Ok(step) => steps.push(step),
-            Err(reason) => draft.wait(subject(), reason),
-        }
-    }
-    (!steps.is_empty()).then(|| ServiceWork {
-        service: desired.key.clone(),
-        steps,
-    })
-}
-
-/// The removal of the image that `container` was made from, if we pulled it and nothing else wants
-/// it.
-fn remove_image_of(
-    app: &App<'_>,
-    services: &ServicePlans<'_>,
-    container: &CurrentService,
-) -> Option<LockedStep> {
-    let mut recorded = app.current.recorded_images.iter();
-    let image = recorded.find(|image| familiar(image.as_str()) == familiar(&container.image))?;
-    let mut wanted = services.wanted.values();
-    let is_wanted = wanted.any(|planned| is_same_image(&planned.desired.config.image, image));
-    let mut others = app.current.services.iter();
-    let is_used = others.any(|other| {
-        other.container != container.container && other.engine_image == container.engine_image
-    });
-    (!is_wanted && !is_used).then(|| LockedStep::RemoveImage {
-        engine: container.engine,
-        image: image.clone(),
-    })
-}
-
-/// The creation and start of a service whose old containers are gone by then.
-fn start_step(
-    app: &App<'_>,
-    services: &ServicePlans<'_>,
-    planned: &ServicePlan<'_>,
-) -> Result<LockedStep, Blocker> {
-    let desired = planned.desired;
-    if planned.fading {
-        return Err(Blocker::Removal);
-    }
-    let image = match app.placement(desired) {
-        Placement::Ready(image) => image,
-        Placement::Missing(_) => {
-            return Err(Blocker::Image {
-                image: desired.config.image.clone(),
-            });
-        }
-        Placement::Unavailable(reason) => return Err(reason.clone()),
-    };
-    for (name, state) in app.components_of(desired, image.engine) {
-        if state != ComponentState::Right {
-            return Err(Blocker::Component {
-                name: name.to_owned(),
-            });
-        }
-        if is_going(app, image.engine, name) {
-            return Err(Blocker::Component {
-                name: name.to_owned(),
-            });
-        }
-    }
-    // An old container of another service may still hold one of its ports.
-    if publishes_ports(desired) && services.others_leave(desired, image.engine, app.current) {
-        return Err(Blocker::Removal);
-    }
-    let starts_after = boot_to_wait_for(app.current, desired);
-    let network_container = match starts_after {
-        None => may_start(services, desired, app.current)?,
-        // It is only made now, so that one reboot is enough for all that wait for one.
-        Some(_) => network_container(services, desired)?,
-    };
-    Ok(LockedStep::Start(Box::new(StartService {
-        engine: image.engine,
-        service: desired.clone(),
-        image: image.id.clone(),
-        network_container,
-        starts_after,
-    })))
-}
-
-fn publishes_ports(service: &DesiredService) -> bool {
-    !service.config.ports.is_empty() || service.config.network_mode == NetworkMode::Host
-}
-
-/// Whether a step about the volume or network is in flight: one that was observed as right may be on
-/// its way out for a target that has been replaced since.
-fn is_going(app: &App<'_>, engine: EngineKind, name: &str) -> bool {
-    ComponentKind::ALL.into_iter().any(|kind| {
-        let subject = Subject::Component(kind, engine, name.to_owned());
-        app.current.is_busy(&subject)
-    })
-}
-
-/// Whether everything that must have been started before `desired` was; answers the container whose
-/// network stack it shares.
-fn may_start(
-    services: &ServicePlans<'_>,
-    desired: &DesiredService,
-    current: &CurrentState,
-) -> Result<Option<ContainerId>, Blocker> {
-    for name in &desired.depends_on {
-        // One that is not of the release is no condition: the target was taken with a warning.
-        if let Some(dependency) = services.wanted.get(name) {
-            was_started(dependency, current).ok_or_else(|| Blocker::Dependency {
-                service: name.clone(),
-            })?;
-        }
-    }
-    let NetworkMode::Service(name) = &desired.config.network_mode else {
-        return Ok(None);
-    };
-    let host = services
-        .wanted
-        .get(name)
-        .and_then(|host| was_started(host, current));
-    let host = host.ok_or_else(|| Blocker::Dependency {
-        service: name.clone(),
-    })?;
-    Ok(Some(host.container.clone()))
-}
-
-/// The container whose network stack `desired` shares, started or not.
-fn network_container(
-    services: &ServicePlans<'_>,
-    desired: &DesiredService,
-) -> Result<Option<ContainerId>, Blocker> {
-    let NetworkMode::Service(name) = &desired.config.network_mode else {
-        return Ok(None);
-    };
-    let host = services.wanted.get(name).and_then(ServicePlan::kept);
-    let host = host.ok_or_else(|| Blocker::Dependency {
-        service: name.clone(),
-    })?;
-    Ok(Some(host.container.clone()))
-}
-
-/// The container of a service that was started and does not change; health is not considered. One
-/// that should not run counts as soon as it has its container.
-fn was_started<'a>(
-    planned: &ServicePlan<'a>,
-    current: &CurrentState,
-) -> Option<&'a CurrentService> {
-    let busy = current.is_busy(&Subject::Service(planned.desired.key.clone()));
-    planned
-        .kept()
-        .filter(|_| !busy && !planned.is_to_start(current))
 }
 
 fn plan_unwanted(
@@ -477,7 +213,7 @@ fn plan_unwanted(
         app: app.uuid.clone(),
         service: name.clone(),
     };
-    if !is_free(app, &service, draft) {
+    if !draft.is_free(app.current, &service) {
         return None;
     }
     if !may_disturb {
@@ -499,21 +235,20 @@ fn take_locks(app: &App<'_>, work: Vec<ServiceWork>, draft: &mut Draft) {
     if work.is_empty() {
         return;
     }
-    if app.current.is_busy(&subject) {
-        draft.unfinished = true;
-        draft.keep_locks = true;
-    } else if let Some(failure) = app.current.held(&subject) {
-        draft.wait(subject, failure.blocker());
-    } else {
-        let wanted = app.desired.iter().flat_map(|app| app.services.keys());
-        let running = app.containers.iter().map(|c| &c.key.service);
-        draft.keep_locks = true;
-        draft.steps.push(Step::UnderLocks(LockedWork {
-            app: app.uuid.clone(),
-            app_id,
-            services: wanted.chain(running).cloned().collect::<BTreeSet<_>>(),
-            work,
-        }));
+    match draft.plan.gate(app.current, &subject) {
+        Gate::Busy => draft.wait_for_step_in_flight(),
+        Gate::Held => {}
+        Gate::Open => {
+            let wanted = app.desired.iter().flat_map(|app| app.services.keys());
+            let running = app.containers.iter().map(|c| &c.key.service);
+            draft.keep_locks = true;
+            draft.plan.steps.push(Step::UnderLocks(LockedWork {
+                app: app.uuid.clone(),
+                app_id,
+                services: wanted.chain(running).cloned().collect(),
+                work,
+            }));
+        }
     }
 }
 
@@ -521,13 +256,12 @@ fn take_locks(app: &App<'_>, work: Vec<ServiceWork>, draft: &mut Draft) {
 /// locks back when they are of no more use.
 fn finish(app: &App<'_>, draft: &mut Draft) {
     let uuid = app.uuid;
-    let subject = Subject::App(uuid.clone());
-    let settled = draft.steps.is_empty() && draft.waiting_on.is_empty() && !draft.unfinished;
+    let settled = draft.plan.is_settled() && !draft.unfinished;
     let recorded = app.current.commits.get(uuid);
     let acting = app.current.purged.contains(uuid) || app.current.restored.contains(uuid);
     let record = match app.desired {
         // Nothing has been reached while it comes back.
-        _ if acting || !settled || app.current.is_busy(&subject) => None,
+        _ if acting || !settled => None,
         Some(desired) => match &desired.commit {
             Some(commit) if recorded != Some(commit) => Some(Step::RecordCommit {
                 app: uuid.clone(),
@@ -541,18 +275,16 @@ fn finish(app: &App<'_>, draft: &mut Draft) {
         }
         None => None,
     };
-    if let Some(step) = record {
-        match app.current.held(&subject) {
-            Some(failure) => draft.wait(subject, failure.blocker()),
-            None => draft.steps.push(step),
-        }
+    if let Some(record) = record {
+        draft.plan.push(app.current, record);
     }
     if app.current.locks.contains(uuid) && !draft.keep_locks {
-        draft.steps.push(Step::ReleaseLocks { app: uuid.clone() });
+        let release = Step::ReleaseLocks { app: uuid.clone() };
+        draft.plan.steps.push(release);
     }
 }
 
-fn kill(container: &CurrentService, reason: StepReason) -> LockedStep {
+pub(crate) fn kill(container: &CurrentService, reason: StepReason) -> LockedStep {
     LockedStep::Kill {
         container: reference(container),
         grace: container.stop_grace,
@@ -560,7 +292,7 @@ fn kill(container: &CurrentService, reason: StepReason) -> LockedStep {
     }
 }
 
-fn reference(container: &CurrentService) -> ContainerRef {
+pub(crate) fn reference(container: &CurrentService) -> ContainerRef {
     ContainerRef {
         engine: container.engine,
         id: container.container.clone(),

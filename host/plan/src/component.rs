@@ -1,8 +1,9 @@
 //! Volumes and networks, which are planned alike.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
-use model::{DesiredApp, DesiredNetwork, DesiredVolume};
+use model::{DesiredApp, DesiredNetwork, DesiredObject, DesiredVolume};
 
 /// Whether something is a volume or a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -56,15 +57,12 @@ pub(crate) fn components_of(
     app: &DesiredApp,
     kind: ComponentKind,
 ) -> Box<dyn Iterator<Item = (&str, &str)> + '_> {
+    fn of<C>(object: &DesiredObject<C>) -> (&str, &str) {
+        (&object.engine_name, &object.digest)
+    }
     match kind {
-        ComponentKind::Volume => {
-            let volumes = app.volumes.values();
-            Box::new(volumes.map(|it| (it.engine_name.as_str(), it.digest.as_str())))
-        }
-        ComponentKind::Network => {
-            let networks = app.networks.values();
-            Box::new(networks.map(|it| (it.engine_name.as_str(), it.digest.as_str())))
-        }
+        ComponentKind::Volume => Box::new(app.volumes.values().map(of)),
+        ComponentKind::Network => Box::new(app.networks.values().map(of)),
     }
 }
 
@@ -80,15 +78,16 @@ pub(crate) fn find_component(
     kind: ComponentKind,
     name: &str,
 ) -> Option<DesiredComponent> {
+    fn find<C: Clone>(
+        objects: &BTreeMap<String, DesiredObject<C>>,
+        name: &str,
+    ) -> Option<DesiredObject<C>> {
+        let mut objects = objects.values();
+        objects.find(|object| object.engine_name == name).cloned()
+    }
     match kind {
-        ComponentKind::Volume => {
-            let found = app.volumes.values().find(|it| it.engine_name == name)?;
-            Some(DesiredComponent::Volume(found.clone()))
-        }
-        ComponentKind::Network => {
-            let found = app.networks.values().find(|it| it.engine_name == name)?;
-            Some(DesiredComponent::Network(found.clone()))
-        }
+        ComponentKind::Volume => find(&app.volumes, name).map(DesiredComponent::Volume),
+        ComponentKind::Network => find(&app.networks, name).map(DesiredComponent::Network),
     }
 }
 

@@ -6,12 +6,11 @@ use std::collections::BTreeSet;
 use device_types::plan::StepReason;
 use model::{DesiredApp, DesiredService, EngineKind, Mount, NetworkMode};
 
-use crate::app::App;
+use crate::app::{App, Draft};
 use crate::component::{components_of, find_component, has_component};
-use crate::services::{Disposition, ServicePlans};
-use crate::{
-    ComponentKind, CurrentComponent, CurrentState, DesiredComponent, Step, Subject, WaitingOn,
-};
+use crate::plan::Gate;
+use crate::services::ServicePlans;
+use crate::{ComponentKind, CurrentComponent, CurrentState, DesiredComponent, Step};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ComponentState {
@@ -49,47 +48,37 @@ impl App<'_> {
         let Some(app) = self.desired else {
             return Vec::new();
         };
-        let mut found = Vec::new();
-        for mount in &service.config.mounts {
-            if let Mount::Volume { source, .. } = mount
-                && let Some(volume) = app.volumes.values().find(|v| v.engine_name == *source)
-            {
-                let state = compare(
-                    self.current,
-                    ComponentKind::Volume,
-                    engine,
-                    source,
-                    &volume.digest,
-                );
-                found.push((source.as_str(), state));
-            }
-        }
+        let mounts = service.config.mounts.iter();
+        let volumes = mounts.filter_map(|mount| match mount {
+            Mount::Volume { source, .. } => Some((ComponentKind::Volume, source.as_str())),
+            _ => None,
+        });
         let mut networks: BTreeSet<&str> =
             service.config.networks.keys().map(String::as_str).collect();
         if let NetworkMode::Network(name) = &service.config.network_mode {
             networks.insert(name);
         }
-        let api_network = self.current.api_network.as_ref();
-        for name in networks {
-            if api_network.is_some_and(|network| network.engine_name == name) {
+        let networks = networks
+            .into_iter()
+            .map(|name| (ComponentKind::Network, name));
+        let states = volumes.chain(networks).filter_map(|(kind, name)| {
+            if self.is_api_network(kind, name) {
                 // Its digest is not looked at: it is nobody's to change while the API listens on it.
-                let state = match compare(self.current, ComponentKind::Network, engine, name, "") {
-                    ComponentState::Absent => ComponentState::Absent,
-                    ComponentState::Changed | ComponentState::Right => ComponentState::Right,
+                let state = match self.current.component(kind, engine, name) {
+                    None => ComponentState::Absent,
+                    Some(_) => ComponentState::Right,
                 };
-                found.push((name, state));
-            } else if let Some(network) = app.networks.values().find(|n| n.engine_name == name) {
-                let state = compare(
-                    self.current,
-                    ComponentKind::Network,
-                    engine,
-                    name,
-                    &network.digest,
-                );
-                found.push((name, state));
+                return Some((name, state));
             }
-        }
-        found
+            let (_, digest) = components_of(app, kind).find(|(own, _)| *own == name)?;
+            Some((name, compare(self.current, kind, engine, name, digest)))
+        });
+        states.collect()
+    }
+
+    fn is_api_network(&self, kind: ComponentKind, name: &str) -> bool {
+        let api_network = self.current.api_network.as_ref();
+        kind == ComponentKind::Network && api_network.is_some_and(|api| api.engine_name == name)
     }
 
     /// Whether a volume or network of the release is to be made anew: that waits for every container on
@@ -117,10 +106,7 @@ impl App<'_> {
         };
         let mut engines: BTreeSet<EngineKind> = BTreeSet::new();
         for planned in services.wanted.values() {
-            let kept = match planned.disposition {
-                Disposition::Keep(container) => Some(container.engine),
-                Disposition::Replace(..) | Disposition::Missing => None,
-            };
+            let kept = planned.kept().map(|container| container.engine);
             engines.extend(kept.or_else(|| self.placement(planned.desired).engine()));
         }
         if app.services.is_empty() {
@@ -131,32 +117,19 @@ impl App<'_> {
     }
 }
 
-/// The state of the components of one app.
-#[derive(Debug, Default)]
-pub(crate) struct ComponentWork {
-    pub steps: Vec<Step>,
-    pub waiting_on: Vec<WaitingOn>,
-    /// Whether a step on one of them is in flight.
-    pub busy: bool,
-    /// Whether one of them waits until its users are killed.
-    pub blocked: bool,
-}
-
-pub(crate) fn plan_components(app: &App<'_>, services: &ServicePlans<'_>) -> ComponentWork {
-    let mut work = ComponentWork::default();
+pub(crate) fn plan_components(app: &App<'_>, services: &ServicePlans<'_>, draft: &mut Draft) {
     for engine in app.engines(services) {
-        create_or_remake(app, engine, services, &mut work);
+        create_or_remake(app, engine, services, draft);
     }
-    create_api_network(app, services, &mut work);
-    remove_undesired(app, services, &mut work);
-    work
+    create_api_network(app, services, draft);
+    remove_undesired(app, services, draft);
 }
 
 fn create_or_remake(
     app: &App<'_>,
     engine: EngineKind,
     services: &ServicePlans<'_>,
-    work: &mut ComponentWork,
+    draft: &mut Draft,
 ) {
     let Some(desired) = app.desired else { return };
     // A container that goes may use any of them; one that is kept uses none that changed.
@@ -175,7 +148,7 @@ fn create_or_remake(
                 }),
             };
             if let Some(step) = step {
-                push(app, step, in_use, work);
+                push(app, step, in_use, draft);
             }
         }
     }
@@ -183,7 +156,7 @@ fn create_or_remake(
 
 /// Makes the network of the device's API on the engines that need it. Two apps may plan it in one pass;
 /// [`crate::plan`] keeps the first.
-fn create_api_network(app: &App<'_>, services: &ServicePlans<'_>, work: &mut ComponentWork) {
+fn create_api_network(app: &App<'_>, services: &ServicePlans<'_>, draft: &mut Draft) {
     let Some(network) = &app.current.api_network else {
         return;
     };
@@ -211,7 +184,7 @@ fn create_api_network(app: &App<'_>, services: &ServicePlans<'_>, work: &mut Com
                 app,
                 Step::CreateComponent { engine, component },
                 false,
-                work,
+                draft,
             );
         }
     }
@@ -219,7 +192,7 @@ fn create_api_network(app: &App<'_>, services: &ServicePlans<'_>, work: &mut Com
 
 /// Networks that the release does not have go; volumes stay until the app goes, and in local mode
 /// then too. A purge removes them all.
-fn remove_undesired(app: &App<'_>, services: &ServicePlans<'_>, work: &mut ComponentWork) {
+fn remove_undesired(app: &App<'_>, services: &ServicePlans<'_>, draft: &mut Draft) {
     let purged = app.current.purged.contains(app.uuid);
     let reason = app.removal_reason();
     let keeps_volumes = !purged && (app.desired.is_some() || app.current.local_mode);
@@ -239,22 +212,25 @@ fn remove_undesired(app: &App<'_>, services: &ServicePlans<'_>, work: &mut Compo
                 name: held.name.clone(),
                 reason,
             };
-            push(app, step, services.has_leaving(held.engine), work);
+            push(app, step, services.has_leaving(held.engine), draft);
         }
     }
 }
 
-fn push(app: &App<'_>, step: Step, in_use: bool, work: &mut ComponentWork) {
+fn push(app: &App<'_>, step: Step, in_use: bool, draft: &mut Draft) {
     let removes = matches!(step, Step::RemoveComponent { .. });
-    let subject: Subject = step.subject();
-    if app.current.is_busy(&subject) {
-        work.busy = true;
-    } else if removes && in_use {
-        work.blocked = true;
-    } else if let Some(failure) = app.current.held(&subject) {
-        let reason = failure.blocker();
-        work.waiting_on.push(WaitingOn { subject, reason });
-    } else {
-        work.steps.push(step);
+    let subject = step.subject();
+    if !app.current.is_busy(&subject) && removes && in_use {
+        // It waits until its users are killed.
+        draft.unfinished = true;
+        return;
+    }
+    match draft.plan.gate(app.current, &subject) {
+        Gate::Busy => draft.wait_for_step_in_flight(),
+        Gate::Held => {}
+        Gate::Open => {
+            draft.keep_locks = true;
+            draft.plan.steps.push(step);
+        }
     }
 }

@@ -155,8 +155,14 @@ impl CurrentState {
         self.busy.contains(subject)
     }
 
-    /// The failure that keeps `subject` from being tried now.
-    pub(crate) fn held(&self, subject: &Subject) -> Option<&Failure> {
-        self.failed.get(subject).filter(|failure| failure.held)
+    /// The engines that do not answer, each with what that blocks.
+    pub(crate) fn silent_engines(&self) -> impl Iterator<Item = (EngineKind, Blocker)> {
+        self.engines.iter().filter_map(|(engine, health)| {
+            let EngineHealth::Silent(reason) = health else {
+                return None;
+            };
+            let (engine, reason) = (*engine, reason.clone());
+            Some((engine, Blocker::EngineSilent { engine, reason }))
+        })
     }
 }

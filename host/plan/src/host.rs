@@ -7,7 +7,7 @@ use device_types::plan::Blocker;
 use model::{AppUuid, BootId, DesiredHost, DesiredService, HostPart};
 
 use crate::services::ServicePlan;
-use crate::{CurrentState, Plan, Step, Subject, WaitingOn};
+use crate::{CurrentState, Plan, Step, Subject};
 
 /// The maximum number of reboots in a row for a target that is never reached.
 pub const MOST_REBOOTS: u32 = 3;
@@ -39,8 +39,7 @@ pub(crate) fn plan_host(current: &CurrentState, wanted: Option<&DesiredHost>, pl
         let differs = current.host.differs.contains(&part);
         let failure = current.failed.get(&subject);
         if let Some(failure) = failure.filter(|failure| failure.held || !differs) {
-            let reason = failure.blocker();
-            plan.waiting_on.push(WaitingOn { subject, reason });
+            plan.wait(subject, failure.blocker());
         } else if differs {
             plan.steps.push(Step::Configure {
                 part,
@@ -53,8 +52,8 @@ pub(crate) fn plan_host(current: &CurrentState, wanted: Option<&DesiredHost>, pl
 /// Plans a reboot if something waits for one and nothing else can be done or is under way. What failed, and
 /// is tried again later, holds it up no more than the locks of apps do, all of which it needs.
 pub(crate) fn plan_reboot(current: &CurrentState, plan: &mut Plan) {
-    let waits = |waiting: &WaitingOn| waiting.reason == Blocker::Reboot;
-    let services = plan.waiting_on.iter().filter(|waiting| waits(waiting));
+    let waiting = plan.waiting_on.iter();
+    let services = waiting.filter(|waiting| waiting.reason == Blocker::Reboot);
     let mut reasons: Vec<String> = services
         .map(|waiting| waiting.subject.to_string())
         .collect();
@@ -64,19 +63,15 @@ pub(crate) fn plan_reboot(current: &CurrentState, plan: &mut Plan) {
     if reasons.is_empty() || !plan.steps.is_empty() || !current.busy.is_empty() {
         return;
     }
-    let subject = Subject::Reboot;
-    let reason = if current.host.reboots >= MOST_REBOOTS {
-        Blocker::RebootedInVain {
-            times: current.host.reboots,
-            reasons: reasons.join(", "),
-        }
-    } else if let Some(failure) = current.held(&subject) {
-        failure.blocker()
-    } else {
-        plan.steps.push(Step::Reboot { reasons });
+    if current.host.reboots < MOST_REBOOTS {
+        plan.push(current, Step::Reboot { reasons });
         return;
+    }
+    let in_vain = Blocker::RebootedInVain {
+        times: current.host.reboots,
+        reasons: reasons.join(", "),
     };
-    plan.waiting_on.push(WaitingOn { subject, reason });
+    plan.wait(Subject::Reboot, in_vain);
 }
 
 /// The boot that must end before a new container of `service` is started; `None` if it waits for none.

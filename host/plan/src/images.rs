@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use model::{DesiredService, DesiredState, EngineKind, ImageRef};
 
 use crate::placement::{familiar, is_same_image, names};
-use crate::{CurrentState, ImageUser, Plan, Step, Subject, WaitingOn};
+use crate::{CurrentState, ImageUser, Plan, Step};
 
 /// The images to pull, each once however many services want it.
 #[derive(Debug, Default)]
@@ -25,20 +25,12 @@ impl Pulls {
     pub(crate) fn into_plan(self, current: &CurrentState) -> Plan {
         let mut plan = Plan::default();
         for (image, (engine, users)) in self.0 {
-            let subject = Subject::Image(image.clone());
-            if current.is_busy(&subject) {
-                continue;
-            }
-            if let Some(failure) = current.held(&subject) {
-                let reason = failure.blocker();
-                plan.waiting_on.push(WaitingOn { subject, reason });
-                continue;
-            }
-            plan.steps.push(Step::PullImage {
+            let pull = Step::PullImage {
                 image,
                 engine,
                 users,
-            });
+            };
+            plan.push(current, pull);
         }
         plan
     }
@@ -52,20 +44,15 @@ pub(crate) fn remove_unused(current: &CurrentState, desired: &DesiredState, plan
         return;
     }
     for image in &current.recorded_images {
-        let subject = Subject::Image(image.clone());
         if is_wanted(desired, image) || is_used(current, image) {
             continue;
         }
-        if let Some(failure) = current.held(&subject) {
-            let reason = failure.blocker();
-            plan.waiting_on.push(WaitingOn { subject, reason });
-            continue;
-        }
         let holder = current.images.iter().find(|held| names(held, image));
-        plan.steps.push(Step::RemoveImage {
+        let removal = Step::RemoveImage {
             image: image.clone(),
             engine: holder.map(|held| held.engine),
-        });
+        };
+        plan.push(current, removal);
     }
 }
 

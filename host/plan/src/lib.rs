@@ -37,6 +37,7 @@ mod services;
 mod step;
 mod stopping;
 mod strategy;
+mod subject;
 mod waiting;
 
 pub use component::{ComponentKind, DesiredComponent, has_component};
@@ -46,7 +47,6 @@ pub use host::{CurrentHost, MOST_REBOOTS};
 pub use placement::{is_same_image, names};
 pub use plan::{Plan, plan};
 pub use replaced_keys::ReplacedKeys;
-pub use step::{
-    ContainerRef, ImageUser, LockedStep, LockedWork, ServiceWork, StartService, Step, Subject,
-};
+pub use step::{ContainerRef, ImageUser, LockedStep, LockedWork, ServiceWork, StartService, Step};
+pub use subject::Subject;
 pub use waiting::WaitingOn;

@@ -4,7 +4,7 @@
 use device_types::plan::Blocker;
 use model::{DesiredService, EngineKind, Image, ImageRef};
 
-use crate::{CurrentState, EngineHealth, Subject};
+use crate::{CurrentState, Subject};
 
 /// Where a service is to run, according to its image.
 #[derive(Debug, Clone)]
@@ -17,7 +17,18 @@ pub(crate) enum Placement<'a> {
     Unavailable(Blocker),
 }
 
-impl Placement<'_> {
+impl<'a> Placement<'a> {
+    /// The image of `service`, which is placed here, or why there is none.
+    pub(crate) fn image(&self, service: &DesiredService) -> Result<&'a Image, Blocker> {
+        match self {
+            Placement::Ready(image) => Ok(*image),
+            Placement::Missing(_) => Err(Blocker::Image {
+                image: service.config.image.clone(),
+            }),
+            Placement::Unavailable(reason) => Err(reason.clone()),
+        }
+    }
+
     /// The engine, as far as it is known and usable.
     pub(crate) fn engine(&self) -> Option<EngineKind> {
         match self {
@@ -31,16 +42,13 @@ impl Placement<'_> {
 pub(crate) fn place<'a>(current: &'a CurrentState, service: &DesiredService) -> Placement<'a> {
     let wanted = &service.config.image;
     let kind = kind_of(current, wanted);
-    if let Some(kind) = kind {
-        match current.engines.get(&kind) {
-            None => return Placement::Unavailable(Blocker::EngineMissing { engine: kind }),
-            Some(EngineHealth::Silent(why)) => {
-                return Placement::Unavailable(Blocker::EngineSilent {
-                    engine: kind,
-                    reason: why.clone(),
-                });
-            }
-            Some(EngineHealth::Answers) => {}
+    if let Some(engine) = kind {
+        if !current.engines.contains_key(&engine) {
+            return Placement::Unavailable(Blocker::EngineMissing { engine });
+        }
+        let mut silent = current.silent_engines();
+        if let Some((_, reason)) = silent.find(|(silent, _)| *silent == engine) {
+            return Placement::Unavailable(reason);
         }
     }
     let mut holders: Vec<&Image> = current
@@ -56,17 +64,11 @@ pub(crate) fn place<'a>(current: &'a CurrentState, service: &DesiredService) -> 
         }
         return Placement::Ready(image);
     }
-    if kind.is_none() {
-        // It may be on the engine that is silent, its container with it: making it elsewhere would
-        // run it twice.
-        for (kind, health) in &current.engines {
-            if let EngineHealth::Silent(why) = health {
-                return Placement::Unavailable(Blocker::EngineSilent {
-                    engine: *kind,
-                    reason: why.clone(),
-                });
-            }
-        }
+    // It may be on an engine that is silent, its container with it: making it elsewhere would run it twice.
+    if kind.is_none()
+        && let Some((_, reason)) = current.silent_engines().next()
+    {
+        return Placement::Unavailable(reason);
     }
     Placement::Missing(kind)
 }

@@ -9,7 +9,7 @@ use model::{AppUuid, DesiredApp, DesiredState};
 use crate::app::plan_app;
 use crate::host::{plan_host, plan_reboot};
 use crate::images::{Pulls, remove_unused};
-use crate::{CurrentState, EngineHealth, Step, Subject, WaitingOn};
+use crate::{CurrentState, Step, Subject, WaitingOn};
 
 /// The steps to take now, and what cannot be done yet.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -20,7 +20,51 @@ pub struct Plan {
     pub waiting_on: Vec<WaitingOn>,
 }
 
+/// Whether a step about a subject may be planned now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Gate {
+    Open,
+    /// One is in flight.
+    Busy,
+    /// The last one failed, and the time of the next has not come.
+    Held,
+}
+
 impl Plan {
+    /// Looks whether a step about `subject` may be planned. What is held is what the plan waits for.
+    pub(crate) fn gate(&mut self, current: &CurrentState, subject: &Subject) -> Gate {
+        if current.is_busy(subject) {
+            return Gate::Busy;
+        }
+        match current.failed.get(subject).filter(|failure| failure.held) {
+            Some(failure) => {
+                self.wait(subject.clone(), failure.blocker());
+                Gate::Held
+            }
+            None => Gate::Open,
+        }
+    }
+
+    /// Plans `step`, unless one about its subject is in flight or held.
+    pub(crate) fn push(&mut self, current: &CurrentState, step: Step) {
+        if self.gate(current, &step.subject()) == Gate::Open {
+            self.steps.push(step);
+        }
+    }
+
+    /// Says each thing once.
+    pub(crate) fn wait(&mut self, subject: Subject, reason: Blocker) {
+        let waiting = WaitingOn { subject, reason };
+        if !self.waiting_on.contains(&waiting) {
+            self.waiting_on.push(waiting);
+        }
+    }
+
+    pub(crate) fn append(&mut self, mut other: Plan) {
+        self.steps.append(&mut other.steps);
+        self.waiting_on.append(&mut other.waiting_on);
+    }
+
     /// Whether nothing is left to do: if nothing is in flight, the target is reached.
     #[must_use]
     pub fn is_settled(&self) -> bool {
@@ -46,29 +90,17 @@ pub fn plan(current: &CurrentState, desired: &DesiredState) -> Plan {
             }
             continue;
         }
-        if current.purged.contains(app) {
-            let emptied = wanted.map(emptied);
-            plan_app(current, app, emptied.as_ref(), &mut pulls, &mut rest);
-        } else {
-            plan_app(current, app, wanted, &mut pulls, &mut rest);
-        }
+        let emptied = wanted.filter(|_| current.purged.contains(app)).map(emptied);
+        let wanted = emptied.as_ref().or(wanted);
+        rest.append(plan_app(current, app, wanted, &mut pulls));
     }
     keep_first_of_each(&mut rest.steps);
     let mut plan = pulls.into_plan(current);
     // What such an engine holds is not known, and may be what has to go.
-    for (engine, health) in &current.engines {
-        if let EngineHealth::Silent(why) = health {
-            plan.waiting_on.push(WaitingOn {
-                subject: Subject::Engine(*engine),
-                reason: Blocker::EngineSilent {
-                    engine: *engine,
-                    reason: why.clone(),
-                },
-            });
-        }
+    for (engine, reason) in current.silent_engines() {
+        plan.wait(Subject::Engine(engine), reason);
     }
-    plan.steps.append(&mut rest.steps);
-    plan.waiting_on.append(&mut rest.waiting_on);
+    plan.append(rest);
     // Last, and with the device at rest: removing an image competes for the disk with what matters.
     // What an action brings back may need an image that the target no longer has.
     let acting =

@@ -11,7 +11,7 @@ use model::{
 
 use crate::app::App;
 use crate::components::ComponentState;
-use crate::placement::{Placement, familiar};
+use crate::placement::familiar;
 use crate::{CurrentState, Subject};
 
 /// What becomes of the newest container of a service of the target.
@@ -67,14 +67,8 @@ impl<'a> ServicePlan<'a> {
 
     /// The kept container runs, or is about to, and should not.
     pub(crate) fn is_to_stop(&self) -> bool {
-        let runs = |kept: &CurrentService| {
-            matches!(
-                kept.state,
-                ContainerState::Running | ContainerState::Restarting | ContainerState::Paused
-            )
-        };
         let wanted = self.desired.running && !self.held;
-        !wanted && self.kept().is_some_and(runs)
+        !wanted && self.kept().is_some_and(CurrentService::runs)
     }
 
     /// The kept container should run, and it is for the supervisor to start it: it never ran, or was
@@ -160,7 +154,7 @@ pub(crate) fn classify<'a>(app: &App<'a>) -> ServicePlans<'a> {
         let name = desired.container_name();
         containers.sort_by_key(|c| Reverse((c.created_at_ms, c.name == name, &c.container)));
         let mut containers = containers.into_iter();
-        let fate = match containers.next() {
+        let disposition = match containers.next() {
             Some(newest) => match check_current(app, desired, newest) {
                 Ok(()) => Disposition::Keep(newest),
                 Err(reason) => Disposition::Replace(newest, reason),
@@ -169,10 +163,10 @@ pub(crate) fn classify<'a>(app: &App<'a>) -> ServicePlans<'a> {
         };
         let planned = ServicePlan {
             desired,
-            disposition: fate,
+            disposition,
             surplus: containers.collect(),
             fading: fading.remove(&desired.key.service).is_some(),
-            held: matches!(fate, Disposition::Keep(kept) if app.current.held.contains(&kept.container)),
+            held: matches!(disposition, Disposition::Keep(kept) if app.current.held.contains(&kept.container)),
         };
         plans.wanted.insert(&desired.key.service, planned);
     }
@@ -198,10 +192,7 @@ fn check_current(
     if app.current.recreated.contains(&container.container) {
         return Err(StepReason::Restart);
     }
-    let image = match app.placement(desired) {
-        Placement::Ready(image) => Some(image),
-        Placement::Missing(_) | Placement::Unavailable(_) => None,
-    };
+    let image = app.placement(desired).image(desired).ok();
     if image.is_some_and(|it| it.engine != container.engine || it.id != container.engine_image) {
         return Err(StepReason::ImageChanged);
     }

@@ -24,20 +24,17 @@ pub(crate) enum Replacement {
 /// What may be done now with the old container of `service`. Asked only when the images of the app
 /// allow for steps that disturb this service.
 pub(crate) fn replace(app: &App<'_>, service: &DesiredService) -> Replacement {
-    let ready = match app.placement(service) {
-        Placement::Ready(image) => Ok(image),
-        Placement::Missing(_) => Err(Blocker::Image {
-            image: service.config.image.clone(),
-        }),
-        Placement::Unavailable(reason) => return Replacement::Wait(reason.clone()),
-    };
-    let image = match (service.strategy, ready) {
+    let placement = app.placement(service);
+    let comes_later = matches!(placement, Placement::Missing(_));
+    let image = match (service.strategy, placement.image(service)) {
         (_, Ok(image)) => image,
-        (UpdateStrategy::KillThenDownload, Err(_)) => return Replacement::KillThenStart,
-        (UpdateStrategy::DeleteThenDownload, Err(_)) => return Replacement::DeleteThenStart,
-        (UpdateStrategy::DownloadThenKill | UpdateStrategy::HandOver, Err(reason)) => {
-            return Replacement::Wait(reason);
+        (UpdateStrategy::KillThenDownload, Err(_)) if comes_later => {
+            return Replacement::KillThenStart;
         }
+        (UpdateStrategy::DeleteThenDownload, Err(_)) if comes_later => {
+            return Replacement::DeleteThenStart;
+        }
+        (_, Err(reason)) => return Replacement::Wait(reason),
     };
     // What can be made without a kill is made before it, so that a network that cannot be made costs
     // no running service.

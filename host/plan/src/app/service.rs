@@ -1,0 +1,242 @@
+//! The plan of one service of the target: kept, started, renamed, stopped, or made anew.
+
+use device_types::plan::{Blocker, StepReason};
+use model::{
+    ContainerId, CurrentService, DesiredService, EngineKind, HANDING_OVER_PREFIX, NetworkMode,
+};
+
+use super::{App, Draft, kill, reference};
+use crate::components::ComponentState;
+use crate::host::{boot_to_wait_for, waits_for_reboot};
+use crate::placement::{familiar, is_same_image};
+use crate::services::{Disposition, ServicePlan, ServicePlans};
+use crate::strategy::{Replacement, goes_first, replace};
+use crate::{ComponentKind, CurrentState, LockedStep, ServiceWork, StartService, Step, Subject};
+
+pub(super) fn plan_service(
+    app: &App<'_>,
+    services: &ServicePlans<'_>,
+    planned: &ServicePlan<'_>,
+    may_disturb: bool,
+    draft: &mut Draft,
+) -> Option<ServiceWork> {
+    let desired = planned.desired;
+    let subject = || Subject::Service(desired.key.clone());
+    // The engine may still be removing an older container.
+    draft.unfinished |= planned.fading;
+    let rests =
+        planned.kept().is_some() && !planned.disturbs() && !planned.is_to_start(app.current);
+    if rests {
+        // Even a service at rest may have a step in flight, whose effect has not been observed yet.
+        if app.current.is_busy(&subject()) {
+            draft.wait_for_step_in_flight();
+        }
+        return None;
+    }
+    if !draft.is_free(app.current, &desired.key) {
+        return None;
+    }
+    // A start that disturbs nothing comes first: it is what is left of an earlier plan.
+    if let Some(kept) = planned.kept()
+        && planned.is_to_start(app.current)
+        && !planned.disturbs()
+    {
+        if waits_for_reboot(app.current, planned) {
+            draft.plan.wait(subject(), Blocker::Reboot);
+            return None;
+        }
+        match may_start(services, desired, app.current) {
+            Ok(_) => {
+                draft.keep_locks = true;
+                draft.plan.steps.push(Step::StartExisting {
+                    app_id: desired.app_id,
+                    service: desired.key.clone(),
+                    container: reference(kept),
+                });
+            }
+            Err(reason) => draft.plan.wait(subject(), reason),
+        }
+        return None;
+    }
+    if !may_disturb && !goes_first(app, planned) {
+        // What it waits for is said with the image that is missing.
+        draft.unfinished = true;
+        return None;
+    }
+    let surplus = planned.surplus.iter();
+    let mut steps: Vec<LockedStep> = surplus.map(|c| kill(c, StepReason::Duplicate)).collect();
+    let mut start = false;
+    match planned.disposition {
+        Disposition::Keep(container) => {
+            if planned.is_to_stop() {
+                steps.push(LockedStep::Stop {
+                    container: reference(container),
+                    grace: container.stop_grace,
+                });
+            }
+            if planned.is_misnamed() && planned.fading {
+                // The container that is going may have the name.
+                draft.plan.wait(subject(), Blocker::Removal);
+            } else if planned.is_misnamed() {
+                steps.push(LockedStep::Rename {
+                    container: reference(container),
+                    name: desired.container_name(),
+                });
+            }
+        }
+        Disposition::Replace(container, reason) => match replace(app, desired) {
+            Replacement::KillThenStart => {
+                steps.push(kill(container, reason));
+                start = true;
+            }
+            Replacement::DeleteThenStart => {
+                steps.push(kill(container, reason));
+                steps.extend(remove_image_of(app, services, container));
+                start = true;
+            }
+            Replacement::HandOver => match start_step(app, services, planned) {
+                Ok(LockedStep::Start(start)) => steps.push(LockedStep::HandOver {
+                    old: reference(container),
+                    rename: (!container.is_handing_over())
+                        .then(|| format!("{HANDING_OVER_PREFIX}{}", container.name)),
+                    grace: container.stop_grace,
+                    timeout: desired.handover_timeout,
+                    reason,
+                    start,
+                }),
+                Ok(_) => {}
+                Err(reason) => draft.plan.wait(subject(), reason),
+            },
+            Replacement::Wait(reason) => draft.plan.wait(subject(), reason),
+        },
+        Disposition::Missing => start = true,
+    }
+    if start {
+        match start_step(app, services, planned) {
+            Ok(step) => steps.push(step),
+            Err(reason) => draft.plan.wait(subject(), reason),
+        }
+    }
+    (!steps.is_empty()).then(|| ServiceWork {
+        service: desired.key.clone(),
+        steps,
+    })
+}
+
+/// The removal of the image that `container` was made from, if we pulled it and nothing else wants
+/// it.
+fn remove_image_of(
+    app: &App<'_>,
+    services: &ServicePlans<'_>,
+    container: &CurrentService,
+) -> Option<LockedStep> {
+    let mut recorded = app.current.recorded_images.iter();
+    let image = recorded.find(|image| familiar(image.as_str()) == familiar(&container.image))?;
+    let mut wanted = services.wanted.values();
+    let is_wanted = wanted.any(|planned| is_same_image(&planned.desired.config.image, image));
+    let mut others = app.current.services.iter();
+    let is_used = others.any(|other| {
+        other.container != container.container && other.engine_image == container.engine_image
+    });
+    (!is_wanted && !is_used).then(|| LockedStep::RemoveImage {
+        engine: container.engine,
+        image: image.clone(),
+    })
+}
+
+/// The creation and start of a service whose old containers are gone by then.
+fn start_step(
+    app: &App<'_>,
+    services: &ServicePlans<'_>,
+    planned: &ServicePlan<'_>,
+) -> Result<LockedStep, Blocker> {
+    let desired = planned.desired;
+    if planned.fading {
+        return Err(Blocker::Removal);
+    }
+    let image = app.placement(desired).image(desired)?;
+    for (name, state) in app.components_of(desired, image.engine) {
+        if state != ComponentState::Right || is_going(app, image.engine, name) {
+            return Err(Blocker::Component {
+                name: name.to_owned(),
+            });
+        }
+    }
+    // An old container of another service may still hold one of its ports.
+    if publishes_ports(desired) && services.others_leave(desired, image.engine, app.current) {
+        return Err(Blocker::Removal);
+    }
+    let starts_after = boot_to_wait_for(app.current, desired);
+    let network_container = match starts_after {
+        None => may_start(services, desired, app.current)?,
+        // It is only made now, so that one reboot is enough for all that wait for one.
+        Some(_) => network_container(services, desired, ServicePlan::kept)?,
+    };
+    Ok(LockedStep::Start(Box::new(StartService {
+        engine: image.engine,
+        service: desired.clone(),
+        image: image.id.clone(),
+        network_container,
+        starts_after,
+    })))
+}
+
+fn publishes_ports(service: &DesiredService) -> bool {
+    !service.config.ports.is_empty() || service.config.network_mode == NetworkMode::Host
+}
+
+/// Whether a step about the volume or network is in flight: one that was observed as right may be on
+/// its way out for a target that has been replaced since.
+fn is_going(app: &App<'_>, engine: EngineKind, name: &str) -> bool {
+    ComponentKind::ALL.into_iter().any(|kind| {
+        let subject = Subject::Component(kind, engine, name.to_owned());
+        app.current.is_busy(&subject)
+    })
+}
+
+/// Whether everything that must have been started before `desired` was; answers the container whose
+/// network stack it shares.
+fn may_start(
+    services: &ServicePlans<'_>,
+    desired: &DesiredService,
+    current: &CurrentState,
+) -> Result<Option<ContainerId>, Blocker> {
+    for name in &desired.depends_on {
+        // One that is not of the release is no condition: the target was taken with a warning.
+        if let Some(dependency) = services.wanted.get(name) {
+            was_started(dependency, current).ok_or_else(|| Blocker::Dependency {
+                service: name.clone(),
+            })?;
+        }
+    }
+    network_container(services, desired, |host| was_started(host, current))
+}
+
+/// The container whose network stack `desired` shares, which `find` finds of its service.
+fn network_container<'a>(
+    services: &ServicePlans<'a>,
+    desired: &DesiredService,
+    find: impl Fn(&ServicePlan<'a>) -> Option<&'a CurrentService>,
+) -> Result<Option<ContainerId>, Blocker> {
+    let NetworkMode::Service(name) = &desired.config.network_mode else {
+        return Ok(None);
+    };
+    match services.wanted.get(name).and_then(find) {
+        Some(host) => Ok(Some(host.container.clone())),
+        None => Err(Blocker::Dependency {
+            service: name.clone(),
+        }),
+    }
+}
+
+/// The container of a service that was started and does not change; health is not considered. One
+/// that should not run counts as soon as it has its container.
+fn was_started<'a>(
+    planned: &ServicePlan<'a>,
+    current: &CurrentState,
+) -> Option<&'a CurrentService> {
+    let busy = current.is_busy(&Subject::Service(planned.desired.key.clone()));
+    planned
+        .kept()
+        .filter(|_| !busy && !planned.is_to_start(current))
+}
