@@ -40,28 +40,25 @@ pub(crate) enum ActionPhase {
 #[derive(Debug)]
 pub(crate) struct OngoingAction {
     pub number: u64,
-    pub action: Action,
-    pub phase: ActionPhase,
-    /// What it began with.
-    pub containers: BTreeSet<ContainerId>,
-    pub services: BTreeSet<ServiceName>,
-    /// The app as it was, where that is what comes back and not its target.
-    pub restores: Option<Box<DesiredApp>>,
+    pub app: AppUuid,
+    pub state: StoredAction,
     /// `None` where it is finished after a restart of the supervisor: then it is tried until it succeeds.
     pub answer: Option<ActionReply>,
     pub begun: Instant,
     pub retry_at: Option<Instant>,
 }
 
-/// What the store keeps of an action, under the uuid of its app.
+/// What is to be done and how far it is: what the store keeps of an action, under the uuid of its app.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct StoredAction {
     pub verb: Verb,
     pub force: bool,
     pub phase: ActionPhase,
+    /// What it began with.
     pub containers: BTreeSet<ContainerId>,
     pub services: BTreeSet<ServiceName>,
-    /// The app as it was: a kill may leave nothing of it to read that from.
+    /// The app as it was, where that is what comes back and not its target: a kill may leave nothing of it to read that
+    /// from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restores: Option<Box<DesiredApp>>,
 }
@@ -70,51 +67,39 @@ pub(crate) struct StoredAction {
 /// that is done now.
 #[derive(Debug, Default)]
 pub(crate) struct Actions {
-    next: u64,
+    last_number: u64,
     queues: BTreeMap<AppUuid, VecDeque<OngoingAction>>,
 }
 
 impl Actions {
     pub(crate) fn add(&mut self, action: Action, answer: ActionReply) {
-        let number = self.next_number();
-        let queue = self.queues.entry(action.app.clone()).or_default();
-        queue.push_back(OngoingAction {
-            number,
-            action,
+        let state = StoredAction {
+            verb: action.verb,
+            force: action.force,
             phase: ActionPhase::Waiting,
             containers: BTreeSet::new(),
             services: BTreeSet::new(),
             restores: None,
-            answer: Some(answer),
-            begun: Instant::now(),
-            retry_at: None,
-        });
+        };
+        self.push(action.app, state, Some(answer));
     }
 
     /// Takes up what a kill cut short.
     pub(crate) fn resume(&mut self, app: AppUuid, stored: StoredAction) {
-        let number = self.next_number();
+        self.push(app, stored, None);
+    }
+
+    fn push(&mut self, app: AppUuid, state: StoredAction, answer: Option<ActionReply>) {
+        self.last_number += 1;
         let queue = self.queues.entry(app.clone()).or_default();
         queue.push_back(OngoingAction {
-            number,
-            action: Action {
-                app,
-                verb: stored.verb,
-                force: stored.force,
-            },
-            phase: stored.phase,
-            containers: stored.containers,
-            services: stored.services,
-            restores: stored.restores,
-            answer: None,
+            number: self.last_number,
+            app,
+            state,
+            answer,
             begun: Instant::now(),
             retry_at: None,
         });
-    }
-
-    fn next_number(&mut self) -> u64 {
-        self.next += 1;
-        self.next
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -164,39 +149,28 @@ impl Actions {
 impl OngoingAction {
     /// Whether a kill must be followed by its rest: it removes what would not come back as it was.
     pub(crate) fn is_stored(&self) -> bool {
-        matches!(self.action.verb, Verb::Restart(_) | Verb::Purge)
+        matches!(self.state.verb, Verb::Restart(_) | Verb::Purge)
     }
 
     /// The phase in which the planner is told of it.
     pub(crate) fn first_phase(&self) -> ActionPhase {
-        match self.action.verb {
+        match self.state.verb {
             Verb::Purge => ActionPhase::Clearing,
             _ => ActionPhase::Acting,
         }
     }
 
     /// Whose locks it takes (docs/spec/device.md#locks-who).
-    pub(crate) fn reach(&self) -> LockScope {
-        match self.action.verb {
+    pub(crate) fn lock_scope(&self) -> LockScope {
+        match self.state.verb {
             Verb::Stop(_) | Verb::Start(_) | Verb::Restart(Some(_)) => LockScope::WholeFolder,
             Verb::Restart(None) | Verb::Purge => LockScope::Named,
         }
     }
 
-    pub(crate) fn to_store(&self) -> StoredAction {
-        StoredAction {
-            verb: self.action.verb.clone(),
-            force: self.action.force,
-            phase: self.phase,
-            containers: self.containers.clone(),
-            services: self.services.clone(),
-            restores: self.restores.clone(),
-        }
-    }
-
     pub(crate) fn disturbs(&self) -> bool {
         matches!(
-            self.phase,
+            self.state.phase,
             ActionPhase::Acting | ActionPhase::Clearing | ActionPhase::Restoring
         )
     }

@@ -8,8 +8,9 @@ use tracing::Instrument;
 
 use crate::locks::LockScope;
 use crate::messages::{Message, StepFailure};
+use crate::step_context::StepContext;
 use crate::step_span;
-use crate::steps::{self, StepContext};
+use crate::steps;
 use crate::{LockError, LockPolicy, UpdateLocks};
 
 /// Says that the step about a subject has ended, also where its task panicked or was dropped.
@@ -60,10 +61,7 @@ pub(crate) fn spawn(context: &Arc<StepContext>, step: Step, cancel: Cancellation
         };
         let outcome = match cancel.run_until_cancelled(execution).await {
             Some(outcome) => outcome,
-            None => Err(StepFailure {
-                cancelled: true,
-                ..StepFailure::new("it is no longer wanted")
-            }),
+            None => Err(StepFailure::cancelled("it is no longer wanted")),
         };
         report.finish(outcome);
     };
@@ -74,7 +72,7 @@ pub(crate) fn spawn(context: &Arc<StepContext>, step: Step, cancel: Cancellation
 pub(crate) fn spawn_locked(
     context: &Arc<StepContext>,
     locked: LockedWork,
-    reach: LockScope,
+    scope: LockScope,
     held: Vec<Arc<UpdateLocks>>,
     policy: LockPolicy,
 ) {
@@ -91,20 +89,21 @@ pub(crate) fn spawn_locked(
     let context = Arc::clone(context);
     let running = async move {
         let mut guards = held;
-        let (locks, have) = (context.locks.clone(), guards.clone());
-        let taking =
-            move || locks.take_missing(locked.app_id, locked.services, reach, &have, policy);
-        match tokio::task::spawn_blocking(taking).await {
-            Ok(Ok(Some(guard))) => {
+        let (locks, have) = (&context.locks, guards.clone());
+        let taking = locks.blocking(move |locks| {
+            locks.take_missing(locked.app_id, locked.services, scope, &have, policy)
+        });
+        match taking.await {
+            Some(Ok(Some(guard))) => {
                 let guard = Arc::new(guard);
                 context.moments.reached("lock-taken");
                 context.tell(Message::LocksTaken(locked.app, Arc::clone(&guard)));
                 guards.push(guard);
             }
-            Ok(Ok(None)) => {}
-            Ok(Err(error)) => return refuse(lock_report, reports, &error),
+            Some(Ok(None)) => {}
+            Some(Err(error)) => return refuse(lock_report, reports, &error),
             // A panic while taking: the reports say so when they are dropped.
-            Err(_) => return,
+            None => return,
         }
         lock_report.finish(Ok(()));
         for (work, report) in reports {
@@ -135,14 +134,11 @@ pub(crate) fn spawn_locked(
 fn refuse(lock_report: StepReport, reports: Vec<(ServiceWork, StepReport)>, error: &LockError) {
     let lock = match error {
         LockError::Locked { path, .. } => Some(path.clone()),
-        LockError::Busy { .. } | LockError::AllBusy | LockError::Failed { .. } => None,
+        _ => None,
     };
     // The services did not fail: they were not tried.
     for (_, report) in reports {
-        report.finish(Err(StepFailure {
-            cancelled: true,
-            ..StepFailure::new("the update is locked")
-        }));
+        report.finish(Err(StepFailure::cancelled("the update is locked")));
     }
     lock_report.finish(Err(StepFailure {
         lock,

@@ -3,7 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{DesiredNetwork, DesiredService, DesiredVolume, ServiceKey};
+use model::{DesiredService, ServiceKey};
+use plan::{ComponentKind, DesiredComponent};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -18,15 +19,13 @@ pub(crate) fn of_service(service: &DesiredService) -> serde_json::Result<Definit
     definition(service_subject(&service.key), &service.digest, service)
 }
 
-/// The definition of a volume.
-pub(crate) fn of_volume(volume: &DesiredVolume) -> serde_json::Result<Definition> {
-    definition(volume_subject(&volume.engine_name), &volume.digest, volume)
-}
-
-/// The definition of a network.
-pub(crate) fn of_network(network: &DesiredNetwork) -> serde_json::Result<Definition> {
-    let subject = network_subject(&network.engine_name);
-    definition(subject, &network.digest, network)
+/// The definition of a volume or network.
+pub(crate) fn of_component(component: &DesiredComponent) -> serde_json::Result<Definition> {
+    let subject = component_subject(component.kind(), component.engine_name());
+    match component {
+        DesiredComponent::Volume(volume) => definition(subject, &volume.digest, volume),
+        DesiredComponent::Network(network) => definition(subject, &network.digest, network),
+    }
 }
 
 fn definition(
@@ -45,12 +44,8 @@ pub(crate) fn service_subject(key: &ServiceKey) -> String {
     format!("service {key}")
 }
 
-pub(crate) fn volume_subject(name: &str) -> String {
-    format!("volume {name}")
-}
-
-pub(crate) fn network_subject(name: &str) -> String {
-    format!("network {name}")
+pub(crate) fn component_subject(kind: ComponentKind, name: &str) -> String {
+    format!("{kind} {name}")
 }
 
 impl Definitions {
@@ -75,20 +70,18 @@ impl Definitions {
         needed: &BTreeSet<(String, String)>,
     ) -> Vec<(String, String)> {
         let keys = self.0.keys().filter(|key| !needed.contains(*key));
-        let gone: Vec<_> = keys.cloned().collect();
-        for key in &gone {
+        let unused: Vec<_> = keys.cloned().collect();
+        for key in &unused {
             self.0.remove(key);
         }
-        gone
+        unused
     }
 }
 
 impl FromIterator<Definition> for Definitions {
     fn from_iter<I: IntoIterator<Item = Definition>>(all: I) -> Self {
         let mut definitions = Definitions::default();
-        for definition in all {
-            definitions.put(definition);
-        }
+        all.into_iter().for_each(|it| definitions.put(it));
         definitions
     }
 }

@@ -1,7 +1,7 @@
 //! Engine events: the loop's reason to look again. They say only that something changed, so any number
 //! of them between two passes is as one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::view::{KINDS, ObjectKind};
 /// What was announced and not yet looked at.
 #[derive(Debug, Default)]
 pub(crate) struct EngineEvents {
-    kinds: Mutex<BTreeMap<EngineKind, Vec<ObjectKind>>>,
+    kinds: Mutex<BTreeMap<EngineKind, BTreeSet<ObjectKind>>>,
     wake: Notify,
 }
 
@@ -32,27 +32,22 @@ impl EngineEvents {
         announced
     }
 
-    fn add(&self, engine: EngineKind, kinds: &[ObjectKind]) {
-        let mut held = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
-        let announced = held.entry(engine).or_default();
-        for kind in kinds {
-            if !announced.contains(kind) {
-                announced.push(*kind);
-            }
-        }
-        drop(held);
+    fn add(&self, engine: EngineKind, kinds: impl IntoIterator<Item = ObjectKind>) {
+        let mut announced = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
+        announced.entry(engine).or_default().extend(kinds);
+        drop(announced);
         self.wake.notify_one();
     }
 
     /// Waits for something to be announced, and takes all of it.
-    pub(crate) async fn next(&self) -> BTreeMap<EngineKind, Vec<ObjectKind>> {
+    pub(crate) async fn next(&self) -> BTreeMap<EngineKind, BTreeSet<ObjectKind>> {
         loop {
-            let taken = {
-                let mut held = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
-                std::mem::take(&mut *held)
+            let announced = {
+                let mut kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
+                std::mem::take(&mut *kinds)
             };
-            if !taken.is_empty() {
-                return taken;
+            if !announced.is_empty() {
+                return announced;
             }
             self.wake.notified().await;
         }
@@ -68,16 +63,16 @@ async fn follow(engine: Arc<dyn Engine>, announced: Arc<EngineEvents>, cap: Dura
             Ok(mut events) => {
                 // Whatever happened before there was a stream was missed. The first stream is there
                 // before the first listing is, or the listing is made again.
-                announced.add(kind, &KINDS);
+                announced.add(kind, KINDS);
                 failures = 0;
                 while let Some(event) = events.next().await {
                     match event {
-                        EngineEvent::Container(_) => announced.add(kind, &[ObjectKind::Containers]),
-                        EngineEvent::Other => announced.add(kind, &KINDS),
+                        EngineEvent::Container(_) => announced.add(kind, [ObjectKind::Containers]),
+                        EngineEvent::Other => announced.add(kind, KINDS),
                     }
                 }
                 tracing::warn!(engine = %kind, "the events of the {kind} engine ended; asking for new ones");
-                announced.add(kind, &KINDS);
+                announced.add(kind, KINDS);
             }
             Err(error) => {
                 tracing::debug!(engine = %kind, %error, "failed to listen to the {kind} engine");

@@ -5,7 +5,7 @@ use engine::{Engine, EngineError, VolumeSpec};
 use model::compose::EXTRA_FIRMWARE;
 use model::{Mount, ServiceConfig, VolumeConfig};
 
-use crate::steps::StepContext;
+use crate::step_context::StepContext;
 
 /// Makes sure that it is there where `config` mounts it.
 pub(crate) async fn ensure(
@@ -20,14 +20,10 @@ pub(crate) async fn ensure(
     if !config.mounts.iter().any(is_it) {
         return Ok(());
     }
-    let device = context.journal.store().device_uuid().to_string();
+    let device = context.journal.store().device_uuid();
     let config = VolumeConfig {
         driver: "local".into(),
-        labels: [
-            (context.branding.label("supervised"), "true".to_owned()),
-            (context.branding.label("device-uuid"), device),
-        ]
-        .into(),
+        labels: context.branding.device_labels(device),
         ..VolumeConfig::default()
     };
     let spec = VolumeSpec {

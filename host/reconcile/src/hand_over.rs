@@ -6,8 +6,8 @@ use std::time::Duration;
 use model::{AppId, ServiceKey, ServiceName, ServiceState};
 use plan::{ContainerRef, StartService};
 
-use crate::messages::Message;
-use crate::steps::{self, StepContext, StepResult};
+use crate::step_context::StepContext;
+use crate::steps::{self, StepResult};
 use crate::view::Effect;
 use crate::{Locks, UpdateLocks};
 
@@ -30,12 +30,9 @@ pub(crate) async fn hand_over(
     start: StartService,
     locks: &UpdateLocks,
 ) -> StepResult {
-    let signs = HandOverSigns {
-        locks: context.locks.clone(),
-        app: locks.app(),
-        service: service.service.clone(),
-    };
-    signs.forget().await;
+    let (app, service_name) = (locks.app(), &service.service);
+    // A sign from an earlier time says nothing of this one.
+    forget_handover(&context.locks, app, service_name).await;
     if let Some(name) = over.rename {
         steps::rename(context, service, over.old, name, locks).await?;
     }
@@ -46,12 +43,10 @@ pub(crate) async fn hand_over(
         remove_failed(context, engine, &name).await;
         return Err(failure);
     }
-    context.tell(Message::ServiceState(
-        service.clone(),
-        ServiceState::AwaitingHandover,
-    ));
+    context.service_is(service, ServiceState::AwaitingHandover);
     context.log(format!("Handing over service '{}'", service.service));
-    if tokio::time::timeout(over.timeout, signs.until_given())
+    let handed_over = until_handed_over(&context.locks, app, service_name);
+    if tokio::time::timeout(over.timeout, handed_over)
         .await
         .is_err()
     {
@@ -61,7 +56,7 @@ pub(crate) async fn hand_over(
             service.service
         ));
     }
-    signs.forget().await;
+    forget_handover(&context.locks, app, service_name).await;
     steps::kill(context, service, over.old, over.grace, locks).await?;
     context.log(format!("Handed over service '{}'", service.service));
     Ok(())
@@ -86,35 +81,22 @@ async fn remove_failed(context: &StepContext, engine: model::EngineKind, name: &
     }
 }
 
-/// The files by which a new container says that it has taken over.
-struct HandOverSigns {
-    locks: Locks,
-    app: AppId,
-    service: ServiceName,
-}
-
-impl HandOverSigns {
-    async fn until_given(&self) {
-        let mut looks = tokio::time::interval(LOOK_AGAIN);
-        loop {
-            looks.tick().await;
-            if self.blocking(Locks::is_handed_over).await.unwrap_or(false) {
-                return;
-            }
+/// Waits until the new container has said that it has taken over.
+async fn until_handed_over(locks: &Locks, app: AppId, service: &ServiceName) {
+    let mut looks = tokio::time::interval(LOOK_AGAIN);
+    loop {
+        looks.tick().await;
+        let service = service.clone();
+        let is_handed_over = locks.blocking(move |locks| locks.is_handed_over(app, &service));
+        if is_handed_over.await.unwrap_or(false) {
+            return;
         }
     }
+}
 
-    async fn forget(&self) {
-        self.blocking(Locks::forget_handover).await;
-    }
-
-    /// `None` where the supervisor is stopping.
-    async fn blocking<T: Send + 'static>(
-        &self,
-        what: fn(&Locks, AppId, &ServiceName) -> T,
-    ) -> Option<T> {
-        let (locks, app, service) = (self.locks.clone(), self.app, self.service.clone());
-        let done = tokio::task::spawn_blocking(move || what(&locks, app, &service));
-        done.await.ok()
-    }
+async fn forget_handover(locks: &Locks, app: AppId, service: &ServiceName) {
+    let service = service.clone();
+    locks
+        .blocking(move |locks| locks.forget_handover(app, &service))
+        .await;
 }

@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use futures::FutureExt;
 use futures::future::BoxFuture;
 use model::{
     ActionError, BootId, DesiredHost, DesiredState, HostPart, NetworkMode, Protocol, Settings,
@@ -100,36 +99,4 @@ impl Exposure {
 fn is_loopback(host_ip: &str) -> bool {
     let address = host_ip.parse::<IpAddr>();
     address.is_ok_and(|address| address.to_canonical().is_loopback())
-}
-
-/// A host of which nothing is known and that nothing is done to.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct NoHost;
-
-impl Host for NoHost {
-    fn boot(&self) -> Option<BootId> {
-        None
-    }
-
-    fn compare<'a>(&'a self, _: &'a DesiredHost) -> BoxFuture<'a, HostLook> {
-        async { HostLook::default() }.boxed()
-    }
-
-    fn configure<'a>(
-        &'a self,
-        part: HostPart,
-        _: &'a DesiredHost,
-    ) -> BoxFuture<'a, Result<(), String>> {
-        async move {
-            Err(format!(
-                "this device does not configure the {part} of its host"
-            ))
-        }
-        .boxed()
-    }
-
-    fn reboot(&self, _: bool) -> BoxFuture<'_, Result<(), ActionError>> {
-        let why = "this device does not reboot its host".to_owned();
-        async { Err(ActionError::Failed(why)) }.boxed()
-    }
 }

@@ -48,6 +48,7 @@ mod reconciler;
 mod signing;
 mod status;
 mod status_events;
+mod step_context;
 mod step_span;
 mod steps;
 mod stored_state;
@@ -59,7 +60,7 @@ mod view;
 #[cfg(feature = "moments")]
 pub use abort::AbortAt;
 pub use config::{Limits, OnEvent, ReconcilerConfig};
-pub use host::{EffectiveSettings, Exposure, Host, HostLook, NoHost};
+pub use host::{EffectiveSettings, Exposure, Host, HostLook};
 pub use locks::{AllLocks, LockError, LockPolicy, Locks, UpdateLocks};
 pub use logs::LogSubscription;
 pub use moments::Moments;

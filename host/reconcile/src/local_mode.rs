@@ -7,10 +7,10 @@ use std::time::Duration;
 use model::{EngineKind, ImageRef, error_chain};
 use serde::{Deserialize, Serialize};
 
-use crate::messages::{Message, StoredRecord};
+use crate::messages::StoredRecord;
 use crate::observe::list;
-use crate::steps::StepContext;
-use crate::view::{EngineView, KINDS};
+use crate::step_context::StepContext;
+use crate::view::{EngineObjects, EngineView, KINDS};
 
 /// How long a container may take to stop when local mode is left.
 const GRACE: Duration = Duration::from_secs(10);
@@ -34,22 +34,20 @@ impl Snapshot {
     }
 
     pub(crate) fn add(&mut self, engine: EngineKind, view: &EngineView) {
-        let images = view.images.iter().flat_map(|image| &image.references);
-        let held = EngineInventory {
-            containers: view.containers.iter().map(|c| c.id.to_string()).collect(),
-            images: images.map(ToString::to_string).collect(),
-            volumes: view
-                .volumes
-                .iter()
-                .map(|volume| volume.name.clone())
-                .collect(),
-            networks: view
-                .networks
-                .iter()
-                .map(|network| network.name.clone())
-                .collect(),
+        let EngineObjects {
+            containers,
+            images,
+            volumes,
+            networks,
+        } = &view.objects;
+        let references = images.iter().flat_map(|image| &image.references);
+        let inventory = EngineInventory {
+            containers: containers.iter().map(|it| it.id.to_string()).collect(),
+            images: references.map(ToString::to_string).collect(),
+            volumes: volumes.iter().map(|it| it.name.clone()).collect(),
+            networks: networks.iter().map(|it| it.name.clone()).collect(),
         };
-        self.0.insert(engine, held);
+        self.0.insert(engine, inventory);
     }
 }
 
@@ -65,23 +63,26 @@ pub(crate) async fn clean_up(
         let Some(before) = snapshot.0.get(&engine.kind()) else {
             continue;
         };
-        let now = list(engine.as_ref(), &KINDS.into_iter().collect(), 0).await;
+        let now = list(engine.as_ref(), &context.branding, KINDS.into(), 0).await;
+        let kind = engine.kind();
         if let Some(why) = now.failure {
-            tracing::warn!(
-                engine = %engine.kind(),
-                "failed to clean up after local mode on {}: {why}",
-                engine.kind()
-            );
+            tracing::warn!(engine = %kind, "failed to clean up after local mode on {kind}: {why}");
         }
         let complain = |what: String, error: engine::EngineError| {
             tracing::warn!(
-                engine = %engine.kind(),
+                engine = %kind,
                 "failed to remove {what} after local mode: {}",
                 error_chain(&error)
             );
         };
-        let containers = now.containers.unwrap_or_default().into_iter();
+        let EngineObjects {
+            containers,
+            images,
+            volumes,
+            networks,
+        } = now.objects;
         let removals = containers
+            .into_iter()
             .filter(|container| !before.containers.contains(container.id.as_str()))
             .map(|container| async move {
                 let removed = async {
@@ -93,48 +94,34 @@ pub(crate) async fn clean_up(
                 }
             });
         futures::future::join_all(removals).await;
-        let networks: BTreeSet<String> = now
-            .networks
-            .unwrap_or_default()
-            .into_iter()
-            .map(|n| n.name)
-            .collect();
-        for name in networks.difference(&before.networks) {
-            if *name == context.branding.network {
+        for network in networks {
+            let name = network.name;
+            if name == context.branding.network || before.networks.contains(&name) {
                 continue;
             }
-            if let Err(error) = engine.remove_network(name).await {
+            if let Err(error) = engine.remove_network(&name).await {
                 complain(format!("network `{name}`"), error);
             }
         }
-        for volume in now.volumes.unwrap_or_default() {
-            if before.volumes.contains(&volume.name) {
+        for volume in volumes {
+            let name = volume.name;
+            if before.volumes.contains(&name) {
                 continue;
             }
-            if let Err(error) = engine.remove_volume(&volume.name).await {
-                complain(format!("volume `{}`", volume.name), error);
+            if let Err(error) = engine.remove_volume(&name).await {
+                complain(format!("volume `{name}`"), error);
             }
         }
-        let held = now.images.unwrap_or_default();
-        let references = held.iter().flat_map(|image| &image.references);
-        for reference in references {
-            let ours = pulled
-                .iter()
-                .find(|image| plan::is_same_image(image, reference));
-            if let Some(image) = ours
-                && !before.images.contains(reference.as_str())
-            {
-                match engine.remove_image(reference).await {
-                    Ok(()) => match context.journal.forget_image(image.clone()).await {
-                        Ok(()) => {
-                            context.tell(Message::Stored(StoredRecord::NoImage(image.clone())))
-                        }
-                        Err(why) => {
-                            tracing::warn!(%image, "failed to forget image `{image}`: {why}")
-                        }
-                    },
-                    Err(error) => complain(format!("image `{reference}`"), error),
-                }
+        for reference in images.iter().flat_map(|image| &image.references) {
+            let mut pulled = pulled.iter();
+            let ours = pulled.find(|image| plan::is_same_image(image, reference));
+            let Some(image) = ours.filter(|_| !before.images.contains(reference.as_str())) else {
+                continue;
+            };
+            if let Err(error) = engine.remove_image(reference).await {
+                complain(format!("image `{reference}`"), error);
+            } else if let Err(why) = context.record(StoredRecord::NoImage(image.clone())).await {
+                tracing::warn!(%image, "failed to forget image `{image}`: {why}");
             }
         }
     }

@@ -19,6 +19,7 @@ mod all;
 mod boot;
 mod file;
 mod folders;
+mod handover;
 mod leases;
 mod shown;
 mod tree;
@@ -30,7 +31,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use model::{AppId, Branding, ServiceName};
-use rustix::fs::AtFlags;
 use store::Store;
 use tokio::sync::Notify;
 
@@ -52,6 +52,16 @@ pub enum LockPolicy {
     Respect,
     /// A user's lock is removed for good, and ours put in its place (docs/spec/device.md#locks-force).
     Override,
+}
+
+impl LockPolicy {
+    pub(crate) fn forced(is_forced: bool) -> Self {
+        if is_forced {
+            LockPolicy::Override
+        } else {
+            LockPolicy::Respect
+        }
+    }
 }
 
 /// Whose locks are taken beside those of the services that are named (docs/spec/device.md#locks-who).
@@ -154,40 +164,19 @@ impl Locks {
         }
     }
 
+    /// Runs `work` on a thread that may block; `None` where the supervisor is stopping, or `work` panicked.
+    pub(crate) async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Locks) -> T + Send + 'static,
+    ) -> Option<T> {
+        let locks = self.clone();
+        tokio::task::spawn_blocking(move || work(&locks)).await.ok()
+    }
+
     /// The folder of one service, that is mounted into it.
     #[must_use]
     pub fn folder(&self, app: AppId, service: &ServiceName) -> PathBuf {
         self.tree.service_path(app, service)
-    }
-
-    /// Removes the files by which a new container says that it has taken over (docs/spec/device.md#hand-over), so
-    /// that one from an earlier time says nothing of this one. They are in the folder of the locks, which both
-    /// containers see. A folder by that name stays, and says at once that it has been handed over. Blocks.
-    pub(crate) fn forget_handover(&self, app: AppId, service: &ServiceName) {
-        let failed = |name: &str, error: io::Error| {
-            let path = self.folder(app, service).join(name);
-            tracing::warn!(%error, "failed to remove `{}`", path.display());
-        };
-        let folder = match self.tree.service(app, service) {
-            Ok(Some(folder)) => folder,
-            Ok(None) => return,
-            Err(error) => return failed("", error),
-        };
-        for name in &self.handed_over {
-            match rustix::fs::unlinkat(&*folder, name, AtFlags::empty()) {
-                Ok(()) | Err(rustix::io::Errno::NOENT) => {}
-                Err(error) => failed(name, error.into()),
-            }
-        }
-    }
-
-    /// Whether a new container has said that it has taken over. A file counts whatever it is, as a lock does. Blocks.
-    pub(crate) fn is_handed_over(&self, app: AppId, service: &ServiceName) -> bool {
-        let Ok(Some(folder)) = self.tree.service(app, service) else {
-            return false;
-        };
-        let mut names = self.handed_over.iter();
-        names.any(|name| rustix::fs::statat(&*folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok())
     }
 
     /// Makes sure that the folder of a service is there and that any user in the service can put a
@@ -208,11 +197,11 @@ impl Locks {
         &self,
         app: AppId,
         mut services: BTreeSet<ServiceName>,
-        reach: LockScope,
+        scope: LockScope,
         held: &[Arc<UpdateLocks>],
         policy: LockPolicy,
     ) -> Result<Option<UpdateLocks>, LockError> {
-        if reach == LockScope::WholeFolder {
+        if scope == LockScope::WholeFolder {
             services.append(&mut self.services_of_app_on_disk(app)?);
         }
         services.retain(|service| !held.iter().any(|guard| guard.covers(service)));
@@ -242,8 +231,8 @@ impl Locks {
                 if policy == LockPolicy::Override && !file.is_ours() {
                     file.clear();
                 }
-                let taken = file.take(&self.tree).map_err(unreadable(file.path()))?;
-                if !taken {
+                let is_ours = file.take(&self.tree).map_err(unreadable(file.path()))?;
+                if !is_ours {
                     return Err(LockError::Locked {
                         app,
                         service: service.clone(),
@@ -270,18 +259,18 @@ impl Locks {
         app: AppId,
         services: &BTreeSet<ServiceName>,
     ) -> Vec<ServiceName> {
-        let mut held = Vec::new();
+        let mut locked = Vec::new();
         for service in services {
             let Ok(Some(folder)) = self.tree.service(app, service) else {
                 continue;
             };
             for file in self.lock_files(&folder) {
                 if file.look().is_ok() && !file.is_ours() {
-                    held.push(service.clone());
+                    locked.push(service.clone());
                 }
             }
         }
-        held
+        locked
     }
 
     /// The locks that can stand in the folder of a service, with this device's marker.
@@ -300,11 +289,11 @@ impl Locks {
         services: &BTreeSet<ServiceName>,
     ) -> Result<UpdateLocks, LockError> {
         let mut registry = lock(&self.held.services);
-        let mut wanted = services.iter().map(|service| (app, service.clone()));
-        if wanted.any(|service| registry.contains(&service)) {
+        let keys = || services.iter().map(|service| (app, service.clone()));
+        if keys().any(|key| registry.contains(&key)) {
             return Err(LockError::Busy { app });
         }
-        registry.extend(services.iter().map(|service| (app, service.clone())));
+        registry.extend(keys());
         let reserved = services.iter().map(|service| (service.clone(), Vec::new()));
         Ok(UpdateLocks {
             app,

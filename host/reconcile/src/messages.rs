@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use model::{
-    Action, AppUuid, Commit, ContainerId, DesiredState, EngineKind, ImageRef, ServiceKey,
-    ServiceState, Settings, TargetState,
+    Action, ActionError, AppUuid, Commit, ContainerId, DesiredState, EngineKind, ImageRef,
+    ServiceKey, ServiceState, Settings, TargetState,
 };
-use plan::Subject;
+use plan::{ImageUser, Subject};
 use store::Definition;
 use tokio::sync::oneshot;
 
@@ -44,10 +44,11 @@ pub(crate) enum Message {
     Command(Command),
 }
 
-/// A change of what the store holds, for the loop's own copy of it.
-#[derive(Debug)]
+/// A change of what the store holds, also for the loop's own copy of it.
+#[derive(Debug, Clone)]
 pub(crate) enum StoredRecord {
-    Image(ImageRef),
+    /// The supervisor pulls an image, for these services.
+    Image(ImageRef, Vec<ImageUser>),
     NoImage(ImageRef),
     Definition(Definition),
     Commit(AppUuid, Commit),
@@ -138,5 +139,28 @@ impl StepFailure {
             is_busy: false,
             cancelled: false,
         }
+    }
+
+    pub(crate) fn cancelled(reason: &str) -> Self {
+        StepFailure {
+            cancelled: true,
+            ..StepFailure::new(reason)
+        }
+    }
+
+    /// As whoever waits for the locks of an action is answered.
+    pub(crate) fn to_action_error(&self) -> ActionError {
+        let reason = self.reason.clone();
+        if self.lock.is_some() || self.is_busy {
+            ActionError::Locked(reason)
+        } else {
+            ActionError::Failed(reason)
+        }
+    }
+}
+
+impl From<String> for StepFailure {
+    fn from(reason: String) -> Self {
+        StepFailure::new(reason)
     }
 }

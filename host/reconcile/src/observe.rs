@@ -1,50 +1,64 @@
 //! Listing what an engine holds.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 
 use engine::{Engine, EngineError};
-use model::error_chain;
+use model::{Branding, error_chain};
 
-use crate::view::{Listing, ObjectKind};
+use crate::view::{EngineObjects, Listing, ObjectKind, component_of};
 
 /// Lists `kinds` of `engine`, all at once.
-pub(crate) async fn list(engine: &dyn Engine, kinds: &BTreeSet<ObjectKind>, begun: u64) -> Listing {
+pub(crate) async fn list(
+    engine: &dyn Engine,
+    branding: &Branding,
+    kinds: BTreeSet<ObjectKind>,
+    begun: u64,
+) -> Listing {
+    let component = |name: &str, labels: &BTreeMap<String, String>| {
+        component_of(branding, engine.kind(), name, labels)
+    };
     let wants = |kind| kinds.contains(&kind);
     let (containers, images, volumes, networks) = futures::join!(
-        wanted(wants(ObjectKind::Containers), engine.containers()),
-        wanted(wants(ObjectKind::Images), engine.images()),
-        wanted(wants(ObjectKind::Volumes), engine.volumes()),
-        wanted(wants(ObjectKind::Networks), engine.networks()),
+        listed_if(wants(ObjectKind::Containers), engine.containers()),
+        listed_if(wants(ObjectKind::Images), engine.images()),
+        listed_if(wants(ObjectKind::Volumes), engine.volumes()),
+        listed_if(wants(ObjectKind::Networks), engine.networks()),
     );
     let mut failure = None;
+    let containers = or_failure(containers, &mut failure);
+    let images = or_failure(images, &mut failure);
+    let volumes = or_failure(volumes, &mut failure).into_iter();
+    let networks = or_failure(networks, &mut failure).into_iter();
     Listing {
         engine: engine.kind(),
         begun,
-        containers: kept(containers, &mut failure),
-        images: kept(images, &mut failure),
-        volumes: kept(volumes, &mut failure),
-        networks: kept(networks, &mut failure),
+        kinds,
+        objects: EngineObjects {
+            containers,
+            images,
+            volumes: volumes.map(|it| component(&it.name, &it.labels)).collect(),
+            networks: networks.map(|it| component(&it.name, &it.labels)).collect(),
+        },
         failure,
     }
 }
 
-type ListResult<T> = Option<Result<Vec<T>, EngineError>>;
-
-async fn wanted<T>(
-    wanted: bool,
+async fn listed_if<T>(
+    is_wanted: bool,
     listing: impl Future<Output = Result<Vec<T>, EngineError>>,
-) -> ListResult<T> {
-    if wanted { Some(listing.await) } else { None }
+) -> Result<Vec<T>, EngineError> {
+    if is_wanted {
+        listing.await
+    } else {
+        Ok(Vec::new())
+    }
 }
 
 /// What was listed; the first failure is noted.
-fn kept<T>(listed: ListResult<T>, failure: &mut Option<String>) -> Option<Vec<T>> {
-    match listed? {
-        Ok(found) => Some(found),
-        Err(error) => {
-            failure.get_or_insert(error_chain(&error));
-            None
-        }
-    }
+fn or_failure<T>(listed: Result<Vec<T>, EngineError>, failure: &mut Option<String>) -> Vec<T> {
+    listed.unwrap_or_else(|error| {
+        failure.get_or_insert(error_chain(&error));
+        Vec::new()
+    })
 }

@@ -3,13 +3,13 @@
 
 use std::collections::BTreeSet;
 
-use model::{AppUuid, Commit, ContainerId, ImageRef, error_chain};
-use plan::ImageUser;
-use serde_json::Value;
-use signed_targets::AcceptedReleases;
-use store::{Definition, ImageRecord, Store, StoreError, TargetSource};
+use model::{AppUuid, error_chain};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use store::{ImageRecord, Store, StoreError, TargetSource};
 
 use crate::actions::StoredAction;
+use crate::messages::StoredRecord;
 use crate::stored_state::StoredState;
 
 /// Intents of this kind name containers that the supervisor stopped.
@@ -31,7 +31,8 @@ const REBOOTS: &str = "reboots";
 const LOCK_MARKER: &str = "lock-marker";
 
 /// Where local mode stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum LocalMode {
     On,
     /// It was left, and what was made in it is not all gone yet.
@@ -71,46 +72,35 @@ impl Persistence {
     pub(crate) fn recover(&self) -> Result<RecoveredState, StoreError> {
         let store = &self.store;
         let intents = store.intents()?;
-        let stopped = intents.iter().filter(|intent| intent.kind == STOPPED);
+        let of_kind = |kind: &'static str| intents.iter().filter(move |it| it.kind == kind);
         let own = |key: &str| {
-            let mut intents = intents.iter();
-            let own = intents.find(|intent| intent.kind == OWN && intent.key == key);
-            own.and_then(|intent| intent.value.as_str())
+            let mut own = of_kind(OWN);
+            own.find(|intent| intent.key == key)
+                .map(|intent| &intent.value)
         };
-        let actions = intents.iter().filter(|intent| intent.kind == ACTION);
-        let actions = actions.filter_map(|intent| {
+        let actions = of_kind(ACTION).filter_map(|intent| {
             let app = intent.key.parse().ok()?;
-            Some((app, serde_json::from_value(intent.value.clone()).ok()?))
+            Some((app, StoredAction::deserialize(&intent.value).ok()?))
         });
+        let images = store.image_records()?.into_iter();
+        let stopped = of_kind(STOPPED).filter_map(|intent| intent.key.parse().ok());
+        let local_mode = own(LOCAL_MODE).and_then(|mode| LocalMode::deserialize(mode).ok());
+        let reboots = own(REBOOTS).and_then(|reboots| u32::deserialize(reboots).ok());
         Ok(RecoveredState {
             actions: actions.collect(),
             local_target: store.target(TargetSource::Local)?,
             cloud_target: store.target(TargetSource::Cloud)?,
             stored: StoredState {
                 commits: store.commits()?,
-                recorded_images: store
-                    .image_records()?
-                    .into_iter()
-                    .map(|record| record.image)
-                    .collect(),
+                recorded_images: images.map(|record| record.image).collect(),
                 definitions: store.definitions()?.into_iter().collect(),
-                stopped: stopped
-                    .filter_map(|intent| intent.key.parse().ok())
-                    .collect(),
+                stopped: stopped.collect(),
                 held: BTreeSet::new(),
             },
             snapshot: store.snapshot()?,
-            local_mode: match own(LOCAL_MODE) {
-                Some("on") => LocalMode::On,
-                Some("leaving") => LocalMode::Leaving,
-                _ => LocalMode::Off,
-            },
-            reboots: intents
-                .iter()
-                .find(|intent| intent.kind == OWN && intent.key == REBOOTS)
-                .and_then(|intent| u32::try_from(intent.value.as_u64()?).ok())
-                .unwrap_or_default(),
-            lock_marker: match own(LOCK_MARKER) {
+            local_mode: local_mode.unwrap_or(LocalMode::Off),
+            reboots: reboots.unwrap_or_default(),
+            lock_marker: match own(LOCK_MARKER).and_then(Value::as_str) {
                 Some(marker) => marker.to_owned(),
                 None => self.make_lock_marker()?,
             },
@@ -144,76 +134,6 @@ impl Persistence {
             .await
     }
 
-    pub(crate) async fn set_signed_targets(
-        &self,
-        accepted: AcceptedReleases,
-    ) -> Result<(), String> {
-        let accepted = serde_json::to_value(accepted).map_err(|error| error_chain(&error))?;
-        self.call(move |store| store.set_signed_targets(&accepted))
-            .await
-    }
-
-    pub(crate) async fn set_commit(&self, app: AppUuid, commit: Commit) -> Result<(), String> {
-        self.call(move |store| store.set_commit(&app, &commit))
-            .await
-    }
-
-    pub(crate) async fn forget_commit(&self, app: AppUuid) -> Result<(), String> {
-        self.call(move |store| store.forget_commit(&app)).await
-    }
-
-    pub(crate) async fn record_image(
-        &self,
-        image: ImageRef,
-        users: &[ImageUser],
-    ) -> Result<(), String> {
-        let records: Vec<ImageRecord> = users
-            .iter()
-            .map(|user| ImageRecord {
-                image: image.clone(),
-                app_id: user.app_id,
-                app: user.service.app.clone(),
-                service: user.service.service.clone(),
-                image_id: user.image_id,
-            })
-            .collect();
-        self.call(move |store| {
-            records
-                .iter()
-                .try_for_each(|record| store.record_image(record))
-        })
-        .await
-    }
-
-    /// Keeps what something is about to be made from.
-    pub(crate) async fn put_definition(&self, definition: Definition) -> Result<(), String> {
-        self.call(move |store| store.put_definition(&definition))
-            .await
-    }
-
-    pub(crate) async fn forget_definitions(
-        &self,
-        gone: Vec<(String, String)>,
-    ) -> Result<(), String> {
-        self.call(move |store| store.forget_definitions(&gone))
-            .await
-    }
-
-    pub(crate) async fn forget_image(&self, image: ImageRef) -> Result<(), String> {
-        self.call(move |store| store.forget_image(&image)).await
-    }
-
-    /// Notes that we stop a container, so that we are the ones to start it again.
-    pub(crate) async fn remember_stop(&self, container: ContainerId) -> Result<(), String> {
-        self.call(move |store| store.put_intent(STOPPED, container.as_str(), &Value::Null))
-            .await
-    }
-
-    pub(crate) async fn forget_stop(&self, container: ContainerId) -> Result<(), String> {
-        self.call(move |store| store.remove_intent(STOPPED, container.as_str()))
-            .await
-    }
-
     /// Notes an action before its first step.
     pub(crate) async fn put_action(
         &self,
@@ -228,19 +148,6 @@ impl Persistence {
     pub(crate) async fn forget_action(&self, app: AppUuid) -> Result<(), String> {
         self.call(move |store| store.remove_intent(ACTION, app.as_str()))
             .await
-    }
-
-    /// Counts reboots, before the next is asked for.
-    pub(crate) async fn set_reboots(&self, count: u32) -> Result<(), String> {
-        self.call(move |store| match count {
-            0 => store.remove_intent(OWN, REBOOTS),
-            count => store.put_intent(OWN, REBOOTS, &Value::from(count)),
-        })
-        .await
-    }
-
-    pub(crate) async fn set_snapshot(&self, snapshot: Value) -> Result<(), String> {
-        self.call(move |store| store.set_snapshot(&snapshot)).await
     }
 
     /// Keeps a target of the cloud that begins local mode, with what local mode begins with: both or
@@ -268,7 +175,8 @@ impl Persistence {
         .await
     }
 
-    async fn call<T: Send + 'static>(
+    /// Calls the store on a thread that may block.
+    pub(crate) async fn call<T: Send + 'static>(
         &self,
         call: impl FnOnce(&Store) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, String> {
@@ -280,11 +188,36 @@ impl Persistence {
     }
 }
 
+impl StoredRecord {
+    pub(crate) fn write(&self, store: &Store) -> Result<(), StoreError> {
+        match self {
+            StoredRecord::Image(image, users) => users.iter().try_for_each(|user| {
+                store.record_image(&ImageRecord {
+                    image: image.clone(),
+                    app_id: user.app_id,
+                    app: user.service.app.clone(),
+                    service: user.service.service.clone(),
+                    image_id: user.image_id,
+                })
+            }),
+            StoredRecord::NoImage(image) => store.forget_image(image),
+            StoredRecord::Definition(definition) => store.put_definition(definition),
+            StoredRecord::Commit(app, commit) => store.set_commit(app, commit),
+            StoredRecord::NoCommit(app) => store.forget_commit(app),
+            StoredRecord::Stopped(id) => store.put_intent(STOPPED, id.as_str(), &Value::Null),
+            StoredRecord::NotStopped(id) => store.remove_intent(STOPPED, id.as_str()),
+        }
+    }
+}
+
+/// Counts reboots, before the next is asked for.
+pub(crate) fn note_reboots(store: &Store, count: u32) -> Result<(), StoreError> {
+    match count {
+        0 => store.remove_intent(OWN, REBOOTS),
+        count => store.put_intent(OWN, REBOOTS, &Value::from(count)),
+    }
+}
+
 fn note(store: &Store, mode: LocalMode) -> Result<(), StoreError> {
-    let text = match mode {
-        LocalMode::On => "on",
-        LocalMode::Leaving => "leaving",
-        LocalMode::Off => "off",
-    };
-    store.put_intent(OWN, LOCAL_MODE, &Value::from(text))
+    store.put_intent(OWN, LOCAL_MODE, &json!(mode))
 }

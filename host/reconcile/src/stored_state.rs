@@ -25,7 +25,7 @@ pub(crate) struct StoredState {
 impl StoredState {
     pub(crate) fn apply(&mut self, record: StoredRecord) {
         match record {
-            StoredRecord::Image(image) => {
+            StoredRecord::Image(image, _) => {
                 self.recorded_images.insert(image);
             }
             StoredRecord::NoImage(image) => {
@@ -47,18 +47,8 @@ impl StoredState {
         }
     }
 
-    /// Keeps these containers stopped, whatever the target says.
-    pub(crate) fn hold(&mut self, containers: &BTreeSet<ContainerId>) {
-        self.held.extend(containers.iter().cloned());
-    }
-
     pub(crate) fn release(&mut self, containers: &BTreeSet<ContainerId>) {
         self.held.retain(|id| !containers.contains(id));
-    }
-
-    /// Forgets containers that do not exist any more.
-    pub(crate) fn release_missing(&mut self, exists: impl Fn(&ContainerId) -> bool) {
-        self.held.retain(exists);
     }
 
     /// Copies all of it to where the planner reads it.
@@ -84,7 +74,7 @@ mod tests {
         let image: ImageRef = "web:1".parse().unwrap();
         let commit: Commit = "abc".parse().unwrap();
         let mut stored = StoredState::default();
-        stored.apply(StoredRecord::Image(image.clone()));
+        stored.apply(StoredRecord::Image(image.clone(), Vec::new()));
         stored.apply(StoredRecord::Commit(app.clone(), commit));
         stored.apply(StoredRecord::Stopped(container("a")));
         let mut current = CurrentState::default();
@@ -101,12 +91,11 @@ mod tests {
     }
 
     #[test]
-    fn a_container_is_held_until_it_is_released_or_gone() {
+    fn a_container_is_held_until_it_is_released() {
         let mut stored = StoredState::default();
         let [a, b, c] = ["a", "b", "c"].map(container);
-        stored.hold(&[a.clone(), b.clone(), c.clone()].into());
-        stored.release(&[a].into());
-        stored.release_missing(|id| *id != b);
+        stored.held.extend([a.clone(), b.clone(), c.clone()]);
+        stored.release(&[a, b].into());
         let mut current = CurrentState::default();
         stored.describe(&mut current);
         assert_eq!(current.held, [c].into());

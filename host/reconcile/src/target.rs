@@ -43,11 +43,11 @@ pub enum SetTargetError {
 
 /// A target that was read and resolved.
 pub(crate) struct ParsedTarget {
-    pub taken: AcceptedTarget,
+    pub target: AcceptedTarget,
     /// One sentence for each thing that will not be done.
     pub warnings: Vec<String>,
     /// What the device has accepted with it, where targets have to be signed.
-    pub accepted: Option<AcceptedReleases>,
+    pub accepted_releases: Option<AcceptedReleases>,
 }
 
 /// What targets are read with.
@@ -66,14 +66,14 @@ impl TargetReader {
             branding: self.facts.branding.clone(),
         };
         let target = TargetState::from_local_json(body, &defaults);
-        let (taken, resolved) = self.resolve(target.map_err(SetTargetError::Invalid)?)?;
+        let (target, resolved) = self.resolve(target.map_err(SetTargetError::Invalid)?)?;
         if let Some(problems) = resolved.problems() {
             return Err(SetTargetError::Invalid(problems));
         }
         Ok(ParsedTarget {
-            taken,
+            target,
             warnings: resolved.warnings,
-            accepted: None,
+            accepted_releases: None,
         })
     }
 
@@ -86,14 +86,14 @@ impl TargetReader {
         judge: &TargetJudge,
     ) -> Result<ParsedTarget, SetTargetError> {
         let target = self.parse(body)?;
-        let accepted = judge.judge(&target, &self.facts, &self.store)?;
+        let accepted_releases = judge.judge(&target, &self.facts, &self.store)?;
         Ok(ParsedTarget {
-            accepted,
+            accepted_releases,
             ..self.of_the_cloud(target)?
         })
     }
 
-    /// As [`Reader::cloud`], of the target that was stored: it was judged before that.
+    /// As [`Self::cloud`], of the target that was stored: it was judged before that.
     pub(crate) fn stored_of_the_cloud(self, body: &Value) -> Result<ParsedTarget, SetTargetError> {
         let target = self.parse(body)?;
         self.of_the_cloud(target)
@@ -111,7 +111,7 @@ impl TargetReader {
     }
 
     fn of_the_cloud(self, target: TargetState) -> Result<ParsedTarget, SetTargetError> {
-        let (taken, resolved) = self.resolve(target)?;
+        let (target, resolved) = self.resolve(target)?;
         let mut warnings = resolved.warnings;
         for (app, problems) in &resolved.rejected {
             let problems: Vec<String> = problems.problems().iter().map(|p| p.to_string()).collect();
@@ -121,9 +121,9 @@ impl TargetReader {
             ));
         }
         Ok(ParsedTarget {
-            taken,
+            target,
             warnings,
-            accepted: None,
+            accepted_releases: None,
         })
     }
 
@@ -133,15 +133,15 @@ impl TargetReader {
     ) -> Result<(AcceptedTarget, ResolvedTarget), SetTargetError> {
         // Services are told the name that comes with them.
         self.facts.name.clone_from(&target.name);
-        let mut wanted = target.clone();
-        let held = contracts::hold_to(&mut wanted, &self.offers, &self.facts.branding);
-        let held = held.map_err(SetTargetError::Invalid)?;
-        let resolved = resolve(&wanted, &self.facts, &self.store);
+        let mut runnable = target.clone();
+        let outcome = contracts::hold_to(&mut runnable, &self.offers, &self.facts.branding);
+        let outcome = outcome.map_err(SetTargetError::Invalid)?;
+        let resolved = resolve(&runnable, &self.facts, &self.store);
         let mut resolved =
             resolved.map_err(|error| SetTargetError::Store(model::error_chain(&error)))?;
         let mut warnings = config_variables::problems(&target.config);
-        warnings.extend(held.dropped);
-        for (uuid, why) in held.rejected {
+        warnings.extend(outcome.dropped);
+        for (uuid, why) in outcome.rejected {
             if let Some(app) = resolved.desired.apps.get_mut(&uuid) {
                 app.rejected = true;
                 app.services.clear();
@@ -154,17 +154,12 @@ impl TargetReader {
             }
         }
         warnings.append(&mut resolved.warnings);
-        let taken = AcceptedTarget {
+        resolved.warnings = warnings;
+        let accepted = AcceptedTarget {
             target: Arc::new(target),
             desired: Arc::new(resolved.desired.clone()),
         };
-        Ok((
-            taken,
-            ResolvedTarget {
-                warnings,
-                ..resolved
-            },
-        ))
+        Ok((accepted, resolved))
     }
 }
 

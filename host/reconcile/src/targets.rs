@@ -42,17 +42,10 @@ impl Targets {
 
     /// The one that the device is measured by; in local mode before any was posted that is the cloud's,
     /// for its name and its variables.
-    pub(crate) fn in_force(&self) -> Option<&TargetState> {
-        self.taken_in_force().map(|taken| &*taken.target)
-    }
-
-    fn target_in_force(&self) -> Option<Arc<TargetState>> {
-        self.taken_in_force().map(|taken| Arc::clone(&taken.target))
-    }
-
-    fn taken_in_force(&self) -> Option<&AcceptedTarget> {
+    pub(crate) fn in_force(&self) -> Option<&Arc<TargetState>> {
         let local = self.local.as_ref().filter(|_| self.local_mode());
-        local.or(self.cloud.as_ref())
+        let accepted = local.or(self.cloud.as_ref())?;
+        Some(&accepted.target)
     }
 
     /// What is wanted while local mode is on: the local target, and what of the cloud's is no fleet
@@ -62,25 +55,19 @@ impl Targets {
         let mut desired =
             local.map_or_else(DesiredState::default, |local| (*local.desired).clone());
         // Volumes and lock folders are named for the number, so two apps cannot share it.
-        let taken: BTreeSet<_> = desired.apps.values().map(|app| app.id).collect();
+        let local_ids: BTreeSet<_> = desired.apps.values().map(|app| app.id).collect();
         for (uuid, app) in self.kept_of_the_cloud() {
-            if !taken.contains(&app.id) {
-                desired
-                    .apps
-                    .entry(uuid.clone())
-                    .or_insert_with(|| app.clone());
+            if !local_ids.contains(&app.id) {
+                let entry = desired.apps.entry(uuid.clone());
+                entry.or_insert_with(|| app.clone());
             }
         }
-        let target = self.target_in_force();
-        desired.host = target
-            .as_ref()
-            .map(|target| DesiredHost::of(&target.config));
+        let target = self.in_force();
+        desired.host = target.map(|target| DesiredHost::of(&target.config));
         ActiveTarget {
             desired,
-            settings: target
-                .as_ref()
-                .map_or_else(Settings::default, |target| Settings::of(&target.config)),
-            target,
+            settings: Settings::of(&self.variables()),
+            target: target.cloned(),
         }
     }
 
@@ -112,10 +99,8 @@ impl Targets {
     /// What taking `next` from the cloud does to the mode.
     pub(crate) fn turn(&self, next: &TargetState) -> ModeTransition {
         let wants = target::wants_local_mode(next);
-        let before = self
-            .cloud
-            .as_ref()
-            .map(|cloud| target::wants_local_mode(&cloud.target));
+        let cloud = self.cloud.as_ref();
+        let before = cloud.map(|cloud| target::wants_local_mode(&cloud.target));
         if before == Some(wants) || wants == self.local_mode() {
             ModeTransition::Stays
         } else if wants {
@@ -128,9 +113,7 @@ impl Targets {
     /// The variables in force.
     pub(crate) fn variables(&self) -> BTreeMap<String, String> {
         let target = self.in_force();
-        target
-            .map(|target| target.config.clone())
-            .unwrap_or_default()
+        target.map_or_else(BTreeMap::new, |target| target.config.clone())
     }
 }
 

@@ -24,8 +24,8 @@ mod events;
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::{ContainerState, DesiredNetwork, DesiredState, DeviceStatus, Settings, TargetState};
-use plan::{CurrentState, EngineHealth, Step, Subject, plan};
+use model::{ContainerState, DesiredNetwork, DeviceStatus};
+use plan::{CurrentState, EngineHealth, LockedWork, Step, Subject, plan};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
@@ -38,10 +38,10 @@ use crate::locks::LockScope;
 use crate::logs::{LogSource, LogSources};
 use crate::messages::{ActiveTarget, Message, StepFailure, StoredRecord};
 use crate::persistence::{LocalMode, RecoveredState};
-use crate::steps::StepContext;
+use crate::step_context::{StepContext, publish};
 use crate::stored_state::StoredState;
 use crate::view::View;
-use crate::{EffectiveSettings, Exposure, apply, status};
+use crate::{EffectiveSettings, Exposure, LockPolicy, apply, status};
 use held_locks::HeldLocks;
 use host::HostView;
 use in_flight::InFlight;
@@ -58,10 +58,7 @@ const NO_DELTAS: &str =
 pub(crate) struct StartState {
     pub memory: RecoveredState,
     /// `None` where no target was ever given, or it cannot be read: then nothing is touched.
-    pub desired: Option<DesiredState>,
-    /// What it comes from.
-    pub target: Option<Arc<TargetState>>,
-    pub settings: Settings,
+    pub wanted: Option<ActiveTarget>,
     /// What comes after local mode, where that is being left.
     pub resumes: Option<ActiveTarget>,
     pub api_network: DesiredNetwork,
@@ -97,19 +94,15 @@ impl ReconcilerTask {
             actions.resume(app, stored);
         }
         let boot = context.host.boot();
+        let target = start.wanted.as_ref().and_then(|it| it.target.clone());
         let task = ReconcilerTask {
             view: View::new(&context.engines, context.branding.clone()),
             context,
-            target: TargetInForce::new(
-                start.desired,
-                start.settings,
-                start.resumes,
-                start.api_network,
-            ),
+            target: TargetInForce::new(start.wanted, start.resumes, start.api_network),
             local_mode: LocalModeState::new(memory.local_mode, memory.snapshot, start.managed),
             stored: memory.stored,
             actions,
-            host: HostView::new(start.target, boot, memory.reboots),
+            host: HostView::new(target, boot, memory.reboots),
             held_locks: HeldLocks::default(),
             in_flight: InFlight::default(),
             retries: Retries::new(limits),
@@ -122,21 +115,12 @@ impl ReconcilerTask {
 
     /// Tells the other parts of the supervisor what the target in force says to them.
     fn publish_settings(&self) {
-        let now = EffectiveSettings {
+        let settings = EffectiveSettings {
             settings: self.target.settings.clone(),
             variables: self.host.variables(),
             exposure: Exposure::of(self.target.desired.as_ref(), self.local_mode.is_on()),
         };
-        self.context
-            .channels
-            .effective_settings
-            .send_if_modified(|held| {
-                let changed = **held != now;
-                if changed {
-                    *held = Arc::new(now);
-                }
-                changed
-            });
+        publish(&self.context.channels.effective_settings, settings);
     }
 
     /// Runs until `stop`. Services are left as they are; a step that disturbs one has `patience` to end.
@@ -206,7 +190,8 @@ impl ReconcilerTask {
             match step {
                 Step::ReleaseLocks { app } => {
                     if !self.actions.has(&app) && self.host.quiesce.is_none() {
-                        self.held_locks.release(&app);
+                        // Once no step holds them any more.
+                        self.held_locks.guards.remove(&app);
                     }
                 }
                 Step::Reboot { reasons } => {
@@ -237,7 +222,7 @@ impl ReconcilerTask {
             if self.actions.is_empty() {
                 self.forget_definitions();
             }
-            self.retries.forget_steps();
+            self.retries.steps.clear();
             self.target.reached();
             self.forget_reboots();
         }
@@ -249,7 +234,7 @@ impl ReconcilerTask {
         busy.extend(self.view.unknown().cloned());
         let mut current = CurrentState {
             default_engine: self.context.engines.default_kind(),
-            locks: self.held_locks.apps(),
+            locks: self.held_locks.guards.keys().cloned().collect(),
             host: self.current_host(),
             local_mode: self.local_mode.is_on(),
             busy,
@@ -264,10 +249,8 @@ impl ReconcilerTask {
 
     fn start(&mut self, step: Step) {
         if let Step::UnderLocks(locked) = step {
-            self.in_flight.begin_locked(&locked);
-            let held = self.held_locks.of(&locked.app);
             let policy = self.policy(&locked.app);
-            apply::spawn_locked(&self.context, locked, LockScope::Named, held, policy);
+            self.start_locked(locked, LockScope::Named, policy);
             return;
         }
         let mut cancel = CancellationToken::new();
@@ -280,18 +263,26 @@ impl ReconcilerTask {
             }
             cancel = self.in_flight.begin_pull(image);
             if self.target.note_deltas() {
-                self.context.telemetry.hub.system(NO_DELTAS.to_owned());
+                self.context.log(NO_DELTAS);
             }
         }
         self.in_flight.begin(step.subject());
         apply::spawn(&self.context, step, cancel);
     }
 
+    /// Takes the locks of an app that are not held yet, then starts the work that is done under them.
+    fn start_locked(&mut self, locked: LockedWork, scope: LockScope, policy: LockPolicy) {
+        self.in_flight.begin_locked(&locked);
+        let held = self.held_locks.of(&locked.app);
+        apply::spawn_locked(&self.context, locked, scope, held, policy);
+    }
+
     /// Forgets that we stopped containers that are gone or run again.
     fn forget_stops(&mut self) {
         self.stored
-            .release_missing(|id| self.view.container(id).is_some());
-        if self.stored.stopped.is_empty() || !self.retries.every_engine_answers() {
+            .held
+            .retain(|id| self.view.container(id).is_some());
+        if self.stored.stopped.is_empty() || !self.retries.engines.is_empty() {
             return;
         }
         for id in &self.stored.stopped {
@@ -299,9 +290,9 @@ impl ReconcilerTask {
             if container.is_none_or(|container| container.state == ContainerState::Running) {
                 let (context, id) = (Arc::clone(&self.context), id.clone());
                 tokio::spawn(async move {
-                    match context.journal.forget_stop(id.clone()).await {
-                        Ok(()) => context.tell(Message::Stored(StoredRecord::NotStopped(id))),
-                        Err(why) => tracing::warn!("failed to forget a stop of `{id}`: {why}"),
+                    let not_stopped = StoredRecord::NotStopped(id.clone());
+                    if let Err(why) = context.record(not_stopped).await {
+                        tracing::warn!(container = %id, "failed to forget a stop of `{id}`: {why}");
                     }
                 });
             }
@@ -309,11 +300,11 @@ impl ReconcilerTask {
     }
 
     fn publish(&mut self, applying: bool) {
+        let telemetry = &self.context.telemetry;
         // Outside local mode the log is a cloud's (docs/spec/device.md#local-logs).
-        self.context
-            .telemetry
+        telemetry
             .hub
-            .set_silent(self.local_mode.mode() == LocalMode::Off);
+            .set_silent(self.local_mode.mode == LocalMode::Off);
         let services: Vec<_> = self.view.services().collect();
         let sources: LogSources = services
             .iter()
@@ -326,44 +317,35 @@ impl ReconcilerTask {
                 (service.container.clone(), source)
             })
             .collect();
-        self.context.telemetry.hub.set_sources(sources);
+        telemetry.hub.set_sources(sources);
         let status = status::build(&status::StatusInputs {
             services,
-            images: self
-                .view
-                .engines
-                .values()
-                .flat_map(|view| &view.images)
-                .collect(),
+            images: self.view.images().collect(),
             desired: self.target.desired.as_ref(),
             commits: &self.stored.commits,
             busy: &self.in_flight.subjects(),
-            service_states: self.in_flight.service_states(),
-            progress: self.context.telemetry.progress.all(),
+            service_states: &self.in_flight.service_states,
+            progress: telemetry.progress.all(),
             waiting_on: &self.publication.waiting_on,
             acting: self.actions.apps().into_iter().collect(),
             update: status::UpdateProgress {
                 applying,
                 checking: self.publication.is_checking,
-                downloaded: self.target.has_downloaded(),
-                failed: !self.retries.is_empty(),
+                downloaded: self.target.has_downloaded,
+                failed: !self.retries.steps.is_empty(),
             },
         });
         let local_mode = self.local_mode.is_on();
         self.publication
             .replace(status, local_mode, |audience, event| {
-                self.context.telemetry.send_event(audience, event)
+                telemetry.send_event(audience, event)
             });
-        let silent = self
-            .view
-            .engines
-            .iter()
-            .filter_map(|(kind, view)| match &view.health {
-                EngineHealth::Answers => None,
-                EngineHealth::Silent(why) => Some((*kind, why.clone())),
-            });
-        self.context
-            .telemetry
+        let engines = self.view.engines.iter();
+        let silent = engines.filter_map(|(kind, view)| match &view.health {
+            EngineHealth::Answers => None,
+            EngineHealth::Silent(why) => Some((*kind, why.clone())),
+        });
+        telemetry
             .health
             .set(silent.collect(), self.in_flight.oldest_step());
         self.publication.answer_callers();

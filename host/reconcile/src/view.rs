@@ -5,14 +5,18 @@
 //! not show it. What an engine says always wins in the end: after the last step everything that was
 //! put in is listed again.
 
+mod effect;
+
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem::take;
 
 use engine::Engines;
 use model::{
-    Branding, CONFIG_DIGEST_LABEL, Container, ContainerId, ContainerState, CurrentService,
-    EngineKind, Image, ImageRef, Network, Volume,
+    Branding, CONFIG_DIGEST_LABEL, Container, ContainerId, CurrentService, EngineKind, Image,
 };
 use plan::{ComponentKind, CurrentComponent, CurrentState, EngineHealth, Subject};
+
+pub(crate) use effect::Effect;
 
 /// The label, below the branding's namespace, of a container that shares the network stack of another:
 /// the id of that one. It is no part of the configuration that is compared.
@@ -27,6 +31,15 @@ pub(crate) enum ObjectKind {
     Networks,
 }
 
+impl From<ComponentKind> for ObjectKind {
+    fn from(kind: ComponentKind) -> Self {
+        match kind {
+            ComponentKind::Volume => ObjectKind::Volumes,
+            ComponentKind::Network => ObjectKind::Networks,
+        }
+    }
+}
+
 pub(crate) const KINDS: [ObjectKind; 4] = [
     ObjectKind::Containers,
     ObjectKind::Images,
@@ -34,14 +47,20 @@ pub(crate) const KINDS: [ObjectKind; 4] = [
     ObjectKind::Networks,
 ];
 
+/// What an engine holds.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct EngineObjects {
+    pub containers: Vec<Container>,
+    pub images: Vec<Image>,
+    pub volumes: Vec<CurrentComponent>,
+    pub networks: Vec<CurrentComponent>,
+}
+
 /// One engine's objects.
 #[derive(Debug, Clone)]
 pub(crate) struct EngineView {
     pub health: EngineHealth,
-    pub containers: Vec<Container>,
-    pub images: Vec<Image>,
-    pub volumes: Vec<Volume>,
-    pub networks: Vec<Network>,
+    pub objects: EngineObjects,
     /// To be listed.
     stale: BTreeSet<ObjectKind>,
     /// The effect of a step was put in since the last listing.
@@ -69,53 +88,19 @@ pub(crate) struct View {
 pub(crate) struct Listing {
     pub engine: EngineKind,
     pub begun: u64,
-    pub containers: Option<Vec<Container>>,
-    pub images: Option<Vec<Image>>,
-    pub volumes: Option<Vec<Volume>>,
-    pub networks: Option<Vec<Network>>,
+    /// What was asked for.
+    pub kinds: BTreeSet<ObjectKind>,
+    /// Empty where it was not asked for, or could not be had.
+    pub objects: EngineObjects,
     /// Why a list could not be had.
     pub failure: Option<String>,
-}
-
-impl Listing {
-    /// A listing that came to nothing.
-    pub(crate) fn failed(engine: EngineKind, begun: u64, why: &str) -> Self {
-        Listing {
-            engine,
-            begun,
-            containers: None,
-            images: None,
-            volumes: None,
-            networks: None,
-            failure: Some(why.to_owned()),
-        }
-    }
-}
-
-/// The effect of a step.
-#[derive(Debug)]
-pub(crate) enum Effect {
-    Pulled(Image),
-    ImageRemoved(EngineKind, ImageRef),
-    VolumeMade(Volume),
-    NetworkMade(Network),
-    ComponentRemoved(ComponentKind, EngineKind, String),
-    ContainerMade(Container),
-    ContainerIs(EngineKind, ContainerId, ContainerState),
-    ContainerNamed(EngineKind, ContainerId, String),
-    ContainerRemoved(EngineKind, ContainerId),
-    /// The network of the API is there, and another supervisor's.
-    ApiNetworkIsShared(EngineKind),
 }
 
 impl View {
     pub(crate) fn new(engines: &Engines, branding: Branding) -> Self {
         let unknown = || EngineView {
             health: EngineHealth::Answers,
-            containers: Vec::new(),
-            images: Vec::new(),
-            volumes: Vec::new(),
-            networks: Vec::new(),
+            objects: EngineObjects::default(),
             stale: KINDS.into_iter().collect(),
             unverified: BTreeSet::new(),
             listed: BTreeMap::new(),
@@ -141,7 +126,7 @@ impl View {
         })
     }
 
-    pub(crate) fn mark(&mut self, engine: EngineKind, kinds: &[ObjectKind]) {
+    pub(crate) fn mark(&mut self, engine: EngineKind, kinds: impl IntoIterator<Item = ObjectKind>) {
         if let Some(view) = self.engines.get_mut(&engine) {
             view.stale.extend(kinds);
         }
@@ -152,7 +137,7 @@ impl View {
         let mut any = false;
         for view in self.engines.values_mut() {
             any |= !view.unverified.is_empty();
-            let unverified = std::mem::take(&mut view.unverified);
+            let unverified = take(&mut view.unverified);
             view.stale.extend(unverified);
         }
         any
@@ -166,7 +151,7 @@ impl View {
             return None;
         }
         self.time += 1;
-        Some((std::mem::take(&mut view.stale), self.time))
+        Some((take(&mut view.stale), self.time))
     }
 
     /// Takes what was listed. A failure leaves what was known, marked to be listed again.
@@ -174,51 +159,29 @@ impl View {
         let Some(view) = self.engines.get_mut(&listing.engine) else {
             return;
         };
-        let begun = listing.begun;
         if let Some(why) = listing.failure {
             view.health = EngineHealth::Silent(why);
             view.stale.extend(KINDS);
             return;
         }
-        let EngineView {
-            containers,
-            images,
-            volumes,
-            networks,
-            listed,
-            patched,
-            stale,
-            unverified,
-            ..
-        } = view;
-        let mut is_recent = |kind: ObjectKind| {
-            let recent = patched.get(&kind).is_none_or(|patched| *patched < begun);
-            if recent {
-                listed.insert(kind, begun);
-                unverified.remove(&kind);
-            } else {
-                stale.insert(kind);
+        let (begun, mut listed) = (listing.begun, listing.objects);
+        for kind in listing.kinds {
+            let last_effect = view.patched.get(&kind);
+            if last_effect.is_some_and(|last_effect| *last_effect >= begun) {
+                view.stale.insert(kind);
+                continue;
             }
-            recent
-        };
-        if let Some(found) = listing
-            .containers
-            .filter(|_| is_recent(ObjectKind::Containers))
-        {
-            *containers = found;
+            view.listed.insert(kind, begun);
+            view.unverified.remove(&kind);
+            let objects = &mut view.objects;
+            match kind {
+                ObjectKind::Containers => objects.containers = take(&mut listed.containers),
+                ObjectKind::Images => objects.images = take(&mut listed.images),
+                ObjectKind::Volumes => objects.volumes = take(&mut listed.volumes),
+                ObjectKind::Networks => objects.networks = take(&mut listed.networks),
+            }
         }
-        if let Some(found) = listing.images.filter(|_| is_recent(ObjectKind::Images)) {
-            *images = found;
-        }
-        if let Some(found) = listing.volumes.filter(|_| is_recent(ObjectKind::Volumes)) {
-            *volumes = found;
-        }
-        if let Some(found) = listing.networks.filter(|_| is_recent(ObjectKind::Networks)) {
-            *networks = found;
-        }
-        if view.health != EngineHealth::Answers {
-            view.health = EngineHealth::Answers;
-        }
+        view.health = EngineHealth::Answers;
     }
 
     /// Says that the effect of a step about `subject` is unknown: it stays busy until everything has
@@ -253,126 +216,86 @@ impl View {
         self.unknown.iter().map(|(subject, _)| subject)
     }
 
-    /// Puts the effect of a finished step in.
-    pub(crate) fn apply(&mut self, effect: Effect) {
-        self.time += 1;
-        let time = self.time;
-        let (engine, kind) = effect.about();
-        let Some(view) = self.engines.get_mut(&engine) else {
-            return;
-        };
-        view.patched.insert(kind, time);
-        view.unverified.insert(kind);
-        match effect {
-            Effect::ApiNetworkIsShared(engine) => {
-                self.shares_api_network.insert(engine);
-            }
-            Effect::Pulled(image) => {
-                // A reference names one image: the one that had it before has lost it.
-                for held in &mut view.images {
-                    held.references
-                        .retain(|held| !image.references.contains(held));
-                }
-                view.images.retain(|held| held.id != image.id);
-                view.images.push(image);
-            }
-            Effect::ImageRemoved(_, image) => {
-                for held in &mut view.images {
-                    held.references.retain(|held| *held != image);
-                }
-                view.images.retain(|held| !held.references.is_empty());
-            }
-            Effect::VolumeMade(volume) => {
-                view.volumes.retain(|held| held.name != volume.name);
-                view.volumes.push(volume);
-            }
-            Effect::NetworkMade(network) => {
-                view.networks.retain(|held| held.name != network.name);
-                view.networks.push(network);
-            }
-            Effect::ComponentRemoved(ComponentKind::Volume, _, name) => {
-                view.volumes.retain(|held| held.name != name);
-            }
-            Effect::ComponentRemoved(ComponentKind::Network, _, name) => {
-                view.networks.retain(|held| held.name != name);
-            }
-            Effect::ContainerMade(container) => {
-                view.containers.retain(|held| held.id != container.id);
-                view.containers.push(container);
-            }
-            Effect::ContainerIs(_, id, state) => {
-                if let Some(held) = view.containers.iter_mut().find(|held| held.id == id) {
-                    held.state = state;
-                }
-            }
-            Effect::ContainerNamed(_, id, name) => {
-                if let Some(held) = view.containers.iter_mut().find(|held| held.id == id) {
-                    held.name = name;
-                }
-            }
-            Effect::ContainerRemoved(_, id) => view.containers.retain(|held| held.id != id),
-        }
+    /// All containers, also those that a silent engine held last.
+    fn containers(&self) -> impl Iterator<Item = &Container> {
+        let views = self.engines.values();
+        views.flat_map(|view| &view.objects.containers)
+    }
+
+    /// All images, also those that a silent engine held last.
+    pub(crate) fn images(&self) -> impl Iterator<Item = &Image> {
+        let views = self.engines.values();
+        views.flat_map(|view| &view.objects.images)
     }
 
     /// All containers of services, known or not to be there now.
     pub(crate) fn services(&self) -> impl Iterator<Item = CurrentService> {
-        let containers = self.engines.values().flat_map(|view| &view.containers);
         // One that does not say whose it is is nobody's: not ours to touch.
-        containers.filter_map(|c| CurrentService::from_container(c, &self.branding).ok())
+        self.containers()
+            .filter_map(|c| CurrentService::from_container(c, &self.branding).ok())
     }
 
     pub(crate) fn container(&self, id: &ContainerId) -> Option<&Container> {
-        let mut containers = self.engines.values().flat_map(|view| &view.containers);
-        containers.find(|container| container.id == *id)
+        self.containers().find(|container| container.id == *id)
     }
 
     /// The part of the current state that engines know. What an engine that does not answer held last
     /// is left out: nothing may be decided by it.
     pub(crate) fn current(&self) -> CurrentState {
-        let answering = || self.engines.values().filter_map(EngineView::answers);
         let label = self.branding.label(NETWORK_CONTAINER_LABEL);
-        let containers = || answering().flat_map(|view| &view.containers);
-        CurrentState {
-            engines: self
-                .engines
-                .iter()
-                .map(|(kind, view)| (*kind, view.health.clone()))
-                .collect(),
-            services: containers()
-                .filter_map(|c| CurrentService::from_container(c, &self.branding).ok())
-                .collect(),
-            network_containers: containers()
-                .filter_map(|c| Some((c.id.clone(), c.labels.get(&label)?.parse().ok()?)))
-                .collect(),
-            images: answering().flat_map(|view| view.images.clone()).collect(),
-            volumes: answering()
-                .flat_map(|view| &view.volumes)
-                .map(|volume| self.component(volume.engine, &volume.name, &volume.labels))
-                .collect(),
-            networks: answering()
-                .flat_map(|view| &view.networks)
-                .map(|network| self.component(network.engine, &network.name, &network.labels))
-                .chain(self.shares_api_network.iter().map(|engine| {
-                    self.component(*engine, &self.branding.network, &BTreeMap::new())
-                }))
-                .collect(),
-            ..CurrentState::default()
+        let mut current = CurrentState::default();
+        for (engine, view) in &self.engines {
+            current.engines.insert(*engine, view.health.clone());
+            let Some(EngineView { objects, .. }) = view.answers() else {
+                continue;
+            };
+            for container in &objects.containers {
+                let service = CurrentService::from_container(container, &self.branding);
+                current.services.extend(service.ok());
+                let shared = container.labels.get(&label).and_then(|id| id.parse().ok());
+                let shared = shared.map(|shared| (container.id.clone(), shared));
+                current.network_containers.extend(shared);
+            }
+            current.images.extend_from_slice(&objects.images);
+            current.volumes.extend_from_slice(&objects.volumes);
+            current.networks.extend_from_slice(&objects.networks);
+        }
+        let shared = self.shares_api_network.iter().map(|engine| {
+            let name = &self.branding.network;
+            component_of(&self.branding, *engine, name, &BTreeMap::new())
+        });
+        current.networks.extend(shared);
+        current
+    }
+}
+
+/// A volume or network of an engine, by its labels.
+pub(crate) fn component_of(
+    branding: &Branding,
+    engine: EngineKind,
+    name: &str,
+    labels: &BTreeMap<String, String>,
+) -> CurrentComponent {
+    let label = |name: &str| labels.get(&branding.label(name));
+    CurrentComponent {
+        engine,
+        name: name.to_owned(),
+        app: label("app-uuid").and_then(|uuid| uuid.parse().ok()),
+        digest: label(CONFIG_DIGEST_LABEL).cloned(),
+    }
+}
+
+impl EngineObjects {
+    fn components_mut(&mut self, kind: ComponentKind) -> &mut Vec<CurrentComponent> {
+        match kind {
+            ComponentKind::Volume => &mut self.volumes,
+            ComponentKind::Network => &mut self.networks,
         }
     }
 
-    fn component(
-        &self,
-        engine: EngineKind,
-        name: &str,
-        labels: &BTreeMap<String, String>,
-    ) -> CurrentComponent {
-        let label = |name: &str| labels.get(&self.branding.label(name));
-        CurrentComponent {
-            engine,
-            name: name.to_owned(),
-            app: label("app-uuid").and_then(|uuid| uuid.parse().ok()),
-            digest: label(CONFIG_DIGEST_LABEL).cloned(),
-        }
+    fn container_mut(&mut self, id: &ContainerId) -> Option<&mut Container> {
+        let mut containers = self.containers.iter_mut();
+        containers.find(|container| container.id == *id)
     }
 }
 
@@ -380,25 +303,5 @@ impl EngineView {
     /// Itself, where the engine answers.
     fn answers(&self) -> Option<&Self> {
         (self.health == EngineHealth::Answers).then_some(self)
-    }
-}
-
-impl Effect {
-    fn about(&self) -> (EngineKind, ObjectKind) {
-        match self {
-            Effect::Pulled(image) => (image.engine, ObjectKind::Images),
-            Effect::ImageRemoved(engine, _) => (*engine, ObjectKind::Images),
-            Effect::VolumeMade(volume) => (volume.engine, ObjectKind::Volumes),
-            Effect::NetworkMade(network) => (network.engine, ObjectKind::Networks),
-            Effect::ApiNetworkIsShared(engine) => (*engine, ObjectKind::Networks),
-            Effect::ComponentRemoved(kind, engine, _) => match kind {
-                ComponentKind::Volume => (*engine, ObjectKind::Volumes),
-                ComponentKind::Network => (*engine, ObjectKind::Networks),
-            },
-            Effect::ContainerMade(container) => (container.engine, ObjectKind::Containers),
-            Effect::ContainerIs(engine, ..)
-            | Effect::ContainerNamed(engine, ..)
-            | Effect::ContainerRemoved(engine, _) => (*engine, ObjectKind::Containers),
-        }
     }
 }

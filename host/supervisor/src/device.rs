@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::{Events, Facts};
-use device_types::event::Audience;
-use device_types::{Confinement, DevicePlan, LogEvent, ReconcilerStats};
+use device_types::event::{Audience, PluginFault};
+use device_types::{Confinement, DevicePlan, Event, LogEvent, ReconcilerStats};
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt};
@@ -23,7 +23,6 @@ use crate::cloud::Cloud;
 use crate::facts::{Board, DeviceFacts, host_name};
 use crate::firewall::FirewallState;
 use crate::power::Power;
-use crate::published_events;
 use crate::walls::Walls;
 
 /// The name of a device that was not given one (docs/spec/device.md#host-facts).
@@ -217,8 +216,12 @@ impl plugins::Device for RunningDevice {
     }
 
     fn faulted(&self, plugin: &str, message: &str) {
-        let fault = published_events::fault(plugin, message);
-        self.events.publish(Audience::Everyone, fault);
+        let fault = PluginFault {
+            plugin: plugin.to_owned(),
+            message: message.to_owned(),
+        };
+        self.events
+            .publish(Audience::Everyone, Event::PluginFault(fault));
     }
 }
 

@@ -21,7 +21,6 @@ mod plugin_writes;
 mod plugins_list;
 mod plugins_trust;
 mod power;
-mod published_events;
 mod registry_account;
 mod remove_services;
 mod run;

@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use api::{Events, Listening};
-use device_types::event::Audience;
+use device_types::Event;
+use device_types::event::{Audience, PowerRequested};
 use model::{ActionError, PowerAction};
 use os::HostOs;
 use reconcile::Reconciler;
 
 use crate::boots::Boots;
-use crate::published_events;
 
 /// Files on the state partition that a host update keeps until it knows whether the new system is
 /// healthy: a reboot would roll it back.
@@ -68,7 +68,7 @@ impl Power {
         let all_stopped = reconciler.quiesce(force).await?;
         *self.agreed() = Some(action);
         let pause = self.listening.pause();
-        let requested = published_events::power(action, force);
+        let requested = Event::Power(PowerRequested { action, force });
         self.events.publish(Audience::Everyone, requested);
         let (power, reconciler) = (self.clone(), reconciler.clone());
         tokio::spawn(async move {

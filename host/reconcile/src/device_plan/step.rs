@@ -1,6 +1,7 @@
 //! One step of the device's plan.
 
 use device_types::plan::{Blocked, Blocker, ImageUser, PlanStep, StepKind, StepState};
+use model::{EngineKind, ImageRef};
 use plan::{AnyStep, ComponentKind, ContainerRef, ForecastStep, LockedStep, StartService, Step};
 
 use super::LoopSnapshot;
@@ -61,9 +62,7 @@ fn put_free(shown: &mut PlanStep, step: &Step) {
             engine,
             users,
         } => {
-            shown.kind = StepKind::PullImage;
-            shown.image = Some(image.clone());
-            shown.engine = *engine;
+            put_image(shown, StepKind::PullImage, image, *engine);
             let users = users.iter().map(|user| ImageUser {
                 app_id: user.app_id,
                 service: user.service.service.clone(),
@@ -71,9 +70,7 @@ fn put_free(shown: &mut PlanStep, step: &Step) {
             shown.users = users.collect();
         }
         Step::RemoveImage { image, engine } => {
-            shown.kind = StepKind::RemoveImage;
-            shown.image = Some(image.clone());
-            shown.engine = *engine;
+            put_image(shown, StepKind::RemoveImage, image, *engine);
         }
         Step::CreateComponent { engine, component } => {
             shown.kind = match component.kind() {
@@ -94,16 +91,14 @@ fn put_free(shown: &mut PlanStep, step: &Step) {
             shown.name = Some(name.clone());
         }
         Step::RemoveDead { service, container } => {
-            shown.kind = StepKind::RemoveService;
             shown.service = Some(service.service.clone());
-            put_container(shown, container);
+            put_container(shown, StepKind::RemoveService, container);
         }
         Step::StartExisting {
             service, container, ..
         } => {
-            shown.kind = StepKind::StartService;
             shown.service = Some(service.service.clone());
-            put_container(shown, container);
+            put_container(shown, StepKind::StartService, container);
         }
         Step::Configure { part, .. } => {
             shown.kind = StepKind::ConfigureHost;
@@ -121,43 +116,43 @@ fn put_free(shown: &mut PlanStep, step: &Step) {
 fn put_locked(shown: &mut PlanStep, step: &LockedStep) {
     match step {
         LockedStep::Stop { container, .. } => {
-            shown.kind = StepKind::StopService;
-            put_container(shown, container);
+            put_container(shown, StepKind::StopService, container);
         }
         LockedStep::Kill { container, .. } => {
-            shown.kind = StepKind::RemoveService;
-            put_container(shown, container);
+            put_container(shown, StepKind::RemoveService, container);
         }
         LockedStep::Rename { container, name } => {
-            shown.kind = StepKind::RenameService;
-            put_container(shown, container);
+            put_container(shown, StepKind::RenameService, container);
             shown.name = Some(name.clone());
         }
         LockedStep::RemoveImage { engine, image } => {
-            shown.kind = StepKind::RemoveImage;
-            shown.engine = Some(*engine);
-            shown.image = Some(image.clone());
+            put_image(shown, StepKind::RemoveImage, image, Some(*engine));
         }
         LockedStep::HandOver { old, start, .. } => {
             put_start(shown, start);
-            shown.kind = StepKind::HandOverService;
-            put_container(shown, old);
+            put_container(shown, StepKind::HandOverService, old);
         }
         LockedStep::Start(start) => put_start(shown, start),
     }
 }
 
 fn put_start(shown: &mut PlanStep, start: &StartService) {
-    shown.kind = if start.service.running && start.starts_after.is_none() {
+    let kind = if start.service.running && start.starts_after.is_none() {
         StepKind::StartService
     } else {
         StepKind::CreateService
     };
-    shown.engine = Some(start.engine);
-    shown.image = Some(start.service.config.image.clone());
+    put_image(shown, kind, &start.service.config.image, Some(start.engine));
 }
 
-fn put_container(shown: &mut PlanStep, container: &ContainerRef) {
+fn put_image(shown: &mut PlanStep, kind: StepKind, image: &ImageRef, engine: Option<EngineKind>) {
+    shown.kind = kind;
+    shown.image = Some(image.clone());
+    shown.engine = engine;
+}
+
+fn put_container(shown: &mut PlanStep, kind: StepKind, container: &ContainerRef) {
+    shown.kind = kind;
     shown.engine = Some(container.engine);
     if !plan::is_foreseen(&container.id) {
         shown.container_id = Some(container.id.clone());

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -49,13 +48,10 @@ impl Locks {
         let one = Arc::clone(&self.one_at_a_time).lock_owned();
         let one = tokio::time::timeout_at(deadline, one).await;
         let one = one.map_err(|_| LockError::AllBusy)?;
-        let locks = self.clone();
-        let found = tokio::task::spawn_blocking(move || locks.services_on_disk(apps.as_ref()));
-        let found = found
-            .await
-            .map_err(|_| stopping(self.tree.services_path()))??;
+        let on_disk = self.blocking(move |locks| locks.services_on_disk(apps.as_ref()));
+        let on_disk = on_disk.await.ok_or_else(|| self.stopping())??;
         let mut guards = Vec::new();
-        for (app, services) in found {
+        for (app, services) in on_disk {
             guards.push(self.take_until(app, services, policy, deadline).await?);
         }
         Ok(AllLocks {
@@ -75,23 +71,22 @@ impl Locks {
         loop {
             // Before the attempt, so that a release between the two is not missed.
             let released = self.held.released.notified();
-            let (locks, wanted) = (self.clone(), services.clone());
-            let taking = move || locks.take(app, &wanted, policy);
-            let taken = tokio::task::spawn_blocking(taking).await;
-            match taken.map_err(|_| stopping(self.tree.services_path()))? {
+            let services = services.clone();
+            let taking = self.blocking(move |locks| locks.take(app, &services, policy));
+            match taking.await.ok_or_else(|| self.stopping())? {
                 Err(busy @ LockError::Busy { .. }) => {
                     let waited = tokio::time::timeout_at(deadline, released).await;
                     waited.map_err(|_| busy)?;
                 }
-                taken => return taken,
+                result => return result,
             }
         }
     }
-}
 
-fn stopping(path: PathBuf) -> LockError {
-    LockError::Failed {
-        path,
-        source: io::Error::other("the supervisor is stopping"),
+    fn stopping(&self) -> LockError {
+        LockError::Failed {
+            path: self.tree.services_path(),
+            source: io::Error::other("the supervisor is stopping"),
+        }
     }
 }

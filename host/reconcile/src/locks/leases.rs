@@ -63,13 +63,18 @@ impl Leases {
             return;
         }
         // One that stays in the store is forgotten at the next start, as its file is gone.
+        self.forget_record(app, service);
+        self.changed.notify_one();
+    }
+
+    fn forget_record(&self, app: AppId, service: &ServiceName) {
         if let Err(error) = self.store.forget_lock(app, service) {
             tracing::warn!(
+                %app, %service,
                 "failed to forget the update lock of `{service}`: {}",
                 error_chain(&error)
             );
         }
-        self.changed.notify_one();
     }
 
     /// How long a lock of an earlier run lasts still.
@@ -145,8 +150,8 @@ impl Locks {
         };
         self.store_lock(&record)?;
         if earlier.is_none() {
-            let path = LockFile::new(&folder, &self.names[0], &record.token);
-            let placed = path.take(&self.tree).map_err(failed(file.clone()));
+            let lock = self.lock_with(&folder, &record.token);
+            let placed = lock.take(&self.tree).map_err(failed(file.clone()));
             record.is_placed = true;
             let placed = match placed {
                 Ok(true) => self.store_lock(&record),
@@ -155,7 +160,7 @@ impl Locks {
                 Err(refusal) => Err(refusal),
             };
             if let Err(refusal) = placed {
-                path.release();
+                lock.release();
                 kept.insert(key.clone(), Lease::of(record, request.ttl));
                 self.leases.forget(&mut kept, app, service);
                 return Err(refusal);
@@ -207,19 +212,15 @@ impl Locks {
                 Ok(Some(lease)) => {
                     kept.insert((app, service), lease);
                 }
-                Ok(None) => {
-                    // Where nothing can be written it is over again at the next start.
-                    if let Err(error) = self.leases.store.forget_lock(app, &service) {
-                        tracing::warn!(
-                            "failed to forget the update lock of `{service}`: {}",
-                            error_chain(&error)
-                        );
-                    }
-                }
+                // Where nothing can be written it is over again at the next start.
+                Ok(None) => self.leases.forget_record(app, &service),
                 // It stays in the store: the folder that it belongs into cannot be used, which keeps the
                 // app from updates as well.
                 Err(refusal) => {
-                    tracing::warn!("failed to put the update lock of `{service}` back: {refusal}")
+                    tracing::warn!(
+                        %app, %service,
+                        "failed to put the update lock of `{service}` back: {refusal}"
+                    );
                 }
             }
         }
@@ -232,12 +233,10 @@ impl Locks {
         let file = self.lease_path(app, &service);
         let folder = self.tree.service(app, &service);
         let folder = folder.map_err(failed(self.folder(app, &service)))?;
-        let lock_in =
-            |folder: &Arc<ServiceFolder>| LockFile::new(folder, &self.names[0], &record.token);
-        let path = folder.as_ref().map(lock_in);
+        let lock = folder.map(|folder| self.lock_with(&folder, &record.token));
         let left = self.leases.left(&record);
         let same_boot = self.leases.is_of_this_boot(&record);
-        let stands = path.as_ref().is_some_and(LockFile::is_ours);
+        let stands = lock.as_ref().is_some_and(LockFile::is_ours);
         let goes_on = if same_boot {
             // A file that was there and is not was removed by hand.
             stands || !record.is_placed
@@ -245,15 +244,16 @@ impl Locks {
             record.survives_reboot
         };
         if left.is_zero() || !goes_on {
-            path.iter().for_each(LockFile::release);
+            lock.iter().for_each(LockFile::release);
             return Ok(None);
         }
         if !stands {
             let folder = self.tree.make_service(app, &service);
             let folder = folder.map_err(failed(self.folder(app, &service)))?;
-            let path = lock_in(&folder);
-            if !path.take(&self.tree).map_err(failed(file))? {
+            let lock = self.lock_with(&folder, &record.token);
+            if !lock.take(&self.tree).map_err(failed(file))? {
                 tracing::warn!(
+                    %app, %service,
                     "the update lock of `{service}` was not put back: another one stands in its place"
                 );
                 return Ok(None);
@@ -276,18 +276,18 @@ impl Locks {
         let now = Instant::now();
         let leases: Vec<Lease> = kept.values().cloned().collect();
         let mut files = Vec::new();
-        let mut next: Option<Instant> = None;
+        let mut ends = Vec::new();
         for lease in leases {
             let (app, service) = (lease.record.app, &lease.record.service);
             if lease.until > now && self.stands(&lease) {
                 files.push(self.lease_path(app, service));
-                next = Some(next.map_or(lease.until, |next| next.min(lease.until)));
+                ends.push(lease.until);
                 continue;
             }
             self.release(&lease);
             self.leases.forget(&mut kept, app, service);
         }
-        (files, next)
+        (files, ends.into_iter().min())
     }
 
     /// Ends locks when their time is over, or when somebody removes their file. Never returns.
@@ -381,7 +381,12 @@ impl Locks {
     fn lease_file(&self, lease: &Lease) -> Option<LockFile> {
         let record = &lease.record;
         let folder = self.tree.service(record.app, &record.service).ok()??;
-        Some(LockFile::new(&folder, &self.names[0], &record.token))
+        Some(self.lock_with(&folder, &record.token))
+    }
+
+    /// The lock with this token in the folder of its service.
+    fn lock_with(&self, folder: &Arc<ServiceFolder>, token: &str) -> LockFile {
+        LockFile::new(folder, &self.names[0], token)
     }
 
     fn lease_path(&self, app: AppId, service: &ServiceName) -> PathBuf {

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use model::{AppId, DesiredState, ServiceName};
-use tokio::sync::oneshot;
 
 use super::Reconciler;
 use crate::messages::Command;
@@ -36,7 +35,7 @@ impl Reconciler {
     async fn read_key_again(&self, app: AppId, service: &ServiceName) -> Result<(), String> {
         let inner = &self.inner;
         let _one_at_a_time = inner.setting.lock().await;
-        let targets = &inner.context.channels.targets;
+        let targets = self.targets();
         let (local, cloud) = {
             let targets = targets.borrow();
             (targets.local.clone(), targets.cloud.clone())
@@ -56,27 +55,27 @@ impl Reconciler {
                 LocalMode::Leaving | LocalMode::Off => targets.wanted_of_the_cloud(),
             }
         };
-        let (reply, acknowledged) = oneshot::channel();
-        self.command(Command::KeyReplaced { wanted, reply });
         // Should the loop have ended, the next start reads the key.
-        let _ = acknowledged.await;
+        let _ = self
+            .ask(|reply| Command::KeyReplaced { wanted, reply })
+            .await;
         Ok(())
     }
 
     async fn with_new_key(
         &self,
-        taken: Option<AcceptedTarget>,
+        accepted: Option<AcceptedTarget>,
         app: AppId,
         service: &ServiceName,
     ) -> Result<Option<AcceptedTarget>, String> {
-        let Some(mut taken) = taken else {
+        let Some(mut accepted) = accepted else {
             return Ok(None);
         };
-        let (reader, target) = (self.reader(), Arc::clone(&taken.target));
+        let (reader, target) = (self.reader(), Arc::clone(&accepted.target));
         let reading = tokio::task::spawn_blocking(move || reader.again(&target));
         let read = reading.await.map_err(|error| error.to_string())?;
         let read: DesiredState = read.map_err(|error| error.to_string())?;
-        let desired = Arc::make_mut(&mut taken.desired);
+        let desired = Arc::make_mut(&mut accepted.desired);
         for held in desired.apps.values_mut().filter(|held| held.id == app) {
             let next = read.apps.get(&held.uuid);
             let next = next.and_then(|next| next.services.get(service));
@@ -84,6 +83,6 @@ impl Reconciler {
                 held.clone_from(next);
             }
         }
-        Ok(Some(taken))
+        Ok(Some(accepted))
     }
 }

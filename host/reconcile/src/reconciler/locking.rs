@@ -1,7 +1,6 @@
 //! Update locks, for whoever is not the loop.
 
 use model::{AppId, LockRefusal, LockRequest, ServiceName, UpdateLock, error_chain};
-use tokio::sync::oneshot;
 
 use super::{Reconciler, stopping};
 use crate::messages::Command;
@@ -15,18 +14,12 @@ impl Reconciler {
     /// # Errors
     /// [`LockError`]; then none is held.
     pub async fn lock_all_apps(&self, force: bool) -> Result<AllLocks, LockError> {
-        let (asked, answered) = oneshot::channel();
-        self.command(Command::Locking(asked));
         // Once the loop has ended nothing is known but the folders.
-        let (apps, override_locks) = match answered.await {
+        let (apps, override_locks) = match self.ask(Command::Locking).await {
             Ok(locking) => (locking.apps, locking.override_locks),
             Err(_) => (None, false),
         };
-        let policy = if force || override_locks {
-            LockPolicy::Override
-        } else {
-            LockPolicy::Respect
-        };
+        let policy = LockPolicy::forced(force || override_locks);
         self.inner.context.locks.take_all(apps, policy).await
     }
 
@@ -35,10 +28,9 @@ impl Reconciler {
     /// # Errors
     /// Where the lock folders cannot be read.
     pub async fn update_locks(&self) -> Result<Vec<UpdateLock>, String> {
-        let locks = self.inner.context.locks.clone();
-        match tokio::task::spawn_blocking(move || locks.list()).await {
-            Ok(listed) => listed.map_err(|error| error_chain(&error)),
-            Err(_) => Err(stopping().to_string()),
+        match self.inner.context.locks.blocking(|it| it.list()).await {
+            Some(locks) => locks.map_err(|error| error_chain(&error)),
+            None => Err(stopping().to_string()),
         }
     }
 
@@ -48,11 +40,9 @@ impl Reconciler {
     /// # Errors
     /// [`LockRefusal`]; a lock that was held before is held still.
     pub async fn lease_lock(&self, request: LockRequest) -> Result<UpdateLock, LockRefusal> {
-        let locks = self.inner.context.locks.clone();
-        match tokio::task::spawn_blocking(move || locks.lease(&request)).await {
-            Ok(leased) => leased,
-            Err(_) => Err(LockRefusal::Failed(stopping().to_string())),
-        }
+        let locks = &self.inner.context.locks;
+        let leased = locks.blocking(move |locks| locks.lease(&request)).await;
+        leased.unwrap_or_else(|| Err(LockRefusal::Failed(stopping().to_string())))
     }
 
     /// Gives back what [`Self::lease_lock`] took.
@@ -64,10 +54,9 @@ impl Reconciler {
         app: AppId,
         service: ServiceName,
     ) -> Result<(), LockRefusal> {
-        let locks = self.inner.context.locks.clone();
-        match tokio::task::spawn_blocking(move || locks.give_back(app, &service)).await {
-            Ok(given) => given,
-            Err(_) => Err(LockRefusal::Failed(stopping().to_string())),
-        }
+        let locks = &self.inner.context.locks;
+        let given_back = locks.blocking(move |locks| locks.give_back(app, &service));
+        let given_back = given_back.await;
+        given_back.unwrap_or_else(|| Err(LockRefusal::Failed(stopping().to_string())))
     }
 }

@@ -17,12 +17,8 @@ impl Reconciler {
     /// # Errors
     /// [`ActionError::Locked`] where an update lock is in the way: nothing was done.
     pub async fn act(&self, action: Action) -> Result<(), ActionError> {
-        let (answer, answered) = oneshot::channel();
-        self.command(Command::Act(action, answer));
-        match answered.await {
-            Ok(outcome) => outcome,
-            Err(_) => Err(stopping()),
-        }
+        let outcome = self.ask(|reply| Command::Act(action, reply)).await;
+        outcome.unwrap_or_else(|_| Err(stopping()))
     }
 
     /// Removes every volume of ours that no container uses and no target names (docs/spec/device.md#cleanup-volumes).
@@ -31,16 +27,12 @@ impl Reconciler {
     /// Why one could not be removed; others may have been.
     pub async fn clean_up_volumes(&self) -> Result<(), String> {
         let context = &self.inner.context;
-        let (asked, answered) = oneshot::channel();
-        self.command(Command::WantedVolumes(asked));
-        let mut wanted = answered.await.map_err(|_| stopping().to_string())?;
+        let wanted = self.ask(Command::WantedVolumes).await;
+        let mut wanted = wanted.map_err(|_| stopping().to_string())?;
         // In local mode the fleet's volumes wait for its end.
-        if let Some(cloud) = &context.channels.targets.borrow().cloud {
-            let volumes = cloud
-                .desired
-                .apps
-                .values()
-                .flat_map(|app| app.volumes.values());
+        if let Some(cloud) = &self.targets().borrow().cloud {
+            let apps = cloud.desired.apps.values();
+            let volumes = apps.flat_map(|app| app.volumes.values());
             wanted.extend(volumes.map(|volume| volume.engine_name.clone()));
         }
         for engine in context.engines.all() {
@@ -50,10 +42,7 @@ impl Reconciler {
                     continue;
                 }
                 match engine.remove_volume(&volume.name).await {
-                    Ok(()) => context
-                        .telemetry
-                        .hub
-                        .system(format!("Removed volume '{}'", volume.name)),
+                    Ok(()) => context.log(format!("Removed volume '{}'", volume.name)),
                     Err(EngineError::InUse { .. }) => {}
                     Err(error) => return Err(failed(error)),
                 }
@@ -92,20 +81,18 @@ impl Reconciler {
         &self,
         force: bool,
     ) -> Result<impl Future<Output = ()> + Send + use<>, ActionError> {
-        let (locked, answered) = oneshot::channel();
         let (stopped, all_stopped) = oneshot::channel();
-        self.command(Command::Quiesce {
+        let quiesce = |locked| Command::Quiesce {
             force,
             locked,
             stopped,
-        });
-        match answered.await {
-            // A loop that ends meanwhile stops nothing more.
-            Ok(outcome) => outcome.map(|()| async move {
-                let _ = all_stopped.await;
-            }),
-            Err(_) => Err(stopping()),
-        }
+        };
+        let locked = self.ask(quiesce).await;
+        locked.unwrap_or_else(|_| Err(stopping()))?;
+        // A loop that ends meanwhile stops nothing more.
+        Ok(async move {
+            let _ = all_stopped.await;
+        })
     }
 
     /// Goes on after [`Self::quiesce`]: locks are released and services started again.

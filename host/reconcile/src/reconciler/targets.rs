@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use model::compose::DeviceFacts;
-use model::{AppId, AppUuid, DesiredHost, DesiredState, EngineKind, TargetState};
+use model::{AppId, AppUuid, DesiredHost, DesiredState, EngineKind, TargetState, error_chain};
 use serde_json::Value;
 use store::TargetSource;
 use tokio::sync::oneshot;
@@ -13,7 +13,8 @@ use tokio::sync::oneshot;
 use super::Reconciler;
 use crate::messages::Command;
 use crate::persistence::LocalMode;
-use crate::target::{ParsedTarget, TargetReader};
+use crate::step_context::publish;
+use crate::target::TargetReader;
 use crate::targets::{AcceptedTarget, ModeTransition};
 use crate::{RefusedTarget, SetTargetError, SigningState, target};
 
@@ -24,12 +25,7 @@ impl Reconciler {
     /// The apps that the cloud's last target has, whatever is in force.
     #[must_use]
     pub fn apps_of_the_cloud(&self) -> Vec<(AppId, AppUuid)> {
-        self.inner
-            .context
-            .channels
-            .targets
-            .borrow()
-            .apps_of_the_cloud()
+        self.targets().borrow().apps_of_the_cloud()
     }
 
     /// Takes a new local target: checks it whole, stores it, and answers, with one sentence for each
@@ -55,32 +51,31 @@ impl Reconciler {
         };
         let read = tokio::task::spawn_blocking(reading).await;
         let (read, body) = read.map_err(|error| SetTargetError::Store(error.to_string()))??;
-        let leaves = target::leaves_local_mode(&read.taken.target);
+        let leaves = target::leaves_local_mode(&read.target.target);
         if leaves && !inner.managed {
             return Err(SetTargetError::NoCloud);
         }
-        let ignored = self.ignored_by_engines(&read.taken.desired);
+        let ignored = self.ignored_by_engines(&read.target.desired);
         let journal = &inner.context.journal;
-        let targets = &inner.context.channels.targets;
-        let variables = read.taken.target.config.clone();
-        let (reply, acknowledged) = oneshot::channel();
-        let command = if leaves {
+        let variables = read.target.target.config.clone();
+        // Should the loop have ended, the next start takes the target up.
+        let _ = if leaves {
             let noted = journal.set_local_mode(LocalMode::Leaving).await;
             noted.map_err(SetTargetError::Store)?;
-            self.leave_local_mode(reply)
+            self.ask(|reply| self.leave_local_mode(reply)).await
         } else {
             let stored = journal.set_target(TargetSource::Local, body).await;
             stored.map_err(SetTargetError::Store)?;
-            targets.send_modify(|targets| targets.local = Some(read.taken));
-            Command::Target {
-                wanted: targets.borrow().wanted_in_local_mode(),
+            self.targets()
+                .send_modify(|targets| targets.local = Some(read.target));
+            let wanted = self.targets().borrow().wanted_in_local_mode();
+            let command = |reply| Command::Target {
+                wanted,
                 force,
                 reply,
-            }
+            };
+            self.ask(command).await
         };
-        self.command(command);
-        // Should the loop have ended, the next start takes the target up.
-        let _ = acknowledged.await;
         let mut warnings = read.warnings;
         warnings.extend(ignored);
         warnings.extend(self.warnings_of_host(&variables).await);
@@ -142,7 +137,7 @@ impl Reconciler {
     ) -> Result<Vec<String>, SetTargetError> {
         let inner = &self.inner;
         let _one_at_a_time = inner.setting.lock().await;
-        let targets = &inner.context.channels.targets;
+        let targets = self.targets();
         // A mode switch in progress ends first (docs/spec/device.md#local-mode-last-word).
         let mut mode = targets.subscribe();
         let settled = mode.wait_for(|targets| targets.mode != LocalMode::Leaving);
@@ -155,25 +150,27 @@ impl Reconciler {
         let reading = move || reader.cloud(&body, &judge).map(|read| (read, body));
         let read = tokio::task::spawn_blocking(reading).await;
         let read = read.map_err(|error| SetTargetError::Store(error.to_string()))?;
-        if let Ok((ParsedTarget { accepted, .. }, _)) = &read {
-            self.tell_signing(accepted.is_some(), None);
+        if let Ok((parsed, _)) = &read {
+            self.tell_signing(parsed.accepted_releases.is_some(), None);
         } else if let Err(SetTargetError::NotSigned(refused)) = &read {
             self.tell_signing(true, Some(refused));
         }
         let (read, body) = read?;
         let journal = &inner.context.journal;
         // Before the target itself: a kill between the two costs nothing, since the same statement is accepted again.
-        if let Some(accepted) = read.accepted {
-            let kept = journal.set_signed_targets(accepted).await;
-            kept.map_err(SetTargetError::Store)?;
+        if let Some(accepted) = read.accepted_releases {
+            let accepted = serde_json::to_value(accepted);
+            let accepted = accepted.map_err(|error| SetTargetError::Store(error_chain(&error)))?;
+            let stored = journal.call(move |store| store.set_signed_targets(&accepted));
+            stored.await.map_err(SetTargetError::Store)?;
         }
-        let turn = targets.borrow().turn(&read.taken.target);
+        let turn = targets.borrow().turn(&read.target.target);
         let (reply, acknowledged) = oneshot::channel();
         let command = match turn {
             ModeTransition::Stays => {
                 let stored = journal.set_target(TargetSource::Cloud, body).await;
                 stored.map_err(SetTargetError::Store)?;
-                targets.send_modify(|targets| targets.cloud = Some(read.taken));
+                targets.send_modify(|targets| targets.cloud = Some(read.target));
                 let targets = targets.borrow();
                 let wanted = match targets.local_mode() {
                     // What runs is left alone until there is a local target that can be read.
@@ -191,14 +188,14 @@ impl Reconciler {
                 // The variables and the name stay what they are, without the apps.
                 let first = TargetState {
                     apps: Default::default(),
-                    ..(*read.taken.target).clone()
+                    ..(*read.target.target).clone()
                 };
                 let local = first.to_local_json(true);
                 let stored = journal.open_local_mode(local, body).await;
                 stored.map_err(SetTargetError::Store)?;
                 targets.send_modify(|targets| {
                     targets.mode = LocalMode::On;
-                    targets.cloud = Some(read.taken);
+                    targets.cloud = Some(read.target);
                     targets.local = Some(AcceptedTarget {
                         target: Arc::new(first),
                         desired: Arc::default(),
@@ -213,12 +210,12 @@ impl Reconciler {
                     journal.set_target(TargetSource::Cloud, body).await
                 };
                 stored.await.map_err(SetTargetError::Store)?;
-                targets.send_modify(|targets| targets.cloud = Some(read.taken));
+                targets.send_modify(|targets| targets.cloud = Some(read.target));
                 Some(self.leave_local_mode(reply))
             }
         };
         for warning in &read.warnings {
-            inner.context.telemetry.hub.system(warning.clone());
+            inner.context.log(warning.clone());
             tracing::warn!("the cloud's target: {warning}");
         }
         if let Some(command) = command {
@@ -236,26 +233,18 @@ impl Reconciler {
             is_required,
             refused: refused.cloned(),
         };
-        let is_new = context.channels.signing.send_if_modified(|signing| {
-            let is_new = **signing != next;
-            if is_new {
-                *signing = Arc::new(next);
-            }
-            is_new
-        });
-        if let (true, Some(refused)) = (is_new, refused) {
+        if publish(&context.channels.signing, next)
+            && let Some(refused) = refused
+        {
             for reason in &refused.reasons {
-                context
-                    .telemetry
-                    .hub
-                    .system(format!("The cloud's target is refused: {reason}"));
+                context.log(format!("The cloud's target is refused: {reason}"));
             }
         }
     }
 
     /// What is told of local mode as it ends, and to the loop. The store knows already.
     fn leave_local_mode(&self, reply: oneshot::Sender<()>) -> Command {
-        let targets = &self.inner.context.channels.targets;
+        let targets = self.targets();
         targets.send_modify(|targets| {
             targets.mode = LocalMode::Leaving;
             targets.local = None;
@@ -277,14 +266,8 @@ impl Reconciler {
     /// The facts, with the name as targets have it.
     fn facts(&self) -> DeviceFacts {
         let facts = (self.inner.facts)();
-        let name = self
-            .inner
-            .context
-            .channels
-            .targets
-            .borrow()
-            .in_force()
-            .map(|target| target.name.clone());
+        let targets = self.targets().borrow();
+        let name = targets.in_force().map(|target| target.name.clone());
         DeviceFacts {
             name: name.unwrap_or(facts.name),
             ..facts
@@ -300,7 +283,7 @@ impl Reconciler {
     /// The configuration variables in force, without the defaults of those that are not set.
     #[must_use]
     pub fn variables(&self) -> BTreeMap<String, String> {
-        self.inner.context.channels.targets.borrow().variables()
+        self.targets().borrow().variables()
     }
 
     /// The object `{ "local": … }` of `GET /v2/local/target-state`. Where no local target was set it has
@@ -308,7 +291,7 @@ impl Reconciler {
     /// of it again.
     #[must_use]
     pub fn local_target(&self) -> Value {
-        let targets = self.inner.context.channels.targets.borrow();
+        let targets = self.targets().borrow();
         if let Some(local) = &targets.local {
             return local.target.to_local_json(targets.local_mode());
         }
@@ -325,6 +308,6 @@ impl Reconciler {
     /// Whether the device is in local mode (docs/spec/device.md#local-mode).
     #[must_use]
     pub fn local_mode(&self) -> bool {
-        self.inner.context.channels.targets.borrow().local_mode()
+        self.targets().borrow().local_mode()
     }
 }

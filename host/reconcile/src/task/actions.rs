@@ -1,22 +1,21 @@
 //! The loop's part in actions: takes their locks, tells the planner of them, and sees when they are
 //! done.
 
+mod progress;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::{
-    ActionError, AppUuid, ContainerId, ContainerState, CurrentService, ServiceKey, ServiceName,
-    Verb,
-};
+use model::{ActionError, AppUuid, ContainerState, CurrentService, ServiceName, Verb};
 use plan::{CurrentState, LockedWork, Subject};
 use tokio::time::Instant;
 
 use super::ReconcilerTask;
+use crate::LockPolicy;
 use crate::actions::{ActionPhase, OngoingAction, StoredAction};
 use crate::locks::LockScope;
 use crate::messages::{Message, StepFailure};
-use crate::{LockPolicy, apply};
 
 /// How long an action waits for locks that another operation of this supervisor holds
 /// (docs/spec/device.md#locks-wait).
@@ -38,11 +37,11 @@ impl ReconcilerTask {
             let now = Instant::now();
             let waits = underway.retry_at.is_some_and(|at| at > now);
             let locks = Subject::Locks(app.clone());
-            let resumed = underway.answer.is_none() && !self.held_locks.contains(&app);
+            let resumed = underway.answer.is_none() && !self.held_locks.guards.contains_key(&app);
             // Where there is nothing to lock, the lock that it lacks would be asked for again and again.
             let lacks_lock = resumed && !self.has_nothing_to_lock(&app);
             let begins =
-                underway.phase == ActionPhase::Waiting || (underway.disturbs() && lacks_lock);
+                underway.state.phase == ActionPhase::Waiting || (underway.disturbs() && lacks_lock);
             if begins && !waits && !self.in_flight.contains(&locks) {
                 self.take_locks_for_action(&app);
             }
@@ -63,7 +62,7 @@ impl ReconcilerTask {
                 "the release of app `{app}` was rejected, so what runs of it is left alone"
             ));
         }
-        let Verb::Start(name) = &self.actions.of(app)?.action.verb else {
+        let Verb::Start(name) = &self.actions.of(app)?.state.verb else {
             return None;
         };
         let is_off = wanted
@@ -74,7 +73,7 @@ impl ReconcilerTask {
     }
 
     fn take_locks_for_action(&mut self, app: &AppUuid) {
-        let services: Vec<CurrentService> = self.services_of(app);
+        let services = self.services_of(app);
         let id = self.target.app(app).map(|app| app.id);
         let Some(app_id) = id.or(services.first().map(|service| service.app_id)) else {
             // Nothing of it is left, which is what was asked for.
@@ -87,20 +86,18 @@ impl ReconcilerTask {
             services: self.services_to_lock(app),
             work: Vec::new(),
         };
-        let held = self.held_locks.of(app);
         let policy = self.policy(app);
         // A back-off of the update is not one of the action.
-        self.retries.forget_step(&Subject::Locks(app.clone()));
-        self.in_flight.begin_locked(&locked);
-        let mut reach = LockScope::Named;
+        self.retries.steps.remove(&Subject::Locks(app.clone()));
+        let mut scope = LockScope::Named;
         if let Some(underway) = self.actions.of_mut(app) {
-            reach = underway.reach();
+            scope = underway.lock_scope();
             underway.retry_at = None;
-            if underway.phase == ActionPhase::Waiting {
-                underway.phase = ActionPhase::Locking;
+            if underway.state.phase == ActionPhase::Waiting {
+                underway.state.phase = ActionPhase::Locking;
             }
         }
-        apply::spawn_locked(&self.context, locked, reach, held, policy);
+        self.start_locked(locked, scope, policy);
     }
 
     /// Whether the app is wanted, and without services.
@@ -111,7 +108,10 @@ impl ReconcilerTask {
     /// The services of an app whose locks an action takes: those that it has, is to have, and gets back.
     fn services_to_lock(&self, app: &AppUuid) -> BTreeSet<ServiceName> {
         let wanted = self.target.app(app).into_iter();
-        let restores = self.actions.of(app).and_then(|it| it.restores.as_deref());
+        let restores = self
+            .actions
+            .of(app)
+            .and_then(|it| it.state.restores.as_deref());
         let names = wanted
             .chain(restores)
             .flat_map(|app| app.services.keys().cloned());
@@ -121,12 +121,8 @@ impl ReconcilerTask {
 
     /// Whether users' locks of an app are respected now.
     pub(super) fn policy(&self, app: &AppUuid) -> LockPolicy {
-        let forced = self.actions.of(app).is_some_and(|u| u.action.force);
-        if forced {
-            LockPolicy::Override
-        } else {
-            self.target.lock_policy()
-        }
+        let is_forced = self.actions.of(app).is_some_and(|it| it.state.force);
+        LockPolicy::forced(is_forced || self.target.overrides_locks())
     }
 
     /// Takes note of the locks that an action waits for; answers whether that was all there is to do.
@@ -140,19 +136,18 @@ impl ReconcilerTask {
         };
         match outcome {
             Ok(()) => {
-                if underway.phase == ActionPhase::Locking {
+                if underway.state.phase == ActionPhase::Locking {
                     self.locks_are_taken(app);
                 }
                 false
             }
             // The planner's own attempt, while the action waits for its turn.
-            Err(_) if underway.phase == ActionPhase::Waiting => false,
+            Err(_) if underway.state.phase == ActionPhase::Waiting => false,
             Err(failure) => {
                 if failure.is_busy && underway.begun.elapsed() < PATIENCE {
-                    underway.phase = match underway.phase {
-                        ActionPhase::Locking => ActionPhase::Waiting,
-                        other => other,
-                    };
+                    if underway.state.phase == ActionPhase::Locking {
+                        underway.state.phase = ActionPhase::Waiting;
+                    }
                     underway.retry_at = Some(Instant::now() + LOOK_AGAIN);
                     return true;
                 }
@@ -160,13 +155,7 @@ impl ReconcilerTask {
                     // Cut short by a kill: it waits for the lock as an update does.
                     return false;
                 }
-                let why = failure.reason.clone();
-                let error = if failure.lock.is_some() || failure.is_busy {
-                    ActionError::Locked(why)
-                } else {
-                    ActionError::Failed(why)
-                };
-                self.end_action(app, Err(error));
+                self.end_action(app, Err(failure.to_action_error()));
                 true
             }
         }
@@ -174,50 +163,51 @@ impl ReconcilerTask {
 
     fn locks_are_taken(&mut self, app: &AppUuid) {
         let services = self.services_of(app);
-        let verb = self.actions.of(app).map(|u| u.action.verb.clone());
-        let restores = verb.and_then(|verb| self.as_it_is(app, &verb));
+        let underway = self.actions.of(app);
+        let restores = underway.and_then(|it| self.as_it_is(app, &it.state.verb));
         let Some(underway) = self.actions.of_mut(app) else {
             return;
         };
-        underway.restores = restores.map(Box::new);
+        let is_stored = underway.is_stored();
+        let first_phase = underway.first_phase();
+        let state = &mut underway.state;
+        state.restores = restores.map(Box::new);
         let concerned: Vec<&CurrentService> = services
             .iter()
-            .filter(|service| match &underway.action.verb {
+            .filter(|service| match &state.verb {
                 Verb::Stop(name) | Verb::Start(name) | Verb::Restart(Some(name)) => {
                     service.key.service == *name
                 }
                 Verb::Restart(None) | Verb::Purge => true,
             })
             .collect();
-        underway.containers = concerned.iter().map(|s| s.container.clone()).collect();
-        underway.services = concerned.iter().map(|s| s.key.service.clone()).collect();
-        if !underway.is_stored() {
-            underway.phase = ActionPhase::Acting;
-            if matches!(underway.action.verb, Verb::Stop(_)) {
-                self.stored.hold(&underway.containers);
+        state.containers = concerned.iter().map(|s| s.container.clone()).collect();
+        state.services = concerned.iter().map(|s| s.key.service.clone()).collect();
+        if !is_stored {
+            state.phase = ActionPhase::Acting;
+            if matches!(state.verb, Verb::Stop(_)) {
+                self.stored.held.extend(state.containers.iter().cloned());
                 return;
             }
-            self.stored.release(&underway.containers);
+            self.stored.release(&state.containers);
             // One that ended by itself is started like one that was stopped.
-            let ended = concerned
-                .into_iter()
-                .filter(|service| service.state == ContainerState::Exited);
-            self.stored
-                .stopped
-                .extend(ended.map(|service| service.container.clone()));
+            let mut ended = concerned;
+            ended.retain(|service| service.state == ContainerState::Exited);
+            let ended = ended.into_iter().map(|service| service.container.clone());
+            self.stored.stopped.extend(ended);
             return;
         }
-        underway.phase = ActionPhase::Writing;
+        state.phase = ActionPhase::Writing;
         let stored = StoredAction {
-            phase: underway.first_phase(),
-            ..underway.to_store()
+            phase: first_phase,
+            ..state.clone()
         };
         let number = underway.number;
-        if underway.action.verb == Verb::Purge
+        if stored.verb == Verb::Purge
             && let Some(first) = services.first()
         {
-            let line = format!("Purging data for app {}", first.app_id);
-            self.context.telemetry.hub.system(line);
+            self.context
+                .log(format!("Purging data for app {}", first.app_id));
         }
         let (context, app) = (Arc::clone(&self.context), app.clone());
         tokio::spawn(async move {
@@ -234,30 +224,30 @@ impl ReconcilerTask {
         outcome: Result<(), String>,
     ) {
         let is_it = |underway: &&mut OngoingAction| {
-            underway.number == number && underway.phase == ActionPhase::Writing
+            underway.number == number && underway.state.phase == ActionPhase::Writing
         };
         let Some(underway) = self.actions.of_mut(app).filter(is_it) else {
             return;
         };
         match outcome {
-            Ok(()) => underway.phase = underway.first_phase(),
+            Ok(()) => underway.state.phase = underway.first_phase(),
             Err(why) => self.end_action(app, Err(ActionError::Failed(why))),
         }
     }
 
     /// What the planner is told.
     pub(super) fn describe_actions(&self, current: &mut CurrentState) {
-        for underway in self.actions.current() {
-            if underway.restores.is_some() {
-                current.restored.insert(underway.action.app.clone());
+        for OngoingAction { app, state, .. } in self.actions.current() {
+            if state.restores.is_some() {
+                current.restored.insert(app.clone());
             }
-            match underway.phase {
-                ActionPhase::Acting if matches!(underway.action.verb, Verb::Restart(_)) => {
-                    let containers = underway.containers.iter().cloned();
+            match (state.phase, &state.verb) {
+                (ActionPhase::Acting, Verb::Restart(_)) => {
+                    let containers = state.containers.iter().cloned();
                     current.recreated.extend(containers);
                 }
-                ActionPhase::Clearing => {
-                    current.purged.insert(underway.action.app.clone());
+                (ActionPhase::Clearing, _) => {
+                    current.purged.insert(app.clone());
                 }
                 _ => {}
             }
@@ -276,7 +266,7 @@ impl ReconcilerTask {
                 continue;
             }
             moved = true;
-            if underway.phase == ActionPhase::Clearing {
+            if underway.state.phase == ActionPhase::Clearing {
                 self.restore(&app);
             } else {
                 self.end_action(&app, Ok(()));
@@ -289,9 +279,12 @@ impl ReconcilerTask {
         let Some(underway) = self.actions.of_mut(app) else {
             return;
         };
-        underway.phase = ActionPhase::Restoring;
-        let stored = underway.to_store();
-        let (context, app) = (Arc::clone(&self.context), app.clone());
+        underway.state.phase = ActionPhase::Restoring;
+        let (context, app, stored) = (
+            Arc::clone(&self.context),
+            app.clone(),
+            underway.state.clone(),
+        );
         // Not waited for: a purge that clears twice has lost nothing that it should keep.
         tokio::spawn(async move {
             if let Err(why) = context.journal.put_action(app, stored).await {
@@ -300,112 +293,18 @@ impl ReconcilerTask {
         });
     }
 
-    fn is_reached(&self, app: &AppUuid, underway: &OngoingAction) -> bool {
-        let services = self.services_of(app);
-        let idle = |service: &ServiceName| {
-            let key = ServiceKey {
-                app: app.clone(),
-                service: service.clone(),
-            };
-            !self.in_flight.contains(&Subject::Service(key))
-        };
-        let mut concerned = services
-            .iter()
-            .filter(|service| underway.containers.contains(&service.container));
-        match (&underway.action.verb, underway.phase) {
-            (Verb::Stop(name), _) => idle(name) && concerned.all(|service| !service.runs()),
-            (Verb::Start(name), _) => {
-                let started = |service: &CurrentService| match service.state {
-                    ContainerState::Created => false,
-                    ContainerState::Exited => !self.stored.stopped.contains(&service.container),
-                    _ => true,
-                };
-                idle(name) && concerned.all(started)
-            }
-            (_, ActionPhase::Clearing) => {
-                let current = self.view.current();
-                let mut left = current.volumes.iter().chain(&current.networks);
-                current.all_answer()
-                    && services.is_empty()
-                    && left.all(|left| left.app.as_ref() != Some(app))
-            }
-            _ => {
-                let made = |name: &ServiceName| self.is_made(app, name, &underway.containers);
-                let names = &underway.services;
-                concerned.next().is_none() && names.iter().all(|name| idle(name) && made(name))
-            }
-        }
-    }
-
-    /// Whether a service has a container that is not one of `old`, started where it should be.
-    fn is_made(&self, app: &AppUuid, name: &ServiceName, old: &BTreeSet<ContainerId>) -> bool {
-        let desired = self.app_wanted_now(app);
-        let Some(wanted) = desired.and_then(|app| app.services.get(name)) else {
-            // The target has no such service any more.
-            return true;
-        };
-        self.services_of(app).iter().any(|service| {
-            service.key.service == *name
-                && !old.contains(&service.container)
-                && !(wanted.running && service.state == ContainerState::Created)
-        })
-    }
-
-    /// Takes a failed step for the failure of the action that needs it.
-    pub(super) fn step_of_action_failed(&mut self, subject: &Subject, reason: &str) {
-        for app in self.actions.apps() {
-            let Some(underway) = self.actions.of(&app) else {
-                continue;
-            };
-            if underway.disturbs()
-                && underway.answer.is_some()
-                && self.needs(&app, underway, subject)
-            {
-                let error = ActionError::Failed(reason.to_owned());
-                self.end_action(&app, Err(error));
-            }
-        }
-    }
-
-    fn needs(&self, app: &AppUuid, underway: &OngoingAction, subject: &Subject) -> bool {
-        let desired = self.app_wanted_now(app);
-        match subject {
-            Subject::Service(key) => key.app == *app && underway.services.contains(&key.service),
-            Subject::Component(_, _, name) => {
-                let current = self.view.current();
-                let mut held = current.volumes.iter().chain(&current.networks);
-                let is_held = held.any(|c| c.name == *name && c.app.as_ref() == Some(app));
-                let is_wanted = desired.is_some_and(|app| {
-                    let volumes = app.volumes.values().map(|volume| &volume.engine_name);
-                    let networks = app.networks.values().map(|network| &network.engine_name);
-                    volumes.chain(networks).any(|wanted| wanted == name)
-                });
-                underway.action.verb == Verb::Purge && (is_held || is_wanted)
-            }
-            Subject::Image(image) => desired.is_some_and(|app| {
-                let mut names = underway.services.iter();
-                names.any(|name| {
-                    let service = app.services.get(name);
-                    service.is_some_and(|service| service.config.image == *image)
-                })
-            }),
-            _ => false,
-        }
-    }
-
     /// Takes the action off the queue, and its trace out of the store before whoever asked is told.
     pub(super) fn end_action(&mut self, app: &AppUuid, outcome: Result<(), ActionError>) {
         let Some(mut underway) = self.actions.take(app) else {
             return;
         };
-        if let (Verb::Stop(_), Err(_)) = (&underway.action.verb, &outcome) {
-            self.stored.release(&underway.containers);
-        }
-        if underway.action.verb == Verb::Purge {
-            self.context.telemetry.hub.system(match &outcome {
-                Ok(()) => "Purged data".to_owned(),
-                Err(error) => format!("Error purging data: {error}"),
-            });
+        match (&underway.state.verb, &outcome) {
+            (Verb::Stop(_), Err(_)) => self.stored.release(&underway.state.containers),
+            (Verb::Purge, Ok(())) => self.context.log("Purged data"),
+            (Verb::Purge, Err(error)) => {
+                self.context.log(format!("Error purging data: {error}"));
+            }
+            _ => {}
         }
         if !(underway.is_stored() && underway.disturbs()) {
             underway.answer(outcome);

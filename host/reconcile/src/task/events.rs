@@ -28,9 +28,8 @@ impl ReconcilerTask {
                     message,
                     retry_at,
                 };
-                self.context
-                    .telemetry
-                    .send_event(Audience::App(app_id), Event::LockWait(wait));
+                let telemetry = &self.context.telemetry;
+                telemetry.send_event(Audience::App(app_id), Event::LockWait(wait));
             }
             return;
         }
@@ -43,16 +42,13 @@ impl ReconcilerTask {
                 retry_at,
             })
         };
+        let telemetry = &self.context.telemetry;
         let apps = self.apps_of(subject);
         if apps.is_empty() {
-            self.context
-                .telemetry
-                .send_event(Audience::Owner, failed(None));
+            telemetry.send_event(Audience::Owner, failed(None));
         }
         for app in apps {
-            self.context
-                .telemetry
-                .send_event(Audience::App(app), failed(Some(app)));
+            telemetry.send_event(Audience::App(app), failed(Some(app)));
         }
     }
 

@@ -1,6 +1,6 @@
 //! The update locks that the loop holds, and those of users that it waits for.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use model::AppUuid;
@@ -11,36 +11,15 @@ use crate::UpdateLocks;
 
 #[derive(Debug, Default)]
 pub(super) struct HeldLocks {
-    guards: BTreeMap<AppUuid, Vec<Arc<UpdateLocks>>>,
+    pub guards: BTreeMap<AppUuid, Vec<Arc<UpdateLocks>>>,
     /// Tasks that wait until a user's lock is gone.
-    watches: BTreeMap<AppUuid, AbortHandle>,
+    pub watches: BTreeMap<AppUuid, AbortHandle>,
     pub waits: LockWaits,
 }
 
 impl HeldLocks {
-    pub(super) fn add(&mut self, app: AppUuid, guard: Arc<UpdateLocks>) {
-        self.guards.entry(app).or_default().push(guard);
-    }
-
     pub(super) fn of(&self, app: &AppUuid) -> Vec<Arc<UpdateLocks>> {
         self.guards.get(app).cloned().unwrap_or_default()
-    }
-
-    pub(super) fn contains(&self, app: &AppUuid) -> bool {
-        self.guards.contains_key(app)
-    }
-
-    pub(super) fn apps(&self) -> BTreeSet<AppUuid> {
-        self.guards.keys().cloned().collect()
-    }
-
-    /// Lets the locks of an app go once no step holds them any more.
-    pub(super) fn release(&mut self, app: &AppUuid) {
-        self.guards.remove(app);
-    }
-
-    pub(super) fn release_all(&mut self) {
-        self.guards.clear();
     }
 
     /// Waits for one lock of an app at a time: that which was in the way last.
@@ -48,10 +27,6 @@ impl HeldLocks {
         if let Some(before) = self.watches.insert(app, watch) {
             before.abort();
         }
-    }
-
-    pub(super) fn end_watch(&mut self, app: &AppUuid) {
-        self.watches.remove(app);
     }
 }
 

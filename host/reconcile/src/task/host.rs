@@ -12,6 +12,7 @@ use super::quiesce::Quiesce;
 use crate::HostLook;
 use crate::actions::ActionPhase;
 use crate::messages::{Message, StepFailure};
+use crate::persistence::note_reboots;
 
 /// What is known of the host.
 pub(super) struct HostView {
@@ -31,8 +32,8 @@ pub(super) struct HostView {
     reboots: u32,
     /// It is about to go down.
     pub quiesce: Option<Quiesce>,
-    /// Warnings that were told, so that each is told once.
-    told: BTreeSet<String>,
+    /// Warnings that were logged, so that each is logged once.
+    logged_warnings: BTreeSet<String>,
 }
 
 impl HostView {
@@ -51,7 +52,7 @@ impl HostView {
             look_at: None,
             reboots,
             quiesce: None,
-            told: BTreeSet::new(),
+            logged_warnings: BTreeSet::new(),
         }
     }
 
@@ -128,22 +129,23 @@ impl ReconcilerTask {
             return;
         }
         for warning in &look.warnings {
-            if self.host.told.insert(warning.clone()) {
+            if self.host.logged_warnings.insert(warning.clone()) {
                 self.context.telemetry.hub.warning(warning.clone());
             }
         }
-        self.host.told.retain(|told| look.warnings.contains(told));
+        let logged = &mut self.host.logged_warnings;
+        logged.retain(|warning| look.warnings.contains(warning));
         if look.look_again {
             self.host.look_at = Some(Instant::now() + self.target.settings.poll_interval);
         }
-        self.retries.retain_steps(|subject| match subject {
+        self.retries.steps.retain(|subject, _| match subject {
             Subject::Host(part) => look.failed.contains_key(part) || look.differs.contains(part),
             _ => true,
         });
         for (part, why) in &look.failed {
             let subject = Subject::Host(*part);
-            let is_news = self.retries.reason(&subject) != Some(why);
-            if is_news {
+            let failure = self.retries.steps.get(&subject);
+            if failure.is_none_or(|failure| failure.reason != *why) {
                 let line = format!("Failed to change the host's {part} due to '{why}'");
                 self.context.telemetry.hub.warning(line);
             }
@@ -156,8 +158,8 @@ impl ReconcilerTask {
     pub(super) fn current_host(&self) -> CurrentHost {
         let look = &self.host.look;
         let starts = self.actions.current().filter(|underway| {
-            let verb = &underway.action.verb;
-            underway.phase != ActionPhase::Waiting && !matches!(verb, Verb::Stop(_))
+            let state = &underway.state;
+            state.phase != ActionPhase::Waiting && !matches!(state.verb, Verb::Stop(_))
         });
         CurrentHost {
             // What was seen before another target came says nothing of that.
@@ -169,7 +171,7 @@ impl ReconcilerTask {
             boot: self.host.boot.clone(),
             reboot_due: look.reboot_due,
             reboots: self.host.reboots,
-            acting: starts.map(|underway| underway.action.app.clone()).collect(),
+            acting: starts.map(|underway| underway.app.clone()).collect(),
         }
     }
 
@@ -197,8 +199,10 @@ impl ReconcilerTask {
         tokio::spawn(async move {
             let outcome = async {
                 // Before it: a device that is rebooted again and again would otherwise never know.
-                let counted = context.journal.set_reboots(count).await;
-                counted.map_err(StepFailure::new)?;
+                let counted = context
+                    .journal
+                    .call(move |store| note_reboots(store, count));
+                counted.await?;
                 let host = Arc::clone(&context.host);
                 let going = tokio::spawn(async move { host.reboot(force).await }).await;
                 let going =
@@ -237,11 +241,9 @@ impl ReconcilerTask {
 
     fn note_reboots(&mut self, count: u32) {
         self.host.reboots = count;
-        let context = Arc::clone(&self.context);
-        tokio::spawn(async move {
-            if let Err(why) = context.journal.set_reboots(count).await {
-                tracing::warn!("failed to note how often the device was rebooted: {why}");
-            }
-        });
+        self.context
+            .write_later("note how often the device was rebooted", move |store| {
+                note_reboots(store, count)
+            });
     }
 }

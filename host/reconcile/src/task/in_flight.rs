@@ -7,15 +7,16 @@ use plan::{LockedWork, Subject};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// At most one step per subject, and one listing per engine.
+/// At most one step per subject.
 #[derive(Debug, Default)]
 pub(super) struct InFlight {
     /// Since when there is a step about each.
     steps: BTreeMap<Subject, Instant>,
     /// What steps do with services, as the status shows it.
-    service_states: BTreeMap<ServiceKey, ServiceState>,
+    pub service_states: BTreeMap<ServiceKey, ServiceState>,
     pulls: BTreeMap<ImageRef, CancellationToken>,
-    listings: BTreeSet<EngineKind>,
+    /// Engines that are being listed: one listing of each at a time.
+    pub listings: BTreeSet<EngineKind>,
 }
 
 impl InFlight {
@@ -57,27 +58,6 @@ impl InFlight {
                 cancel.cancel();
             }
         }
-    }
-
-    pub(super) fn set_service_state(&mut self, service: ServiceKey, state: ServiceState) {
-        self.service_states.insert(service, state);
-    }
-
-    pub(super) fn service_states(&self) -> &BTreeMap<ServiceKey, ServiceState> {
-        &self.service_states
-    }
-
-    /// Returns whether a listing of the engine may begin: not while another runs.
-    pub(super) fn may_list(&self, engine: EngineKind) -> bool {
-        !self.listings.contains(&engine)
-    }
-
-    pub(super) fn begin_listing(&mut self, engine: EngineKind) {
-        self.listings.insert(engine);
-    }
-
-    pub(super) fn end_listing(&mut self, engine: EngineKind) {
-        self.listings.remove(&engine);
     }
 
     pub(super) fn contains(&self, subject: &Subject) -> bool {
@@ -136,10 +116,12 @@ mod tests {
         };
         let subject = Subject::Service(service.clone());
         in_flight.begin(subject.clone());
-        in_flight.set_service_state(service, ServiceState::Starting);
+        in_flight
+            .service_states
+            .insert(service, ServiceState::Starting);
         assert!(in_flight.contains(&subject));
         in_flight.end(&subject);
-        assert!(in_flight.is_empty() && in_flight.service_states().is_empty());
+        assert!(in_flight.is_empty() && in_flight.service_states.is_empty());
     }
 
     #[test]

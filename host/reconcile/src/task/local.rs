@@ -17,7 +17,7 @@ impl ReconcilerTask {
         }
         let mut snapshot = self.local_mode.snapshot.clone();
         for (engine, view) in &self.view.engines {
-            let answers = !self.retries.is_silent(*engine);
+            let answers = !self.retries.engines.contains_key(engine);
             if answers && !snapshot.has(*engine) {
                 snapshot.add(*engine, view);
             }
@@ -28,7 +28,8 @@ impl ReconcilerTask {
         self.local_mode.snapshot = snapshot;
         match serde_json::to_value(&self.local_mode.snapshot) {
             Ok(value) => {
-                if let Err(why) = self.context.journal.set_snapshot(value).await {
+                let stored = self.context.journal.call(move |it| it.set_snapshot(&value));
+                if let Err(why) = stored.await {
                     tracing::error!("failed to store the snapshot of local mode: {why}");
                 }
             }
@@ -45,10 +46,10 @@ impl ReconcilerTask {
         };
         let context = Arc::clone(&self.context);
         let pulled = self.stored.recorded_images.clone();
-        let reenters = self.local_mode.reenters();
+        let reenters = self.local_mode.reenters;
         tokio::spawn(async move {
             clean_up(&context, &snapshot, &pulled).await;
-            context.telemetry.hub.system("Left local mode".into());
+            context.log("Left local mode");
             let mut noted = context.journal.close_local_mode().await;
             if reenters && noted.is_ok() {
                 noted = context.journal.set_local_mode(LocalMode::On).await;
@@ -62,7 +63,7 @@ impl ReconcilerTask {
 
     pub(super) fn left_local_mode(&mut self) {
         self.local_mode.end_clean_up();
-        self.held_locks.release_all();
+        self.held_locks.guards.clear();
         self.stored.commits.clear();
         if self.local_mode.is_on() {
             self.target.desired = Some(DesiredState::default());
@@ -75,6 +76,6 @@ impl ReconcilerTask {
         self.context
             .channels
             .targets
-            .send_modify(|targets| targets.mode = self.local_mode.mode());
+            .send_modify(|targets| targets.mode = self.local_mode.mode);
     }
 }

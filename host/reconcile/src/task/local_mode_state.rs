@@ -7,13 +7,13 @@ use crate::persistence::LocalMode;
 
 #[derive(Debug)]
 pub(super) struct LocalModeState {
-    mode: LocalMode,
+    pub mode: LocalMode,
     /// What was there when local mode was entered.
     pub snapshot: Snapshot,
     /// What was made in local mode is being removed.
     is_cleaning: bool,
     /// Local mode, once left, is entered again: the device was killed while leaving it, and has no cloud.
-    reenters: bool,
+    pub reenters: bool,
 }
 
 impl LocalModeState {
@@ -28,28 +28,12 @@ impl LocalModeState {
         }
     }
 
-    pub(super) fn mode(&self) -> LocalMode {
-        self.mode
-    }
-
     pub(super) fn is_on(&self) -> bool {
         self.mode == LocalMode::On
     }
 
     pub(super) fn is_leaving(&self) -> bool {
         self.mode == LocalMode::Leaving
-    }
-
-    pub(super) fn reenters(&self) -> bool {
-        self.reenters
-    }
-
-    pub(super) fn enter(&mut self) {
-        self.mode = LocalMode::On;
-    }
-
-    pub(super) fn begin_to_leave(&mut self) {
-        self.mode = LocalMode::Leaving;
     }
 
     /// Returns what must not be removed; `None` if the clean-up has begun already.
@@ -78,10 +62,10 @@ mod tests {
         for (is_managed, mode) in [(false, LocalMode::On), (true, LocalMode::Off)] {
             let mut state = LocalModeState::new(LocalMode::Leaving, None, is_managed);
             state.end_clean_up();
-            assert_eq!(state.mode(), mode);
-            state.begin_to_leave();
+            assert_eq!(state.mode, mode);
+            state.mode = LocalMode::Leaving;
             state.end_clean_up();
-            assert_eq!(state.mode(), LocalMode::Off);
+            assert_eq!(state.mode, LocalMode::Off);
         }
     }
 
@@ -89,8 +73,7 @@ mod tests {
     fn the_clean_up_begins_once_each_time_that_local_mode_is_left() {
         let mut state = LocalModeState::new(LocalMode::On, None, true);
         for _ in 0..2 {
-            state.enter();
-            state.begin_to_leave();
+            state.mode = LocalMode::Leaving;
             assert!(state.begin_clean_up().is_some());
             assert!(state.begin_clean_up().is_none());
             state.end_clean_up();

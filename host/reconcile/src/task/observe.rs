@@ -1,6 +1,6 @@
 //! The loop's looking: what may have changed is listed, on all engines at once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::ReconcilerTask;
 use crate::messages::Message;
 use crate::observe;
-use crate::view::{KINDS, Listing, ObjectKind};
+use crate::view::{EngineObjects, KINDS, Listing, ObjectKind};
 
 /// How long an engine may take to list what it holds before it counts as silent.
 const LISTING_TIMEOUT: Duration = Duration::from_secs(60);
@@ -23,22 +23,29 @@ impl ReconcilerTask {
         for engine in self.context.engines.all() {
             let kind = engine.kind();
             let waits = self.retries.engine_waits(kind, now);
-            if waits || !self.in_flight.may_list(kind) {
+            if waits || self.in_flight.listings.contains(&kind) {
                 continue;
             }
             let Some((kinds, begun)) = self.view.begin(kind) else {
                 continue;
             };
-            self.in_flight.begin_listing(kind);
+            self.in_flight.listings.insert(kind);
             let engine = Arc::clone(engine);
             let context = Arc::clone(&self.context);
             tokio::spawn(async move {
+                let branding = context.branding.clone();
                 // In a task of its own, so that a panic in an engine is a failure like any other.
                 let listing = tokio::spawn(async move {
-                    let listing = observe::list(engine.as_ref(), &kinds, begun);
+                    let listing = observe::list(engine.as_ref(), &branding, kinds, begun);
                     tokio::time::timeout(LISTING_TIMEOUT, listing).await
                 });
-                let failed = |why: &str| Listing::failed(kind, begun, why);
+                let failed = |why: &str| Listing {
+                    engine: kind,
+                    begun,
+                    kinds: BTreeSet::new(),
+                    objects: EngineObjects::default(),
+                    failure: Some(why.to_owned()),
+                };
                 let listing = match listing.await {
                     Ok(Ok(listing)) => listing,
                     Ok(Err(_)) => failed("it did not list what it holds in time"),
@@ -49,23 +56,23 @@ impl ReconcilerTask {
         }
     }
 
-    pub(super) fn announce(&mut self, announced: BTreeMap<EngineKind, Vec<ObjectKind>>) {
+    pub(super) fn announce(&mut self, announced: BTreeMap<EngineKind, BTreeSet<ObjectKind>>) {
         for (engine, kinds) in announced {
             // An engine that says something answers.
             self.retries.engine_answers(engine);
-            self.view.mark(engine, &kinds);
+            self.view.mark(engine, kinds);
         }
     }
 
     pub(super) fn retry_silent(&mut self) {
         for engine in self.retries.engines_due(Instant::now()) {
-            self.view.mark(engine, &KINDS);
+            self.view.mark(engine, KINDS);
         }
     }
 
     pub(super) fn listed(&mut self, listing: Listing) {
         let engine = listing.engine;
-        self.in_flight.end_listing(engine);
+        self.in_flight.listings.remove(&engine);
         if let Some(why) = &listing.failure {
             let failures = self.retries.engine_failed(engine, why.clone());
             if failures.count == 1 {

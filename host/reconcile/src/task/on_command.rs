@@ -6,6 +6,7 @@ use tokio::time::Instant;
 use super::ReconcilerTask;
 use crate::locks::LockSubjects;
 use crate::messages::{ActiveTarget, Command};
+use crate::persistence::LocalMode;
 use crate::view::KINDS;
 
 impl ReconcilerTask {
@@ -18,23 +19,23 @@ impl ReconcilerTask {
             } => {
                 self.aim_at(wanted);
                 self.target.force = force;
-                self.publication.answer_next(reply);
+                self.publication.callers.push(reply);
             }
             Command::EnterLocalMode { wanted, reply } => {
-                self.local_mode.enter();
+                self.local_mode.mode = LocalMode::On;
                 self.aim_at(wanted);
                 self.target.force = false;
-                self.publication.answer_next(reply);
+                self.publication.callers.push(reply);
             }
             Command::Checking(checking) => self.publication.is_checking = checking,
             Command::LeaveLocalMode { resumes, reply } => {
-                self.local_mode.begin_to_leave();
+                self.local_mode.mode = LocalMode::Leaving;
                 self.target.resumes = resumes;
                 self.target.desired = None;
                 self.publication.waiting_on.clear();
-                self.retries.forget_steps();
+                self.retries.steps.clear();
                 self.in_flight.cancel_pulls(|_| true);
-                self.publication.answer_next(reply);
+                self.publication.callers.push(reply);
             }
             Command::Act(action, answer) => self.actions.add(action, answer),
             Command::Quiesce {
@@ -47,31 +48,29 @@ impl ReconcilerTask {
                 self.host.is_stale = true;
                 self.host.boot = self.context.host.boot();
             }
-            Command::WantedVolumes(asked) => {
+            // Callers that have gone see nothing, and lock nothing.
+            Command::WantedVolumes(reply) => {
                 let volumes = self.target.apps().flat_map(|app| app.volumes.values());
-                let _ = asked.send(volumes.map(|volume| volume.engine_name.clone()).collect());
+                let _ = reply.send(volumes.map(|volume| volume.engine_name.clone()).collect());
             }
-            Command::Answer(asked) => drop(asked),
-            Command::Snapshot(asked) => {
-                let snapshot = self.loop_snapshot();
-                // A caller that has gone sees nothing.
-                let _ = asked.send(snapshot);
+            Command::Answer(reply) => drop(reply),
+            Command::Snapshot(reply) => {
+                let _ = reply.send(self.loop_snapshot());
             }
-            Command::Locking(asked) => {
+            Command::Locking(reply) => {
                 let services = self.view.services();
                 let apps = services.map(|service| service.app_id).collect();
                 let locking = LockSubjects {
                     apps: self.view.is_known().then_some(apps),
                     override_locks: self.target.settings.override_locks,
                 };
-                // A caller that has gone locks nothing.
-                let _ = asked.send(locking);
+                let _ = reply.send(locking);
             }
             Command::KeyReplaced { wanted, reply } => {
                 if let Some(wanted) = wanted {
                     self.take_new_keys(wanted);
                 }
-                self.publication.answer_next(reply);
+                self.publication.callers.push(reply);
             }
             Command::LookAgain => self.look_again(),
             Command::BeginUpdate => self.target.replaced_keys.clear(),
@@ -93,7 +92,7 @@ impl ReconcilerTask {
     fn look_again(&mut self) {
         self.retries.expire(Instant::now());
         for engine in self.context.engines.all() {
-            self.view.mark(engine.kind(), &KINDS);
+            self.view.mark(engine.kind(), KINDS);
         }
         self.target.image_kinds.clear();
         self.host.is_stale = true;
@@ -106,7 +105,7 @@ impl ReconcilerTask {
         self.target.replace(wanted.desired, wanted.settings);
         self.aim_host_at(wanted.target);
         self.publish_settings();
-        self.retries.forget_steps();
+        self.retries.steps.clear();
     }
 }
 

@@ -18,18 +18,20 @@ impl ReconcilerTask {
             Message::Listed(listing) => self.listed(listing),
             Message::Effect(effect) => self.view.apply(effect),
             Message::ServiceState(service, state) => {
-                self.in_flight.set_service_state(service, state);
+                self.in_flight.service_states.insert(service, state);
             }
             Message::Kind(image, kind) => {
                 self.target.image_kinds.insert(image, kind);
             }
             Message::Stored(record) => self.stored.apply(record),
-            Message::LocksTaken(app, guard) => self.held_locks.add(app, guard),
+            Message::LocksTaken(app, guard) => {
+                self.held_locks.guards.entry(app).or_default().push(guard);
+            }
             Message::LockGone(app) => {
-                self.held_locks.end_watch(&app);
+                self.held_locks.watches.remove(&app);
                 // It needs the locks of all.
-                self.retries.forget_step(&Subject::Reboot);
-                self.retries.forget_step(&Subject::Locks(app));
+                self.retries.steps.remove(&Subject::Reboot);
+                self.retries.steps.remove(&Subject::Locks(app));
             }
             Message::Finished(subject, outcome) => self.finished(subject, outcome),
             Message::ActionWritten(app, number, outcome) => {
@@ -46,13 +48,11 @@ impl ReconcilerTask {
     pub(super) fn finished(&mut self, subject: Subject, outcome: Result<(), StepFailure>) {
         let is_pull = self.in_flight.end(&subject);
         if let Subject::Image(image) = &subject {
-            self.context.telemetry.progress.remove(image);
+            let telemetry = &self.context.telemetry;
+            telemetry.progress.remove(image);
             let is_cancelled = matches!(&outcome, Err(failure) if failure.cancelled);
             if is_pull && !is_cancelled {
-                self.context
-                    .telemetry
-                    .counters
-                    .download_ended(outcome.is_ok());
+                telemetry.counters.download_ended(outcome.is_ok());
             }
             if is_pull && outcome.is_ok() {
                 self.target.image_pulled(image.clone());
@@ -65,7 +65,7 @@ impl ReconcilerTask {
         }
         match outcome {
             Ok(()) => {
-                self.retries.forget_step(&subject);
+                self.retries.steps.remove(&subject);
                 if let Subject::Locks(app) = &subject {
                     self.held_locks.waits.acquired(app);
                 }
@@ -91,7 +91,7 @@ impl ReconcilerTask {
             // No engine knows more of it.
         } else if let Subject::Locks(app) = &subject {
             let seconds = delay.as_secs_f64().ceil();
-            self.context.telemetry.hub.system(format!(
+            self.context.log(format!(
                 "Updates are locked, retrying in {seconds}s. Reason: {reason}"
             ));
             if let Some(path) = failure.lock {

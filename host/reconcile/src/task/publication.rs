@@ -15,7 +15,7 @@ pub(super) struct Publication {
     /// The progress of each download that was last sent as an event.
     downloads: Downloads,
     /// Callers that wait for their command to show in the status.
-    callers: Vec<oneshot::Sender<()>>,
+    pub callers: Vec<oneshot::Sender<()>>,
     /// Somebody is asking the cloud what there is to do.
     pub is_checking: bool,
     /// What the last plan waits for.
@@ -67,11 +67,6 @@ impl Publication {
         }
     }
 
-    /// Answers the caller once the status has been published next.
-    pub(super) fn answer_next(&mut self, caller: oneshot::Sender<()>) {
-        self.callers.push(caller);
-    }
-
     pub(super) fn answer_callers(&mut self) {
         for caller in self.callers.drain(..) {
             // A caller that has gone does not need to know.
@@ -113,7 +108,7 @@ mod tests {
         let (sender, _receiver) = watch::channel(Arc::default());
         let mut publication = Publication::new(sender);
         let (caller, mut answer) = oneshot::channel();
-        publication.answer_next(caller);
+        publication.callers.push(caller);
         assert!(answer.try_recv().is_err());
         publication.answer_callers();
         assert_eq!(answer.try_recv(), Ok(()));

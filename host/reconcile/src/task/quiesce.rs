@@ -7,26 +7,29 @@ use plan::{ContainerRef, LockedStep, LockedWork, ServiceWork, Subject};
 use tokio::sync::oneshot;
 
 use super::ReconcilerTask;
+use crate::LockPolicy;
 use crate::actions::ActionReply;
 use crate::locks::LockScope;
 use crate::messages::StepFailure;
-use crate::{LockPolicy, apply};
 
 /// How far it is.
 pub(super) struct Quiesce {
     force: bool,
     phase: QuiescePhase,
-    /// Where it is told that the locks are held.
+    /// The apps whose locks are not held yet.
+    apps: BTreeSet<AppUuid>,
+    /// Containers that are being stopped, or were: one that goes on is not stopped again.
+    stopping: BTreeSet<ContainerId>,
+    /// Answered when the locks are held.
     locked: Option<ActionReply>,
-    /// Where it is told that nothing runs any more.
+    /// Answered when nothing runs any more.
     stopped: Option<oneshot::Sender<()>>,
 }
 
+#[derive(Clone, Copy)]
 enum QuiescePhase {
-    /// The locks of these apps are not held yet.
-    Locking(BTreeSet<AppUuid>),
-    /// These containers have been told to stop; one that did not is not told again.
-    Stopping(BTreeSet<ContainerId>),
+    Locking,
+    Stopping,
     Stopped,
 }
 
@@ -46,7 +49,9 @@ impl ReconcilerTask {
         let apps: BTreeSet<AppUuid> = self.view.services().map(|s| s.key.app).collect();
         self.host.quiesce = Some(Quiesce {
             force,
-            phase: QuiescePhase::Locking(apps),
+            phase: QuiescePhase::Locking,
+            apps,
+            stopping: BTreeSet::new(),
             locked: Some(locked),
             stopped: Some(stopped),
         });
@@ -57,25 +62,24 @@ impl ReconcilerTask {
         let Some(quiesce) = &mut self.host.quiesce else {
             return false;
         };
-        match &quiesce.phase {
-            QuiescePhase::Locking(apps) if apps.is_empty() => {
-                quiesce.phase = QuiescePhase::Stopping(BTreeSet::new());
+        match quiesce.phase {
+            QuiescePhase::Locking if quiesce.apps.is_empty() => {
+                quiesce.phase = QuiescePhase::Stopping;
                 if let Some(locked) = quiesce.locked.take() {
                     let _ = locked.send(Ok(()));
                 }
                 self.in_flight.cancel_pulls(|_| true);
-                self.stop_next(&BTreeSet::new());
+                self.stop_next();
             }
-            QuiescePhase::Locking(apps) => {
-                let (apps, force) = (apps.clone(), quiesce.force);
+            QuiescePhase::Locking => {
+                let (apps, force) = (quiesce.apps.clone(), quiesce.force);
                 for app in apps {
                     self.take_locks_to_quiesce(app, force);
                 }
                 return false;
             }
-            QuiescePhase::Stopping(told) => {
-                let told = told.clone();
-                self.stop_next(&told);
+            QuiescePhase::Stopping => {
+                self.stop_next();
                 let stops =
                     |subject: &Subject| matches!(subject, Subject::Service(_) | Subject::Locks(_));
                 if !self.in_flight.any(stops)
@@ -99,7 +103,9 @@ impl ReconcilerTask {
         }
         let services = self.services_of(&app);
         let Some(app_id) = services.first().map(|service| service.app_id) else {
-            self.locked_to_quiesce(&app);
+            if let Some(quiesce) = &mut self.host.quiesce {
+                quiesce.apps.remove(&app);
+            }
             self.again.notify_one();
             return;
         };
@@ -109,23 +115,9 @@ impl ReconcilerTask {
             services: services.into_iter().map(|s| s.key.service).collect(),
             work: Vec::new(),
         };
-        self.retries.forget_step(&locks);
-        self.in_flight.begin_locked(&locked);
-        let held = self.held_locks.of(&app);
-        let policy = if force || self.target.settings.override_locks {
-            LockPolicy::Override
-        } else {
-            LockPolicy::Respect
-        };
-        apply::spawn_locked(&self.context, locked, LockScope::WholeFolder, held, policy);
-    }
-
-    fn locked_to_quiesce(&mut self, app: &AppUuid) {
-        if let Some(quiesce) = &mut self.host.quiesce
-            && let QuiescePhase::Locking(apps) = &mut quiesce.phase
-        {
-            apps.remove(app);
-        }
+        self.retries.steps.remove(&locks);
+        let policy = LockPolicy::forced(force || self.target.settings.override_locks);
+        self.start_locked(locked, LockScope::WholeFolder, policy);
     }
 
     /// Takes note of the locks of one app; answers whether that was all there is to do.
@@ -137,39 +129,37 @@ impl ReconcilerTask {
         let Some(quiesce) = &mut self.host.quiesce else {
             return false;
         };
-        match (&quiesce.phase, outcome) {
-            (QuiescePhase::Locking(apps), Ok(())) if apps.contains(app) => {
-                self.locked_to_quiesce(app);
-                false
-            }
-            (QuiescePhase::Locking(apps), Err(failure)) if apps.contains(app) => {
-                let why = failure.reason.clone();
-                let lock = failure.lock.clone();
-                if let Some(locked) = quiesce.locked.take() {
-                    let _ = locked.send(Err(if failure.lock.is_some() || failure.is_busy {
-                        ActionError::Locked(why)
-                    } else {
-                        ActionError::Failed(why)
-                    }));
-                }
-                // What was taken is released by the next plan.
-                self.host.quiesce = None;
-                if let Some(path) = lock.filter(|_| self.in_flight.contains(&Subject::Reboot)) {
-                    // Nobody asked for this reboot again who could ask once more.
-                    self.watch_lock(app.clone(), path);
-                }
-                true
-            }
-            _ => false,
+        // In the phases that come after it, no app is left.
+        if !quiesce.apps.contains(app) {
+            return false;
         }
+        let Err(failure) = outcome else {
+            quiesce.apps.remove(app);
+            return false;
+        };
+        if let Some(locked) = quiesce.locked.take() {
+            let _ = locked.send(Err(failure.to_action_error()));
+        }
+        // What was taken is released by the next plan.
+        self.host.quiesce = None;
+        if let Some(path) = failure.lock.clone()
+            && self.in_flight.contains(&Subject::Reboot)
+        {
+            // Nobody asked for this reboot again who could ask once more.
+            self.watch_lock(app.clone(), path);
+        }
+        true
     }
 
     /// Stops what no other running service depends on, of each app of which nothing is being done; the
-    /// next pass stops what comes after it. Those in `told` have had their turn.
-    fn stop_next(&mut self, told: &BTreeSet<ContainerId>) {
+    /// next pass stops what comes after it.
+    fn stop_next(&mut self) {
+        let Some(quiesce) = &self.host.quiesce else {
+            return;
+        };
         let services = self.view.services();
         let running: Vec<CurrentService> = services
-            .filter(|service| service.runs() && !told.contains(&service.container))
+            .filter(|service| service.runs() && !quiesce.stopping.contains(&service.container))
             .collect();
         let apps: BTreeSet<AppUuid> = running.iter().map(|s| s.key.app.clone()).collect();
         for app in apps {
@@ -190,10 +180,9 @@ impl ReconcilerTask {
         let Some(first) = services.first() else {
             return;
         };
-        if let Some(quiesce) = &mut self.host.quiesce
-            && let QuiescePhase::Stopping(told) = &mut quiesce.phase
-        {
-            told.extend(services.iter().map(|service| service.container.clone()));
+        if let Some(quiesce) = &mut self.host.quiesce {
+            let containers = services.iter().map(|service| service.container.clone());
+            quiesce.stopping.extend(containers);
         }
         let work: Vec<ServiceWork> = services
             .iter()
@@ -208,22 +197,14 @@ impl ReconcilerTask {
                 }],
             })
             .collect();
-        let held = self.held_locks.of(&app);
         let locked = LockedWork {
             app,
             app_id: first.app_id,
             services: services.iter().map(|s| s.key.service.clone()).collect(),
             work,
         };
-        self.in_flight.begin_locked(&locked);
         // They are held: a service that came meanwhile is of no lock's concern any more.
-        apply::spawn_locked(
-            &self.context,
-            locked,
-            LockScope::Named,
-            held,
-            LockPolicy::Respect,
-        );
+        self.start_locked(locked, LockScope::Named, LockPolicy::Respect);
     }
 }
 

@@ -4,25 +4,25 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use model::{
-    AppUuid, ContainerState, CurrentService, DesiredApp, DesiredNetwork, DesiredService,
-    DesiredState, DesiredVolume, ServiceKey, ServiceName, Verb,
+    AppUuid, ContainerState, CurrentService, DesiredApp, DesiredObject, DesiredService,
+    DesiredState, ServiceName, Verb,
 };
-use plan::CurrentComponent;
+use plan::ComponentKind;
+use serde::de::DeserializeOwned;
 
 use super::ReconcilerTask;
-use crate::definitions::{network_subject, service_subject, volume_subject};
+use crate::actions::OngoingAction;
+use crate::definitions::{component_subject, service_subject};
 
 impl ReconcilerTask {
     /// The target, but with the apps as they were that an action brings back.
     pub(super) fn wanted_now(&self) -> Option<Cow<'_, DesiredState>> {
         let mut wanted = Cow::Borrowed(self.target.desired.as_ref()?);
-        for underway in self.actions.current() {
-            let app = &underway.action.app;
+        for OngoingAction { app, state, .. } in self.actions.current() {
             // One that the target has no more goes, whatever was asked for.
-            if let Some(restores) = &underway.restores
+            if let Some(restores) = &state.restores
                 && wanted.apps.contains_key(app)
             {
                 let mut restored = (**restores).clone();
@@ -36,7 +36,8 @@ impl ReconcilerTask {
     /// One app of [`Self::wanted_now`].
     pub(super) fn app_wanted_now(&self, app: &AppUuid) -> Option<&DesiredApp> {
         let wanted = self.target.app(app)?;
-        let restores = self.actions.of(app).and_then(|u| u.restores.as_deref());
+        let underway = self.actions.of(app);
+        let restores = underway.and_then(|it| it.state.restores.as_deref());
         Some(restores.unwrap_or(wanted))
     }
 
@@ -47,10 +48,10 @@ impl ReconcilerTask {
         let current = newest(self.services_of(app));
         let is_reached = current.len() == target.services.len()
             && target.services.values().all(|wanted| {
-                let found = current.get(&wanted.key.service);
-                found.is_some_and(|found| {
-                    found.digest.as_deref() == Some(wanted.digest.as_str())
-                        || self.target.replaced_keys.concern(found)
+                let service = current.get(&wanted.key.service);
+                service.is_some_and(|service| {
+                    service.digest.as_deref() == Some(wanted.digest.as_str())
+                        || self.target.replaced_keys.concern(service)
                 })
             });
         if is_reached || current.is_empty() {
@@ -63,14 +64,14 @@ impl ReconcilerTask {
             Verb::Restart(Some(_)) | Verb::Start(_) if !self.has_images_of(target) => {}
             Verb::Restart(Some(_)) | Verb::Start(_) => return None,
         }
-        let found = self.read_app(target, current);
-        if found.is_none() {
+        let as_it_is = self.read_app(target, current);
+        if as_it_is.is_none() {
             tracing::info!(
                 %app,
                 "it is not known what all of app `{app}` was made from: it comes back as its target has it"
             );
         }
-        found
+        as_it_is
     }
 
     fn read_app(
@@ -82,21 +83,11 @@ impl ReconcilerTask {
             let service = self.read_service(target, service)?;
             Some((service.key.service.clone(), service))
         });
-        let held = self.view.current();
-        let ours = |component: &&CurrentComponent| component.app.as_ref() == Some(&target.uuid);
-        let volumes = held.volumes.iter().filter(ours).map(|found| {
-            let volume = self.read_volume(target, found)?;
-            Some((volume.engine_name.clone(), volume))
-        });
-        let networks = held.networks.iter().filter(ours).map(|found| {
-            let network = self.read_network(target, found)?;
-            Some((network.engine_name.clone(), network))
-        });
         Some(DesiredApp {
             commit: self.stored.commits.get(&target.uuid).cloned(),
             services: services.collect::<Option<_>>()?,
-            volumes: volumes.collect::<Option<_>>()?,
-            networks: networks.collect::<Option<_>>()?,
+            volumes: self.read_components(target, ComponentKind::Volume, &target.volumes)?,
+            networks: self.read_components(target, ComponentKind::Network, &target.networks)?,
             ..target.clone()
         })
     }
@@ -121,69 +112,62 @@ impl ReconcilerTask {
         })
     }
 
-    fn read_volume(&self, target: &DesiredApp, found: &CurrentComponent) -> Option<DesiredVolume> {
-        let digest = found.digest.as_ref()?;
-        let mut wanted = target.volumes.values();
-        let same = wanted.find(|v| v.engine_name == found.name && v.digest == *digest);
-        let known = || {
-            self.stored
-                .definitions
-                .get(volume_subject(&found.name), digest)
-        };
-        same.cloned().or_else(known)
-    }
-
-    fn read_network(
+    /// What the volumes, or the networks, of an app were made from, by their names at the engine.
+    fn read_components<C: Clone + DeserializeOwned>(
         &self,
         target: &DesiredApp,
-        found: &CurrentComponent,
-    ) -> Option<DesiredNetwork> {
-        let digest = found.digest.as_ref()?;
-        let mut wanted = target.networks.values();
-        let same = wanted.find(|n| n.engine_name == found.name && n.digest == *digest);
-        let known = || {
-            self.stored
-                .definitions
-                .get(network_subject(&found.name), digest)
-        };
-        same.cloned().or_else(known)
+        kind: ComponentKind,
+        wanted: &BTreeMap<String, DesiredObject<C>>,
+    ) -> Option<BTreeMap<String, DesiredObject<C>>> {
+        let current = self.view.current();
+        let components = current.components(kind).iter();
+        let ours = components.filter(|component| component.app.as_ref() == Some(&target.uuid));
+        let definitions = ours.map(|component| {
+            let (name, digest) = (&component.name, component.digest.as_ref()?);
+            let mut wanted = wanted.values();
+            let same = wanted.find(|it| it.engine_name == *name && it.digest == *digest);
+            let subject = component_subject(kind, name);
+            let stored = || self.stored.definitions.get(subject, digest);
+            Some((name.clone(), same.cloned().or_else(stored)?))
+        });
+        definitions.collect()
     }
 
     /// Whether every image of the app is on an engine.
     fn has_images_of(&self, app: &DesiredApp) -> bool {
         let mut services = app.services.values();
         services.all(|service| {
-            let mut images = self.view.engines.values().flat_map(|view| &view.images);
+            let mut images = self.view.images();
             images.any(|image| plan::names(image, &service.config.image))
         })
     }
 
     /// Forgets what things were made from that are gone. For a device at rest.
     pub(super) fn forget_definitions(&mut self) {
-        let held = self.view.current();
-        if !held.all_answer() {
+        let current = self.view.current();
+        if !current.all_answer() {
             return;
         }
-        let services = self.view.services().filter_map(|service| {
-            let key = ServiceKey::clone(&service.key);
-            Some((service_subject(&key), service.digest?))
-        });
-        let volumes = held.volumes.into_iter();
-        let volumes = volumes.filter_map(|v| Some((volume_subject(&v.name), v.digest?)));
-        let networks = held.networks.into_iter();
-        let networks = networks.filter_map(|n| Some((network_subject(&n.name), n.digest?)));
-        let needed: BTreeSet<(String, String)> = services.chain(volumes).chain(networks).collect();
-        let gone = self.stored.definitions.take_others(&needed);
-        if gone.is_empty() {
-            return;
+        let services = self
+            .view
+            .services()
+            .filter_map(|service| Some((service_subject(&service.key), service.digest?)));
+        let mut needed: BTreeSet<(String, String)> = services.collect();
+        for kind in ComponentKind::ALL {
+            let components = current.components(kind).iter();
+            needed.extend(components.filter_map(|component| {
+                let subject = component_subject(kind, &component.name);
+                Some((subject, component.digest.clone()?))
+            }));
         }
-        let context = Arc::clone(&self.context);
-        tokio::spawn(async move {
+        let unused = self.stored.definitions.take_others(&needed);
+        if !unused.is_empty() {
             // What stays is looked at again at the next start.
-            if let Err(why) = context.journal.forget_definitions(gone).await {
-                tracing::warn!("failed to delete unused definitions: {why}");
-            }
-        });
+            self.context
+                .write_later("delete unused definitions", move |store| {
+                    store.forget_definitions(&unused)
+                });
+        }
     }
 }
 
@@ -197,8 +181,8 @@ fn newest(services: Vec<CurrentService>) -> BTreeMap<ServiceName, CurrentService
         ) {
             continue;
         }
-        let held = newest.get(&service.key.service);
-        if held.is_none_or(|held| held.created_at_ms <= service.created_at_ms) {
+        let other = newest.get(&service.key.service);
+        if other.is_none_or(|other| other.created_at_ms <= service.created_at_ms) {
             newest.insert(service.key.service.clone(), service);
         }
     }

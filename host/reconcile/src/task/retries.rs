@@ -15,8 +15,10 @@ use crate::config::Limits;
 /// Failures in a row, each with the time of the next attempt.
 #[derive(Debug)]
 pub(super) struct Retries {
-    steps: BTreeMap<Subject, RetryState>,
-    engines: BTreeMap<EngineKind, RetryState>,
+    /// Without those that may be tried at once.
+    pub steps: BTreeMap<Subject, RetryState>,
+    /// The engines that are silent.
+    pub engines: BTreeMap<EngineKind, RetryState>,
     /// The longest wait of a step.
     step_cap: Duration,
     /// The longest wait of an engine.
@@ -24,9 +26,9 @@ pub(super) struct Retries {
 }
 
 #[derive(Debug)]
-struct RetryState {
+pub(super) struct RetryState {
     count: u32,
-    reason: String,
+    pub reason: String,
     retry_at: Instant,
 }
 
@@ -56,28 +58,6 @@ impl Retries {
     ) -> BackOff {
         let cap = self.step_cap.min(poll_interval);
         fail(&mut self.steps, subject, reason, cap)
-    }
-
-    /// The subject is not held back any more: its step succeeded, or may be tried at once.
-    pub(super) fn forget_step(&mut self, subject: &Subject) {
-        self.steps.remove(subject);
-    }
-
-    pub(super) fn forget_steps(&mut self) {
-        self.steps.clear();
-    }
-
-    pub(super) fn retain_steps(&mut self, is_kept: impl Fn(&Subject) -> bool) {
-        self.steps.retain(|subject, _| is_kept(subject));
-    }
-
-    pub(super) fn reason(&self, subject: &Subject) -> Option<&str> {
-        Some(&self.steps.get(subject)?.reason)
-    }
-
-    /// Whether no step has failed.
-    pub(super) fn is_empty(&self) -> bool {
-        self.steps.is_empty()
     }
 
     /// Whether it is time to try a part of the host again.
@@ -110,14 +90,6 @@ impl Retries {
     /// An engine answers. Returns whether it did not before.
     pub(super) fn engine_answers(&mut self, engine: EngineKind) -> bool {
         self.engines.remove(&engine).is_some()
-    }
-
-    pub(super) fn is_silent(&self, engine: EngineKind) -> bool {
-        self.engines.contains_key(&engine)
-    }
-
-    pub(super) fn every_engine_answers(&self) -> bool {
-        self.engines.is_empty()
     }
 
     /// Whether the engine is silent, and not yet due to be asked again.
@@ -179,7 +151,7 @@ mod tests {
         let second = fail_reboot(&mut retries, POLL);
         assert_eq!((first.count, second.count), (1, 2));
         assert!(second.delay > first.delay);
-        retries.forget_step(&Subject::Reboot);
+        retries.steps.remove(&Subject::Reboot);
         assert_eq!(fail_reboot(&mut retries, POLL).count, 1);
     }
 
@@ -211,9 +183,9 @@ mod tests {
     fn an_engine_answers_again_once() {
         let mut retries = Retries::new(&Limits::default());
         retries.engine_failed(EngineKind::Wasm, "gone".to_owned());
-        assert!(retries.is_silent(EngineKind::Wasm) && !retries.is_silent(EngineKind::Docker));
+        assert!(retries.engines.keys().eq([&EngineKind::Wasm]));
         assert!(retries.engine_answers(EngineKind::Wasm));
         assert!(!retries.engine_answers(EngineKind::Wasm));
-        assert!(retries.every_engine_answers());
+        assert!(retries.engines.is_empty());
     }
 }

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{AppUuid, DesiredApp, DesiredNetwork, DesiredState, EngineKind, ImageRef, Settings};
 use plan::{CurrentState, ReplacedKeys};
 
-use crate::LockPolicy;
 use crate::messages::ActiveTarget;
 
 pub(super) struct TargetInForce {
@@ -23,18 +22,21 @@ pub(super) struct TargetInForce {
     api_network: DesiredNetwork,
     /// Images that were pulled since the target was set, each until it turns out to be missing.
     pulled: BTreeSet<ImageRef>,
-    has_downloaded: bool,
-    /// The user was told, if deltas were requested, that there are none.
+    pub has_downloaded: bool,
+    /// It was logged, if deltas were requested, that there are none.
     is_delta_noted: bool,
 }
 
 impl TargetInForce {
     pub(super) fn new(
-        desired: Option<DesiredState>,
-        settings: Settings,
+        wanted: Option<ActiveTarget>,
         resumes: Option<ActiveTarget>,
         api_network: DesiredNetwork,
     ) -> Self {
+        let (desired, settings) = match wanted {
+            Some(wanted) => (Some(wanted.desired), wanted.settings),
+            None => (None, Settings::default()),
+        };
         TargetInForce {
             desired,
             settings,
@@ -74,13 +76,9 @@ impl TargetInForce {
         self.desired.as_ref()?.apps.get(app)
     }
 
-    /// Whether users' locks are respected, if whoever asks does not force it.
-    pub(super) fn lock_policy(&self) -> LockPolicy {
-        if self.force || self.settings.override_locks {
-            LockPolicy::Override
-        } else {
-            LockPolicy::Respect
-        }
+    /// Whether users' locks are overridden, whoever needs them.
+    pub(super) fn overrides_locks(&self) -> bool {
+        self.force || self.settings.override_locks
     }
 
     pub(super) fn image_pulled(&mut self, image: ImageRef) {
@@ -91,10 +89,6 @@ impl TargetInForce {
     /// Whether an image that is to be pulled was pulled already, and the engine does not have it. Answers so once.
     pub(super) fn lost_pulled_image(&mut self, image: &ImageRef) -> bool {
         self.pulled.remove(image)
-    }
-
-    pub(super) fn has_downloaded(&self) -> bool {
-        self.has_downloaded
     }
 
     /// Whether a log line is due that says that this device downloads full images. It is due once.
@@ -122,7 +116,7 @@ mod tests {
             config: NetworkConfig::default(),
             digest: "api".to_owned(),
         };
-        TargetInForce::new(None, Settings::default(), None, api_network)
+        TargetInForce::new(None, None, api_network)
     }
 
     #[test]
@@ -133,9 +127,9 @@ mod tests {
         target.image_pulled(image.clone());
         target.image_kinds.insert(image.clone(), EngineKind::Docker);
         target.replace(DesiredState::default(), Settings::default());
-        assert!(!target.has_downloaded() && !target.lost_pulled_image(&image));
+        assert!(!target.has_downloaded && !target.lost_pulled_image(&image));
         assert!(target.image_kinds.is_empty());
-        assert_eq!(target.lock_policy(), LockPolicy::Override);
+        assert!(target.overrides_locks());
     }
 
     #[test]
@@ -144,11 +138,11 @@ mod tests {
         target.force = true;
         target.image_pulled("web:1".parse().unwrap());
         target.reached();
-        assert_eq!(target.lock_policy(), LockPolicy::Respect);
-        assert!(!target.has_downloaded());
+        assert!(!target.overrides_locks());
+        assert!(!target.has_downloaded);
         target.settings.override_locks = true;
         target.reached();
-        assert_eq!(target.lock_policy(), LockPolicy::Override);
+        assert!(target.overrides_locks());
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use engine::Engines;
 use model::contracts::Offers;
 use model::{ActionError, DeviceStatus, Verb};
-use reconcile::{Limits, Moments, NoHost, Reconciler, ReconcilerConfig};
+use reconcile::{Limits, Moments, Reconciler, ReconcilerConfig};
 use serde_json::Value;
 use store::Store;
 use tokio::runtime::Runtime;
@@ -15,6 +15,7 @@ use super::device::{Holdings, Image};
 use super::picture::Picture;
 use super::story::Story;
 use super::switch::KillSwitch;
+use crate::fake_host::FakeHost;
 use crate::rig::{DEADLINE, facts};
 
 pub(super) enum Ending {
@@ -113,7 +114,7 @@ impl Device {
             // The same in every copy, as it is part of what services are made from.
             facts: Arc::new(move || facts(&uuid, "/")),
             host_root: image.folder.path().join("host"),
-            host: Arc::new(NoHost),
+            host: Arc::new(FakeHost::default()),
             managed,
             on_event: Arc::new(|_, _| {}),
             offers: Offers {

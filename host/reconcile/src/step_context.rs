@@ -1,0 +1,157 @@
+//! What the loop and its steps work with.
+
+use std::sync::Arc;
+
+use device_types::event::{Audience, Event};
+use engine::{Engine, EngineError, Engines};
+use model::{Branding, EngineKind, ServiceKey, ServiceState, error_chain};
+use store::{Definition, Store, StoreError};
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::{Semaphore, watch};
+
+use crate::config::OnEvent;
+use crate::counters::Counters;
+use crate::health::Health;
+use crate::logs::LogHub;
+use crate::messages::{Message, StepFailure, StoredRecord};
+use crate::persistence::Persistence;
+use crate::progress::Progress;
+use crate::targets::Targets;
+use crate::view::Effect;
+use crate::{EffectiveSettings, Host, Locks, Moments, SigningState};
+
+/// What every step may use.
+pub(crate) struct StepContext {
+    pub engines: Engines,
+    pub branding: Branding,
+    pub journal: Persistence,
+    pub locks: Locks,
+    pub host: Arc<dyn Host>,
+    pub telemetry: Telemetry,
+    pub channels: TargetChannels,
+    pub moments: Moments,
+    pub pulls: Semaphore,
+    pub steps: Semaphore,
+    pub messages: UnboundedSender<Message>,
+}
+
+/// What the loop and its steps record of their work, for whoever watches the device. It decides nothing.
+pub(crate) struct Telemetry {
+    pub hub: LogHub,
+    pub progress: Arc<Progress>,
+    pub health: Health,
+    pub counters: Counters,
+    on_event: OnEvent,
+}
+
+impl Telemetry {
+    pub(crate) fn new(hub: LogHub, on_event: OnEvent) -> Self {
+        Telemetry {
+            hub,
+            progress: Arc::default(),
+            health: Health::default(),
+            counters: Counters::default(),
+            on_event,
+        }
+    }
+
+    pub(crate) fn send_event(&self, audience: Audience, event: Event) {
+        (self.on_event)(audience, event);
+    }
+}
+
+/// What callers and other parts of the supervisor see of the targets, each with its changes.
+pub(crate) struct TargetChannels {
+    /// The targets of all sources, and where local mode stands.
+    pub targets: watch::Sender<Targets>,
+    pub effective_settings: watch::Sender<Arc<EffectiveSettings>>,
+    pub signing: watch::Sender<Arc<SigningState>>,
+}
+
+impl TargetChannels {
+    pub(crate) fn new(targets: Targets, signing: SigningState) -> Self {
+        TargetChannels {
+            targets: watch::Sender::new(targets),
+            effective_settings: watch::Sender::default(),
+            signing: watch::Sender::new(Arc::new(signing)),
+        }
+    }
+}
+
+/// Publishes a value, unless it is the last one again. Returns whether it is another.
+pub(crate) fn publish<T: PartialEq>(channel: &watch::Sender<Arc<T>>, value: T) -> bool {
+    channel.send_if_modified(|last| {
+        let is_new = **last != value;
+        if is_new {
+            *last = Arc::new(value);
+        }
+        is_new
+    })
+}
+
+impl StepContext {
+    /// Tells the loop; one that has ended needs to know nothing.
+    pub(crate) fn tell(&self, message: Message) {
+        let _ = self.messages.send(message);
+    }
+
+    pub(crate) fn effect(&self, effect: Effect) {
+        self.tell(Message::Effect(effect));
+    }
+
+    /// Tells what is done with a service from now on.
+    pub(crate) fn service_is(&self, service: &ServiceKey, state: ServiceState) {
+        self.tell(Message::ServiceState(service.clone(), state));
+    }
+
+    pub(crate) fn engine(&self, kind: EngineKind) -> Result<&Arc<dyn Engine>, StepFailure> {
+        let missing = || StepFailure::new(format!("this device has no {kind} engine"));
+        self.engines.get(kind).ok_or_else(missing)
+    }
+
+    pub(crate) fn log(&self, line: impl Into<String>) {
+        self.telemetry.hub.system(line.into());
+    }
+
+    /// Writes into the store, and tells the loop once it is there.
+    pub(crate) async fn record(&self, record: StoredRecord) -> Result<(), String> {
+        let written = record.clone();
+        let written = self.journal.call(move |store| written.write(store));
+        written.await?;
+        self.tell(Message::Stored(record));
+        Ok(())
+    }
+
+    /// Writes into the store without anybody waiting for it; `what` completes "failed to".
+    pub(crate) fn write_later(
+        &self,
+        what: &'static str,
+        write: impl FnOnce(&Store) -> Result<(), StoreError> + Send + 'static,
+    ) {
+        let journal = self.journal.clone();
+        tokio::spawn(async move {
+            if let Err(why) = journal.call(write).await {
+                tracing::warn!("failed to {what}: {why}");
+            }
+        });
+    }
+
+    /// Keeps what something is about to be made from.
+    pub(crate) async fn define(
+        &self,
+        definition: serde_json::Result<Definition>,
+    ) -> Result<(), String> {
+        let definition = definition.map_err(|error| error_chain(&error))?;
+        self.record(StoredRecord::Definition(definition)).await
+    }
+
+    /// Logs why `what` failed, and answers it as the step's failure.
+    pub(crate) fn failed(&self, what: &str, error: &EngineError) -> StepFailure {
+        self.failed_due_to(what, error_chain(error))
+    }
+
+    pub(crate) fn failed_due_to(&self, what: &str, reason: String) -> StepFailure {
+        self.log(format!("Failed to {what} due to '{reason}'"));
+        StepFailure::new(reason)
+    }
+}
