@@ -55,7 +55,7 @@ pub fn hold_to(
 ) -> Result<ContractOutcome, TargetErrors> {
     let optional = branding.label("features.optional");
     let mut problems = Problems::default();
-    let mut held = ContractOutcome::default();
+    let mut outcome = ContractOutcome::default();
     let root = Path::root("apps");
     for app in target.apps.values_mut().filter(|app| !app.is_host) {
         let (uuid, name) = (app.uuid.clone(), app.name.clone());
@@ -76,7 +76,7 @@ pub fn hold_to(
             };
             let is_optional = target.labels.get(&optional);
             if is_optional.is_some_and(|value| truthy_text(value)) {
-                held.dropped.push(format!(
+                outcome.dropped.push(format!(
                     "service `{service}` of app `{name}` is left out: this device does not have {need}"
                 ));
                 return false;
@@ -85,10 +85,10 @@ pub fn hold_to(
             true
         });
         if !reasons.is_empty() {
-            held.rejected.insert(uuid, reasons.join("; "));
+            outcome.rejected.insert(uuid, reasons.join("; "));
         }
     }
-    problems.into_result(held)
+    problems.into_result(outcome)
 }
 
 /// The first need of a contract that is not met, in words.

@@ -136,8 +136,8 @@ impl CurrentState {
         engine: EngineKind,
         name: &str,
     ) -> Option<&CurrentComponent> {
-        let mut held = self.components(kind).iter();
-        held.find(|held| held.engine == engine && held.name == name)
+        let mut components = self.components(kind).iter();
+        components.find(|component| component.engine == engine && component.name == name)
     }
 
     /// Whether all engines answer, so that all objects were observed.

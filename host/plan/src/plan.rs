@@ -125,9 +125,9 @@ fn emptied(app: &DesiredApp) -> DesiredApp {
 
 /// Leaves out what two apps plan alike: the network of the device's API.
 fn keep_first_of_each(steps: &mut Vec<Step>) {
-    let mut seen = BTreeSet::new();
+    let mut subjects = BTreeSet::new();
     steps.retain(|step| match step {
-        Step::CreateComponent { .. } => seen.insert(step.subject()),
+        Step::CreateComponent { .. } => subjects.insert(step.subject()),
         _ => true,
     });
 }

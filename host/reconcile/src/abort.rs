@@ -23,16 +23,16 @@ impl FromStr for AbortAt {
 
     /// Reads `<moment>:<n>`.
     fn from_str(text: &str) -> Result<Self, String> {
-        let known = || {
+        let expected = || {
             format!(
                 "expected one of {} and a count, as in `in-pull:1`",
                 MOMENTS.join(", ")
             )
         };
-        let (moment, count) = text.split_once(':').ok_or_else(known)?;
-        let count: u32 = count.parse().map_err(|_| known())?;
+        let (moment, count) = text.split_once(':').ok_or_else(expected)?;
+        let count: u32 = count.parse().map_err(|_| expected())?;
         if !MOMENTS.contains(&moment) || count == 0 {
-            return Err(known());
+            return Err(expected());
         }
         Ok(AbortAt {
             moment: moment.to_owned(),

@@ -168,8 +168,9 @@ impl LoopSnapshot {
 }
 
 fn held_locks(locks: &Locks, app_id: AppId, services: &BTreeSet<ServiceName>) -> Vec<Blocker> {
-    let held = locks.of_users(app_id, services).into_iter();
-    held.map(|service| Blocker::Lock { app_id, service })
+    let services = locks.of_users(app_id, services).into_iter();
+    services
+        .map(|service| Blocker::Lock { app_id, service })
         .collect()
 }
 

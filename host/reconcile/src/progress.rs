@@ -16,20 +16,20 @@ pub(crate) struct Progress {
 
 impl Progress {
     pub(crate) fn set(&self, image: &ImageRef, percent: u8) {
-        let mut held = self.percent.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pulls = self.percent.lock().unwrap_or_else(PoisonError::into_inner);
         // Only whole percents wake the loop: at most a hundred times a pull.
-        if held.insert(image.clone(), percent) != Some(percent) {
+        if pulls.insert(image.clone(), percent) != Some(percent) {
             self.changed.notify_one();
         }
     }
 
     pub(crate) fn remove(&self, image: &ImageRef) {
-        let mut held = self.percent.lock().unwrap_or_else(PoisonError::into_inner);
-        held.remove(image);
+        let mut pulls = self.percent.lock().unwrap_or_else(PoisonError::into_inner);
+        pulls.remove(image);
     }
 
     pub(crate) fn all(&self) -> BTreeMap<ImageRef, u8> {
-        let held = self.percent.lock().unwrap_or_else(PoisonError::into_inner);
-        held.clone()
+        let pulls = self.percent.lock().unwrap_or_else(PoisonError::into_inner);
+        pulls.clone()
     }
 }

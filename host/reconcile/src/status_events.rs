@@ -81,7 +81,7 @@ fn services(
     }
     for (name, entries) in was {
         if !is.contains_key(&name) {
-            let gone = ServiceChanged {
+            let removed = ServiceChanged {
                 app_id: app,
                 service: name,
                 status: None,
@@ -89,7 +89,7 @@ fn services(
                 container_id: None,
                 image: None,
             };
-            events.push((Audience::App(app), Event::Service(gone)));
+            events.push((Audience::App(app), Event::Service(removed)));
         }
     }
 }

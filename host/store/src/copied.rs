@@ -59,8 +59,8 @@ pub(crate) fn copy(path: &Path, to: &SecureDir) -> Result<PathBuf, StoreError> {
         if companion == "-shm" {
             continue;
         }
-        let found = from.read(&name, LONGEST);
-        if let Some(bytes) = found.map_err(file_error("copy", &from.path().join(&name)))? {
+        let bytes = from.read(&name, LONGEST);
+        if let Some(bytes) = bytes.map_err(file_error("copy", &from.path().join(&name)))? {
             folder
                 .replace(&name, &bytes)
                 .map_err(file_error("write", &at))?;

@@ -135,10 +135,10 @@ fn networks(reader: &mut Reader<'_>, service: &ServiceName) -> Vec<(String, Netw
     match reader.take("networks") {
         None => {}
         Some(Value::Array(items)) => {
-            let mut known = BTreeSet::new();
+            let mut names = BTreeSet::new();
             for item in items {
                 match scalar(item).filter(|name| crate::ids::is_name(name)) {
-                    Some(name) if !known.insert(name.clone()) => {}
+                    Some(name) if !names.insert(name.clone()) => {}
                     Some(name) => joined.push((name, joined_as(service))),
                     None => reader.problem("networks", item, "a network's name"),
                 }

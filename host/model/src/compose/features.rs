@@ -201,14 +201,14 @@ fn engine_socket(granted: &mut FeatureContext<'_>) {
 
 fn board_revision(granted: &mut FeatureContext<'_>) {
     let host = &granted.facts.host;
-    let known = [
+    let variables = [
         ("HOST_OS_BOARD_REV", &host.board_revision),
         ("HOST_OS_BUILD", &host.os_build),
     ];
-    for (name, value) in known {
+    for (name, value) in variables {
         if let Some(value) = value {
-            let variables = &mut granted.config.environment;
-            environment::force(variables, &granted.facts.branding, name, value);
+            let environment = &mut granted.config.environment;
+            environment::force(environment, &granted.facts.branding, name, value);
         }
     }
 }

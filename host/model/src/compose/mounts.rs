@@ -16,7 +16,7 @@ pub(super) fn volume_name(app: AppId, name: &str) -> String {
 
 /// The volumes and memory that a service mounts, and the names of its volumes as the release has them.
 pub(super) fn volumes(reader: &mut Reader<'_>, app: AppId) -> (Vec<Mount>, Vec<String>) {
-    let mut found = MountTable::default();
+    let mut table = MountTable::default();
     match reader.take("volumes") {
         None => {}
         Some(Value::Array(items)) => {
@@ -37,12 +37,12 @@ pub(super) fn volumes(reader: &mut Reader<'_>, app: AppId) -> (Vec<Mount>, Vec<S
                     },
                 }
                 .into_iter()
-                .for_each(|mount| found.add(reader, app, mount));
+                .for_each(|mount| table.add(reader, app, mount));
             }
         }
         Some(other) => reader.problem("volumes", other, "a list of mounts"),
     }
-    (found.mounts.into_values().collect(), found.names)
+    (table.mounts.into_values().collect(), table.names)
 }
 
 const EXPECTED: &str = "a mount `[volume:]/path[:ro]` or its long form";

@@ -134,7 +134,7 @@ pub fn resolve(
 ) -> Result<ResolvedTarget, KeyError> {
     let mut findings = Findings::default();
     let mut resolved = ResolvedTarget::default();
-    let mut taken = BTreeMap::new();
+    let mut container_names = BTreeMap::new();
     for (uuid, app) in &target.apps {
         let mut problems = Problems::default();
         let not_ours = is_not_ours(app, facts);
@@ -147,7 +147,7 @@ pub fn resolve(
             );
         }
         let desired = resolve_app(app, not_ours, facts, keys, &mut findings, &mut problems)?;
-        check_container_names(&desired, &mut taken, &mut problems);
+        check_container_names(&desired, &mut container_names, &mut problems);
         let desired = match problems.into_result(desired) {
             Ok(desired) => desired,
             Err(errors) => {
@@ -290,7 +290,7 @@ fn reader<'a>(
 /// name: of two apps that want the same one the second is refused, rather than tried for ever.
 fn check_container_names(
     app: &DesiredApp,
-    taken: &mut BTreeMap<String, AppUuid>,
+    container_names: &mut BTreeMap<String, AppUuid>,
     problems: &mut Problems,
 ) {
     let root = Path::root("apps");
@@ -298,7 +298,7 @@ fn check_container_names(
     let services = services.at("services");
     for (name, service) in &app.services {
         let container = service.container_name();
-        match taken.get(&container) {
+        match container_names.get(&container) {
             Some(other) => problems.expected(
                 &services.at(name.as_str()),
                 &Value::String(container),
@@ -307,7 +307,7 @@ fn check_container_names(
                 ),
             ),
             None => {
-                taken.insert(container, app.uuid.clone());
+                container_names.insert(container, app.uuid.clone());
             }
         }
     }
@@ -332,13 +332,13 @@ fn check_dependencies(
             );
         }
         service.depends_on.retain(|other| {
-            let known = names.contains(other);
-            if !known {
+            let exists = names.contains(other);
+            if !exists {
                 findings.warn(format!(
                     "service `{name}`: `depends_on` names `{other}`, which the release does not have, and was ignored"
                 ));
             }
-            known
+            exists
         });
     }
     let dependencies = services

@@ -378,9 +378,9 @@ fn oom_score_adj(reader: &mut Reader<'_>) -> i64 {
 }
 
 fn working_dir(reader: &mut Reader<'_>) -> String {
-    let given = reader.text("working_dir").unwrap_or_default();
-    let trimmed = given.trim_end_matches('/');
-    if trimmed.is_empty() && !given.is_empty() {
+    let path = reader.text("working_dir").unwrap_or_default();
+    let trimmed = path.trim_end_matches('/');
+    if trimmed.is_empty() && !path.is_empty() {
         return "/".into();
     }
     trimmed.to_owned()

@@ -13,7 +13,7 @@ impl LoopSnapshot {
         step: &ForecastStep,
         blockers: Vec<Blocker>,
     ) -> PlanStep {
-        let mut shown = PlanStep {
+        let mut plan_step = PlanStep {
             number,
             stage: step.stage,
             kind: StepKind::RecordRelease,
@@ -41,120 +41,130 @@ impl LoopSnapshot {
         };
         match &step.step {
             AnyStep::Free(free) => {
-                put_free(&mut shown, free);
+                put_free(&mut plan_step, free);
                 if let Step::PullImage { image, .. } = free {
-                    shown.progress = self.progress.get(image).copied();
+                    plan_step.progress = self.progress.get(image).copied();
                 }
             }
             AnyStep::Locked(service, locked) => {
-                shown.service = Some(service.service.clone());
-                put_locked(&mut shown, locked);
+                plan_step.service = Some(service.service.clone());
+                put_locked(&mut plan_step, locked);
             }
         }
-        shown
+        plan_step
     }
 }
 
-fn put_free(shown: &mut PlanStep, step: &Step) {
+fn put_free(plan_step: &mut PlanStep, step: &Step) {
     match step {
         Step::PullImage {
             image,
             engine,
             users,
         } => {
-            put_image(shown, StepKind::PullImage, image, *engine);
+            put_image(plan_step, StepKind::PullImage, image, *engine);
             let users = users.iter().map(|user| ImageUser {
                 app_id: user.app_id,
                 service: user.service.service.clone(),
             });
-            shown.users = users.collect();
+            plan_step.users = users.collect();
         }
         Step::RemoveImage { image, engine } => {
-            put_image(shown, StepKind::RemoveImage, image, *engine);
+            put_image(plan_step, StepKind::RemoveImage, image, *engine);
         }
         Step::CreateComponent { engine, component } => {
-            shown.kind = match component.kind() {
+            plan_step.kind = match component.kind() {
                 ComponentKind::Volume => StepKind::CreateVolume,
                 ComponentKind::Network => StepKind::CreateNetwork,
             };
-            shown.engine = Some(*engine);
-            shown.name = Some(component.engine_name().to_owned());
+            plan_step.engine = Some(*engine);
+            plan_step.name = Some(component.engine_name().to_owned());
         }
         Step::RemoveComponent {
             engine, kind, name, ..
         } => {
-            shown.kind = match kind {
+            plan_step.kind = match kind {
                 ComponentKind::Volume => StepKind::RemoveVolume,
                 ComponentKind::Network => StepKind::RemoveNetwork,
             };
-            shown.engine = Some(*engine);
-            shown.name = Some(name.clone());
+            plan_step.engine = Some(*engine);
+            plan_step.name = Some(name.clone());
         }
         Step::RemoveDead { service, container } => {
-            shown.service = Some(service.service.clone());
-            put_container(shown, StepKind::RemoveService, container);
+            plan_step.service = Some(service.service.clone());
+            put_container(plan_step, StepKind::RemoveService, container);
         }
         Step::StartExisting {
             service, container, ..
         } => {
-            shown.service = Some(service.service.clone());
-            put_container(shown, StepKind::StartService, container);
+            plan_step.service = Some(service.service.clone());
+            put_container(plan_step, StepKind::StartService, container);
         }
         Step::Configure { part, .. } => {
-            shown.kind = StepKind::ConfigureHost;
-            shown.name = Some(part.to_string());
+            plan_step.kind = StepKind::ConfigureHost;
+            plan_step.name = Some(part.to_string());
         }
-        Step::Reboot { .. } => shown.kind = StepKind::Reboot,
-        Step::RecordCommit { commit, .. } => shown.commit = Some(commit.clone()),
+        Step::Reboot { .. } => plan_step.kind = StepKind::Reboot,
+        Step::RecordCommit { commit, .. } => plan_step.commit = Some(commit.clone()),
         // The others are about the locks, which each step that needs them says itself.
         Step::ForgetCommit { .. } | Step::UnderLocks(_) | Step::ReleaseLocks { .. } => {
-            shown.kind = StepKind::ForgetRelease;
+            plan_step.kind = StepKind::ForgetRelease;
         }
     }
 }
 
-fn put_locked(shown: &mut PlanStep, step: &LockedStep) {
+fn put_locked(plan_step: &mut PlanStep, step: &LockedStep) {
     match step {
         LockedStep::Stop { container, .. } => {
-            put_container(shown, StepKind::StopService, container);
+            put_container(plan_step, StepKind::StopService, container);
         }
         LockedStep::Kill { container, .. } => {
-            put_container(shown, StepKind::RemoveService, container);
+            put_container(plan_step, StepKind::RemoveService, container);
         }
         LockedStep::Rename { container, name } => {
-            put_container(shown, StepKind::RenameService, container);
-            shown.name = Some(name.clone());
+            put_container(plan_step, StepKind::RenameService, container);
+            plan_step.name = Some(name.clone());
         }
         LockedStep::RemoveImage { engine, image } => {
-            put_image(shown, StepKind::RemoveImage, image, Some(*engine));
+            put_image(plan_step, StepKind::RemoveImage, image, Some(*engine));
         }
         LockedStep::HandOver { old, start, .. } => {
-            put_start(shown, start);
-            put_container(shown, StepKind::HandOverService, old);
+            put_start(plan_step, start);
+            put_container(plan_step, StepKind::HandOverService, old);
         }
-        LockedStep::Start(start) => put_start(shown, start),
+        LockedStep::Start(start) => put_start(plan_step, start),
     }
 }
 
-fn put_start(shown: &mut PlanStep, start: &StartService) {
+fn put_start(plan_step: &mut PlanStep, start: &StartService) {
     let kind = if start.service.running && start.starts_after.is_none() {
         StepKind::StartService
     } else {
         StepKind::CreateService
     };
-    put_image(shown, kind, &start.service.config.image, Some(start.engine));
+    put_image(
+        plan_step,
+        kind,
+        &start.service.config.image,
+        Some(start.engine),
+    );
 }
 
-fn put_image(shown: &mut PlanStep, kind: StepKind, image: &ImageRef, engine: Option<EngineKind>) {
-    shown.kind = kind;
-    shown.image = Some(image.clone());
-    shown.engine = engine;
+fn put_image(
+    plan_step: &mut PlanStep,
+    kind: StepKind,
+    image: &ImageRef,
+    engine: Option<EngineKind>,
+) {
+    plan_step.kind = kind;
+    plan_step.image = Some(image.clone());
+    plan_step.engine = engine;
 }
 
-fn put_container(shown: &mut PlanStep, kind: StepKind, container: &ContainerRef) {
-    shown.kind = kind;
-    shown.engine = Some(container.engine);
+fn put_container(plan_step: &mut PlanStep, kind: StepKind, container: &ContainerRef) {
+    plan_step.kind = kind;
+    plan_step.engine = Some(container.engine);
     if !plan::is_foreseen(&container.id) {
-        shown.container_id = Some(container.id.clone());
+        plan_step.container_id = Some(container.id.clone());
     }
 }

@@ -86,11 +86,11 @@ impl LockFile {
 
     /// Whether the lock is there and holds this device's marker.
     pub(super) fn is_ours(&self) -> bool {
-        let wanted = self.marker.as_bytes();
-        let longest = u64::try_from(wanted.len()).unwrap_or(u64::MAX);
+        let marker = self.marker.as_bytes();
+        let longest = u64::try_from(marker.len()).unwrap_or(u64::MAX);
         // Not followed, and not waited for where it is a pipe.
-        let held = secure_fs::read_bounded(&*self.folder, &self.name, longest);
-        held.is_ok_and(|held| held == wanted)
+        let content = secure_fs::read_bounded(&*self.folder, &self.name, longest);
+        content.is_ok_and(|content| content == marker)
     }
 
     /// Removes the lock where it is ours: a user may have removed ours by force and put their own.

@@ -29,7 +29,7 @@ use crate::clock::now_ms;
 pub(super) struct Leases {
     store: Store,
     boot: String,
-    kept: Mutex<LeaseTable>,
+    table: Mutex<LeaseTable>,
     /// Told when one was taken, renewed or given back.
     changed: Notify,
 }
@@ -48,18 +48,18 @@ impl Leases {
         Leases {
             store,
             boot,
-            kept: Mutex::default(),
+            table: Mutex::default(),
             changed: Notify::new(),
         }
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, LeaseTable> {
-        lock(&self.kept)
+        lock(&self.table)
     }
 
     /// Forgets the lock of a service whose file is gone.
-    pub(super) fn forget(&self, kept: &mut LeaseTable, app: AppId, service: &ServiceName) {
-        if kept.remove(&(app, service.clone())).is_none() {
+    pub(super) fn forget(&self, table: &mut LeaseTable, app: AppId, service: &ServiceName) {
+        if table.remove(&(app, service.clone())).is_none() {
             return;
         }
         // One that stays in the store is forgotten at the next start, as its file is gone.
@@ -122,12 +122,12 @@ impl Locks {
     /// [`LockRefusal`]; a lock that was held before is held still.
     pub(crate) fn lease(&self, request: &LockRequest) -> Result<UpdateLock, LockRefusal> {
         let (app, service) = (request.app, &request.service);
-        let mut kept = self.leases.lock();
+        let mut table = self.leases.lock();
         let folder = self.tree.make_service(app, service);
         let folder = folder.map_err(failed(self.folder(app, service)))?;
         let key = (app, service.clone());
         let file = self.lease_path(app, service);
-        let earlier = kept.get(&key).filter(|lease| self.stands(lease)).cloned();
+        let earlier = table.get(&key).filter(|lease| self.stands(lease)).cloned();
         self.refuse_others(app, service, earlier.as_ref())?;
 
         let ttl = i64::try_from(request.ttl.as_millis()).unwrap_or(i64::MAX);
@@ -161,22 +161,22 @@ impl Locks {
             };
             if let Err(refusal) = placed {
                 lock.release();
-                kept.insert(key.clone(), Lease::of(record, request.ttl));
-                self.leases.forget(&mut kept, app, service);
+                table.insert(key.clone(), Lease::of(record, request.ttl));
+                self.leases.forget(&mut table, app, service);
                 return Err(refusal);
             }
         }
         let lease = Lease::of(record, request.ttl);
-        let shown = UpdateLock {
+        let update_lock = UpdateLock {
             app,
             service: Some(service.clone()),
             path: self.on_host(&file),
             since_ms: Some(lease.taken_at()),
             holder: LockHolder::Api(lease.shown()),
         };
-        kept.insert(key, lease);
+        table.insert(key, lease);
         self.leases.changed.notify_one();
-        Ok(shown)
+        Ok(update_lock)
     }
 
     /// Gives back what [`Self::lease`] took. Blocks.
@@ -184,12 +184,12 @@ impl Locks {
     /// # Errors
     /// [`LockRefusal`].
     pub(crate) fn give_back(&self, app: AppId, service: &ServiceName) -> Result<(), LockRefusal> {
-        let mut kept = self.leases.lock();
-        let lease = kept.get(&(app, service.clone())).cloned();
+        let mut table = self.leases.lock();
+        let lease = table.get(&(app, service.clone())).cloned();
         if let Some(lease) = lease {
             let stood = self.stands(&lease);
             self.release(&lease);
-            self.leases.forget(&mut kept, app, service);
+            self.leases.forget(&mut table, app, service);
             if stood {
                 return Ok(());
             }
@@ -205,12 +205,12 @@ impl Locks {
     /// # Errors
     /// Where the store cannot be read.
     pub(crate) fn recall_leases(&self) -> Result<(), store::StoreError> {
-        let mut kept = self.leases.lock();
+        let mut table = self.leases.lock();
         for record in self.leases.store.lock_records()? {
             let (app, service) = (record.app, record.service.clone());
             match self.recall(record) {
                 Ok(Some(lease)) => {
-                    kept.insert((app, service), lease);
+                    table.insert((app, service), lease);
                 }
                 // Where nothing can be written it is over again at the next start.
                 Ok(None) => self.leases.forget_record(app, &service),
@@ -272,9 +272,9 @@ impl Locks {
     /// Removes the locks whose time is over and forgets those whose file was removed; answers the files
     /// of the others, and when the next one is over. Blocks.
     fn tidy_leases(&self) -> (Vec<PathBuf>, Option<Instant>) {
-        let mut kept = self.leases.lock();
+        let mut table = self.leases.lock();
         let now = Instant::now();
-        let leases: Vec<Lease> = kept.values().cloned().collect();
+        let leases: Vec<Lease> = table.values().cloned().collect();
         let mut files = Vec::new();
         let mut ends = Vec::new();
         for lease in leases {
@@ -285,7 +285,7 @@ impl Locks {
                 continue;
             }
             self.release(&lease);
-            self.leases.forget(&mut kept, app, service);
+            self.leases.forget(&mut table, app, service);
         }
         (files, ends.into_iter().min())
     }

@@ -51,26 +51,26 @@ impl Locks {
     /// [`LockError::Failed`] where the folder of all apps cannot be read.
     pub(crate) fn list(&self) -> Result<Vec<UpdateLock>, LockError> {
         // So that none is seen between the store and its folder.
-        let kept = self.leases.lock();
-        let mut found = Vec::new();
+        let table = self.leases.lock();
+        let mut locks = Vec::new();
         for app in self.apps_on_disk()? {
             let services = match self.services_of_app_on_disk(app) {
                 Ok(services) => services,
                 Err(error) => {
                     let path = self.tree.app_path(app);
-                    found.push(self.unreadable(app, None, &path, error_chain(&error)));
+                    locks.push(self.unreadable(app, None, &path, error_chain(&error)));
                     continue;
                 }
             };
             for service in services {
-                let lease = kept.get(&(app, service.clone()));
-                self.list_service(app, &service, lease, &mut found);
+                let lease = table.get(&(app, service.clone()));
+                self.list_service(app, &service, lease, &mut locks);
             }
-            if found.len() > MAX_SWEPT {
+            if locks.len() > MAX_SWEPT {
                 break;
             }
         }
-        Ok(found)
+        Ok(locks)
     }
 
     fn list_service(
@@ -78,14 +78,14 @@ impl Locks {
         app: AppId,
         service: &ServiceName,
         lease: Option<&Lease>,
-        found: &mut Vec<UpdateLock>,
+        locks: &mut Vec<UpdateLock>,
     ) {
         let folder = match self.tree.service(app, service) {
             Ok(Some(folder)) => folder,
             Ok(None) => return,
             Err(error) => {
                 let path = self.folder(app, service);
-                found.push(self.unreadable(app, Some(service), &path, error.to_string()));
+                locks.push(self.unreadable(app, Some(service), &path, error.to_string()));
                 return;
             }
         };
@@ -101,7 +101,7 @@ impl Locks {
                 Ok(LockFileKind::Other(kind)) => LockHolder::File(kind),
                 Err(error) => {
                     let why = error.to_string();
-                    found.push(self.unreadable(app, Some(service), &path, why));
+                    locks.push(self.unreadable(app, Some(service), &path, why));
                     continue;
                 }
             };
@@ -109,7 +109,7 @@ impl Locks {
                 (LockHolder::Api(_), Some(lease)) => Some(lease.taken_at()),
                 _ => LockFile::new(&folder, name, &self.marker).since(),
             };
-            found.push(UpdateLock {
+            locks.push(UpdateLock {
                 app,
                 service: Some(service.clone()),
                 path: self.on_host(&path),

@@ -60,9 +60,9 @@ impl ReconcilerTask {
                 continue;
             }
             for variable in &variables {
-                let held = service.config.environment.get_mut(variable);
-                if let (Some(held), Some(key)) = (held, wanted.config.environment.get(variable)) {
-                    held.clone_from(key);
+                let value = service.config.environment.get_mut(variable);
+                if let (Some(value), Some(key)) = (value, wanted.config.environment.get(variable)) {
+                    value.clone_from(key);
                 }
             }
         }

@@ -68,17 +68,17 @@ mod tests {
         let other: AppUuid = "fedcba9876543210fedcba9876543210".parse().unwrap();
         let begin = Instant::now();
         let mut waits = LockWaits::default();
-        let mut told = Vec::new();
+        let mut reports = Vec::new();
         // Every quarter of an hour, for nine days and a half.
         for quarter in 0..(9 * 24 + 12) * 4 {
             let now = begin + Duration::from_secs(900) * quarter;
-            told.extend(waits.refused(&app, now));
+            reports.extend(waits.refused(&app, now));
             if quarter % 100 == 0 {
                 // Each of these comes after a pause, so that it never waits for long.
                 assert_eq!(waits.refused(&other, now), None);
             }
         }
-        assert_eq!(told, [7, 8, 9]);
+        assert_eq!(reports, [7, 8, 9]);
         let end = begin + 10 * DAY;
         waits.acquired(&app);
         assert_eq!(waits.refused(&app, end), None);
