@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use model::{ContainerState, DesiredNetwork, DeviceStatus};
-use plan::{CurrentState, EngineHealth, LockedWork, Step, Subject, plan};
+use plan::{CurrentState, LockedWork, Step, Subject, plan};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
@@ -35,13 +35,12 @@ use crate::actions::Actions;
 use crate::config::Limits;
 use crate::events::EngineEvents;
 use crate::locks::LockScope;
-use crate::logs::{LogSource, LogSources};
 use crate::messages::{ActiveTarget, Message, StepFailure, StoredRecord};
-use crate::persistence::{LocalMode, RecoveredState};
+use crate::persistence::RecoveredState;
 use crate::step_context::{StepContext, publish};
 use crate::stored_state::StoredState;
 use crate::view::View;
-use crate::{EffectiveSettings, Exposure, LockPolicy, apply, status};
+use crate::{EffectiveSettings, Exposure, LockPolicy, apply};
 use held_locks::HeldLocks;
 use host::HostView;
 use in_flight::InFlight;
@@ -297,58 +296,6 @@ impl ReconcilerTask {
                 });
             }
         }
-    }
-
-    fn publish(&mut self, applying: bool) {
-        let telemetry = &self.context.telemetry;
-        // Outside local mode the log is a cloud's (docs/spec/device.md#local-logs).
-        telemetry
-            .hub
-            .set_silent(self.local_mode.mode == LocalMode::Off);
-        let services: Vec<_> = self.view.services().collect();
-        let sources: LogSources = services
-            .iter()
-            .map(|service| {
-                let source = LogSource {
-                    engine: service.engine,
-                    service: service.key.service.clone(),
-                    id: service.id,
-                };
-                (service.container.clone(), source)
-            })
-            .collect();
-        telemetry.hub.set_sources(sources);
-        let status = status::build(&status::StatusInputs {
-            services,
-            images: self.view.images().collect(),
-            desired: self.target.desired.as_ref(),
-            commits: &self.stored.commits,
-            busy: &self.in_flight.subjects(),
-            service_states: &self.in_flight.service_states,
-            progress: telemetry.progress.all(),
-            waiting_on: &self.publication.waiting_on,
-            acting: self.actions.apps().into_iter().collect(),
-            update: status::UpdateProgress {
-                applying,
-                checking: self.publication.is_checking,
-                downloaded: self.target.has_downloaded,
-                failed: !self.retries.steps.is_empty(),
-            },
-        });
-        let local_mode = self.local_mode.is_on();
-        self.publication
-            .replace(status, local_mode, |audience, event| {
-                telemetry.send_event(audience, event)
-            });
-        let engines = self.view.engines.iter();
-        let silent = engines.filter_map(|(kind, view)| match &view.health {
-            EngineHealth::Answers => None,
-            EngineHealth::Silent(why) => Some((*kind, why.clone())),
-        });
-        telemetry
-            .health
-            .set(silent.collect(), self.in_flight.oldest_step());
-        self.publication.answer_callers();
     }
 
     /// The next time at which something is to be tried again.

@@ -4,10 +4,14 @@ use std::sync::Arc;
 
 use device_types::event::{Audience, Event};
 use model::DeviceStatus;
-use plan::WaitingOn;
+use plan::{EngineHealth, WaitingOn};
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
+use super::ReconcilerTask;
+use crate::logs::{LogSource, LogSources};
+use crate::persistence::LocalMode;
+use crate::status;
 use crate::status_events::{Downloads, between};
 
 pub(super) struct Publication {
@@ -72,6 +76,61 @@ impl Publication {
             // A caller that has gone does not need to know.
             let _ = caller.send(());
         }
+    }
+}
+
+impl ReconcilerTask {
+    /// Draws the status and publishes it, with what readers of logs and of health see.
+    pub(super) fn publish(&mut self, applying: bool) {
+        let telemetry = &self.context.telemetry;
+        // Outside local mode the log is a cloud's (docs/spec/device.md#local-logs).
+        telemetry
+            .hub
+            .set_silent(self.local_mode.mode == LocalMode::Off);
+        let services: Vec<_> = self.view.services().collect();
+        let sources: LogSources = services
+            .iter()
+            .map(|service| {
+                let source = LogSource {
+                    engine: service.engine,
+                    service: service.key.service.clone(),
+                    id: service.id,
+                };
+                (service.container.clone(), source)
+            })
+            .collect();
+        telemetry.hub.set_sources(sources);
+        let status = status::build(&status::StatusInputs {
+            services,
+            images: self.view.images().collect(),
+            desired: self.target.desired.as_ref(),
+            commits: &self.stored.commits,
+            busy: &self.in_flight.subjects(),
+            service_states: &self.in_flight.service_states,
+            progress: telemetry.progress.all(),
+            waiting_on: &self.publication.waiting_on,
+            acting: self.actions.apps().into_iter().collect(),
+            update: status::UpdateProgress {
+                applying,
+                checking: self.publication.is_checking,
+                downloaded: self.target.has_downloaded,
+                failed: !self.retries.steps.is_empty(),
+            },
+        });
+        let local_mode = self.local_mode.is_on();
+        self.publication
+            .replace(status, local_mode, |audience, event| {
+                telemetry.send_event(audience, event)
+            });
+        let engines = self.view.engines.iter();
+        let silent = engines.filter_map(|(kind, view)| match &view.health {
+            EngineHealth::Answers => None,
+            EngineHealth::Silent(why) => Some((*kind, why.clone())),
+        });
+        telemetry
+            .health
+            .set(silent.collect(), self.in_flight.oldest_step());
+        self.publication.answer_callers();
     }
 }
 
