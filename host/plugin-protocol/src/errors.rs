@@ -19,37 +19,33 @@ pub enum CloudRefusal {
 
 /// Why a plugin's store did not do what it was asked to (`wit/store.wit`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{0}")]
 pub enum DataError {
     /// A key, a value or the sum of them is too large; the text says which.
-    #[error("{0}")]
     TooLarge(String),
     /// The store failed.
-    #[error("{0}")]
     Other(String),
 }
 
 /// Why the host's name was not read or not set (`wit/host-name.wit`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{0}")]
 pub enum HostNameError {
     /// It is none that a host can have.
-    #[error("{0}")]
     Invalid(String),
     /// It could not be read or set.
-    #[error("{0}")]
     Other(String),
 }
 
 /// Why the journal is not read (`wit/journal.wit`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{0}")]
 pub enum JournalError {
     /// An option has a value that no option can have.
-    #[error("{0}")]
     Invalid(String),
     /// As many readers as the host allows are at work.
-    #[error("{0}")]
     Busy(String),
     /// The journal command cannot be started.
-    #[error("{0}")]
     Other(String),
 }
 
@@ -69,50 +65,44 @@ pub enum LedError {
 
 /// Why update locks were not taken (`wit/update-lock.wit`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{0}")]
 pub enum LocksError {
     /// Somebody holds one; the text says who, in the words of the device API.
-    #[error("{0}")]
     Locked(String),
     /// They could not be taken.
-    #[error("{0}")]
     Other(String),
 }
 
 /// Why the redirector of connections was not read, written or told (`wit/proxy-redirector.wit`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{0}")]
 pub enum ProxyError {
     /// No plugin of this device provides the action.
-    #[error("{0}")]
     Unavailable(String),
     /// A value cannot be configured; the text names it.
-    #[error("{0}")]
     Invalid(String),
     /// The configuration could not be read, written or taken up.
-    #[error("{0}")]
     Other(String),
 }
 
 /// Why a metric was not reported (`wit/metrics.wit`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{0}")]
 pub enum MetricsError {
     /// A name, a label or a value is not valid, or the metric is of the other kind.
-    #[error("{0}")]
     Invalid(String),
     /// The plugin has as many series as it may have.
-    #[error("{0}")]
     TooMany(String),
 }
 
 /// Why a unit was not looked at or not restarted (`wit/units.wit`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{0}")]
 pub enum UnitError {
     /// The policy does not name this unit, or it is no name of a unit.
-    #[error("{0}")]
     NotGranted(String),
     /// The host has no such unit.
-    #[error("{0}")]
     NotFound(String),
     /// The service manager did not answer, or refused.
-    #[error("{0}")]
     Other(String),
 }
