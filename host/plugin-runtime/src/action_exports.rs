@@ -4,11 +4,11 @@ use plugin_protocol::{
     Action, ActionAnswer, ActionCall, BootAnswer, BootCall, BootComparison, BootSetting,
     ProxyAnswer, ProxyCall,
 };
-use wasmtime::component::Accessor;
 
 use crate::bindings::exports::platform::supervisor::{boot_config, proxy_redirector};
 use crate::exports::Exports;
-use crate::guest::Guest;
+use crate::guest::{Answer, Guest};
+use wasmtime::component::Accessor;
 
 impl Exports {
     /// Has the component do what `call` says.
@@ -17,54 +17,52 @@ impl Exports {
         inside: &Accessor<Guest>,
         call: ActionCall,
     ) -> wasmtime::Result<ActionAnswer> {
+        let action = Action::of(&call);
         Ok(match call {
             ActionCall::Identify => {
-                let provider = self.identify.as_ref();
-                let provider = provider.ok_or_else(|| not_exported(Action::Identify))?;
+                let provider = exported(self.identify.as_ref(), action)?;
                 ActionAnswer::Identify(provider.call_identify(inside).await?)
             }
             ActionCall::Proxy(call) => {
-                let provider = self.proxy_redirector.as_ref();
-                let provider = provider.ok_or_else(|| not_exported(Action::ProxyRedirector))?;
+                let provider = exported(self.proxy_redirector.as_ref(), action)?;
                 let answer = proxy(provider, inside, call).await?;
                 ActionAnswer::Proxy(answer.map_err(Into::into))
             }
             ActionCall::BootConfig(call) => {
-                let provider = self.boot_config.as_ref();
-                let provider = provider.ok_or_else(|| not_exported(Action::BootConfig))?;
+                let provider = exported(self.boot_config.as_ref(), action)?;
                 ActionAnswer::BootConfig(boot(provider, inside, call).await?)
             }
         })
     }
 }
 
-/// Where a component turns out not to export the action after all.
-fn not_exported(action: Action) -> wasmtime::Error {
-    wasmtime::Error::msg(format!("it does not export `{}`", action.name()))
+/// The functions of the action, unless the component turns out not to export it after all.
+fn exported<F>(functions: Option<&F>, action: Action) -> wasmtime::Result<&F> {
+    functions.ok_or_else(|| wasmtime::Error::msg(format!("it does not export `{}`", action.name())))
 }
 
 async fn proxy(
     provider: &proxy_redirector::Guest,
     inside: &Accessor<Guest>,
     call: ProxyCall,
-) -> wasmtime::Result<Result<ProxyAnswer, proxy_redirector::ProxyError>> {
+) -> Answer<ProxyAnswer, proxy_redirector::ProxyError> {
     let done = |()| ProxyAnswer::Done;
     Ok(match call {
         ProxyCall::Get => {
             let state = provider.call_get(inside).await?;
             state.map(|state| ProxyAnswer::State(state.into()))
         }
-        ProxyCall::Set(wanted) => {
-            let wanted = wanted.map(Into::into);
-            provider.call_set(inside, wanted).await?.map(done)
+        ProxyCall::Set(target) => {
+            let target = target.map(Into::into);
+            provider.call_set(inside, target).await?.map(done)
         }
         ProxyCall::NoProxy => {
             let addresses = provider.call_no_proxy(inside).await?;
             addresses.map(ProxyAnswer::Addresses)
         }
         ProxyCall::SetNoProxy(addresses) => {
-            let set = provider.call_set_no_proxy(inside, addresses).await?;
-            set.map(done)
+            let result = provider.call_set_no_proxy(inside, addresses).await?;
+            result.map(done)
         }
         ProxyCall::Apply => provider.call_apply(inside).await?.map(done),
     })
@@ -74,42 +72,39 @@ async fn boot(
     provider: &boot_config::Guest,
     inside: &Accessor<Guest>,
     call: BootCall,
-) -> wasmtime::Result<Result<BootAnswer, String>> {
+) -> Answer<BootAnswer, String> {
     Ok(match call {
         BootCall::Get => {
             let settings = provider.call_get(inside).await?;
-            settings.map(|settings| {
-                let settings = settings.into_iter();
-                let plain = |boot_config::Setting { name, value }| BootSetting { name, value };
-                BootAnswer::Settings(settings.map(plain).collect())
-            })
+            settings.map(|settings| BootAnswer::Settings(converted(settings)))
         }
-        BootCall::Compare(wanted) => {
-            let compared = provider.call_compare(inside, of_wit(wanted)).await?;
-            compared.map(comparison)
+        BootCall::Compare(target) => {
+            let comparison = provider.call_compare(inside, converted(target)).await?;
+            comparison.map(Into::into)
         }
-        BootCall::Set(wanted) => {
-            let before = provider.call_set(inside, of_wit(wanted)).await?;
-            before.map(comparison)
+        BootCall::Set(target) => {
+            let before = provider.call_set(inside, converted(target)).await?;
+            before.map(Into::into)
         }
     })
 }
 
-fn of_wit(settings: Vec<BootSetting>) -> Vec<boot_config::Setting> {
-    let settings = settings.into_iter();
-    settings
-        .map(|BootSetting { name, value }| boot_config::Setting { name, value })
-        .collect()
+fn converted<A, B: From<A>>(items: Vec<A>) -> Vec<B> {
+    items.into_iter().map(Into::into).collect()
 }
 
-fn comparison(comparison: boot_config::Comparison) -> BootAnswer {
-    let refused = comparison.refused.into_iter();
-    BootAnswer::Comparison(BootComparison {
-        changes: comparison.changes,
-        refused: refused
-            .map(|boot_config::Refusal { name, reason }| (name, reason))
-            .collect(),
-        foreign: comparison.foreign,
-        needs_reboot: comparison.needs_reboot,
-    })
+mirror! { struct BootSetting, boot_config::Setting { name, value } }
+
+impl From<boot_config::Comparison> for BootAnswer {
+    fn from(comparison: boot_config::Comparison) -> Self {
+        let refused = comparison.refused.into_iter();
+        BootAnswer::Comparison(BootComparison {
+            changes: comparison.changes,
+            refused: refused
+                .map(|boot_config::Refusal { name, reason }| (name, reason))
+                .collect(),
+            foreign: comparison.foreign,
+            needs_reboot: comparison.needs_reboot,
+        })
+    }
 }

@@ -1,7 +1,7 @@
 //! Why a call failed, from what wasmtime says of it.
 
+use plugin_protocol::Failure;
 use plugin_protocol::text::{LONGEST, one_line};
-use plugin_protocol::{Failure, Limits};
 use wasmtime::Trap;
 
 use crate::guest::Guest;
@@ -10,12 +10,8 @@ use crate::guest::Guest;
 const TRACE: usize = 1 << 10;
 
 /// From what wasmtime says of a call in a store with this data.
-pub(crate) fn of(
-    error: &wasmtime::Error,
-    guest: &Guest,
-    limits: &Limits,
-    cpu_exceeded: bool,
-) -> Failure {
+pub(crate) fn of(error: &wasmtime::Error, guest: &Guest, cpu_exceeded: bool) -> Failure {
+    let limits = &guest.blueprint.limits;
     let trap = error.downcast_ref::<Trap>().copied();
     if cpu_exceeded && matches!(trap, Some(Trap::Interrupt)) {
         return Failure::Cpu { limit: limits.cpu };

@@ -65,13 +65,20 @@ impl WasiView for Guest {
     }
 }
 
-/// The host of the instance that calls.
-pub(crate) fn host(accessor: &Accessor<Guest, ThisGuest>) -> InstanceHost {
-    accessor.with(|mut access| access.get().host.clone())
-}
-
 /// Gives generated code the guest itself.
 pub(crate) struct ThisGuest;
+
+/// The guest that calls, from a function that takes its time.
+pub(crate) type GuestAccess = Accessor<Guest, ThisGuest>;
+
+/// What a function of `wit/` answers that can fail. The outer error is for calls that are not the plugin's to make: it
+/// traps.
+pub(crate) type Answer<T, E> = wasmtime::Result<Result<T, E>>;
+
+/// The host of the instance that calls.
+pub(crate) fn host(access: &GuestAccess) -> InstanceHost {
+    access.with(|mut access| access.get().host.clone())
+}
 
 impl HasData for ThisGuest {
     type Data<'a> = &'a mut Guest;

@@ -55,10 +55,10 @@ impl Instance {
         store.set_hostcall_fuel(plugin.limits().body.saturating_add(HANDED_OVER));
         store.set_max_component_handles(HANDLES);
         store.set_epoch_deadline(1);
-        let looked = Arc::clone(&meter);
+        let callback_meter = Arc::clone(&meter);
         store.epoch_deadline_callback(move |_| {
             // Between two ticks others get their turn.
-            Ok(if looked.look() {
+            Ok(if callback_meter.look() {
                 UpdateDeadline::Interrupt
             } else {
                 UpdateDeadline::Yield(1)
@@ -77,16 +77,9 @@ impl Instance {
         let instance = match started {
             Ok(Ok(instance)) => instance,
             Ok(Err(error)) => {
-                return Err(failure::of(
-                    &error,
-                    store.data(),
-                    plugin.limits(),
-                    meter.exceeded(),
-                ));
+                return Err(failure::of(&error, store.data(), meter.exceeded()));
             }
-            Err(_) => {
-                return Err(Failure::Wall { limit: wall });
-            }
+            Err(_) => return Err(Failure::Wall { limit: wall }),
         };
         let exports = linked.exports.load(&mut store, &instance);
         let exports = exports.map_err(not_ready)?;
@@ -132,7 +125,7 @@ impl<F: Future + Unpin> Future for MeteredGuest<'_, F> {
     }
 }
 
-/// Polls once, as [`Metered`] does.
+/// Polls once, as [`MeteredGuest`] does.
 pub(crate) fn poll_metered<F: Future + ?Sized>(
     future: Pin<&mut F>,
     pool: &Pool,

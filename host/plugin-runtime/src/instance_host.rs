@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use plugin_protocol::{Call, Handle, HostCalls, InstanceId, LogEntry, ServedCall};
 
+use crate::guest::Answer;
+
 /// What stands behind one instance. Cloning shares it; the host lets go of what the instance holds with the last.
 #[derive(Clone)]
 pub(crate) struct InstanceHost {
@@ -32,10 +34,19 @@ impl InstanceHost {
     /// Has the host do what is asked for. An error is for a call that is not the plugin's to make, and traps.
     pub(crate) async fn ask<C: Call>(&self, call: C) -> wasmtime::Result<C::Answer> {
         let Link { instance, calls } = &*self.link;
-        let asked = calls.ask(*instance, &self.serving, call.into());
-        let answer = asked.await.map_err(wasmtime::Error::msg)?;
+        let answer = calls.ask(*instance, &self.serving, call.into()).await;
+        let answer = answer.map_err(wasmtime::Error::msg)?;
         C::answer(answer)
             .ok_or_else(|| wasmtime::Error::msg("the host's answer does not match the call"))
+    }
+
+    /// As [`Self::ask`], where the host may answer an error: it is the guest's to read.
+    pub(crate) async fn try_ask<C, T, E, F: From<E>>(&self, call: C) -> Answer<T, F>
+    where
+        C: Call<Answer = Result<T, E>>,
+    {
+        let answer = self.ask(call).await?;
+        Ok(answer.map_err(Into::into))
     }
 
     /// Lets go of what the instance holds by this handle.

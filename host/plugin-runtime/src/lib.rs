@@ -6,6 +6,8 @@
 
 #![warn(missing_docs)]
 
+include!("../../../wit/mirror.rs");
+
 mod action_exports;
 mod bindings;
 mod bounds;
@@ -14,6 +16,7 @@ mod code;
 mod exports;
 mod failure;
 mod guest;
+mod host_stream;
 mod instance;
 mod instance_host;
 mod linker;
@@ -29,7 +32,7 @@ mod warm_pool;
 mod wasi;
 
 use std::fs::File;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -85,6 +88,11 @@ impl Runtime {
             }),
         })
     }
+}
+
+/// What the mutex guards, also where a thread that held it has panicked.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl GuestRuntime for Runtime {

@@ -1,7 +1,7 @@
 //! Links what is granted. The host has checked before that nothing else is asked for.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use plugin_protocol::Capability;
 use wasmtime::Engine;
@@ -9,6 +9,7 @@ use wasmtime::component::Linker;
 
 use crate::bindings::platform::supervisor;
 use crate::guest::{Guest, ThisGuest};
+use crate::lock;
 use crate::wasi;
 
 /// The linkers made so far, one for each set of capabilities: plugins that may do the same share one.
@@ -23,7 +24,7 @@ impl Linkers {
         grants: &BTreeSet<Capability>,
         link: impl FnOnce(&Linker<Guest>) -> wasmtime::Result<R>,
     ) -> wasmtime::Result<R> {
-        let mut linkers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut linkers = lock(&self.0);
         if let Some(linker) = linkers.get(grants) {
             return link(linker);
         }

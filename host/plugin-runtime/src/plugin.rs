@@ -165,12 +165,9 @@ impl Plugin {
         };
         match outcome {
             Some(Ok(Ok(answer))) => Ok(answer),
-            Some(Ok(Err(error)) | Err(error)) => Err(failure::of(
-                &error,
-                instance.store.data(),
-                self.limits(),
-                meter.exceeded(),
-            )),
+            Some(Ok(Err(error)) | Err(error)) => {
+                Err(failure::of(&error, instance.store.data(), meter.exceeded()))
+            }
             None => Err(Failure::Cpu {
                 limit: self.limits().cpu,
             }),

@@ -2,7 +2,7 @@
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -19,21 +19,19 @@ use wasmtime::component::StreamReader;
 use crate::bindings::platform::supervisor::types::{self, Body as GuestBody};
 use crate::capabilities::journal::JournalStream;
 use crate::failure;
+use crate::host_stream::HostStream;
 use crate::instance::{Instance, poll_metered};
+use crate::lock;
 use crate::meter::Meter;
 use crate::plugin::Plugin;
-use crate::request_body::RequestPieces;
+use crate::request_body::{RequestPieces, RequestSource};
 use crate::sink::sink;
 
 /// The most of an error's code that is passed on, in bytes.
 const CODE: usize = 64;
 
-/// How a guest ended.
-enum End {
-    Outcome(Outcome),
-    /// The stream that it began has ended.
-    Streamed,
-}
+/// How a guest ended: with its answer, or none where that is the stream that it began.
+type End = Result<Option<Outcome>, Failure>;
 
 /// An answer that a guest goes on to produce: its head, and what comes after.
 type Stream = (AnswerHead, mpsc::Receiver<Bytes>);
@@ -42,7 +40,7 @@ type Stream = (AnswerHead, mpsc::Receiver<Bytes>);
 type StreamSlot = Arc<Mutex<Option<Stream>>>;
 
 /// Gives the instance back, so that it is thrown away elsewhere.
-type Run = Pin<Box<dyn Future<Output = (Instance, Result<End, Failure>)> + Send>>;
+type Run = Pin<Box<dyn Future<Output = (Instance, End)> + Send>>;
 
 /// A guest at work. Polling it is what makes the guest run.
 pub(crate) struct RunningGuest {
@@ -61,13 +59,7 @@ impl RunningGuest {
         let begun = StreamSlot::default();
         let meter = Arc::clone(&instance.meter);
         let limit = plugin.limits().body;
-        let future = run(
-            Arc::clone(plugin),
-            instance,
-            request,
-            limit,
-            Arc::clone(&begun),
-        );
+        let future = run(instance, request, limit, Arc::clone(&begun));
         RunningGuest {
             future: Box::pin(future),
             begun,
@@ -80,15 +72,12 @@ impl RunningGuest {
     pub(crate) async fn until_head(mut self) -> Result<Outcome, Failure> {
         let polled = poll_fn(|context| match self.poll(context) {
             Poll::Ready(end) => Poll::Ready(Some(end)),
-            Poll::Pending if self.lock().is_some() => Poll::Ready(None),
+            Poll::Pending if lock(&self.begun).is_some() => Poll::Ready(None),
             Poll::Pending => Poll::Pending,
         })
         .await;
-        let streaming = self.lock().take();
-        let ended = match polled {
-            Some(end) => Some(end?),
-            None => None,
-        };
+        let streaming = lock(&self.begun).take();
+        let ended = polled.transpose()?;
         match (streaming, ended) {
             // A short stream may have ended by the time that it is first looked at.
             (Some((head, pieces)), ended) => {
@@ -103,18 +92,14 @@ impl RunningGuest {
                 let body = AnswerBody::Stream(Box::pin(stream));
                 Ok(Outcome::Answer(GuestAnswer { head, body }))
             }
-            (None, Some(End::Outcome(outcome))) => Ok(outcome),
+            (None, Some(Some(outcome))) => Ok(outcome),
             (None, _) => Err(Failure::BadAnswer("its stream did not begin".to_owned())),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Stream>> {
-        self.begun.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Lets the guest run until it waits, is done, or is over a limit. Once it is ready, not to be called
     /// again.
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<End, Failure>> {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<End> {
         let (future, pool) = (self.future.as_mut(), self.plugin.pool());
         match poll_metered(future, pool, &self.meter, context) {
             Poll::Ready((used, end)) => {
@@ -131,27 +116,24 @@ impl RunningGuest {
 
 /// Calls the guest's handler.
 async fn run(
-    plugin: Arc<Plugin>,
     mut instance: Instance,
     request: GuestRequest,
     limit: usize,
     begun: StreamSlot,
-) -> (Instance, Result<End, Failure>) {
+) -> (Instance, End) {
     let Some(handler) = instance.exports.handler.take() else {
-        return (
-            instance,
-            Err(Failure::NotReady("it does not export `handler`".to_owned())),
-        );
+        let reason = "it does not export `handler`".to_owned();
+        return (instance, Err(Failure::NotReady(reason)));
     };
     let GuestRequest { head, body } = request;
     let called = instance
         .store
-        .run_concurrent(async |accessor| -> wasmtime::Result<Result<End, Failure>> {
+        .run_concurrent(async |accessor| -> wasmtime::Result<End> {
             let body = match body {
                 RequestBody::Empty => GuestBody::Empty,
                 RequestBody::Whole(bytes) => GuestBody::Bytes(bytes),
                 RequestBody::Stream(stream) => {
-                    let pieces = RequestPieces::new(stream);
+                    let pieces = HostStream::new(RequestSource::new(stream));
                     GuestBody::Stream(
                         accessor.with(|mut access| StreamReader::new(&mut access, pieces))?,
                     )
@@ -168,7 +150,7 @@ async fn run(
             };
             let response = match handler.call_handle(accessor, request).await? {
                 Ok(response) => response,
-                Err(error) => return Ok(Ok(End::Outcome(Outcome::Error(bounded(error))))),
+                Err(error) => return Ok(Ok(Some(Outcome::Error(bounded(error))))),
             };
             let head = match AnswerHead::new(response.status, &response.headers) {
                 Ok(head) => head,
@@ -187,29 +169,23 @@ async fn run(
                         Err(reader) => {
                             let (sink, pieces, ended) = sink();
                             accessor.with(|mut access| reader.pipe(&mut access, sink))?;
-                            *begun.lock().unwrap_or_else(PoisonError::into_inner) =
-                                Some((head, pieces));
+                            *lock(&begun) = Some((head, pieces));
                             // Resolves when the sink is dropped, whoever does it.
                             let _ = ended.await;
-                            return Ok(Ok(End::Streamed));
+                            return Ok(Ok(None));
                         }
                     }
                 }
             };
             let answer = GuestAnswer { head, body };
-            Ok(Ok(End::Outcome(Outcome::Answer(answer))))
+            Ok(Ok(Some(Outcome::Answer(answer))))
         })
         .await;
     let end = match called {
         Ok(Ok(end)) => end,
         Ok(Err(error)) | Err(error) => {
             let exceeded = instance.meter.exceeded();
-            Err(failure::of(
-                &error,
-                instance.store.data(),
-                plugin.limits(),
-                exceeded,
-            ))
+            Err(failure::of(&error, instance.store.data(), exceeded))
         }
     };
     (instance, end)
@@ -232,12 +208,12 @@ fn take_back(
     mut store: impl AsContextMut,
 ) -> Result<AnswerBody, StreamReader<u8>> {
     let request = reader.try_into::<RequestPieces>(&mut store);
-    let taken = request.map(|pieces| AnswerBody::Stream(Box::pin(pieces)));
-    taken.or_else(|reader| {
+    let body = request.map(|pieces| AnswerBody::Stream(Box::pin(pieces)));
+    body.or_else(|reader| {
         let journal: JournalStream = reader.try_into(&mut store)?;
         Ok(AnswerBody::Journal(JournalAnswer {
-            instance: journal.host.instance(),
-            reader: journal.reader,
+            instance: journal.source.host.instance(),
+            reader: journal.source.reader,
             used: journal.used,
             held: Box::new(journal),
         }))

@@ -7,7 +7,7 @@
 //! others.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -15,6 +15,7 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use crate::bounds::START_WITHIN;
 use crate::instance::Instance;
+use crate::lock;
 use crate::plugin::Plugin;
 use crate::pool::{Pool, Slot};
 
@@ -76,7 +77,7 @@ impl WarmPool {
 
     /// An instance of `plugin` that is ready, if there is one. The plugin is the one called last now.
     pub(crate) fn take(&self, plugin: &Arc<Plugin>) -> Option<Instance> {
-        let mut entries = self.shared.lock();
+        let mut entries = lock(&self.shared.entries);
         let at = entries.iter().position(|other| is(&other.plugin, plugin))?;
         if at > 0
             && let Some(entry) = entries.remove(at)
@@ -100,7 +101,7 @@ impl WarmPool {
             }
             return;
         };
-        let mut makers = self.makers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut makers = lock(&self.makers);
         while makers.try_join_next().is_some() {}
         let (shared, pool, plugin) = (
             Arc::clone(&self.shared),
@@ -125,18 +126,18 @@ impl WarmPool {
 
     /// Gives up the instance that is needed least, for its slot.
     pub(crate) fn give_up_one(&self) -> Option<Slot> {
-        let given_up = self
-            .shared
-            .lock()
+        let mut entries = lock(&self.shared.entries);
+        let given_up = entries
             .iter_mut()
             .rev()
             .find_map(|entry| entry.instances.pop());
+        drop(entries);
         given_up.map(Instance::into_slot)
     }
 
     /// Gives up those of a version that nobody can call any more.
     pub(crate) fn forget(&self, plugin: &Arc<Plugin>) {
-        let mut entries = self.shared.lock();
+        let mut entries = lock(&self.shared.entries);
         plugin.retire();
         let at = entries.iter().position(|other| is(&other.plugin, plugin));
         let gone = at.and_then(|at| entries.remove(at));
@@ -167,14 +168,10 @@ async fn clear(
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Entry>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Whoever holds what this answers makes the instances of `plugin`; `None` where somebody does already, or where
     /// it does not start in time.
     fn begin(&self, plugin: &Arc<Plugin>) -> Option<Arc<()>> {
-        let mut entries = self.lock();
+        let mut entries = lock(&self.entries);
         if plugin.is_retired() {
             return None;
         }
@@ -188,7 +185,7 @@ impl Shared {
     }
 
     fn note_start(&self, plugin: &Arc<Plugin>, in_time: bool) {
-        let mut entries = self.lock();
+        let mut entries = lock(&self.entries);
         if !plugin.is_retired()
             && let Some(entry) = entry_of(&mut entries, plugin)
         {
@@ -206,7 +203,7 @@ impl Shared {
                 self.note_start(plugin, false);
                 break;
             };
-            let mut entries = self.lock();
+            let mut entries = lock(&self.entries);
             if let Some(entry) = entries.iter_mut().find(|other| is(&other.plugin, plugin)) {
                 entry.instances.push(instance);
             }
@@ -218,7 +215,7 @@ impl Shared {
     fn make_room(&self, plugin: &Arc<Plugin>) -> bool {
         // Thrown away once others can go on.
         let mut given_up = None;
-        let mut entries = self.lock();
+        let mut entries = lock(&self.entries);
         let Some(at) = entries.iter().position(|other| is(&other.plugin, plugin)) else {
             return false;
         };

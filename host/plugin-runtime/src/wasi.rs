@@ -10,8 +10,8 @@ use wasmtime_wasi::cli::{WasiCli, WasiCliView as _};
 use wasmtime_wasi::clocks::{WasiClocks, WasiClocksView as _};
 use wasmtime_wasi::filesystem::{WasiFilesystem, WasiFilesystemView as _};
 use wasmtime_wasi::p2::bindings::{cli, clocks, filesystem, random};
-use wasmtime_wasi::random::WasiRandom;
-use wasmtime_wasi::{FsPerms, WasiCtx, WasiView as _};
+use wasmtime_wasi::random::{WasiRandom, WasiRandomView as _};
+use wasmtime_wasi::{FsPerms, WasiCtx};
 use wasmtime_wasi_io::bindings::wasi::io;
 
 use crate::capabilities::log::{LogBudget, LogOutput};
@@ -44,9 +44,7 @@ pub(crate) fn link(
     cli::terminal_stdin::add_to_linker::<Guest, WasiCli>(linker, Guest::cli)?;
     cli::terminal_stdout::add_to_linker::<Guest, WasiCli>(linker, Guest::cli)?;
     cli::terminal_stderr::add_to_linker::<Guest, WasiCli>(linker, Guest::cli)?;
-    random::insecure_seed::add_to_linker::<Guest, WasiRandom>(linker, |guest| {
-        guest.ctx().ctx.random()
-    })?;
+    random::insecure_seed::add_to_linker::<Guest, WasiRandom>(linker, Guest::random)?;
 
     let granted = |capability| grants.contains(&capability);
     if granted(Capability::Clock) {
@@ -56,12 +54,8 @@ pub(crate) fn link(
         clocks::wall_clock::add_to_linker::<Guest, WasiClocks>(linker, Guest::clocks)?;
     }
     if granted(Capability::Random) {
-        random::random::add_to_linker::<Guest, WasiRandom>(linker, |guest| {
-            guest.ctx().ctx.random()
-        })?;
-        random::insecure::add_to_linker::<Guest, WasiRandom>(linker, |guest| {
-            guest.ctx().ctx.random()
-        })?;
+        random::random::add_to_linker::<Guest, WasiRandom>(linker, Guest::random)?;
+        random::insecure::add_to_linker::<Guest, WasiRandom>(linker, Guest::random)?;
     }
     if granted(Capability::Files) {
         filesystem::types::add_to_linker::<Guest, WasiFilesystem>(linker, Guest::filesystem)?;

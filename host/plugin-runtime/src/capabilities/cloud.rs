@@ -1,30 +1,27 @@
 //! `wit/cloud.wit`: the records that the cloud keeps of this device.
 
 use plugin_protocol::{CloudQueue, CloudRecords, CloudRefusal};
-use wasmtime::component::Accessor;
 
 use crate::bindings::platform::supervisor::cloud::{self, CloudError};
-use crate::guest::{Guest, ThisGuest, host};
+use crate::guest::{Answer, Guest, GuestAccess, ThisGuest, host};
 
 impl cloud::Host for &mut Guest {}
 
 impl cloud::HostWithStore<Guest> for ThisGuest {
     async fn records(
-        accessor: &Accessor<Guest, Self>,
+        access: &GuestAccess,
         kind: String,
         fields: Vec<String>,
-    ) -> wasmtime::Result<Result<String, CloudError>> {
-        let answer = host(accessor).ask(CloudRecords { kind, fields }).await?;
-        Ok(answer.map_err(Into::into))
+    ) -> Answer<String, CloudError> {
+        host(access).try_ask(CloudRecords { kind, fields }).await
     }
 
     async fn queue(
-        accessor: &Accessor<Guest, Self>,
+        access: &GuestAccess,
         kind: String,
         values: Vec<(String, String)>,
-    ) -> wasmtime::Result<Result<(), CloudError>> {
-        let answer = host(accessor).ask(CloudQueue { kind, values }).await?;
-        Ok(answer.map_err(Into::into))
+    ) -> Answer<(), CloudError> {
+        host(access).try_ask(CloudQueue { kind, values }).await
     }
 }
 

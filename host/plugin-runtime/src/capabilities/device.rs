@@ -1,22 +1,18 @@
 //! `wit/device.wit`: reads what the supervisor knows of its device.
 
-use plugin_protocol::{DeviceIdentity, DeviceState};
+use plugin_protocol::{DeviceIdentity, DeviceState, Identity};
 
 use crate::bindings::platform::supervisor::device;
 use crate::guest::Guest;
 
 impl device::Host for &mut Guest {
     async fn identity(&mut self) -> wasmtime::Result<device::DeviceIdentity> {
-        let identity = self.host.ask(DeviceIdentity {}).await?;
-        Ok(device::DeviceIdentity {
-            uuid: identity.uuid,
-            name: identity.name,
-            device_type: identity.device_type,
-            arch: identity.arch,
-        })
+        Ok(self.host.ask(DeviceIdentity {}).await?.into())
     }
 
     async fn state(&mut self) -> wasmtime::Result<String> {
         self.host.ask(DeviceState {}).await
     }
 }
+
+mirror! { one way struct Identity, device::DeviceIdentity { uuid, name, device_type, arch } }

@@ -2,10 +2,9 @@
 //! it identified.
 
 use plugin_protocol::{Identify, IdentifyWindow};
-use wasmtime::component::Accessor;
 
 use crate::bindings::platform::supervisor::{identify, identify_window};
-use crate::guest::{Guest, ThisGuest, host};
+use crate::guest::{Answer, Guest, GuestAccess, ThisGuest, host};
 
 impl identify_window::Host for &mut Guest {
     async fn remaining_ms(&mut self) -> wasmtime::Result<u32> {
@@ -16,7 +15,7 @@ impl identify_window::Host for &mut Guest {
 impl identify::Host for &mut Guest {}
 
 impl identify::HostWithStore<Guest> for ThisGuest {
-    async fn identify(accessor: &Accessor<Guest, Self>) -> wasmtime::Result<Result<(), String>> {
-        host(accessor).ask(Identify {}).await
+    async fn identify(access: &GuestAccess) -> Answer<(), String> {
+        host(access).try_ask(Identify {}).await
     }
 }

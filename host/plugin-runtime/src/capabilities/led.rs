@@ -4,7 +4,7 @@ use plugin_protocol::{LedNames, LedOpen, LedSet, OpenLed};
 use wasmtime::component::Resource;
 
 use crate::bindings::platform::supervisor::led::{self, LedError};
-use crate::guest::Guest;
+use crate::guest::{Answer, Guest};
 
 /// An LED in the hands of a call: the host's handle of it.
 #[expect(
@@ -14,17 +14,16 @@ use crate::guest::Guest;
 pub struct Light(OpenLed);
 
 impl led::Host for &mut Guest {
-    async fn names(&mut self) -> wasmtime::Result<Result<Vec<String>, LedError>> {
-        let names = self.host.ask(LedNames {}).await?;
-        Ok(names.map_err(Into::into))
+    async fn names(&mut self) -> Answer<Vec<String>, LedError> {
+        self.host.try_ask(LedNames {}).await
     }
 }
 
 impl led::HostLight for &mut Guest {
-    async fn open(&mut self, name: String) -> wasmtime::Result<Result<Resource<Light>, LedError>> {
-        let opened = match self.host.ask(LedOpen { name }).await? {
+    async fn open(&mut self, name: String) -> Answer<Resource<Light>, LedError> {
+        let opened = match self.host.try_ask(LedOpen { name }).await? {
             Ok(opened) => opened,
-            Err(error) => return Ok(Err(error.into())),
+            Err(error) => return Ok(Err(error)),
         };
         let light = opened.light;
         Ok(self.table.push(Light(opened)).map_err(|_| {
@@ -37,14 +36,9 @@ impl led::HostLight for &mut Guest {
         Ok(self.table.get(&light)?.0.max)
     }
 
-    async fn set(
-        &mut self,
-        light: Resource<Light>,
-        brightness: u32,
-    ) -> wasmtime::Result<Result<(), LedError>> {
+    async fn set(&mut self, light: Resource<Light>, brightness: u32) -> Answer<(), LedError> {
         let light = self.table.get(&light)?.0.light;
-        let set = self.host.ask(LedSet { light, brightness }).await?;
-        Ok(set.map_err(Into::into))
+        self.host.try_ask(LedSet { light, brightness }).await
     }
 
     async fn drop(&mut self, light: Resource<Light>) -> wasmtime::Result<()> {
@@ -54,12 +48,4 @@ impl led::HostLight for &mut Guest {
     }
 }
 
-impl From<plugin_protocol::LedError> for LedError {
-    fn from(error: plugin_protocol::LedError) -> LedError {
-        match error {
-            plugin_protocol::LedError::NotFound(name) => LedError::NotFound(name),
-            plugin_protocol::LedError::Busy(name) => LedError::Busy(name),
-            plugin_protocol::LedError::Other(why) => LedError::Other(why),
-        }
-    }
-}
+mirror! { one way enum plugin_protocol::LedError, LedError { NotFound(name), Busy(name), Other(why) } }

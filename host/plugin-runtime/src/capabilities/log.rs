@@ -3,7 +3,7 @@
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -17,6 +17,7 @@ use wasmtime_wasi_io::streams::{OutputStream, StreamError};
 use crate::bindings::platform::supervisor::log;
 use crate::guest::Guest;
 use crate::instance_host::InstanceHost;
+use crate::lock;
 
 /// The longest line, in bytes (`wit/log.wit`).
 const LINE: usize = text::LONGEST;
@@ -88,7 +89,7 @@ impl LogOutput {
     }
 
     fn take(&self, bytes: &[u8]) {
-        let mut partial = self.partial.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut partial = lock(&self.partial);
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
             let (text, ended) = part
                 .strip_suffix(b"\n")
@@ -108,7 +109,7 @@ impl LogOutput {
 impl Drop for LogOutput {
     fn drop(&mut self) {
         if Arc::strong_count(&self.partial) == 1 {
-            let partial = self.partial.lock().unwrap_or_else(PoisonError::into_inner);
+            let partial = lock(&self.partial);
             if !partial.is_empty() {
                 self.log
                     .write(self.level, &String::from_utf8_lossy(&partial));

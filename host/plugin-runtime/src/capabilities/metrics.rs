@@ -1,42 +1,39 @@
 //! `wit/metrics.wit`: gauges and counters of the plugin's own.
 
-use plugin_protocol::{CounterAdd, GaugeSet, MetricsError};
-use wasmtime::component::Accessor;
+use plugin_protocol::{CounterAdd, GaugeSet};
 
-use crate::bindings::platform::supervisor::metrics::{self, Label};
-use crate::guest::{Guest, ThisGuest, host};
+use crate::bindings::platform::supervisor::metrics::{self, Label, MetricsError};
+use crate::guest::{Answer, Guest, GuestAccess, ThisGuest, host};
 
 impl metrics::Host for &mut Guest {}
 
 impl metrics::HostWithStore<Guest> for ThisGuest {
     async fn set_gauge(
-        accessor: &Accessor<Guest, Self>,
+        access: &GuestAccess,
         name: String,
         labels: Vec<Label>,
         value: f64,
-    ) -> wasmtime::Result<Result<(), metrics::MetricsError>> {
-        let labels = pairs(labels);
+    ) -> Answer<(), MetricsError> {
         let call = GaugeSet {
             name,
-            labels,
+            labels: pairs(labels),
             value,
         };
-        Ok(host(accessor).ask(call).await?.map_err(Into::into))
+        host(access).try_ask(call).await
     }
 
     async fn add_to_counter(
-        accessor: &Accessor<Guest, Self>,
+        access: &GuestAccess,
         name: String,
         labels: Vec<Label>,
         increment: u64,
-    ) -> wasmtime::Result<Result<(), metrics::MetricsError>> {
-        let labels = pairs(labels);
+    ) -> Answer<(), MetricsError> {
         let call = CounterAdd {
             name,
-            labels,
+            labels: pairs(labels),
             increment,
         };
-        Ok(host(accessor).ask(call).await?.map_err(Into::into))
+        host(access).try_ask(call).await
     }
 }
 
@@ -47,11 +44,4 @@ fn pairs(labels: Vec<Label>) -> Vec<(String, String)> {
         .collect()
 }
 
-impl From<MetricsError> for metrics::MetricsError {
-    fn from(error: MetricsError) -> Self {
-        match error {
-            MetricsError::Invalid(why) => Self::Invalid(why),
-            MetricsError::TooMany(why) => Self::TooMany(why),
-        }
-    }
-}
+mirror! { one way enum plugin_protocol::MetricsError, MetricsError { Invalid(why), TooMany(why) } }
