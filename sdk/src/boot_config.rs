@@ -89,26 +89,14 @@ pub struct Comparison {
     pub needs_reboot: bool,
 }
 
-impl From<wit::Setting> for Setting {
-    fn from(wit::Setting { name, value }: wit::Setting) -> Self {
-        Self { name, value }
-    }
-}
-
-impl From<Setting> for wit::Setting {
-    fn from(Setting { name, value }: Setting) -> Self {
-        Self { name, value }
-    }
-}
+mirror! { struct wit::Setting, Setting { name, value } }
+mirror! { one way struct Refusal, wit::Refusal { name, reason } }
 
 impl From<Comparison> for wit::Comparison {
     fn from(comparison: Comparison) -> Self {
-        let refused = comparison.refused.into_iter();
         Self {
             changes: comparison.changes,
-            refused: refused
-                .map(|Refusal { name, reason }| wit::Refusal { name, reason })
-                .collect(),
+            refused: comparison.refused.into_iter().map(Into::into).collect(),
             foreign: comparison.foreign,
             needs_reboot: comparison.needs_reboot,
         }

@@ -21,19 +21,10 @@ pub struct Identity {
 /// The identity of the device.
 #[must_use]
 pub fn identity() -> Identity {
-    let wit::DeviceIdentity {
-        uuid,
-        name,
-        device_type,
-        arch,
-    } = wit::identity();
-    Identity {
-        uuid,
-        name,
-        device_type,
-        arch,
-    }
+    wit::identity().into()
 }
+
+mirror! { one way struct wit::DeviceIdentity, Identity { uuid, name, device_type, arch } }
 
 /// Reads the device state as `GET /v1/device` answers it, for example as a `serde_json::Value`.
 ///

@@ -1,8 +1,7 @@
 //! The host's name. Capability `host_name`.
 
-use std::fmt;
-
 use crate::bindings::capabilities::platform::supervisor::host_name as wit;
+use crate::capability_error::capability_error;
 
 /// Reads the name with which the host starts, from its `/etc/hostname`; `None` if that is empty.
 ///
@@ -20,41 +19,14 @@ pub async fn set(name: &str) -> Result<(), Error> {
     Ok(wit::set(name.to_owned()).await?)
 }
 
-/// Why the name was not read or set.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Error {
-    /// The name is not a valid host name.
-    Invalid(String),
-    /// The name could not be read or set.
-    Failed(String),
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Invalid(text) | Self::Failed(text) => f.write_str(text),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
-
-impl From<wit::HostNameError> for Error {
-    fn from(error: wit::HostNameError) -> Self {
-        match error {
-            wit::HostNameError::Invalid(text) => Self::Invalid(text),
-            wit::HostNameError::Other(text) => Self::Failed(text),
-        }
-    }
-}
-
-/// 400 or 500.
-impl From<Error> for crate::Error {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::Invalid(text) => Self::bad_request(text),
-            Error::Failed(text) => Self::internal(text),
-        }
+capability_error! {
+    /// Why the name was not read or set.
+    ///
+    /// As a [`crate::Error`]: 400 or 500.
+    wit::HostNameError {
+        /// The name is not a valid host name.
+        Invalid from Invalid answers bad_request,
+        /// The name could not be read or set.
+        Failed from Other answers internal,
     }
 }

@@ -1,9 +1,8 @@
 //! The host's journal, as the host's journal command prints it. Capability `journal`.
 
-use std::fmt;
-
 use crate::Body;
 use crate::bindings::capabilities::platform::supervisor::journal as wit;
+use crate::capability_error::capability_error;
 
 /// What to print; what is `None` is left to the journal command. Values are at most 1,024 bytes and do
 /// not begin with `-`.
@@ -33,68 +32,24 @@ pub struct Options {
 /// # Errors
 /// [`Error::Invalid`], [`Error::Busy`], or [`Error::Failed`] if the host has no such command.
 pub async fn read(options: Options) -> Result<Body, Error> {
-    let Options {
-        all,
-        follow,
-        unit,
-        identifier,
-        count,
-        since,
-        until,
-        format,
-    } = options;
-    let stream = wit::read(wit::Options {
-        all,
-        follow,
-        unit,
-        identifier,
-        count,
-        since,
-        until,
-        format,
-    })
-    .await?;
+    let stream = wit::read(options.into()).await?;
     Ok(Body::of_stream(stream))
 }
 
-/// Why the journal was refused.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Error {
-    /// An option has a value that no option can have; the text names it.
-    Invalid(String),
-    /// The maximum number of readers are at work.
-    Busy(String),
-    /// The journal command cannot be started.
-    Failed(String),
+mirror! {
+    one way struct Options, wit::Options { all, follow, unit, identifier, count, since, until, format }
 }
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Invalid(text) | Self::Busy(text) | Self::Failed(text) => f.write_str(text),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
-
-impl From<wit::JournalError> for Error {
-    fn from(error: wit::JournalError) -> Self {
-        match error {
-            wit::JournalError::Invalid(text) => Self::Invalid(text),
-            wit::JournalError::Busy(text) => Self::Busy(text),
-            wit::JournalError::Other(text) => Self::Failed(text),
-        }
-    }
-}
-
-/// 400 for a value that cannot be one, else 503.
-impl From<Error> for crate::Error {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::Invalid(text) => Self::bad_request(text),
-            Error::Busy(text) | Error::Failed(text) => Self::unavailable(text),
-        }
+capability_error! {
+    /// Why the journal was refused.
+    ///
+    /// As a [`crate::Error`]: 400 for a value that cannot be one, else 503.
+    wit::JournalError {
+        /// An option has a value that no option can have; the text names it.
+        Invalid from Invalid answers bad_request,
+        /// The maximum number of readers are at work.
+        Busy from Busy answers unavailable,
+        /// The journal command cannot be started.
+        Failed from Other answers unavailable,
     }
 }

@@ -1,9 +1,8 @@
 //! The LEDs of the device, by their names in the kernel's LED class. Capability `led`; the device's
 //! policy may narrow it to named LEDs.
 
-use std::fmt;
-
 use crate::bindings::capabilities::platform::supervisor::led as wit;
+use crate::capability_error::capability_error;
 
 /// Lists the names of the LEDs that exist and are granted, sorted. An empty list is not an error.
 ///
@@ -57,45 +56,16 @@ impl Light {
     }
 }
 
-/// Why an LED was refused.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Error {
-    /// The device has no such LED, or the policy does not grant it.
-    NotFound(String),
-    /// Another call holds it.
-    Busy(String),
-    /// The LED could not be read or written.
-    Failed(String),
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotFound(text) | Self::Busy(text) | Self::Failed(text) => f.write_str(text),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
-
-impl From<wit::LedError> for Error {
-    fn from(error: wit::LedError) -> Self {
-        match error {
-            wit::LedError::NotFound(text) => Self::NotFound(text),
-            wit::LedError::Busy(text) => Self::Busy(text),
-            wit::LedError::Other(text) => Self::Failed(text),
-        }
-    }
-}
-
-/// 404, 409 or 500.
-impl From<Error> for crate::Error {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::NotFound(text) => Self::not_found(text),
-            Error::Busy(text) => Self::conflict(text),
-            Error::Failed(text) => Self::internal(text),
-        }
+capability_error! {
+    /// Why an LED was refused.
+    ///
+    /// As a [`crate::Error`]: 404, 409 or 500.
+    wit::LedError {
+        /// The device has no such LED, or the policy does not grant it.
+        NotFound from NotFound answers not_found,
+        /// Another call holds it.
+        Busy from Busy answers conflict,
+        /// The LED could not be read or written.
+        Failed from Other answers internal,
     }
 }

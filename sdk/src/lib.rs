@@ -33,12 +33,15 @@
 // The macros and the bindings name this crate from outside; so do the tests in here.
 extern crate self as supervisor_sdk;
 
+include!("../../wit/mirror.rs");
+
 mod answer;
 #[doc(hidden)]
 pub mod bindings;
 mod body;
 pub mod boot_config;
 pub mod caller;
+mod capability_error;
 pub mod cloud;
 pub mod config;
 pub mod device;
@@ -77,9 +80,9 @@ pub use response::Response;
 /// What [`plugin!`] expands to; not for use by hand.
 #[doc(hidden)]
 pub mod expansion {
-    pub use crate::boot_config::provide as boot_config;
+    pub use crate::boot_config::provide::BootExports;
     pub use crate::handler::{Handler, identify, unknown};
-    pub use crate::proxy_redirector::provide as proxy_redirector;
+    pub use crate::proxy_redirector::provide::ProxyExports;
 }
 
 /// The code of the README is compiled as a test.

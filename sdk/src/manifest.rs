@@ -174,7 +174,7 @@ pub const fn check_route(method: &str, path: &str) {
             "a route begins with `/`, for example \"/v3/things/:name\""
         );
         assert!(
-            byte.is_ascii_alphanumeric() || equal_to_one_of(byte, b"-._~/:"),
+            byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'/' | b':'),
             "a route consists of letters, digits and `-._~`, with `/` between segments and `:` before a name"
         );
         assert!(
@@ -192,17 +192,6 @@ pub const fn check_route(method: &str, path: &str) {
         at > 1 && previous != b'/' && previous != b':',
         "a route ends with a segment, for example \"/v3/things/:name\""
     );
-}
-
-const fn equal_to_one_of(byte: u8, others: &[u8]) -> bool {
-    let mut at = 0;
-    while at < others.len() {
-        if byte == others[at] {
-            return true;
-        }
-        at += 1;
-    }
-    false
 }
 
 const fn contains(names: &[&str], name: &str) -> bool {

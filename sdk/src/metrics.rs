@@ -17,9 +17,8 @@
 //! # }
 //! ```
 
-use std::fmt;
-
 use crate::bindings::capabilities::platform::supervisor::metrics as wit;
+use crate::capability_error::capability_error;
 
 /// Sets the gauge `name` with these labels, which are pairs of a name and a value, to a finite number.
 ///
@@ -52,38 +51,14 @@ fn labels(pairs: &[(&str, &str)]) -> Vec<wit::Label> {
         .collect()
 }
 
-/// Why the supervisor refused a value.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Error {
-    /// A name, a label or a value is not valid, or the metric is of the other kind; the text says which.
-    Invalid(String),
-    /// The plugin has as many series as it may have.
-    TooMany(String),
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Invalid(text) | Self::TooMany(text) => f.write_str(text),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
-
-impl From<wit::MetricsError> for Error {
-    fn from(error: wit::MetricsError) -> Self {
-        match error {
-            wit::MetricsError::Invalid(text) => Self::Invalid(text),
-            wit::MetricsError::TooMany(text) => Self::TooMany(text),
-        }
-    }
-}
-
-/// 500: the plugin's own mistake.
-impl From<Error> for crate::Error {
-    fn from(error: Error) -> Self {
-        Self::internal(error.to_string())
+capability_error! {
+    /// Why the supervisor refused a value.
+    ///
+    /// As a [`crate::Error`]: 500, since it is the plugin's own mistake.
+    wit::MetricsError {
+        /// A name, a label or a value is not valid, or the metric is of the other kind; the text says which.
+        Invalid from Invalid answers internal,
+        /// The plugin has as many series as it may have.
+        TooMany from TooMany answers internal,
     }
 }

@@ -14,7 +14,7 @@ use crate::Error;
 
 mod values;
 
-use values::{Value, Values};
+use values::Values;
 
 /// How much of a refused value an error shows, in characters.
 const SHOWN: usize = 64;
@@ -101,10 +101,10 @@ struct Pairs(Vec<(String, String)>);
 
 impl Pairs {
     /// The only pair, for a type that is a plain value.
-    fn only(self) -> Result<(String, Value), FieldProblem> {
+    fn only(self) -> Result<(String, Values), FieldProblem> {
         let count = self.0.len();
         match self.0.into_iter().next() {
-            Some((name, value)) if count == 1 => Ok((name, Value(value))),
+            Some((name, value)) if count == 1 => Ok((name, Values::one(value))),
             _ => Err(de::Error::custom(format_args!(
                 "there are {count} values, but exactly one is expected"
             ))),
@@ -115,7 +115,7 @@ impl Pairs {
     fn grouped(self) -> BTreeMap<String, Values> {
         let mut groups: BTreeMap<String, Values> = BTreeMap::new();
         for (name, value) in self.0 {
-            groups.entry(name).or_default().0.push(Value(value));
+            groups.entry(name).or_default().0.push(value);
         }
         groups
     }
@@ -169,7 +169,7 @@ impl<'de> de::Deserializer<'de> for Pairs {
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldProblem> {
         visitor.visit_seq(SeqDeserializer::new(
-            self.0.into_iter().map(|(_, value)| Value(value)),
+            self.0.into_iter().map(|(_, value)| Values::one(value)),
         ))
     }
 

@@ -123,14 +123,13 @@ macro_rules! plugin {
                 *include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/", $openapi));
         };)?
 
-        $(
-            impl $crate::bindings::endpoint::exports::platform::supervisor::handler::Guest for Plugin {
+        $(const _: () = {
+            use $crate::bindings::endpoint::exports::platform::supervisor::handler as exported_handler;
+
+            impl exported_handler::Guest for Plugin {
                 async fn handle(
-                    request: $crate::bindings::endpoint::platform::supervisor::types::Request,
-                ) -> Result<
-                    $crate::bindings::endpoint::platform::supervisor::types::Response,
-                    $crate::bindings::endpoint::platform::supervisor::types::Error,
-                > {
+                    request: exported_handler::Request,
+                ) -> Result<exported_handler::Response, exported_handler::Error> {
                     let request = $crate::Request::from(request);
                     $(if request.is(stringify!($method), $path) {
                         return $crate::expansion::Handler::call($($handler)::+, request).await;
@@ -141,7 +140,7 @@ macro_rules! plugin {
             $crate::bindings::endpoint::export_endpoint!(
                 Plugin with_types_in $crate::bindings::endpoint
             );
-        )?
+        };)?
 
         $(
             impl $crate::bindings::identifier::exports::platform::supervisor::identify::Guest for Plugin {
@@ -154,70 +153,18 @@ macro_rules! plugin {
             );
         )?
 
-        $(
-            impl $crate::bindings::proxy::exports::platform::supervisor::proxy_redirector::Guest for Plugin {
-                async fn get() -> Result<
-                    $crate::bindings::capabilities::platform::supervisor::proxy_types::ProxyState,
-                    $crate::bindings::capabilities::platform::supervisor::proxy_types::ProxyError,
-                > {
-                    $crate::expansion::proxy_redirector::get::<$($proxy)::+>().await
-                }
-                async fn set(
-                    wanted: Option<$crate::bindings::capabilities::platform::supervisor::proxy_types::Redirection>,
-                ) -> Result<(), $crate::bindings::capabilities::platform::supervisor::proxy_types::ProxyError> {
-                    $crate::expansion::proxy_redirector::set::<$($proxy)::+>(wanted).await
-                }
-                async fn no_proxy() -> Result<
-                    Vec<String>,
-                    $crate::bindings::capabilities::platform::supervisor::proxy_types::ProxyError,
-                > {
-                    $crate::expansion::proxy_redirector::no_proxy::<$($proxy)::+>().await
-                }
-                async fn set_no_proxy(
-                    addresses: Vec<String>,
-                ) -> Result<(), $crate::bindings::capabilities::platform::supervisor::proxy_types::ProxyError> {
-                    $crate::expansion::proxy_redirector::set_no_proxy::<$($proxy)::+>(addresses).await
-                }
-                async fn apply() -> Result<
-                    (),
-                    $crate::bindings::capabilities::platform::supervisor::proxy_types::ProxyError,
-                > {
-                    $crate::expansion::proxy_redirector::apply::<$($proxy)::+>().await
-                }
-            }
+        $(const _: () = {
+            type ExportsOfPlugin = $crate::expansion::ProxyExports<$($proxy)::+>;
             $crate::bindings::proxy::export_proxy!(
-                Plugin with_types_in $crate::bindings::proxy
+                ExportsOfPlugin with_types_in $crate::bindings::proxy
             );
-        )?
+        };)?
 
-        $(
-            impl $crate::bindings::boot::exports::platform::supervisor::boot_config::Guest for Plugin {
-                async fn get() -> Result<
-                    Vec<$crate::bindings::boot::exports::platform::supervisor::boot_config::Setting>,
-                    String,
-                > {
-                    $crate::expansion::boot_config::get::<$($boot)::+>().await
-                }
-                async fn compare(
-                    wanted: Vec<$crate::bindings::boot::exports::platform::supervisor::boot_config::Setting>,
-                ) -> Result<
-                    $crate::bindings::boot::exports::platform::supervisor::boot_config::Comparison,
-                    String,
-                > {
-                    $crate::expansion::boot_config::compare::<$($boot)::+>(wanted).await
-                }
-                async fn set(
-                    wanted: Vec<$crate::bindings::boot::exports::platform::supervisor::boot_config::Setting>,
-                ) -> Result<
-                    $crate::bindings::boot::exports::platform::supervisor::boot_config::Comparison,
-                    String,
-                > {
-                    $crate::expansion::boot_config::set::<$($boot)::+>(wanted).await
-                }
-            }
+        $(const _: () = {
+            type ExportsOfPlugin = $crate::expansion::BootExports<$($boot)::+>;
             $crate::bindings::boot::export_boot!(
-                Plugin with_types_in $crate::bindings::boot
+                ExportsOfPlugin with_types_in $crate::bindings::boot
             );
-        )?
+        };)?
     };
 }

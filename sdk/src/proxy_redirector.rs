@@ -12,6 +12,7 @@ use std::fmt;
 
 use crate::bindings::capabilities::platform::supervisor::proxy_redirector as calls;
 use crate::bindings::capabilities::platform::supervisor::proxy_types as wit;
+use crate::capability_error::capability_error;
 
 pub mod check;
 #[doc(hidden)]
@@ -193,46 +194,17 @@ impl fmt::Display for DnsRemote {
     }
 }
 
-/// Why the action failed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Error {
-    /// No plugin of this device provides the action.
-    Unavailable(String),
-    /// A value cannot be configured; the text names it. Nothing was written.
-    Invalid(String),
-    /// The configuration could not be read, written or applied.
-    Failed(String),
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unavailable(text) | Self::Invalid(text) | Self::Failed(text) => f.write_str(text),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
-
-/// 503, 400 or 500.
-impl From<Error> for crate::Error {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::Unavailable(text) => Self::unavailable(text),
-            Error::Invalid(text) => Self::bad_request(text),
-            Error::Failed(text) => Self::internal(text),
-        }
-    }
-}
-
-impl From<wit::ProxyError> for Error {
-    fn from(error: wit::ProxyError) -> Self {
-        match error {
-            wit::ProxyError::Unavailable(text) => Self::Unavailable(text),
-            wit::ProxyError::Invalid(text) => Self::Invalid(text),
-            wit::ProxyError::Other(text) => Self::Failed(text),
-        }
+capability_error! {
+    /// Why the action failed.
+    ///
+    /// As a [`crate::Error`]: 503, 400 or 500.
+    wit::ProxyError {
+        /// No plugin of this device provides the action.
+        Unavailable from Unavailable answers unavailable,
+        /// A value cannot be configured; the text names it. Nothing was written.
+        Invalid from Invalid answers bad_request,
+        /// The configuration could not be read, written or applied.
+        Failed from Other answers internal,
     }
 }
 
@@ -246,82 +218,25 @@ impl From<Error> for wit::ProxyError {
     }
 }
 
-impl From<wit::ProxyState> for State {
-    fn from(state: wit::ProxyState) -> Self {
-        match state {
-            wit::ProxyState::Direct => Self::Direct,
-            wit::ProxyState::Unusable(why) => Self::Unusable(why),
-            wit::ProxyState::Redirected(redirection) => Self::Redirected(redirection.into()),
-        }
-    }
-}
-
-impl From<State> for wit::ProxyState {
-    fn from(state: State) -> Self {
-        match state {
-            State::Direct => Self::Direct,
-            State::Unusable(why) => Self::Unusable(why),
-            State::Redirected(redirection) => Self::Redirected(redirection.into()),
-        }
-    }
-}
+mirror! { enum wit::ProxyState, State { Direct, Unusable(why), Redirected(redirection) } }
+mirror! { enum wit::ProxyKind, ProxyKind { Socks4, Socks5, HttpConnect, HttpRelay } }
+mirror! { struct wit::Proxy, Proxy { kind, address, port, login, password } }
+mirror! { struct wit::DnsRemote, DnsRemote { address, port } }
 
 impl From<wit::Redirection> for Redirection {
-    fn from(redirection: wit::Redirection) -> Self {
-        let wit::Proxy {
-            kind,
-            address,
-            port,
-            login,
-            password,
-        } = redirection.proxy;
-        let kind = match kind {
-            wit::ProxyKind::Socks4 => ProxyKind::Socks4,
-            wit::ProxyKind::Socks5 => ProxyKind::Socks5,
-            wit::ProxyKind::HttpConnect => ProxyKind::HttpConnect,
-            wit::ProxyKind::HttpRelay => ProxyKind::HttpRelay,
-        };
+    fn from(wit::Redirection { proxy, dns }: wit::Redirection) -> Self {
         Self {
-            proxy: Proxy {
-                kind,
-                address,
-                port,
-                login,
-                password,
-            },
-            dns: redirection
-                .dns
-                .map(|wit::DnsRemote { address, port }| DnsRemote { address, port }),
+            proxy: proxy.into(),
+            dns: dns.map(Into::into),
         }
     }
 }
 
 impl From<Redirection> for wit::Redirection {
-    fn from(redirection: Redirection) -> Self {
-        let Proxy {
-            kind,
-            address,
-            port,
-            login,
-            password,
-        } = redirection.proxy;
-        let kind = match kind {
-            ProxyKind::Socks4 => wit::ProxyKind::Socks4,
-            ProxyKind::Socks5 => wit::ProxyKind::Socks5,
-            ProxyKind::HttpConnect => wit::ProxyKind::HttpConnect,
-            ProxyKind::HttpRelay => wit::ProxyKind::HttpRelay,
-        };
+    fn from(Redirection { proxy, dns }: Redirection) -> Self {
         Self {
-            proxy: wit::Proxy {
-                kind,
-                address,
-                port,
-                login,
-                password,
-            },
-            dns: redirection
-                .dns
-                .map(|DnsRemote { address, port }| wit::DnsRemote { address, port }),
+            proxy: proxy.into(),
+            dns: dns.map(Into::into),
         }
     }
 }

@@ -4,12 +4,11 @@
 //! Keys are at most 256 bytes, values at most 64 KiB, all of them together at most 1 MiB and 10,000 keys
 //! for one plugin.
 
-use std::fmt;
-
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::bindings::capabilities::platform::supervisor::store as wit;
+use crate::capability_error::capability_error;
 
 /// Reads the value of `key`, if there is one.
 ///
@@ -68,41 +67,14 @@ pub async fn set_json<T: Serialize>(key: &str, value: &T) -> Result<(), Error> {
     set(key, bytes).await
 }
 
-/// Why a request to the store failed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Error {
-    /// A key, a value, their total size or their number exceeds its limit; the text says which.
-    TooLarge(String),
-    /// The store could not be read or written.
-    Failed(String),
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooLarge(text) | Self::Failed(text) => f.write_str(text),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
-
-impl From<wit::StoreError> for Error {
-    fn from(error: wit::StoreError) -> Self {
-        match error {
-            wit::StoreError::TooLarge(text) => Self::TooLarge(text),
-            wit::StoreError::Other(text) => Self::Failed(text),
-        }
-    }
-}
-
-/// 413 if a limit is passed, else 500.
-impl From<Error> for crate::Error {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::TooLarge(text) => Self::too_large(text),
-            Error::Failed(text) => Self::internal(text),
-        }
+capability_error! {
+    /// Why a request to the store failed.
+    ///
+    /// As a [`crate::Error`]: 413 if a limit is passed, else 500.
+    wit::StoreError {
+        /// A key, a value, their total size or their number exceeds its limit; the text says which.
+        TooLarge from TooLarge answers too_large,
+        /// The store could not be read or written.
+        Failed from Other answers internal,
     }
 }

@@ -1,9 +1,8 @@
 //! The units of the host, such as its services, as its service manager knows them. Capability `units`;
 //! only the units that the device's policy names for the plugin.
 
-use std::fmt;
-
 use crate::bindings::capabilities::platform::supervisor::units as wit;
+use crate::capability_error::capability_error;
 
 /// The state of a unit, in the service manager's own words.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,44 +43,16 @@ pub async fn restart(unit: &str) -> Result<(), Error> {
     Ok(wit::restart(unit.to_owned()).await?)
 }
 
-/// Why a unit was refused.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Error {
-    /// The policy does not name the unit for this plugin.
-    NotGranted(String),
-    /// The host has no such unit.
-    NotFound(String),
-    /// The service manager did not answer, or refused.
-    Failed(String),
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotGranted(text) | Self::NotFound(text) | Self::Failed(text) => f.write_str(text),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
-
-impl From<wit::UnitError> for Error {
-    fn from(error: wit::UnitError) -> Self {
-        match error {
-            wit::UnitError::NotGranted(text) => Self::NotGranted(text),
-            wit::UnitError::NotFound(text) => Self::NotFound(text),
-            wit::UnitError::Other(text) => Self::Failed(text),
-        }
-    }
-}
-
-/// 404 if the host has no such unit, else 500.
-impl From<Error> for crate::Error {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::NotFound(text) => Self::not_found(text),
-            Error::NotGranted(text) | Error::Failed(text) => Self::internal(text),
-        }
+capability_error! {
+    /// Why a unit was refused.
+    ///
+    /// As a [`crate::Error`]: 404 if the host has no such unit, else 500.
+    wit::UnitError {
+        /// The policy does not name the unit for this plugin.
+        NotGranted from NotGranted answers internal,
+        /// The host has no such unit.
+        NotFound from NotFound answers not_found,
+        /// The service manager did not answer, or refused.
+        Failed from Other answers internal,
     }
 }

@@ -1,25 +1,26 @@
-//! From the exported functions to a [`Provider`]'s. The macro [`crate::plugin!`] calls this; nobody else.
+//! From the exported functions to a [`Provider`]'s. The macro [`crate::plugin!`] exports this; nobody else.
+
+use std::marker::PhantomData;
 
 use super::{Provider, Setting, wit};
 
-/// # Errors
-/// The provider's.
-pub async fn get<P: Provider>() -> Result<Vec<wit::Setting>, String> {
-    Ok(P::get().await?.into_iter().map(Into::into).collect())
+/// What a plugin exports whose provider is `P`.
+pub struct BootExports<P>(PhantomData<P>);
+
+impl<P: Provider> wit::Guest for BootExports<P> {
+    async fn get() -> Result<Vec<wit::Setting>, String> {
+        Ok(P::get().await?.into_iter().map(Into::into).collect())
+    }
+
+    async fn compare(target: Vec<wit::Setting>) -> Result<wit::Comparison, String> {
+        Ok(P::compare(settings(target)).await?.into())
+    }
+
+    async fn set(target: Vec<wit::Setting>) -> Result<wit::Comparison, String> {
+        Ok(P::set(settings(target)).await?.into())
+    }
 }
 
-/// # Errors
-/// The provider's.
-pub async fn compare<P: Provider>(wanted: Vec<wit::Setting>) -> Result<wit::Comparison, String> {
-    Ok(P::compare(settings(wanted)).await?.into())
-}
-
-/// # Errors
-/// The provider's.
-pub async fn set<P: Provider>(wanted: Vec<wit::Setting>) -> Result<wit::Comparison, String> {
-    Ok(P::set(settings(wanted)).await?.into())
-}
-
-fn settings(wanted: Vec<wit::Setting>) -> Vec<Setting> {
-    wanted.into_iter().map(Into::into).collect()
+fn settings(target: Vec<wit::Setting>) -> Vec<Setting> {
+    target.into_iter().map(Into::into).collect()
 }

@@ -10,10 +10,14 @@ use super::{FieldProblem, shortened};
 
 /// All values of one name.
 #[derive(Default)]
-pub(super) struct Values(pub(super) Vec<Value>);
+pub(super) struct Values(pub(super) Vec<String>);
 
 impl Values {
-    fn only(mut self) -> Result<Value, FieldProblem> {
+    pub(super) fn one(value: String) -> Self {
+        Self(vec![value])
+    }
+
+    fn only(mut self) -> Result<String, FieldProblem> {
         match (self.0.pop(), self.0.is_empty()) {
             (Some(value), true) => Ok(value),
             _ => Err(FieldProblem {
@@ -24,17 +28,33 @@ impl Values {
     }
 }
 
+fn refused(value: &str, expected: impl Display) -> FieldProblem {
+    FieldProblem {
+        field: None,
+        text: format!("must be {expected}, not `{}`", shortened(value)),
+    }
+}
+
 impl IntoDeserializer<'_, FieldProblem> for Values {
     type Deserializer = Self;
+
     fn into_deserializer(self) -> Self {
         self
     }
 }
 
-macro_rules! one_of_them {
-    ($($method:ident)*) => {
+macro_rules! whole_numbers {
+    ($($method:ident $visit:ident $type:ty;)*) => {
         $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldProblem> {
-            self.only()?.$method(visitor)
+            let value = self.only()?;
+            match value.parse::<$type>() {
+                Ok(number) => visitor.$visit(number),
+                Err(_) => Err(refused(&value, format_args!(
+                    "a whole number from {} to {}",
+                    <$type>::MIN,
+                    <$type>::MAX,
+                ))),
+            }
         })*
     };
 }
@@ -42,24 +62,53 @@ macro_rules! one_of_them {
 impl<'de> de::Deserializer<'de> for Values {
     type Error = FieldProblem;
 
-    one_of_them! {
-        deserialize_any deserialize_bool
-        deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_i128
-        deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128
-        deserialize_f32 deserialize_f64 deserialize_char deserialize_str deserialize_string
-        deserialize_bytes deserialize_byte_buf deserialize_identifier deserialize_unit
-        deserialize_map
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldProblem> {
+        visitor.visit_string(self.only()?)
+    }
+
+    whole_numbers! {
+        deserialize_i8 visit_i8 i8;
+        deserialize_i16 visit_i16 i16;
+        deserialize_i32 visit_i32 i32;
+        deserialize_i64 visit_i64 i64;
+        deserialize_i128 visit_i128 i128;
+        deserialize_u8 visit_u8 u8;
+        deserialize_u16 visit_u16 u16;
+        deserialize_u32 visit_u32 u32;
+        deserialize_u64 visit_u64 u64;
+        deserialize_u128 visit_u128 u128;
+    }
+
+    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldProblem> {
+        let value = self.only()?;
+        match value.parse::<f64>() {
+            Ok(number) if number.is_finite() => visitor.visit_f64(number),
+            _ => Err(refused(&value, "a number")),
+        }
+    }
+
+    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldProblem> {
+        self.deserialize_f64(visitor)
+    }
+
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldProblem> {
+        let value = self.only()?;
+        match value.parse() {
+            Ok(switch) => visitor.visit_bool(switch),
+            Err(_) => Err(refused(&value, "`true` or `false`")),
+        }
+    }
+
+    fn deserialize_char<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldProblem> {
+        let value = self.only()?;
+        match value.parse() {
+            Ok(character) => visitor.visit_char(character),
+            Err(_) => Err(refused(&value, "one character")),
+        }
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldProblem> {
         visitor.visit_some(self)
-    }
-
-    fn deserialize_ignored_any<V: Visitor<'de>>(
-        self,
-        visitor: V,
-    ) -> Result<V::Value, FieldProblem> {
-        visitor.visit_unit()
     }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(
@@ -76,11 +125,12 @@ impl<'de> de::Deserializer<'de> for Values {
         variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, FieldProblem> {
-        self.only()?.deserialize_enum(name, variants, visitor)
+        let value: StringDeserializer<FieldProblem> = self.only()?.into_deserializer();
+        value.deserialize_enum(name, variants, visitor)
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldProblem> {
-        visitor.visit_seq(SeqDeserializer::new(self.0.into_iter()))
+        visitor.visit_seq(SeqDeserializer::new(self.0.into_iter().map(Values::one)))
     }
 
     fn deserialize_tuple<V: Visitor<'de>>(
@@ -100,6 +150,13 @@ impl<'de> de::Deserializer<'de> for Values {
         self.deserialize_seq(visitor)
     }
 
+    fn deserialize_ignored_any<V: Visitor<'de>>(
+        self,
+        visitor: V,
+    ) -> Result<V::Value, FieldProblem> {
+        visitor.visit_unit()
+    }
+
     fn deserialize_unit_struct<V: Visitor<'de>>(
         self,
         _: &'static str,
@@ -108,127 +165,8 @@ impl<'de> de::Deserializer<'de> for Values {
         visitor.visit_unit()
     }
 
-    fn deserialize_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        _: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, FieldProblem> {
-        self.deserialize_map(visitor)
-    }
-}
-
-/// One value, parsed as what is asked for.
-pub(super) struct Value(pub(super) String);
-
-impl Value {
-    fn refused(&self, expected: impl Display) -> FieldProblem {
-        FieldProblem {
-            field: None,
-            text: format!("must be {expected}, not `{}`", shortened(&self.0)),
-        }
-    }
-}
-
-impl IntoDeserializer<'_, FieldProblem> for Value {
-    type Deserializer = Self;
-    fn into_deserializer(self) -> Self {
-        self
-    }
-}
-
-macro_rules! whole_numbers {
-    ($($method:ident $visit:ident $type:ty;)*) => {
-        $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldProblem> {
-            match self.0.parse::<$type>() {
-                Ok(number) => visitor.$visit(number),
-                Err(_) => Err(self.refused(format_args!(
-                    "a whole number from {} to {}",
-                    <$type>::MIN,
-                    <$type>::MAX,
-                ))),
-            }
-        })*
-    };
-}
-
-impl<'de> de::Deserializer<'de> for Value {
-    type Error = FieldProblem;
-
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldProblem> {
-        visitor.visit_string(self.0)
-    }
-
-    whole_numbers! {
-        deserialize_i8 visit_i8 i8;
-        deserialize_i16 visit_i16 i16;
-        deserialize_i32 visit_i32 i32;
-        deserialize_i64 visit_i64 i64;
-        deserialize_i128 visit_i128 i128;
-        deserialize_u8 visit_u8 u8;
-        deserialize_u16 visit_u16 u16;
-        deserialize_u32 visit_u32 u32;
-        deserialize_u64 visit_u64 u64;
-        deserialize_u128 visit_u128 u128;
-    }
-
-    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldProblem> {
-        match self.0.parse::<f64>() {
-            Ok(number) if number.is_finite() => visitor.visit_f64(number),
-            _ => Err(self.refused("a number")),
-        }
-    }
-
-    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldProblem> {
-        self.deserialize_f64(visitor)
-    }
-
-    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldProblem> {
-        match self.0.as_str() {
-            "true" => visitor.visit_bool(true),
-            "false" => visitor.visit_bool(false),
-            _ => Err(self.refused("`true` or `false`")),
-        }
-    }
-
-    fn deserialize_char<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldProblem> {
-        let mut characters = self.0.chars();
-        match (characters.next(), characters.next()) {
-            (Some(character), None) => visitor.visit_char(character),
-            _ => Err(self.refused("one character")),
-        }
-    }
-
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldProblem> {
-        visitor.visit_some(self)
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, FieldProblem> {
-        visitor.visit_newtype_struct(self)
-    }
-
-    fn deserialize_enum<V: Visitor<'de>>(
-        self,
-        name: &'static str,
-        variants: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, FieldProblem> {
-        let deserializer: StringDeserializer<FieldProblem> = self.0.into_deserializer();
-        deserializer.deserialize_enum(name, variants, visitor)
-    }
-
-    fn deserialize_ignored_any<V: Visitor<'de>>(
-        self,
-        visitor: V,
-    ) -> Result<V::Value, FieldProblem> {
-        visitor.visit_unit()
-    }
-
     fn deserialize_map<V: Visitor<'de>>(self, _: V) -> Result<V::Value, FieldProblem> {
+        self.only()?;
         Err(de::Error::custom("a plain value cannot hold fields"))
     }
 
@@ -241,7 +179,5 @@ impl<'de> de::Deserializer<'de> for Value {
         self.deserialize_map(visitor)
     }
 
-    forward_to_deserialize_any! {
-        str string bytes byte_buf identifier unit unit_struct seq tuple tuple_struct
-    }
+    forward_to_deserialize_any! { str string bytes byte_buf identifier unit }
 }

@@ -1,33 +1,31 @@
-//! From the exported functions to a [`Provider`]'s. The macro [`crate::plugin!`] calls this; nobody else.
+//! From the exported functions to a [`Provider`]'s. The macro [`crate::plugin!`] exports this; nobody else.
+
+use std::marker::PhantomData;
 
 use super::{Provider, wit};
+use crate::bindings::proxy::exports::platform::supervisor::proxy_redirector::Guest;
 
-/// # Errors
-/// The provider's.
-pub async fn get<P: Provider>() -> Result<wit::ProxyState, wit::ProxyError> {
-    Ok(P::get().await?.into())
-}
+/// What a plugin exports whose provider is `P`.
+pub struct ProxyExports<P>(PhantomData<P>);
 
-/// # Errors
-/// The provider's.
-pub async fn set<P: Provider>(wanted: Option<wit::Redirection>) -> Result<(), wit::ProxyError> {
-    Ok(P::set(wanted.map(Into::into)).await?)
-}
+impl<P: Provider> Guest for ProxyExports<P> {
+    async fn get() -> Result<wit::ProxyState, wit::ProxyError> {
+        Ok(P::get().await?.into())
+    }
 
-/// # Errors
-/// The provider's.
-pub async fn no_proxy<P: Provider>() -> Result<Vec<String>, wit::ProxyError> {
-    Ok(P::no_proxy().await?)
-}
+    async fn set(target: Option<wit::Redirection>) -> Result<(), wit::ProxyError> {
+        Ok(P::set(target.map(Into::into)).await?)
+    }
 
-/// # Errors
-/// The provider's.
-pub async fn set_no_proxy<P: Provider>(addresses: Vec<String>) -> Result<(), wit::ProxyError> {
-    Ok(P::set_no_proxy(addresses).await?)
-}
+    async fn no_proxy() -> Result<Vec<String>, wit::ProxyError> {
+        Ok(P::no_proxy().await?)
+    }
 
-/// # Errors
-/// The provider's.
-pub async fn apply<P: Provider>() -> Result<(), wit::ProxyError> {
-    Ok(P::apply().await?)
+    async fn set_no_proxy(addresses: Vec<String>) -> Result<(), wit::ProxyError> {
+        Ok(P::set_no_proxy(addresses).await?)
+    }
+
+    async fn apply() -> Result<(), wit::ProxyError> {
+        Ok(P::apply().await?)
+    }
 }
