@@ -1,7 +1,7 @@
 //! Tests a plugin in the supervisor's own plugin runtime, with no socket, device or policy file of yours.
 //!
 //! A plugin's tests call this: [`Host::new`] collects what the test needs, [`Host::start`] loads the
-//! component as a device would (manifest, grants, limits, compilation), and [`Running`] calls it. It
+//! component as a device would (manifest, grants, limits, compilation), and [`RunningHost`] calls it. It
 //! stands in for the parts of the supervisor that capabilities reach: a device of the test's, a store,
 //! LEDs and a host name in a temporary folder, and update locks that the test may hold. It does not serve the core endpoints and checks no keys.
 //!
@@ -12,13 +12,14 @@
 
 mod answer;
 mod build;
-mod data;
 mod description;
 mod fakes;
 mod host;
+mod running;
 
 pub use answer::Answer;
 pub use build::build;
 pub use description::{assert_described, schemas};
-pub use host::{Host, RunningHost};
+pub use host::Host;
 pub use plugins::{BootComparison, BootConfigError, CallerScope, Cloud, CloudRefusal, Identity};
+pub use running::RunningHost;
