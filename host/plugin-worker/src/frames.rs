@@ -43,12 +43,9 @@ impl FrameKind {
     }
 }
 
-/// One frame.
+/// One frame: its kind and its content.
 #[derive(Debug)]
-pub(crate) struct Frame {
-    pub(crate) kind: FrameKind,
-    pub(crate) content: Bytes,
-}
+pub(crate) struct Frame(pub(crate) FrameKind, pub(crate) Bytes);
 
 /// Frames as they come, none longer than what was said.
 pub(crate) struct FrameReader<R> {
@@ -87,7 +84,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
                     if self.buffer.len() >= HEAD + length {
                         self.buffer.advance(HEAD);
                         let content = self.buffer.split_to(length).freeze();
-                        return Poll::Ready(Ok(Some(Frame { kind, content })));
+                        return Poll::Ready(Ok(Some(Frame(kind, content))));
                     }
                     HEAD + length - self.buffer.len()
                 }
@@ -111,11 +108,8 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
     /// The next message; none at the end.
     pub(crate) async fn message<T: DeserializeOwned>(&mut self) -> Result<Option<T>> {
         match self.next().await? {
-            Some(Frame {
-                kind: FrameKind::Message,
-                content,
-            }) => Ok(Some(decode(&content)?)),
-            Some(Frame { kind, .. }) => Err(invalid(format!("{kind:?} in place of a message"))),
+            Some(Frame(FrameKind::Message, content)) => Ok(Some(decode(&content)?)),
+            Some(Frame(kind, _)) => Err(invalid(format!("{kind:?} in place of a message"))),
             None => Ok(None),
         }
     }
@@ -127,16 +121,12 @@ pub(crate) struct Frames(Vec<u8>);
 
 impl Frames {
     pub(crate) fn message<T: Serialize>(message: &T) -> Result<Frames> {
-        let mut frames = Frames::default();
-        frames.add_message(FrameKind::Message, message)?;
-        Ok(frames)
+        Frames::of_message(FrameKind::Message, message)
     }
 
     /// Why a body broke off.
     pub(crate) fn broken<T: Serialize>(reason: &T) -> Result<Frames> {
-        let mut frames = Frames::default();
-        frames.add_message(FrameKind::Broken, reason)?;
-        Ok(frames)
+        Frames::of_message(FrameKind::Broken, reason)
     }
 
     /// A body, or a part of one, in pieces.
@@ -166,17 +156,15 @@ impl Frames {
         self.0.put_u8(kind as u8);
     }
 
-    fn add_message<T: Serialize>(&mut self, kind: FrameKind, message: &T) -> Result<()> {
-        let start = self.0.len();
-        self.add_head(kind, 0);
-        let frames = postcard::to_extend(message, std::mem::take(&mut self.0));
-        self.0 = frames.map_err(|error| invalid(error.to_string()))?;
-        let length = self.0.len() - start - HEAD;
-        let length = u32::try_from(length).map_err(|_| invalid("a message over 4 GiB".into()))?;
-        if let Some(head) = self.0.get_mut(start..start + 4) {
-            head.copy_from_slice(&length.to_le_bytes());
-        }
-        Ok(())
+    fn of_message<T: Serialize>(kind: FrameKind, message: &T) -> Result<Frames> {
+        let mut frames = Frames::default();
+        frames.add_head(kind, 0);
+        let bytes = postcard::to_extend(message, frames.0);
+        let mut bytes = bytes.map_err(|error| invalid(error.to_string()))?;
+        let length = u32::try_from(bytes.len() - HEAD);
+        let length = length.map_err(|_| invalid("a message over 4 GiB".into()))?;
+        bytes[..4].copy_from_slice(&length.to_le_bytes());
+        Ok(Frames(bytes))
     }
 }
 
@@ -202,7 +190,7 @@ mod tests {
         let mut frames = Vec::new();
         loop {
             match reader.next().await {
-                Ok(Some(frame)) => frames.push((frame.kind, frame.content.to_vec())),
+                Ok(Some(frame)) => frames.push((frame.0, frame.1.to_vec())),
                 Ok(None) => return (frames, None),
                 Err(error) => return (frames, Some(error.kind())),
             }

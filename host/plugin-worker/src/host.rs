@@ -1,6 +1,8 @@
 //! The host's end: a runtime whose guests run in another process.
 
 mod call;
+mod demand;
+mod ending;
 mod entry;
 mod groups;
 mod host_calls;
@@ -14,13 +16,14 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use confinement::Report;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use plugin_protocol::{FolderView, GuestCode, GuestRuntime};
 
+use crate::lock;
 use plugin::RemoteCode;
 use supervision::Worker;
 
@@ -150,8 +153,4 @@ impl GuestRuntime for WorkerRuntime {
             .filter_map(|worker| worker.problem())
             .collect()
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

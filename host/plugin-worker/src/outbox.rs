@@ -3,12 +3,13 @@
 
 use std::collections::VecDeque;
 use std::io::ErrorKind;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 
 use crate::frames::Frames;
+use crate::lock;
 use crate::socket::WriteHalf;
 use crate::wire::PIECE;
 
@@ -21,7 +22,7 @@ pub(crate) struct Outbox {
     /// Told when the task has something to write.
     queued: Notify,
     /// Told when the queue has become shorter.
-    taken: Notify,
+    shorter: Notify,
 }
 
 struct State {
@@ -47,7 +48,7 @@ impl Outbox {
                 is_urgent: false,
             }),
             queued: Notify::new(),
-            taken: Notify::new(),
+            shorter: Notify::new(),
         });
         tokio::spawn(write_queued(Arc::clone(&outbox)));
         outbox
@@ -55,7 +56,7 @@ impl Outbox {
 
     /// Writes these frames, now or as soon as there is room.
     pub(crate) fn send(&self, frames: Frames) {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         if state.is_closed {
             return;
         }
@@ -69,7 +70,7 @@ impl Outbox {
 
     /// Writes these frames with the next ones, or a little later.
     pub(crate) fn send_later(&self, frames: Frames) {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         if state.is_closed {
             return;
         }
@@ -80,38 +81,34 @@ impl Outbox {
     /// As [`Self::send`], once fewer than `most` frames wait.
     pub(crate) async fn send_among(&self, most: usize, frames: Frames) {
         loop {
-            let mut taken = std::pin::pin!(self.taken.notified());
-            taken.as_mut().enable();
+            let mut shorter = std::pin::pin!(self.shorter.notified());
+            shorter.as_mut().enable();
             let is_full = {
-                let state = self.lock();
+                let state = lock(&self.state);
                 state.queue.len() >= most && !state.is_closed
             };
             if !is_full {
                 return self.send(frames);
             }
-            taken.await;
+            shorter.await;
         }
     }
 
     /// How many frames wait.
     pub(crate) fn waiting(&self) -> usize {
-        self.lock().queue.len()
+        lock(&self.state).queue.len()
     }
 
     /// Whether the other end is gone.
     pub(crate) fn is_closed(&self) -> bool {
-        self.lock().is_closed
+        lock(&self.state).is_closed
     }
 
     /// Nothing is written any more.
     pub(crate) fn close(&self) {
-        self.lock().close();
+        lock(&self.state).close();
         self.queued.notify_one();
-        self.taken.notify_waiters();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shorter.notify_waiters();
     }
 }
 
@@ -155,16 +152,16 @@ impl State {
 async fn write_queued(outbox: Arc<Outbox>) {
     loop {
         outbox.queued.notified().await;
-        let is_urgent = std::mem::take(&mut outbox.lock().is_urgent);
+        let is_urgent = std::mem::take(&mut lock(&outbox.state).is_urgent);
         if !is_urgent {
             tokio::time::sleep(LATER).await;
         }
         loop {
             let write = {
-                let mut state = outbox.lock();
+                let mut state = lock(&outbox.state);
                 state.write_some();
                 if state.is_closed {
-                    return outbox.taken.notify_waiters();
+                    return outbox.shorter.notify_waiters();
                 }
                 if state.queue.is_empty() {
                     None
@@ -173,20 +170,20 @@ async fn write_queued(outbox: Arc<Outbox>) {
                     state.write.take()
                 }
             };
-            outbox.taken.notify_waiters();
+            outbox.shorter.notify_waiters();
             let Some(mut write) = write else { break };
             let room = write.room().await;
-            let mut state = outbox.lock();
+            let mut state = lock(&outbox.state);
             match room {
                 Ok(()) if !state.is_closed => state.write = Some(write),
                 _ => {
                     state.close();
                     drop(state);
-                    return outbox.taken.notify_waiters();
+                    return outbox.shorter.notify_waiters();
                 }
             }
         }
-        if let Some(write) = &mut outbox.lock().write {
+        if let Some(write) = &mut lock(&outbox.state).write {
             write.has_room();
         }
     }

@@ -6,13 +6,14 @@ mod host_link;
 use std::collections::HashMap;
 use std::io::{Error, ErrorKind, Result};
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use confinement::Report;
 use plugin_protocol::{GuestCode, GuestPlugin, GuestRuntime};
 use tokio::task::AbortHandle;
 
 use crate::frames::Frames;
+use crate::lock;
 use crate::notes::Notes;
 use crate::socket;
 use crate::wire::{Note, Question, Reply, VERSION};
@@ -104,7 +105,8 @@ async fn greet(
         },
         Some(reason) => Reply::Refused(reason.clone()),
     };
-    conversation.write(&Frames::message(&reply)?).await?;
+    let frames = Frames::message(&reply)?;
+    conversation.write.write_all(frames.bytes()).await?;
     match (refusal, runtime) {
         (None, Ok(runtime)) => Ok(runtime),
         (refusal, _) => Err(Error::other(refusal.unwrap_or_default())),
@@ -127,8 +129,4 @@ impl Worker {
     fn code(&self, code: u64) -> Option<Arc<dyn GuestCode>> {
         lock(&self.codes).get(&code).cloned()
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -19,7 +19,8 @@ use super::entry::PluginEntry;
 use super::host_calls::instance_of;
 use super::plugin::RemotePlugin;
 use super::session::{Conversation, Session};
-use crate::frames::{Frame, FrameKind, Frames, decode};
+use crate::body::write_body;
+use crate::frames::{Frame, FrameKind, decode};
 use crate::socket::WriteHalf;
 use crate::wire::{AnswerKind, BodyHead, Note, Question, Reply};
 
@@ -88,12 +89,12 @@ pub(super) async fn call(
     let (mut call, conversation, reply) = ask(plugin, &serving, &question, stream).await?;
     let session = Arc::clone(&call.session);
     let (status, headers, kind) = match reply {
-        Some(Reply::Answer {
+        Reply::Answer {
             status,
             headers,
             body,
-        }) => (status, headers, body),
-        Some(reply) => {
+        } => (status, headers, body),
+        reply => {
             let outcome = match reply {
                 Reply::Error(error) => Ok(Outcome::Error(GuestError {
                     message: cut(error.message),
@@ -105,7 +106,6 @@ pub(super) async fn call(
             call.finish(Some(conversation));
             return outcome;
         }
-        None => return Err(Failure::Lost),
     };
     let head = AnswerHead::new(status, &headers)?;
     let mut pieces = AnswerPieces {
@@ -149,10 +149,9 @@ pub(super) async fn act(
     };
     let (mut call, conversation, reply) = ask(plugin, &serving, &question, None).await?;
     let outcome = match reply {
-        Some(Reply::Acted(answer)) => Ok(answer),
-        Some(Reply::Failed(failure)) => Err(bounded(failure)),
-        Some(_) => return Err(no_answer()),
-        None => return Err(Failure::Lost),
+        Reply::Acted(answer) => Ok(answer),
+        Reply::Failed(failure) => Err(bounded(failure)),
+        _ => return Err(no_answer()),
     };
     call.finish(Some(conversation));
     outcome
@@ -165,25 +164,28 @@ async fn ask(
     serving: &ServedCall,
     question: &Question,
     mut body: Option<RequestStream>,
-) -> Result<(Call, Conversation, Option<Reply>), Failure> {
+) -> Result<(Call, Conversation, Reply), Failure> {
     let mut ended: Option<Arc<Session>> = None;
     loop {
         let leased = plugin.session(ended.as_ref()).await?;
         let session = &leased.0;
         let mut call = Call::begin(plugin, session, serving);
-        let asked = async {
+        let exchange = async {
             let mut conversation = session.converse(question, None).await?;
-            call.conversation = Some(conversation.id);
+            call.conversation = Some(conversation.socket.id);
             if let Some(body) = body.take()
-                && let Some(write) = conversation.write.take()
+                && let Some(write) = conversation.socket.write.take()
             {
                 call.pump = Some(tokio::spawn(pump(body, write)));
             }
-            let reply = conversation.reader.message::<Reply>().await?;
+            let reply = conversation.socket.reader.message::<Reply>().await?;
             io::Result::Ok((conversation, reply))
         };
-        match asked.await {
-            Ok((conversation, reply)) => return Ok((call, conversation, reply)),
+        match exchange.await {
+            Ok((conversation, reply)) => {
+                let reply = reply.ok_or(Failure::Lost)?;
+                return Ok((call, conversation, reply));
+            }
             // Of a question with a body nobody knows how much was read.
             Err(error) if is_gone(&error) && ended.is_none() && call.pump.is_none() => {
                 ended = Some(Arc::clone(session));
@@ -231,27 +233,10 @@ fn bounded(failure: Failure) -> Failure {
 }
 
 /// Writes a request's body until it ends, or nobody reads it any more.
-async fn pump(mut stream: RequestStream, mut write: WriteHalf) {
-    loop {
-        let piece = poll_fn(|context| stream.as_mut().poll_frame(context)).await;
-        let mut frames = Frames::default();
-        match piece {
-            Some(Ok(piece)) => {
-                if let Ok(piece) = piece.into_data() {
-                    frames.add_body(&piece);
-                }
-            }
-            // The worker takes the end of the socket for a body that broke off.
-            Some(Err(_)) => return write.finish(),
-            None => {
-                frames.add_end();
-                let _ = write.write_all(frames.bytes()).await;
-                return;
-            }
-        }
-        if write.write_all(frames.bytes()).await.is_err() {
-            return;
-        }
+async fn pump(stream: RequestStream, mut write: WriteHalf) {
+    // The worker takes the end of the socket for a body that broke off.
+    if let Ok(Some(_)) = write_body(&mut write, stream).await {
+        write.finish();
     }
 }
 
@@ -290,19 +275,12 @@ impl AnswerPieces {
         let Some(conversation) = &mut self.conversation else {
             return Poll::Ready(None);
         };
-        let end = match ready!(conversation.reader.poll_next(context)) {
-            Ok(Some(Frame {
-                kind: FrameKind::Piece,
-                content,
-            })) => return Poll::Ready(Some(Ok(content))),
-            Ok(Some(Frame {
-                kind: FrameKind::End,
-                ..
-            })) => None,
-            Ok(Some(Frame {
-                kind: FrameKind::Broken,
-                content,
-            })) => Some(decode::<Failure>(&content).map_or_else(lost, bounded)),
+        let end = match ready!(conversation.socket.reader.poll_next(context)) {
+            Ok(Some(Frame(FrameKind::Piece, content))) => return Poll::Ready(Some(Ok(content))),
+            Ok(Some(Frame(FrameKind::End, _))) => None,
+            Ok(Some(Frame(FrameKind::Broken, content))) => {
+                Some(decode::<Failure>(&content).map_or_else(lost, bounded))
+            }
             Ok(Some(_)) => Some(no_answer()),
             Ok(None) => Some(Failure::Lost),
             Err(error) => Some(lost(error)),

@@ -9,7 +9,7 @@ use plugin_protocol::{
     Call as _, CapabilityCall, DeviceIdentity, HostCalls, Identity, InstanceId, ServedCall,
 };
 
-use super::lock;
+use crate::lock;
 
 /// How many questions of one plugin are under way at a time: twice as many as a worker asks, since those that it has given
 /// up end a little later here.

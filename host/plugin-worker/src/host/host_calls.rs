@@ -10,8 +10,8 @@ use plugin_protocol::{CapabilityAnswer, InstanceId};
 use tokio_util::sync::CancellationToken;
 
 use super::entry::PluginEntry;
-use super::lock;
 use crate::frames::{FrameReader, Frames, invalid};
+use crate::lock;
 use crate::outbox::Outbox;
 use crate::socket::halves;
 use crate::wire::{HostAnswer, HostCall, MOST_OF_WORKER};

@@ -16,7 +16,8 @@ use tokio::sync::Mutex;
 use super::entry::PluginEntry;
 use super::session::{Lease, Session};
 use super::supervision::Worker;
-use super::{Shared, call, lock};
+use super::{Shared, call};
+use crate::lock;
 use crate::wire::{Note, Question, Reply};
 
 /// Numbers of code and of plugins, none given twice.

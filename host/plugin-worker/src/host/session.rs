@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex};
 
 use tokio::sync::{Notify, mpsc};
 
-use super::lock;
 use super::process::FolderState;
 use crate::frames::{FrameReader, Frames};
+use crate::lock;
 use crate::notes::Notes;
 use crate::socket::{self, ReadHalf, WriteHalf};
 use crate::wire::{MOST_OF_WORKER, Note, Question, Reply};
@@ -23,7 +23,7 @@ pub(super) struct Session {
     pub(super) generation: u64,
     notes: Arc<Notes>,
     /// Conversations for further questions, the latest last.
-    idle: Mutex<Vec<IdleConversation>>,
+    idle: Mutex<Vec<ConversationSocket>>,
     /// The number of the latest conversation.
     latest: AtomicU64,
     /// Notes that nobody waits for.
@@ -44,18 +44,16 @@ pub(super) struct Session {
 
 /// A conversation that is under way.
 pub(super) struct Conversation {
+    pub(super) socket: ConversationSocket,
+    lease: Lease,
+}
+
+/// What a conversation is held over, one question after another.
+pub(super) struct ConversationSocket {
     pub(super) id: u64,
     pub(super) reader: FrameReader<ReadHalf>,
     /// None where it was given away.
     pub(super) write: Option<WriteHalf>,
-    pub(super) lease: Lease,
-}
-
-/// A conversation that has had its answer.
-struct IdleConversation {
-    id: u64,
-    reader: FrameReader<ReadHalf>,
-    write: WriteHalf,
 }
 
 impl Session {
@@ -105,25 +103,18 @@ impl Session {
             None => lock(&self.idle).pop(),
             Some(_) => None,
         };
-        let IdleConversation {
-            id,
-            reader,
-            mut write,
-        } = match idle {
-            Some(idle) => idle,
+        let mut socket = match idle {
+            Some(socket) => socket,
             None => self.begin(descriptor).await?,
         };
         // A large question does not fit before the worker reads it.
-        write.write_all(frames.bytes()).await?;
-        Ok(Conversation {
-            id,
-            reader,
-            write: Some(write),
-            lease,
-        })
+        if let Some(write) = &mut socket.write {
+            write.write_all(frames.bytes()).await?;
+        }
+        Ok(Conversation { socket, lease })
     }
 
-    async fn begin(&self, descriptor: Option<BorrowedFd<'_>>) -> Result<IdleConversation> {
+    async fn begin(&self, descriptor: Option<BorrowedFd<'_>>) -> Result<ConversationSocket> {
         let (own, others) = socket::pair()?;
         let (read, write) = socket::halves(own)?;
         let id = self.latest.fetch_add(1, SeqCst) + 1;
@@ -132,29 +123,21 @@ impl Session {
         self.notes
             .send(&Note::Conversation { id }, &descriptors)
             .await?;
-        Ok(IdleConversation {
+        Ok(ConversationSocket {
             id,
             reader: FrameReader::new(read, MOST_OF_WORKER),
-            write,
+            write: Some(write),
         })
     }
 
     /// Takes a conversation back whose answer was read to its end.
-    pub(super) fn take_back(&self, conversation: Conversation) {
-        let Conversation {
-            id,
-            reader,
-            write,
-            lease,
-        } = conversation;
+    pub(super) fn take_back(&self, Conversation { socket, lease }: Conversation) {
         drop(lease);
         // What says more than it was asked for is not asked again.
-        if let Some(write) = write
-            && reader.is_drained()
-        {
+        if socket.write.is_some() && socket.reader.is_drained() {
             let mut idle = lock(&self.idle);
             if idle.len() < IDLE {
-                idle.push(IdleConversation { id, reader, write });
+                idle.push(socket);
             }
         }
     }
@@ -166,7 +149,7 @@ impl Session {
         descriptor: Option<BorrowedFd<'_>>,
     ) -> Result<Option<Reply>> {
         let mut conversation = self.converse(question, descriptor).await?;
-        let reply = conversation.reader.message().await?;
+        let reply = conversation.socket.reader.message().await?;
         self.take_back(conversation);
         Ok(reply)
     }

@@ -8,21 +8,20 @@ use std::time::{Duration, Instant};
 
 use confinement::Report;
 use plugin_protocol::{FolderView, PATIENCE};
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::groups::ProcessGroups;
-use super::host_calls::{self, Registry};
+use super::demand::Demand;
+use super::ending::{End, until_end};
+use super::host_calls::Registry;
 use super::plugin::Loadable;
 use super::process::{self, Process};
-use super::pulse::pulse;
 use super::session::{Lease, Session};
-use super::{WorkerConfig, WorkerWalls, lock};
+use super::{WorkerConfig, WorkerWalls};
+use crate::lock;
 use crate::wire::Question;
 
-/// How long a process of plugins with folders may be unused before it ends.
-const IDLE: Duration = Duration::from_secs(60);
 /// A worker that lasts no longer than this is not started again at once for ever.
 const SHORT: Duration = Duration::from_secs(2);
 /// How many such are started again at once.
@@ -35,9 +34,9 @@ pub(super) struct Worker {
     config: WorkerConfig,
     folders: Vec<FolderView>,
     memory: AtomicUsize,
-    session: watch::Sender<Option<Arc<Session>>>,
-    /// Told when somebody wants a process: one of plugins with folders is there only while it is used.
-    wanted: Arc<Demand>,
+    pub(super) session: watch::Sender<Option<Arc<Session>>>,
+    /// A process of plugins with folders is there only while somebody waits for it or uses it.
+    demand: Arc<Demand>,
     pub(super) registry: Arc<Registry>,
     /// The plugins that are loaded again with each process.
     pub(super) plugins: Mutex<HashMap<u64, Weak<Loadable>>>,
@@ -62,7 +61,7 @@ impl Worker {
             folders,
             memory: AtomicUsize::new(memory),
             session: watch::Sender::new(None),
-            wanted: Arc::default(),
+            demand: Arc::default(),
             registry: Arc::default(),
             plugins: Mutex::default(),
             walls: Mutex::default(),
@@ -70,10 +69,9 @@ impl Worker {
             keeping: Mutex::default(),
             stopping: CancellationToken::new(),
         });
-        let wanted = (!worker.folders.is_empty()).then(|| Arc::clone(&worker.wanted));
-        let kept = keep(Arc::downgrade(&worker), wanted, worker.stopping.clone());
-        let keeping = tokio::spawn(kept);
-        *lock(&worker.keeping) = Some(keeping);
+        let demand = (!worker.folders.is_empty()).then(|| Arc::clone(&worker.demand));
+        let keep = keep(Arc::downgrade(&worker), demand, worker.stopping.clone());
+        *lock(&worker.keeping) = Some(tokio::spawn(keep));
         worker
     }
 
@@ -91,7 +89,7 @@ impl Worker {
     pub(super) async fn session(&self) -> std::result::Result<Lease, String> {
         let mut sessions = self.session.subscribe();
         let waiting = async {
-            let _waiter = self.wanted.waiter();
+            let _waiter = self.demand.waiter();
             loop {
                 let session = sessions.borrow_and_update().clone();
                 let Some(session) = session else {
@@ -219,43 +217,14 @@ impl Drop for Worker {
     }
 }
 
-/// Who waits for a process.
-#[derive(Default)]
-struct Demand {
-    waiters: AtomicUsize,
-    told: Notify,
-}
-
-struct Waiter<'a>(&'a Demand);
-
-impl Demand {
-    fn waiter(&self) -> Waiter<'_> {
-        self.waiters.fetch_add(1, Ordering::SeqCst);
-        self.told.notify_one();
-        Waiter(self)
-    }
-
-    /// Waits until somebody waits.
-    async fn there(&self) {
-        while self.waiters.load(Ordering::SeqCst) == 0 {
-            self.told.notified().await;
-        }
-    }
-}
-
-impl Drop for Waiter<'_> {
-    fn drop(&mut self) {
-        self.0.waiters.fetch_sub(1, Ordering::SeqCst);
-    }
-}
-
-/// Starts a process whenever there is none, or none and somebody has `wanted` one, for as long as there is the worker.
-async fn keep(worker: Weak<Worker>, wanted: Option<Arc<Demand>>, stopping: CancellationToken) {
+/// Starts a process whenever there is none, or with `demand` whenever there is none and somebody waits for one, for as
+/// long as there is the worker.
+async fn keep(worker: Weak<Worker>, demand: Option<Arc<Demand>>, stopping: CancellationToken) {
     let mut short_lived = 0;
     let mut reported = false;
     loop {
-        if let Some(wanted) = &wanted {
-            stopping.run_until_cancelled(wanted.there()).await;
+        if let Some(demand) = &demand {
+            stopping.run_until_cancelled(demand.there()).await;
         }
         if stopping.is_cancelled() {
             return;
@@ -275,7 +244,7 @@ async fn keep(worker: Weak<Worker>, wanted: Option<Arc<Demand>>, stopping: Cance
                 of.load_all(&process.session);
                 // Whoever lets go of the worker ends this here.
                 drop(of);
-                let ends_idle = wanted.is_some();
+                let ends_idle = demand.is_some();
                 let end = until_end(process, registry, ends_idle, &worker, &stopping).await;
                 let Some(of) = worker.upgrade() else { return };
                 of.session.send_replace(None);
@@ -314,82 +283,5 @@ async fn keep(worker: Weak<Worker>, wanted: Option<Arc<Demand>>, stopping: Cance
             let wait = tokio::time::sleep(WAIT.0.saturating_mul(doubled).min(WAIT.1));
             stopping.run_until_cancelled(wait).await;
         }
-    }
-}
-
-/// How a process ended.
-enum End {
-    /// No other is wanted.
-    Stopped,
-    /// It had nothing to do.
-    Idle,
-    /// It should not have; why.
-    Lost(String),
-}
-
-/// Until the process has ended, or has to be ended.
-async fn until_end(
-    process: Process,
-    registry: Arc<Registry>,
-    ends_idle: bool,
-    worker: &Weak<Worker>,
-    stopping: &CancellationToken,
-) -> End {
-    let Process {
-        mut child,
-        session,
-        host_calls,
-        walls: _,
-        groups,
-    } = process;
-    let pid = child.id();
-    let by_kernel = || groups.as_ref().and_then(ProcessGroups::why_ended);
-    let serving = host_calls::serve(session.generation, registry, host_calls);
-    let end = tokio::select! {
-        status = child.wait() => {
-            let status = status.map_or_else(|error| error.to_string(), |status| status.to_string());
-            return End::Lost(by_kernel().unwrap_or(status));
-        }
-        served = serving => End::Lost(match served {
-            Ok(()) => "it closed its connection to the host".to_owned(),
-            Err(error) => format!("it violated the protocol: {error}"),
-        }),
-        error = pulse(&session, pid) => End::Lost(format!("it hung: {error}")),
-        () = idle(&session, worker), if ends_idle => End::Idle,
-        () = stopping.cancelled() => End::Stopped,
-    };
-    // One that ended by itself says so first on its sockets.
-    match child.try_wait() {
-        Ok(Some(status)) => End::Lost(by_kernel().unwrap_or_else(|| status.to_string())),
-        _ => {
-            let _ = child.kill().await;
-            match (end, by_kernel()) {
-                (End::Lost(_), Some(why)) => End::Lost(why),
-                (end, _) => end,
-            }
-        }
-    }
-}
-
-/// Until nobody has used the process for a while, or its folders are others, and nobody can use it any more.
-async fn idle(session: &Arc<Session>, worker: &Weak<Worker>) {
-    loop {
-        let is_idle = || session.open.load(Ordering::SeqCst) == 0;
-        tokio::select! {
-            () = session.retired.notified() => {}
-            () = tokio::time::sleep(IDLE) => {
-                if session.used.swap(false, Ordering::SeqCst) || !is_idle() {
-                    continue;
-                }
-            }
-        }
-        if let Some(worker) = worker.upgrade() {
-            worker.session.send_replace(None);
-        }
-        // Whoever had it before that has it until the end.
-        while !is_idle() {
-            session.closed.notified().await;
-        }
-        return;
     }
 }

@@ -1,6 +1,5 @@
 //! Questions of the host's, and their answers.
 
-use std::future::poll_fn;
 use std::io::Result;
 use std::os::fd::OwnedFd;
 use std::pin::Pin;
@@ -10,12 +9,14 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use http_body::{Body, Frame as BodyFrame};
 use plugin_protocol::{
-    AnswerBody, AnswerStream, Blueprint, Failure, GuestAnswer, GuestCode, GuestPlugin,
-    GuestRequest, Outcome, RequestBody, RequestHead, ServedCall,
+    AnswerBody, Blueprint, Failure, GuestAnswer, GuestCode, GuestPlugin, GuestRequest, Outcome,
+    RequestBody, RequestHead, ServedCall,
 };
 
-use super::{Worker, lock};
+use super::Worker;
+use crate::body::write_body;
 use crate::frames::{Frame, FrameKind, FrameReader, Frames};
+use crate::lock;
 use crate::socket::{self, ReadHalf, WriteHalf};
 use crate::wire::{AnswerKind, BodyHead, MOST_OF_HOST, MOST_OF_WORKER, Question, Reply};
 
@@ -34,15 +35,6 @@ impl Conversation {
             write,
         })
     }
-
-    pub(super) async fn write(&mut self, frames: &Frames) -> Result<()> {
-        self.write.write_all(frames.bytes()).await
-    }
-
-    async fn reply(&mut self, reply: &Reply) -> Result<()> {
-        let frames = bounded(reply)?;
-        self.write(&frames).await
-    }
 }
 
 /// The reply, or where it is longer than the host takes, that it is.
@@ -54,6 +46,10 @@ fn bounded(reply: &Reply) -> Result<Frames> {
     }
     let what = format!("it has {length} bytes, more than {MOST_OF_WORKER}");
     Frames::message(&Reply::Failed(Failure::BadAnswer(what)))
+}
+
+async fn write_reply(write: &mut WriteHalf, reply: &Reply) -> Result<()> {
+    write.write_all(bounded(reply)?.bytes()).await
 }
 
 impl Worker {
@@ -119,12 +115,12 @@ impl Worker {
                 head,
                 body,
             } => {
-                let _kept = identity.map(|identity| self.host.keep_identity(call, identity));
+                let _identity = identity.map(|identity| self.host.keep_identity(call, identity));
                 let serving = ServedCall { origin, call };
                 return self.call(conversation, plugin, serving, (head, body)).await;
             }
         };
-        conversation.reply(&reply).await?;
+        write_reply(&mut conversation.write, &reply).await?;
         Ok(Some(conversation))
     }
 
@@ -184,15 +180,9 @@ impl Worker {
             Err(failure) => Err(failure),
         };
         match called {
-            Ok(Outcome::Answer(answer)) => answered(&mut write, answer).await?,
-            Ok(Outcome::Error(error)) => {
-                let frames = bounded(&Reply::Error(error))?;
-                write.write_all(frames.bytes()).await?;
-            }
-            Err(failure) => {
-                let frames = bounded(&Reply::Failed(failure))?;
-                write.write_all(frames.bytes()).await?;
-            }
+            Ok(Outcome::Answer(answer)) => write_answer(&mut write, answer).await?,
+            Ok(Outcome::Error(error)) => write_reply(&mut write, &Reply::Error(error)).await?,
+            Err(failure) => write_reply(&mut write, &Reply::Failed(failure)).await?,
         }
         // Of a body in pieces there may be more to come.
         Ok(reader.map(|reader| Conversation { reader, write }))
@@ -200,7 +190,7 @@ impl Worker {
 }
 
 /// Writes an answer with its body.
-async fn answered(write: &mut WriteHalf, answer: GuestAnswer) -> Result<()> {
+async fn write_answer(write: &mut WriteHalf, answer: GuestAnswer) -> Result<()> {
     let GuestAnswer { head, body } = answer;
     let headers = head.headers.iter();
     let headers = headers.map(|(name, value)| (name.as_str().to_owned(), value.as_bytes().into()));
@@ -211,8 +201,7 @@ async fn answered(write: &mut WriteHalf, answer: GuestAnswer) -> Result<()> {
     };
     match body {
         AnswerBody::Whole(bytes) if bytes.is_empty() => {
-            let frames = bounded(&reply(AnswerKind::Empty))?;
-            write.write_all(frames.bytes()).await
+            write_reply(write, &reply(AnswerKind::Empty)).await
         }
         AnswerBody::Whole(bytes) => {
             let mut frames = bounded(&reply(AnswerKind::Whole))?;
@@ -222,45 +211,23 @@ async fn answered(write: &mut WriteHalf, answer: GuestAnswer) -> Result<()> {
             write.write_all(frames.bytes()).await
         }
         AnswerBody::Stream(stream) => {
-            let frames = bounded(&reply(AnswerKind::Stream))?;
-            write.write_all(frames.bytes()).await?;
-            pieces(write, stream).await
+            write_reply(write, &reply(AnswerKind::Stream)).await?;
+            match write_body(write, stream).await? {
+                Some(failure) => write.write_all(Frames::broken(&failure)?.bytes()).await,
+                None => Ok(()),
+            }
         }
         AnswerBody::Journal(journal) => {
-            let frames = bounded(&reply(AnswerKind::Journal {
+            let kind = AnswerKind::Journal {
                 instance: journal.instance,
                 reader: journal.reader,
                 used: journal.used,
-            }))?;
-            write.write_all(frames.bytes()).await?;
+            };
+            write_reply(write, &reply(kind)).await?;
             // The reader is the instance's until the host has taken it, and gives the call up.
             let _held = journal.held;
             std::future::pending().await
         }
-    }
-}
-
-/// Writes a body as it is made.
-async fn pieces(write: &mut WriteHalf, mut stream: AnswerStream) -> Result<()> {
-    loop {
-        let piece = poll_fn(|context| stream.as_mut().poll_frame(context)).await;
-        let mut frames = Frames::default();
-        match piece {
-            Some(Ok(piece)) => {
-                if let Ok(piece) = piece.into_data() {
-                    frames.add_body(&piece);
-                }
-            }
-            Some(Err(failure)) => {
-                let frames = Frames::broken(&failure)?;
-                return write.write_all(frames.bytes()).await;
-            }
-            None => {
-                frames.add_end();
-                return write.write_all(frames.bytes()).await;
-            }
-        }
-        write.write_all(frames.bytes()).await?;
     }
 }
 
@@ -282,14 +249,10 @@ impl Body for RequestPieces {
             return Poll::Ready(None);
         };
         let reason = match ready!(reader.poll_next(context)) {
-            Ok(Some(Frame {
-                kind: FrameKind::Piece,
-                content,
-            })) => return Poll::Ready(Some(Ok(BodyFrame::data(content)))),
-            Ok(Some(Frame {
-                kind: FrameKind::End,
-                ..
-            })) => None,
+            Ok(Some(Frame(FrameKind::Piece, content))) => {
+                return Poll::Ready(Some(Ok(BodyFrame::data(content))));
+            }
+            Ok(Some(Frame(FrameKind::End, _))) => None,
             Ok(_) => Some("it broke off".to_owned()),
             Err(error) => Some(error.to_string()),
         };

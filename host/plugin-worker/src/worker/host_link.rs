@@ -14,8 +14,8 @@ use plugin_protocol::{
 };
 use tokio::sync::{Semaphore, oneshot};
 
-use super::lock;
 use crate::frames::{FrameReader, Frames};
+use crate::lock;
 use crate::outbox::Outbox;
 use crate::socket::{ReadHalf, halves};
 use crate::wire::{HostAnswer, HostCall, MOST_OF_HOST, MOST_OF_WORKER};

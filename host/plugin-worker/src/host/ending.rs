@@ -1,0 +1,94 @@
+//! How a process of a worker ends.
+
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::groups::ProcessGroups;
+use super::host_calls::{self, Registry};
+use super::process::Process;
+use super::pulse::pulse;
+use super::session::Session;
+use super::supervision::Worker;
+
+/// How long a process of plugins with folders may be unused before it ends.
+const IDLE: Duration = Duration::from_secs(60);
+
+/// How a process ended.
+pub(super) enum End {
+    /// No other is wanted.
+    Stopped,
+    /// It had nothing to do.
+    Idle,
+    /// It should not have; why.
+    Lost(String),
+}
+
+/// Until the process has ended, or has to be ended.
+pub(super) async fn until_end(
+    process: Process,
+    registry: Arc<Registry>,
+    ends_idle: bool,
+    worker: &Weak<Worker>,
+    stopping: &CancellationToken,
+) -> End {
+    let Process {
+        mut child,
+        session,
+        host_calls,
+        walls: _,
+        groups,
+    } = process;
+    let pid = child.id();
+    let by_kernel = || groups.as_ref().and_then(ProcessGroups::why_ended);
+    let serving = host_calls::serve(session.generation, registry, host_calls);
+    let end = tokio::select! {
+        status = child.wait() => {
+            let status = status.map_or_else(|error| error.to_string(), |status| status.to_string());
+            return End::Lost(by_kernel().unwrap_or(status));
+        }
+        served = serving => End::Lost(match served {
+            Ok(()) => "it closed its connection to the host".to_owned(),
+            Err(error) => format!("it violated the protocol: {error}"),
+        }),
+        error = pulse(&session, pid) => End::Lost(format!("it hung: {error}")),
+        () = idle(&session, worker), if ends_idle => End::Idle,
+        () = stopping.cancelled() => End::Stopped,
+    };
+    // One that ended by itself says so first on its sockets.
+    match child.try_wait() {
+        Ok(Some(status)) => End::Lost(by_kernel().unwrap_or_else(|| status.to_string())),
+        _ => {
+            let _ = child.kill().await;
+            match (end, by_kernel()) {
+                (End::Lost(_), Some(why)) => End::Lost(why),
+                (end, _) => end,
+            }
+        }
+    }
+}
+
+/// Until nobody has used the process for a while, or its folders are others, and nobody can use it any more.
+async fn idle(session: &Arc<Session>, worker: &Weak<Worker>) {
+    loop {
+        let is_idle = || session.open.load(SeqCst) == 0;
+        tokio::select! {
+            () = session.retired.notified() => {}
+            () = tokio::time::sleep(IDLE) => {
+                if session.used.swap(false, SeqCst) || !is_idle() {
+                    continue;
+                }
+            }
+        }
+        if let Some(worker) = worker.upgrade() {
+            worker.session.send_replace(None);
+        }
+        // Whoever had it before that has it until the end.
+        while !is_idle() {
+            session.closed.notified().await;
+        }
+        return;
+    }
+}
