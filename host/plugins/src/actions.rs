@@ -18,23 +18,14 @@ const DEPTH: u32 = 4;
 
 /// Who provides what. Cloning shares it.
 #[derive(Clone, Default)]
-pub(crate) struct Actions {
-    shared: Arc<Shared>,
-}
-
-#[derive(Default)]
-struct Shared {
-    providers: RwLock<BTreeMap<Action, Weak<LoadedPlugin>>>,
-}
+pub(crate) struct Actions(Arc<RwLock<BTreeMap<Action, Weak<LoadedPlugin>>>>);
 
 /// Why an action was not done.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ActionError {
     #[error("no plugin of this device provides `{0}`")]
     NoProvider(&'static str),
-    #[error("plugins wait for each other {DEPTH} deep")]
-    TooDeep,
-    /// The provider broke the rules or its limits; the text is for whoever reads the answer.
+    /// The provider broke the rules or its limits, or was not called; the text is for whoever reads the answer.
     #[error("{0}")]
     Failed(String),
 }
@@ -45,21 +36,12 @@ impl Actions {
         let weak = providers
             .iter()
             .map(|(action, plugin)| (*action, Arc::downgrade(plugin)));
-        let mut held = self
-            .shared
-            .providers
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
-        *held = weak.collect();
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = weak.collect();
     }
 
     /// Who provides `action` now.
     pub(crate) fn provider(&self, action: Action) -> Option<Arc<LoadedPlugin>> {
-        let providers = self
-            .shared
-            .providers
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
+        let providers = self.0.read().unwrap_or_else(PoisonError::into_inner);
         providers.get(&action)?.upgrade()
     }
 
@@ -70,7 +52,8 @@ impl Actions {
         call: ActionCall,
     ) -> Result<ActionAnswer, ActionError> {
         if origin.depth > DEPTH {
-            return Err(ActionError::TooDeep);
+            let what = format!("plugins wait for each other {DEPTH} deep");
+            return Err(ActionError::Failed(what));
         }
         let action = Action::of(&call);
         let none = ActionError::NoProvider(action.name());

@@ -36,10 +36,9 @@ impl http_body::Body for AnswerPieces {
         };
         let polled = stream.as_mut().poll_frame(context);
         // What is made of a request that was cut short is no answer to it.
-        let fault = self.fault.failure(self.plugin.limits.body);
-        let failure = match (fault, polled) {
-            (Some(failure), _) => failure,
-            (None, polled) => match ready!(polled) {
+        let failure = match self.fault.get() {
+            Some(failure) => failure.clone(),
+            None => match ready!(polled) {
                 Some(Ok(piece)) => return Poll::Ready(Some(Ok(piece))),
                 Some(Err(failure)) => failure,
                 None => {

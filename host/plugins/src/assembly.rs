@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use crate::loaded::LoadedPlugin;
 use crate::manifest::{Action, Manifest};
+use crate::pins::Pin;
 use crate::routes::{ReservedRoutes, overlap};
-use crate::table::{Entry, Other, PolicyStanding, Standing, Table, log_change};
+use crate::table::{Entry, Other, PolicyStanding, Standing, Table};
+use crate::text::{LONGEST, one_line};
 
 /// A table in the making.
 pub(crate) struct Assembly<'a> {
@@ -126,11 +128,10 @@ impl<'a> Assembly<'a> {
         for (file, entry) in &table.entries {
             log_change(file, before.get(file), entry);
         }
-        for file in before
-            .keys()
-            .filter(|file| !table.entries.contains_key(*file))
-        {
-            tracing::info!("plugin `{}` is gone", file.display());
+        let is_gone = |file: &&PathBuf| !table.entries.contains_key(*file);
+        for file in before.keys().filter(is_gone) {
+            let file = file.display();
+            tracing::info!(%file, "plugin `{file}` is gone");
         }
         table
     }
@@ -203,9 +204,7 @@ impl<'a> Assembly<'a> {
     /// Whether `plugin` from `file` has nothing that one of the others has, but for an older version
     /// from the same file.
     fn fits(&self, file: &Path, plugin: &LoadedPlugin) -> Result<(), String> {
-        self.reserved
-            .check(&plugin.manifest.routes)
-            .map_err(|error| error.to_string())?;
+        self.reserved.check(&plugin.manifest.routes)?;
         let mut others = self.serving.iter().filter(|(other, _)| *other != file);
         others.try_for_each(|(_, other)| conflict(plugin.demand(), other.demand()))
     }
@@ -241,7 +240,7 @@ fn conflict(plugin: Demand<'_>, other: Demand<'_>) -> Result<(), String> {
         ..
     } = other.manifest;
     let manifest = plugin.manifest;
-    overlap(&manifest.routes, name, routes).map_err(|error| error.to_string())?;
+    overlap(&manifest.routes, name, routes)?;
     let mut both = manifest.provides.iter();
     let Some(action) = both.find(|action| provides.contains(action)) else {
         return Ok(());
@@ -258,4 +257,54 @@ fn conflict(plugin: Demand<'_>, other: Demand<'_>) -> Result<(), String> {
         ));
     }
     Err(reason)
+}
+
+/// Tells the log what has become of a file, where that has changed.
+fn log_change(file: &Path, before: Option<&Entry>, now: &Entry) {
+    let version = |entry: &Entry| entry.serving.as_ref().map(Arc::as_ptr);
+    let other = |entry: &Entry| {
+        let other = entry.other.as_ref();
+        other.map(|other| (other.digest.clone(), other.standing.clone()))
+    };
+    let file = one_line(&file.display().to_string(), LONGEST);
+    if let Some(plugin) = &now.serving
+        && before.and_then(version) != Some(Arc::as_ptr(plugin))
+    {
+        let Manifest { name, version, .. } = &plugin.manifest;
+        if plugin.context.grants.pin == Pin::None {
+            tracing::warn!(
+                plugin = name,
+                file,
+                "developer mode: plugin `{name}` {version} is loaded from `{file}`, which nobody has pinned to that name"
+            );
+        } else {
+            tracing::info!(
+                plugin = name,
+                file,
+                "plugin `{name}` {version} is loaded from `{file}`"
+            );
+        }
+    }
+    if let Some(now_other) = &now.other
+        && before.and_then(other) != other(now)
+    {
+        match &now_other.standing {
+            Standing::Refused(reason) if now.serving.is_some() => {
+                tracing::error!(
+                    file,
+                    "plugin `{file}` does not load, its version before serves on: {}",
+                    one_line(reason, LONGEST)
+                );
+            }
+            Standing::Refused(reason) => {
+                tracing::error!(
+                    file,
+                    "plugin `{file}` does not load: {}",
+                    one_line(reason, LONGEST)
+                );
+            }
+            Standing::OtherBoard => tracing::info!(file, "plugin `{file}` is for other boards"),
+            Standing::Loading => tracing::debug!(file, "plugin `{file}` is being loaded"),
+        }
+    }
 }

@@ -37,18 +37,24 @@ pub(crate) async fn get(actions: &Actions) -> Result<Vec<BootSetting>, BootConfi
     }
 }
 
-pub(crate) async fn compare(
+/// Has the boot configuration compared or written, and answers the comparison, cut to what is looked at.
+pub(crate) async fn compare_or_set(
     actions: &Actions,
-    wanted: Vec<BootSetting>,
+    call: BootCall,
 ) -> Result<BootComparison, BootConfigError> {
-    comparison(called(actions, BootCall::Compare(wanted)).await?)
-}
-
-pub(crate) async fn set(
-    actions: &Actions,
-    wanted: Vec<BootSetting>,
-) -> Result<BootComparison, BootConfigError> {
-    comparison(called(actions, BootCall::Set(wanted)).await?)
+    let BootAnswer::Comparison(comparison) = called(actions, call).await? else {
+        return Err(another());
+    };
+    let names = |names: Vec<String>| names.into_iter().take(COUNT).map(cut).collect();
+    let refused = comparison.refused.into_iter().take(COUNT);
+    Ok(BootComparison {
+        changes: names(comparison.changes),
+        refused: refused
+            .map(|(name, reason)| (cut(name), cut(reason)))
+            .collect(),
+        foreign: names(comparison.foreign),
+        needs_reboot: comparison.needs_reboot,
+    })
 }
 
 async fn called(actions: &Actions, call: BootCall) -> Result<BootAnswer, BootConfigError> {
@@ -65,21 +71,4 @@ async fn called(actions: &Actions, call: BootCall) -> Result<BootAnswer, BootCon
 
 fn another() -> BootConfigError {
     BootConfigError::Failed("the provider answered another call".to_owned())
-}
-
-/// Cut to what is looked at.
-fn comparison(answer: BootAnswer) -> Result<BootComparison, BootConfigError> {
-    let BootAnswer::Comparison(comparison) = answer else {
-        return Err(another());
-    };
-    let names = |names: Vec<String>| names.into_iter().take(COUNT).map(cut).collect();
-    let refused = comparison.refused.into_iter().take(COUNT);
-    Ok(BootComparison {
-        changes: names(comparison.changes),
-        refused: refused
-            .map(|(name, reason)| (cut(name), cut(reason)))
-            .collect(),
-        foreign: names(comparison.foreign),
-        needs_reboot: comparison.needs_reboot,
-    })
 }

@@ -19,10 +19,11 @@ use tracing::Instrument as _;
 
 use crate::Body;
 use crate::answer_body::AnswerPieces;
+use crate::body;
 use crate::failure::{failed, failed_response};
 use crate::loaded::LoadedPlugin;
-use crate::plugins::RouteMatch;
 use crate::request_body::{self, RequestFault};
+use crate::route_match::RouteMatch;
 use crate::text::{self, one_line};
 
 /// The most of an error's code that is logged, in bytes.
@@ -104,8 +105,8 @@ where
     let answered = poll_fn(|context| {
         let polled = answered.as_mut().poll(context);
         // What is made of a request that was cut short is no answer to it.
-        match fault.failure(limit) {
-            Some(failure) => Poll::Ready(Err(failure)),
+        match fault.get() {
+            Some(failure) => Poll::Ready(Err(failure.clone())),
             None => polled,
         }
     });
@@ -125,7 +126,7 @@ fn respond(
     head_only: bool,
 ) -> Result<Response<Body>, Failure> {
     let GuestAnswer { head, body } = answer;
-    let mut response = Response::new(Body::empty());
+    let mut response = Response::new(Body::default());
     (*response.status_mut(), *response.headers_mut()) = (head.status, head.headers);
     let bodiless = matches!(
         head.status,
@@ -143,9 +144,9 @@ fn respond(
                 .insert(header::CONTENT_LENGTH, HeaderValue::from(bytes.len()));
         }
         _ if bodiless || head_only => {}
-        AnswerBody::Whole(bytes) => *response.body_mut() = Body::from(bytes),
+        AnswerBody::Whole(bytes) => *response.body_mut() = body::whole(bytes),
         AnswerBody::Stream(stream) => {
-            *response.body_mut() = Body::stream(AnswerPieces {
+            *response.body_mut() = Body::new(AnswerPieces {
                 stream: Some(stream),
                 plugin: Arc::clone(plugin),
                 fault,
@@ -154,7 +155,7 @@ fn respond(
         }
         AnswerBody::Journal(answer) => {
             if let Some(journal) = plugin.host.journal(&answer) {
-                *response.body_mut() = Body::stream(journal);
+                *response.body_mut() = Body::new(journal);
             }
         }
     }

@@ -1,9 +1,10 @@
 //! Whether the policy does without walls that the system lacks.
 
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use crate::failure::chain;
+use crate::lock;
 use crate::policy::Policy;
 
 /// What the policy says of the walls around processes that run foreign code (`require_confinement`).
@@ -32,7 +33,7 @@ impl ConfinementRule {
     #[must_use]
     pub fn is_required(&self) -> bool {
         let read = Policy::requires_confinement(&self.policy, self.anybodys);
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.known);
         match read {
             Ok(required) => {
                 *known = Some(required);

@@ -4,6 +4,7 @@ use http::{Response, StatusCode, header};
 use plugin_protocol::Failure;
 
 use crate::Body;
+use crate::body;
 use crate::text::{LONGEST, one_line};
 
 /// The most of a trace that is logged, in bytes.
@@ -40,7 +41,7 @@ pub(crate) fn log(failure: &Failure, plugin: &str) {
 /// `{"status":"failed","message":...}`, as all of the API fails.
 pub(crate) fn failed(status: StatusCode, message: &str) -> Response<Body> {
     let body = serde_json::json!({ "status": "failed", "message": message }).to_string();
-    let mut response = Response::new(Body::from(body.into_bytes()));
+    let mut response = Response::new(body::whole(body.into_bytes()));
     *response.status_mut() = status;
     let json = http::HeaderValue::from_static("application/json; charset=utf-8");
     response.headers_mut().insert(header::CONTENT_TYPE, json);

@@ -8,6 +8,7 @@ use signatures::PublicKey;
 use tokio::task::AbortHandle;
 
 use crate::loaded::LoadedPlugin;
+use crate::manifest::Manifest;
 use crate::policy::Grants;
 use crate::settled_file::{FileHead, Stamp};
 use crate::table::{Other, Standing};
@@ -68,9 +69,8 @@ impl FileRecord {
             Ok((stamp, head)) => (Some(stamp), Ok(head)),
             Err(reason) => (None, Err(reason)),
         };
-        let digest =
-            |head: &Result<FileHead, String>| head.as_ref().ok().map(|head| head.digest.clone());
-        if self.head.as_ref().and_then(digest) != digest(&head) {
+        let digest = head.as_ref().ok().map(|head| head.digest.as_str());
+        if self.digest() != digest {
             self.code = NativeCode::Unasked;
             self.loaded = None;
         } else if let (Some(Ok(before)), Ok(head)) = (&self.head, &mut head) {
@@ -84,19 +84,19 @@ impl FileRecord {
         self.head = Some(head);
     }
 
-    /// Whether it says of itself that it is a plugin.
-    pub(crate) fn is_plugin(&self) -> bool {
-        let head = self.head.as_ref().and_then(|head| head.as_ref().ok());
-        head.is_some_and(|head| head.manifest.is_ok())
+    /// What the file says of itself, as far as it could be read.
+    pub(crate) fn head(&self) -> Option<&FileHead> {
+        self.head.as_ref()?.as_ref().ok()
+    }
+
+    /// Its manifest, which makes it a plugin's.
+    pub(crate) fn manifest(&self) -> Option<&Manifest> {
+        self.head()?.manifest.as_ref().ok()
     }
 
     /// The plugin's name: the manifest's, or where that cannot be read the one that the file's name stands for.
     pub(crate) fn name(&self, file: &Path) -> String {
-        if let Some(Ok(FileHead {
-            manifest: Ok(manifest),
-            ..
-        })) = &self.head
-        {
+        if let Some(manifest) = self.manifest() {
             return manifest.name.clone();
         }
         let stem = file.file_stem().unwrap_or_default().to_string_lossy();
@@ -106,16 +106,13 @@ impl FileRecord {
 
     /// The digest of the file as it was last read.
     pub(crate) fn digest(&self) -> Option<&str> {
-        let head = self.head.as_ref()?.as_ref().ok()?;
-        Some(&head.digest)
+        Some(&self.head()?.digest)
     }
 
     /// Whether it has signatures that were checked against other keys.
     pub(crate) fn is_signed_by_others_than(&self, keys: &[PublicKey]) -> bool {
-        match &self.head {
-            Some(Ok(head)) => head.signatures.are_there() && *head.keys != *keys,
-            _ => false,
-        }
+        self.head()
+            .is_some_and(|head| head.signatures.are_there() && *head.keys != *keys)
     }
 
     /// The plugin, if it is linked with these grants.
@@ -140,10 +137,9 @@ impl FileRecord {
 
     /// What the report says of it where it is not what serves.
     pub(crate) fn other(&self, standing: Standing) -> Other {
-        let head = self.head.as_ref().and_then(|head| head.as_ref().ok());
         Other {
-            manifest: head.and_then(|head| head.manifest.clone().ok()),
-            digest: head.map(|head| head.digest.clone()).unwrap_or_default(),
+            manifest: self.manifest().cloned(),
+            digest: self.digest().unwrap_or_default().to_owned(),
             standing,
         }
     }

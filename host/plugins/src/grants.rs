@@ -8,61 +8,20 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::capability::{Capability, Import, of_import};
-use crate::manifest::{INTERFACE, Manifest, Need};
+use crate::manifest::{INTERFACE, Manifest};
 use crate::policy::Grants;
 use crate::route_grants::is_of_stock_plugins;
 
-/// Why a plugin is not linked. Lists all that is missing.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum GrantError {
-    /// The component uses what its manifest does not ask for, or what no plugin can have.
-    #[error("{}", .0.join("; "))]
-    Imports(Vec<String>),
-    /// The policy does not let it answer or provide what its manifest says.
-    #[error("{}", .0.join("; "))]
-    RoutesAndActions(Vec<String>),
-    /// The policy does not grant what the manifest asks for.
-    #[error("{}", missing(plugin, capabilities, line, policy))]
-    Missing {
-        /// The plugin.
-        plugin: String,
-        /// What is missing, with the manifest's reasons.
-        capabilities: Vec<(Capability, String)>,
-        /// The lines of the policy that would grant it, in one.
-        line: String,
-        /// The policy's file.
-        policy: String,
-    },
-}
-
-fn missing(
-    plugin: &str,
-    capabilities: &[(Capability, String)],
-    line: &str,
-    policy: &str,
-) -> String {
-    let (noun, list) = match capabilities {
-        [(one, reason)] => ("capability", format!("`{one}` ({reason})")),
-        several => {
-            let list: Vec<_> = several
-                .iter()
-                .map(|(name, reason)| format!("`{name}` ({reason})"))
-                .collect();
-            ("capabilities", list.join(", "))
-        }
-    };
-    format!(
-        "plugin `{plugin}` needs the {noun} {list}, which the policy `{policy}` does not grant; to grant it: {line}"
-    )
-}
-
 /// Checks what the manifest says that it answers and provides. Takes no component, and so comes before anything
 /// is compiled.
+///
+/// # Errors
+/// All that the policy does not let it answer or provide.
 pub(crate) fn check_routes_and_actions(
     manifest: &Manifest,
     granted: &Grants,
     policy: &Path,
-) -> Result<(), GrantError> {
+) -> Result<(), String> {
     let (plugin, policy) = (&manifest.name, policy.display());
     let mut wrong = Vec::new();
     let (mut of_stock, mut missing) = (Vec::new(), false);
@@ -94,26 +53,25 @@ pub(crate) fn check_routes_and_actions(
             quoted(&paths, '"')
         ));
     }
-    if manifest
-        .provides
-        .iter()
-        .any(|action| !granted.provides.contains(action))
-    {
-        let actions: Vec<_> = manifest
-            .provides
-            .iter()
-            .map(|action| action.name())
-            .collect();
+    let mut provides = manifest.provides.iter();
+    if provides.any(|action| !granted.provides.contains(action)) {
+        let provides = manifest.provides.iter();
+        let actions: Vec<_> = provides.map(|action| action.name()).collect();
         wrong.push(format!(
             "plugin `{plugin}` provides {}, which the policy `{policy}` does not let it; to let it: [plugins.{plugin}] provides = [{}]",
             quoted(&actions, '`'),
             quoted(&actions, '"')
         ));
     }
+    all_of(wrong)
+}
+
+/// An error of all that is wrong, where something is.
+fn all_of(wrong: Vec<String>) -> Result<(), String> {
     if wrong.is_empty() {
         Ok(())
     } else {
-        Err(GrantError::RoutesAndActions(wrong))
+        Err(wrong.join("; "))
     }
 }
 
@@ -126,23 +84,24 @@ fn quoted(names: &[&str], quote: char) -> String {
 }
 
 /// Checks a component that imports `imports`.
+///
+/// # Errors
+/// All that its manifest does not ask for, or all that the policy does not grant.
 pub(crate) fn check<'a>(
     manifest: &Manifest,
     imports: impl Iterator<Item = &'a str>,
     granted: &BTreeSet<Capability>,
     policy: &Path,
-) -> Result<(), GrantError> {
-    let asked = |capability: &Capability| {
-        manifest
-            .capabilities
-            .iter()
-            .any(|need| need.name == *capability)
+) -> Result<(), String> {
+    let needs = |capability: &Capability| {
+        let mut needs = manifest.capabilities.iter();
+        needs.any(|need| need.name == *capability)
     };
     let mut wrong = Vec::new();
     for import in imports {
         match of_import(import) {
             Import::Always => {}
-            Import::With(first, others) if asked(&first) || others.iter().any(asked) => {}
+            Import::With(first, others) if needs(&first) || others.iter().any(needs) => {}
             Import::With(first, _) => {
                 wrong.push(format!(
                     "it imports `{import}`, which takes the capability `{first}`, and its manifest does not ask for that"
@@ -158,35 +117,33 @@ pub(crate) fn check<'a>(
             }
         }
     }
-    if !wrong.is_empty() {
-        return Err(GrantError::Imports(wrong));
-    }
+    all_of(wrong)?;
 
-    let lacking = |need: &&Need| !granted.contains(&need.name);
-    let capabilities: Vec<_> = manifest
-        .capabilities
-        .iter()
-        .filter(lacking)
-        .map(|need| (need.name, need.reason.clone()))
-        .collect();
-    if capabilities.is_empty() {
+    let needs = manifest.capabilities.iter();
+    let missing: Vec<_> = needs.filter(|need| !granted.contains(&need.name)).collect();
+    if missing.is_empty() {
         return Ok(());
     }
-    // The whole line, with what is granted already: to be pasted in place of the one there.
-    let all: BTreeSet<Capability> = granted
+    let noun = if missing.len() == 1 {
+        "capability"
+    } else {
+        "capabilities"
+    };
+    let list: Vec<_> = missing
         .iter()
-        .copied()
-        .chain(capabilities.iter().map(|(name, _)| *name))
+        .map(|need| format!("`{}` ({})", need.name, need.reason))
         .collect();
-    let list: Vec<_> = all.iter().map(|name| format!("\"{name}\"")).collect();
-    let line = format!("[plugins.{}] grants = [{}]", manifest.name, list.join(", "));
-    let policy = policy.display().to_string();
-    Err(GrantError::Missing {
-        plugin: manifest.name.clone(),
-        capabilities,
-        line,
-        policy,
-    })
+    // The whole line, with what is granted already: to be pasted in place of the one there.
+    let mut all = granted.clone();
+    all.extend(missing.iter().map(|need| need.name));
+    let all: Vec<_> = all.into_iter().map(Capability::name).collect();
+    let plugin = &manifest.name;
+    Err(format!(
+        "plugin `{plugin}` needs the {noun} {}, which the policy `{}` does not grant; to grant it: [plugins.{plugin}] grants = [{}]",
+        list.join(", "),
+        policy.display(),
+        quoted(&all, '"')
+    ))
 }
 
 #[cfg(test)]

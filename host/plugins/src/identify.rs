@@ -1,7 +1,7 @@
 //! The action `identify` (`POST /v1/blink`): one pattern at a time, in the background, for a window
 //! that each further request extends.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use plugin_protocol::{ActionAnswer, ActionCall, Failure, Origin};
@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use crate::actions::Actions;
 use crate::loaded::LoadedPlugin;
+use crate::lock;
 use crate::manifest::Action;
 use crate::text::{LONGEST, one_line};
 
@@ -64,7 +65,7 @@ impl Identify {
     /// Shows the device from now until [`WINDOW`] has passed, for a caller of this `origin`, or extends the run that
     /// does already, for whomever that began.
     pub(crate) fn start(&self, origin: Origin) {
-        let mut state = self.shared.lock();
+        let mut state = lock(&self.shared.state);
         state.until = Instant::now() + WINDOW;
         if state.run.is_some() {
             state.again = state.over;
@@ -83,7 +84,7 @@ impl Identify {
 
     /// How much of the window is left, in milliseconds.
     pub(crate) fn remaining_ms(&self) -> u32 {
-        let mut state = self.shared.lock();
+        let mut state = lock(&self.shared.state);
         let left = state
             .until
             .saturating_duration_since(Instant::now())
@@ -95,7 +96,7 @@ impl Identify {
     /// Waits until the run that is under way has ended, and says how.
     pub(crate) async fn ended(&self) -> Result<(), String> {
         let mut ended = self.shared.ended.subscribe();
-        if self.shared.lock().run.is_none() {
+        if lock(&self.shared.state).run.is_none() {
             return Ok(());
         }
         if ended.changed().await.is_err() {
@@ -106,7 +107,7 @@ impl Identify {
 
     /// Ends the run that is under way; the provider's LEDs are restored when it returns.
     pub(crate) async fn stop(&self) {
-        let run = self.shared.lock().run.take();
+        let run = lock(&self.shared.state).run.take();
         if let Some(run) = run {
             run.abort();
             let _ = run.await;
@@ -115,10 +116,6 @@ impl Identify {
 }
 
 impl Shared {
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Runs the provider, and again if a request came too late for it to see.
     async fn run(&self, origin: Origin) {
         loop {
@@ -126,7 +123,7 @@ impl Shared {
                 Some(provider) => self.call(&provider, origin.clone()).await,
                 None => Ok(()),
             };
-            let mut state = self.lock();
+            let mut state = lock(&self.state);
             if state.again {
                 (state.again, state.over) = (false, false);
                 continue;
@@ -162,7 +159,7 @@ impl Shared {
     /// Waits until the window is over and the grace too, however often it is extended.
     async fn past_window(&self) -> Duration {
         loop {
-            let end = self.lock().until + GRACE;
+            let end = lock(&self.state).until + GRACE;
             if Instant::now() >= end {
                 return WINDOW + GRACE;
             }

@@ -43,8 +43,10 @@ mod plugin_host;
 mod plugins;
 mod policy;
 mod provision;
+mod reload;
 mod request_body;
 mod route_grants;
+mod route_match;
 mod routes;
 mod settled_file;
 mod signature;
@@ -53,6 +55,8 @@ mod table;
 mod trust;
 mod unavailable;
 mod watch;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use plugin_protocol::text;
 
@@ -71,7 +75,13 @@ pub use manifest::{Action, INTERFACE, Manifest, ManifestError, Need, Route, SECT
 pub use owners::OwnerError;
 pub use pattern::{Pattern, PatternError};
 pub use plugin_protocol::CallerScope;
-pub use plugins::{Plugins, RouteLookup, RouteMatch, StartError};
+pub use plugins::{Plugins, StartError};
 pub use policy::{PolicyError, policy_text};
+pub use route_match::{RouteLookup, RouteMatch};
 pub use trust::{TrustError, trust_lines};
 pub use unavailable::Unavailable;
+
+/// What the mutex guards, also where a thread that held it has panicked.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

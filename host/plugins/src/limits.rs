@@ -39,9 +39,9 @@ pub(crate) struct WrittenLimits {
     concurrency: Option<u32>,
 }
 
-/// A limit that is more than plugins have.
+/// A limit that is set, with what it is measured by, all in the unit of its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Excess {
+pub(crate) struct WrittenLimit {
     /// Its name in manifests and policies.
     pub(crate) key: &'static str,
     pub(crate) value: u32,
@@ -49,82 +49,64 @@ pub(crate) struct Excess {
     pub(crate) what: &'static str,
     /// What others have.
     pub(crate) default: u128,
-}
-
-/// A limit that cannot be had.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{name}` is {value}, and must be 1 to {most}")]
-pub(crate) struct LimitError {
-    name: &'static str,
-    value: u32,
+    /// What the host gives at most.
     most: u128,
 }
 
+/// The limits in the units and the order of [`WrittenLimits`].
+fn in_written_units(limits: &Limits) -> [u128; 5] {
+    [
+        (limits.memory >> 20) as u128,
+        limits.cpu.as_millis(),
+        limits.wall.as_millis(),
+        (limits.body >> 10) as u128,
+        limits.concurrency as u128,
+    ]
+}
+
 impl WrittenLimits {
+    /// Those that are set.
+    fn written(&self) -> impl Iterator<Item = WrittenLimit> {
+        let rows = [
+            ("memory_mib", self.memory_mib, "MiB of memory"),
+            ("cpu_ms", self.cpu_ms, "ms of CPU time"),
+            ("wall_ms", self.wall_ms, "ms until its answer begins"),
+            ("body_kib", self.body_kib, "KiB of a body"),
+            ("concurrency", self.concurrency, "places at a time"),
+        ];
+        let bounds = in_written_units(&DEFAULTS)
+            .into_iter()
+            .zip(in_written_units(&MOST));
+        let rows = rows.into_iter().zip(bounds);
+        rows.filter_map(|((key, value, what), (default, most))| {
+            Some(WrittenLimit {
+                key,
+                value: value?,
+                what,
+                default,
+                most,
+            })
+        })
+    }
+
     /// Checks that each is within what the host gives.
-    pub(crate) fn check(&self) -> Result<(), LimitError> {
-        for (name, value, most) in [
-            ("memory_mib", self.memory_mib, (MOST.memory >> 20) as u128),
-            ("cpu_ms", self.cpu_ms, MOST.cpu.as_millis()),
-            ("wall_ms", self.wall_ms, MOST.wall.as_millis()),
-            ("body_kib", self.body_kib, (MOST.body >> 10) as u128),
-            ("concurrency", self.concurrency, MOST.concurrency as u128),
-        ] {
-            if let Some(value) = value
-                && (value == 0 || u128::from(value) > most)
-            {
-                return Err(LimitError { name, value, most });
-            }
+    ///
+    /// # Errors
+    /// What cannot be had.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let is_refused = |limit: &WrittenLimit| !(1..=limit.most).contains(&limit.value.into());
+        match self.written().find(is_refused) {
+            Some(WrittenLimit {
+                key, value, most, ..
+            }) => Err(format!("`{key}` is {value}, and must be 1 to {most}")),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Those that are more than a plugin has that asks for none.
-    pub(crate) fn beyond_defaults(&self) -> impl Iterator<Item = Excess> {
-        let Limits {
-            memory,
-            cpu,
-            wall,
-            body,
-            concurrency,
-        } = DEFAULTS;
-        [
-            (
-                "memory_mib",
-                self.memory_mib,
-                "MiB of memory",
-                (memory >> 20) as u128,
-            ),
-            ("cpu_ms", self.cpu_ms, "ms of CPU time", cpu.as_millis()),
-            (
-                "wall_ms",
-                self.wall_ms,
-                "ms until its answer begins",
-                wall.as_millis(),
-            ),
-            (
-                "body_kib",
-                self.body_kib,
-                "KiB of a body",
-                (body >> 10) as u128,
-            ),
-            (
-                "concurrency",
-                self.concurrency,
-                "places at a time",
-                concurrency as u128,
-            ),
-        ]
-        .into_iter()
-        .filter_map(|(key, value, what, default)| {
-            let value = value.filter(|value| u128::from(*value) > default)?;
-            Some(Excess {
-                key,
-                value,
-                what,
-                default,
-            })
-        })
+    pub(crate) fn beyond_defaults(&self) -> impl Iterator<Item = WrittenLimit> {
+        self.written()
+            .filter(|limit| u128::from(limit.value) > limit.default)
     }
 
     /// These, none of them more than a plugin has that asks for none.
@@ -132,12 +114,13 @@ impl WrittenLimits {
         let least = |value: Option<u32>, default: u128| {
             value.map(|value| u32::try_from(default).map_or(value, |default| value.min(default)))
         };
+        let [memory_mib, cpu_ms, wall_ms, body_kib, concurrency] = in_written_units(&DEFAULTS);
         WrittenLimits {
-            memory_mib: least(self.memory_mib, (DEFAULTS.memory >> 20) as u128),
-            cpu_ms: least(self.cpu_ms, DEFAULTS.cpu.as_millis()),
-            wall_ms: least(self.wall_ms, DEFAULTS.wall.as_millis()),
-            body_kib: least(self.body_kib, (DEFAULTS.body >> 10) as u128),
-            concurrency: least(self.concurrency, DEFAULTS.concurrency as u128),
+            memory_mib: least(self.memory_mib, memory_mib),
+            cpu_ms: least(self.cpu_ms, cpu_ms),
+            wall_ms: least(self.wall_ms, wall_ms),
+            body_kib: least(self.body_kib, body_kib),
+            concurrency: least(self.concurrency, concurrency),
         }
     }
 

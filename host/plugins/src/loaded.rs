@@ -3,9 +3,10 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use compiled_code::CompileError;
 use plugin_protocol::{
     Action, ActionAnswer, ActionCall, Bound, Failure, GuestCode, GuestPlugin, GuestRuntime,
     HostCalls, Origin, PATIENCE, ServedCall,
@@ -17,9 +18,10 @@ use crate::actions::Actions;
 use crate::blocking::blocking;
 use crate::config::HostServices;
 use crate::failure;
-use crate::grants::{self, GrantError};
+use crate::grants;
 use crate::identify::Identify;
 use crate::limits::{self, Limits};
+use crate::lock;
 use crate::log_lines::LineBudget;
 use crate::manifest::Manifest;
 use crate::plugin_context::PluginContext;
@@ -145,19 +147,12 @@ impl Counters {
     /// Counts a failure of the plugin's.
     fn failed(&self, message: String) {
         self.failures.fetch_add(1, Relaxed);
-        *self
-            .last_error
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = Some(message);
+        *lock(&self.last_error) = Some(message);
     }
 
     /// Calls, failures, and what the last failure was.
     pub(crate) fn read(&self) -> (u64, u64, Option<String>) {
-        let last = self
-            .last_error
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
+        let last = lock(&self.last_error).clone();
         (self.calls.load(Relaxed), self.failures.load(Relaxed), last)
     }
 }
@@ -196,25 +191,6 @@ pub(crate) struct LoadContext {
     pub(crate) actions: Actions,
 }
 
-/// Why a version is not loaded.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum LoadError {
-    #[error(transparent)]
-    Compile(#[from] compiled_code::CompileError),
-    #[error(transparent)]
-    Grants(#[from] GrantError),
-    #[error("it cannot be linked: {0}")]
-    Link(String),
-    #[error(
-        "its manifest has routes, and its component does not export `platform:supervisor/handler`"
-    )]
-    NoHandler,
-    #[error(
-        "its manifest provides `{0}`, and its component does not export `platform:supervisor/{0}`"
-    )]
-    NoAction(&'static str),
-}
-
 impl LoadContext {
     /// The native code of the component of this digest, where it was compiled before.
     pub(crate) async fn compiled(&self, digest: &str) -> Option<Arc<dyn GuestCode>> {
@@ -223,7 +199,8 @@ impl LoadContext {
         match self.open(&file).await {
             Ok(code) => Some(code),
             Err(reason) => {
-                tracing::info!("`{}` does not load: {reason}", file.display());
+                let shown = file.display();
+                tracing::info!(file = %shown, "`{shown}` does not load: {reason}");
                 self.cache.discard(file).await;
                 None
             }
@@ -237,7 +214,7 @@ impl LoadContext {
         digest: &str,
         edition: String,
         wasm: &[u8],
-    ) -> Result<Arc<dyn GuestCode>, LoadError> {
+    ) -> Result<Arc<dyn GuestCode>, CompileError> {
         let name = file.display().to_string();
         let source = compiled_code::Source::with_digest(&name, wasm, digest.to_owned());
         let source = source.edition(edition);
@@ -249,7 +226,7 @@ impl LoadContext {
             Ok(code) => Ok(code),
             Err(reason) => {
                 cache.discard(compiled).await;
-                Err(cache.unusable(&name, reason).into())
+                Err(cache.unusable(&name, reason))
             }
         }
     }
@@ -260,6 +237,9 @@ impl LoadContext {
     }
 
     /// Makes a component with this manifest ready to be called with these grants.
+    ///
+    /// # Errors
+    /// Why it is not loaded, in words.
     pub(crate) fn link(
         &self,
         code: &Arc<dyn GuestCode>,
@@ -268,7 +248,7 @@ impl LoadContext {
         manifest: Manifest,
         grants: Grants,
         counters: Arc<Counters>,
-    ) -> Result<LoadedPlugin, LoadError> {
+    ) -> Result<LoadedPlugin, String> {
         let facts = code.facts();
         let imports = &facts.imports;
         grants::check(
@@ -279,23 +259,27 @@ impl LoadContext {
         )?;
 
         if let Some(error) = &facts.link_error {
-            return Err(LoadError::Link(error.clone()));
+            return Err(format!("it cannot be linked: {error}"));
         }
         if !manifest.routes.is_empty() && !facts.has_handler {
-            return Err(LoadError::NoHandler);
+            let what = "its manifest has routes, and its component does not export `platform:supervisor/handler`";
+            return Err(what.to_owned());
         }
         let mut provides = manifest.provides.iter();
         if let Some(action) = provides.find(|action| !facts.actions.contains(action)) {
-            return Err(LoadError::NoAction(action.name()));
+            let action = action.name();
+            return Err(format!(
+                "its manifest provides `{action}`, and its component does not export `platform:supervisor/{action}`"
+            ));
         }
         // A manifest is its file's own word: the layout's files are believed, and what others get beyond the defaults
         // stands in the policy.
-        let asked = if grants.is_stock {
+        let own_limits = if grants.is_stock {
             manifest.limits.clone()
         } else {
             manifest.limits.within_defaults()
         };
-        let limits = limits::of(&asked, &grants.limits);
+        let limits = limits::of(&own_limits, &grants.limits);
         let is_boards_own = grants
             .boards
             .include(&self.services.device.identity().device_type);

@@ -68,16 +68,11 @@ enum TaskOutput {
         file: PathBuf,
         read: Box<Result<(Stamp, FileHead), String>>,
     },
-    /// What was compiled before, where it was.
-    Found {
+    /// The native code of the file of this digest; none where it has to be compiled.
+    Code {
         file: PathBuf,
         digest: String,
-        component: Option<Arc<dyn GuestCode>>,
-    },
-    Compiled {
-        file: PathBuf,
-        digest: String,
-        component: Result<Arc<dyn GuestCode>, String>,
+        code: Result<Option<Arc<dyn GuestCode>>, String>,
     },
 }
 
@@ -125,7 +120,7 @@ impl Loader {
         self.read_policy();
         let mut last = std::mem::take(&mut self.files);
         let anybodys = self.load_context.allow_unpinned;
-        let is_known = |file: &Path| last.get(file).is_some_and(FileRecord::is_plugin);
+        let is_known = |file: &Path| last.get(file).and_then(FileRecord::manifest).is_some();
         let found = plugin_files(&self.folders, is_known);
         if found.left_out != self.left_out {
             self.left_out = found.left_out;
@@ -174,23 +169,13 @@ impl Loader {
                 }
                 self.files.insert(file, record);
             }
-            Some(Ok(TaskOutput::Found {
-                file,
-                digest,
-                component,
-            })) => {
-                if let Some(record) = self.record_of(&file, &digest) {
-                    record.code = component.map_or(NativeCode::Missing, NativeCode::Ready);
-                }
-            }
-            Some(Ok(TaskOutput::Compiled {
-                file,
-                digest,
-                component,
-            })) => {
-                if let Some(record) = self.record_of(&file, &digest) {
-                    match component {
-                        Ok(component) => record.code = NativeCode::Ready(component),
+            Some(Ok(TaskOutput::Code { file, digest, code })) => {
+                // One that has another content by now is looked at by itself.
+                let record = self.files.get_mut(&file);
+                if let Some(record) = record.filter(|record| record.digest() == Some(&digest)) {
+                    match code {
+                        Ok(Some(code)) => record.code = NativeCode::Ready(code),
+                        Ok(None) => record.code = NativeCode::Missing,
                         Err(reason) => {
                             record.code = NativeCode::Missing;
                             record.failure = Some(LoadFailure::Compile(reason));
@@ -207,12 +192,6 @@ impl Loader {
             }
             None => {}
         }
-    }
-
-    /// The record of a file that has this content still.
-    fn record_of(&mut self, file: &Path, digest: &str) -> Option<&mut FileRecord> {
-        let record = self.files.get_mut(file);
-        record.filter(|record| record.digest() == Some(digest))
     }
 
     /// The table that is to follow `before`, by all that is known now. What has to be compiled for the next one
@@ -336,9 +315,8 @@ impl Loader {
                     } else if let Some(reason) = refused {
                         let standing = Standing::refused(reason);
                         assembly.set_aside(file, record.other(standing));
-                    } else if let Some(Ok(head)) = &record.head
-                        && let Ok(manifest) = &head.manifest
-                        && !serves
+                    } else if let (Some(head), Some(manifest), false) =
+                        (record.head(), record.manifest(), serves)
                     {
                         assembly.expect(ExpectedPlugin {
                             file,

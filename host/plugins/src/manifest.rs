@@ -4,6 +4,8 @@
 //! others append it at the top. It is as hostile as the rest of the file, so that its size and the
 //! number and length of all that is in it are bounded before anyone looks at it.
 
+use std::fmt;
+
 use http::Method;
 pub use plugin_protocol::Action;
 use semver::Version;
@@ -12,7 +14,7 @@ use wasmparser::{Parser, Payload};
 
 use crate::boards::glob;
 use crate::capability::Capability;
-use crate::limits::{LimitError, WrittenLimits};
+use crate::limits::WrittenLimits;
 use crate::pattern::{Pattern, PatternError};
 
 /// The name of the section.
@@ -62,6 +64,12 @@ pub struct Route {
     pub pattern: Pattern,
 }
 
+impl fmt::Display for Route {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.method, self.pattern)
+    }
+}
+
 /// A capability that a plugin needs.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -78,60 +86,20 @@ pub enum ManifestError {
     /// The file is no component that could hold one.
     #[error("not a WebAssembly component")]
     NotWasm(#[source] wasmparser::BinaryReaderError),
-    /// There is none.
-    #[error("it has no section `{SECTION}`; a plugin's manifest is part of its file")]
-    Missing,
-    /// There are several.
-    #[error("it has {count} sections `{name}`, and must have one")]
-    Several {
-        /// Which section.
-        name: &'static str,
-        /// How many there are.
-        count: usize,
-    },
-    /// It is too large.
-    #[error("its manifest has {0} bytes, more than {SIZE}")]
-    TooLarge(usize),
-    /// It is not text.
-    #[error("its manifest is not UTF-8")]
-    NotText,
     /// It is not the TOML that it should be.
     #[error("its manifest is invalid")]
     Parse(#[source] Box<toml::de::Error>),
-    /// What it says of its routes is not what it should be.
-    #[error("its section `{DESCRIPTION}` is invalid: {0}")]
-    Description(String),
-    /// It was built for a newer host.
-    #[error(
-        "it needs version {needs} of `platform:supervisor`, and this supervisor has {INTERFACE}: update the supervisor"
-    )]
-    Newer {
-        /// What it was built for.
-        needs: Version,
-    },
-    /// It was built for another major version.
-    #[error(
-        "it was built for version {built} of `platform:supervisor`, which this supervisor ({INTERFACE}) does not serve"
-    )]
-    Other {
-        /// What it was built for.
-        built: Version,
-    },
     /// A route is no route.
     #[error(transparent)]
     Route(#[from] PatternError),
-    /// A limit is out of range.
-    #[error("its manifest asks for limits that no plugin gets: {0}")]
-    Limit(String),
-    /// Something in it is not as it should be.
-    #[error("its manifest is invalid: {0}")]
+    /// Something in it is not as it should be, or it is not there; a sentence says what.
+    #[error("{0}")]
     Invalid(String),
 }
 
-impl From<LimitError> for ManifestError {
-    fn from(error: LimitError) -> Self {
-        ManifestError::Limit(error.to_string())
-    }
+/// Where a manifest was read that says what it must not.
+fn invalid(what: impl fmt::Display) -> ManifestError {
+    ManifestError::Invalid(format!("its manifest is invalid: {what}"))
 }
 
 #[derive(Deserialize)]
@@ -165,11 +133,17 @@ impl Manifest {
     /// # Errors
     /// When there is none that can be used.
     pub fn of(wasm: &[u8]) -> Result<Manifest, ManifestError> {
-        let section = section(wasm, SECTION)?.ok_or(ManifestError::Missing)?;
+        let missing =
+            || format!("it has no section `{SECTION}`; a plugin's manifest is part of its file");
+        let section = section(wasm, SECTION)?;
+        let section = section.ok_or_else(|| ManifestError::Invalid(missing()))?;
         if section.len() > SIZE {
-            return Err(ManifestError::TooLarge(section.len()));
+            let length = section.len();
+            let what = format!("its manifest has {length} bytes, more than {SIZE}");
+            return Err(ManifestError::Invalid(what));
         }
-        let text = std::str::from_utf8(section).map_err(|_| ManifestError::NotText)?;
+        let text = std::str::from_utf8(section)
+            .map_err(|_| ManifestError::Invalid("its manifest is not UTF-8".to_owned()))?;
         let mut manifest = Manifest::parse(text)?;
         manifest.description = section_description(wasm)?;
         Ok(manifest)
@@ -201,18 +175,19 @@ impl Manifest {
                     && other.pattern.overlaps(&pattern)
                     && other.pattern.rank() == pattern.rank()
             }) {
-                return Err(ManifestError::Invalid(format!(
+                return Err(invalid(format_args!(
                     "duplicate route `{method} {pattern}`"
                 )));
             }
             routes.push(Route { method, pattern });
         }
         if routes.is_empty() && written.provides.is_empty() {
-            return Err(ManifestError::Invalid(
-                "it has no routes and provides nothing".to_owned(),
-            ));
+            return Err(invalid("it has no routes and provides nothing"));
         }
-        written.limits.check()?;
+        written.limits.check().map_err(|error| {
+            let what = format!("its manifest asks for limits that no plugin gets: {error}");
+            ManifestError::Invalid(what)
+        })?;
         Ok(Manifest {
             name: written.name,
             version: written.version,
@@ -238,7 +213,10 @@ fn section_description(wasm: &[u8]) -> Result<Option<Box<str>>, ManifestError> {
     let Some(section) = section(wasm, DESCRIPTION)? else {
         return Ok(None);
     };
-    let invalid = |why: String| Err(ManifestError::Description(why));
+    let invalid = |why: String| {
+        let what = format!("its section `{DESCRIPTION}` is invalid: {why}");
+        Err(ManifestError::Invalid(what))
+    };
     if section.len() > SIZE {
         return invalid(format!("it has {} bytes, more than {SIZE}", section.len()));
     }
@@ -262,27 +240,28 @@ fn section<'a>(wasm: &'a [u8], name: &'static str) -> Result<Option<&'a [u8]>, M
         }
     }
     if count > 1 {
-        return Err(ManifestError::Several { name, count });
+        let what = format!("it has {count} sections `{name}`, and must have one");
+        return Err(ManifestError::Invalid(what));
     }
     Ok(found)
 }
 
 fn check_interface(interface: &Version) -> Result<(), ManifestError> {
     if interface.major != INTERFACE.major {
-        return Err(ManifestError::Other {
-            built: interface.clone(),
-        });
+        return Err(ManifestError::Invalid(format!(
+            "it was built for version {interface} of `platform:supervisor`, which this supervisor ({INTERFACE}) does not serve"
+        )));
     }
     if interface.minor > INTERFACE.minor {
-        return Err(ManifestError::Newer {
-            needs: interface.clone(),
-        });
+        return Err(ManifestError::Invalid(format!(
+            "it needs version {interface} of `platform:supervisor`, and this supervisor has {INTERFACE}: update the supervisor"
+        )));
     }
     Ok(())
 }
 
 fn check_counts(written: &ManifestJson) -> Result<(), ManifestError> {
-    let invalid = |text: String| Err(ManifestError::Invalid(text));
+    let invalid = |text: String| Err(invalid(text));
     let name = &written.name;
     let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     if name.is_empty() || name.len() > NAME || name.starts_with('-') || !name.bytes().all(fits) {
@@ -305,20 +284,13 @@ fn check_counts(written: &ManifestJson) -> Result<(), ManifestError> {
                 need.name
             ));
         }
-        if written
-            .capabilities
-            .iter()
-            .take(index)
-            .any(|other| other.name == need.name)
-        {
+        let mut before = written.capabilities.iter().take(index);
+        if before.any(|other| other.name == need.name) {
             return invalid(format!("duplicate capability `{}`", need.name));
         }
     }
-    if let Some(board) = written
-        .boards
-        .iter()
-        .find(|board| board.is_empty() || board.len() > TEXT)
-    {
+    let mut boards = written.boards.iter();
+    if let Some(board) = boards.find(|board| board.is_empty() || board.len() > TEXT) {
         return invalid(format!(
             "the name of a board must have 1 to {TEXT} bytes, and one has {}",
             board.len()
@@ -339,7 +311,7 @@ fn method(text: &str, path: &str) -> Result<Method, ManifestError> {
         "DELETE" => Ok(Method::DELETE),
         _ => {
             let text: String = text.chars().take(20).collect();
-            Err(ManifestError::Invalid(format!(
+            Err(invalid(format_args!(
                 "the method of the route `{path}` is `{text}`, and must be GET, POST, PUT, PATCH or DELETE"
             )))
         }

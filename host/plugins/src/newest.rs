@@ -19,18 +19,6 @@ pub(crate) struct NewestVersions {
     known: BTreeMap<String, Version>,
 }
 
-/// Why a signed file is not loaded.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "version {version} is older than {newest}, which ran before, and a signature does not take a device back; to have it all the same, add \"{digest}\" to `sha256` in [plugins.{plugin}]"
-)]
-pub(crate) struct Downgrade {
-    plugin: String,
-    version: String,
-    newest: String,
-    digest: String,
-}
-
 impl NewestVersions {
     pub(crate) fn new(data: Arc<dyn PluginData>) -> NewestVersions {
         NewestVersions {
@@ -49,14 +37,15 @@ impl NewestVersions {
     }
 
     /// Whether a signature may bring this version.
-    pub(crate) fn check(&self, manifest: &Manifest, digest: &str) -> Result<(), Downgrade> {
-        match self.known.get(&manifest.name) {
-            Some(newest) if manifest.version.cmp_precedence(newest).is_lt() => Err(Downgrade {
-                plugin: manifest.name.clone(),
-                version: manifest.version.to_string(),
-                newest: newest.to_string(),
-                digest: digest.to_owned(),
-            }),
+    ///
+    /// # Errors
+    /// Why not, for the owner.
+    pub(crate) fn check(&self, manifest: &Manifest, digest: &str) -> Result<(), String> {
+        let Manifest { name, version, .. } = manifest;
+        match self.known.get(name) {
+            Some(newest) if version.cmp_precedence(newest).is_lt() => Err(format!(
+                "version {version} is older than {newest}, which ran before, and a signature does not take a device back; to have it all the same, add \"{digest}\" to `sha256` in [plugins.{name}]"
+            )),
             _ => Ok(()),
         }
     }
@@ -73,6 +62,7 @@ impl NewestVersions {
             let version = version.to_string();
             if let Err(error) = data.set(&owner(&name), KEY, version.as_bytes()) {
                 tracing::warn!(
+                    plugin = name,
                     "after a restart an older version of the plugin `{name}` than {version} could be loaded: {error}"
                 );
             }

@@ -7,7 +7,7 @@
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Others may write.
 const OTHERS_WRITE: u32 = 0o002;
@@ -16,44 +16,10 @@ const GROUP_WRITES: u32 = 0o020;
 /// Whoever may write into the folder can neither rename nor remove what others have put there.
 const STICKY: u32 = 0o1000;
 
-/// Why a file or a folder is not read.
+/// Why a file or a folder is not read: it cannot be looked at, or somebody else could have changed it.
 #[derive(Debug, thiserror::Error)]
-pub enum OwnerError {
-    /// It cannot be looked at.
-    #[error("`{}` cannot be looked at: {source}", path.display())]
-    Look {
-        /// Which.
-        path: PathBuf,
-        /// What the operating system said.
-        source: io::Error,
-    },
-    /// It is another user's.
-    #[error(
-        "`{path}` belongs to the user {owner}, who could change it, and neither to root nor to the supervisor's own user {own}: after a look at it, `chown {own} {path}`; nothing there is used",
-        path = path.display()
-    )]
-    Owner {
-        /// Which.
-        path: PathBuf,
-        /// Whose it is.
-        owner: u32,
-        /// The user of this process.
-        own: u32,
-    },
-    /// Others can write it.
-    #[error(
-        "`{path}` can be written by others than its owner (mode {mode:04o}, group {group}): after a look at it, `chmod go-w {path}`; nothing there is used",
-        path = path.display()
-    )]
-    Mode {
-        /// Which.
-        path: PathBuf,
-        /// Its permissions.
-        mode: u32,
-        /// Its group.
-        group: u32,
-    },
-}
+#[error("{0}")]
+pub struct OwnerError(String);
 
 /// A user and a group.
 #[derive(Debug, Clone, Copy)]
@@ -72,10 +38,8 @@ pub(crate) fn check(path: &Path) -> Result<(), OwnerError> {
         user: rustix::process::geteuid().as_raw(),
         group: rustix::process::getegid().as_raw(),
     };
-    let look = |source| OwnerError::Look {
-        path: path.to_owned(),
-        source,
-    };
+    let look =
+        |error: io::Error| OwnerError(format!("`{}` cannot be looked at: {error}", path.display()));
     let target = fs::canonicalize(path).map_err(look)?;
     let parent = target.parent().unwrap_or(Path::new("/"));
     check_one(parent, &fs::metadata(parent).map_err(look)?, true, own)?;
@@ -85,21 +49,18 @@ pub(crate) fn check(path: &Path) -> Result<(), OwnerError> {
 /// Checks one of them; where it is the folder around another (`around`), what others may add to it does no harm.
 fn check_one(path: &Path, meta: &Metadata, around: bool, own: Identity) -> Result<(), OwnerError> {
     let (owner, group, mode) = (meta.uid(), meta.gid(), meta.mode() & 0o7777);
-    if owner != 0 && owner != own.user {
-        return Err(OwnerError::Owner {
-            path: path.to_owned(),
-            owner,
-            own: own.user,
-        });
+    let (shown, user) = (path.display(), own.user);
+    if owner != 0 && owner != user {
+        return Err(OwnerError(format!(
+            "`{shown}` belongs to the user {owner}, who could change it, and neither to root nor to the supervisor's own user {user}: after a look at it, `chown {user} {shown}`; nothing there is used"
+        )));
     }
     let by_group = mode & GROUP_WRITES != 0 && group != 0 && group != own.group;
     let by_others = mode & OTHERS_WRITE != 0;
     if (by_group || by_others) && !(around && mode & STICKY != 0) {
-        return Err(OwnerError::Mode {
-            path: path.to_owned(),
-            mode,
-            group,
-        });
+        return Err(OwnerError(format!(
+            "`{shown}` can be written by others than its owner (mode {mode:04o}, group {group}): after a look at it, `chmod go-w {shown}`; nothing there is used"
+        )));
     }
     Ok(())
 }

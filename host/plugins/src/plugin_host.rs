@@ -1,7 +1,7 @@
 //! The host of one plugin, as its instances reach it from where they run.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -11,6 +11,7 @@ use plugin_protocol::{
 };
 
 use crate::holdings::Holdings;
+use crate::lock;
 use crate::plugin_context::PluginContext;
 use crate::provision::journal::JournalBody;
 use crate::text::{LONGEST, one_line};
@@ -35,20 +36,14 @@ impl PluginHost {
 
     /// What a plugin gives back of a stream of the journal, where it holds that.
     pub(crate) fn journal(&self, answer: &JournalAnswer) -> Option<JournalBody> {
-        let holdings = self.lock().get(&answer.instance).cloned()?;
+        let holdings = lock(&self.instances).get(&answer.instance).cloned()?;
         let source = holdings.journal(answer.reader).ok()?;
         let plugin = Arc::clone(&self.context.name);
         Some(JournalBody::new(source, answer.used, plugin))
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<InstanceId, Arc<Holdings>>> {
-        self.instances
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn holdings(&self, instance: InstanceId) -> Option<Arc<Holdings>> {
-        let mut instances = self.lock();
+        let mut instances = lock(&self.instances);
         if instances.len() >= MOST && !instances.contains_key(&instance) {
             return None;
         }
@@ -74,7 +69,7 @@ impl HostCalls for PluginHost {
     }
 
     fn release(&self, instance: InstanceId, handle: Handle) {
-        let holdings = self.lock().get(&instance).cloned();
+        let holdings = lock(&self.instances).get(&instance).cloned();
         if let Some(holdings) = holdings {
             holdings.release(handle);
         }
@@ -82,27 +77,26 @@ impl HostCalls for PluginHost {
 
     fn end(&self, instance: InstanceId) {
         // What that does may take its time, and is no matter of the others.
-        let ended = self.lock().remove(&instance);
+        let ended = lock(&self.instances).remove(&instance);
         drop(ended);
     }
 
     fn log(&self, entry: LogEntry) {
         let plugin: &str = &self.context.name;
+        if !self.context.lines.take(plugin) {
+            return;
+        }
         match entry {
             LogEntry::Lost(lines) => {
-                if self.context.lines.take(plugin) {
-                    tracing::warn!(plugin, "{lines} more lines of this call were not written");
-                }
+                tracing::warn!(plugin, "{lines} more lines of this call were not written");
             }
             LogEntry::Line(level, line) => {
-                if self.context.lines.take(plugin) {
-                    let line = one_line(&line, LONGEST);
-                    match level {
-                        LogLevel::Debug => tracing::debug!(plugin, "{line}"),
-                        LogLevel::Info => tracing::info!(plugin, "{line}"),
-                        LogLevel::Warn => tracing::warn!(plugin, "{line}"),
-                        LogLevel::Error => tracing::error!(plugin, "{line}"),
-                    }
+                let line = one_line(&line, LONGEST);
+                match level {
+                    LogLevel::Debug => tracing::debug!(plugin, "{line}"),
+                    LogLevel::Info => tracing::info!(plugin, "{line}"),
+                    LogLevel::Warn => tracing::warn!(plugin, "{line}"),
+                    LogLevel::Error => tracing::error!(plugin, "{line}"),
                 }
             }
         }

@@ -1,12 +1,12 @@
 //! The plugins as the rest of the supervisor sees them.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
 use device_types::{PluginReport, PluginRoutes, PluginStats};
 use http::{Method, Request, Response};
-use plugin_protocol::{GuestRuntime, Origin};
+use plugin_protocol::{BootCall, GuestRuntime, Origin};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -16,14 +16,17 @@ use crate::boot_config;
 use crate::bounds;
 use crate::call;
 use crate::identify::Identify;
-use crate::loaded::{LoadContext, LoadedPlugin};
+use crate::loaded::LoadContext;
 use crate::loader::Loader;
+use crate::lock;
 use crate::log_lines::LineBudget;
 use crate::policy::PolicyFiles;
 use crate::provision::led::Leds;
 use crate::provision::led_memory::LedMemory;
-use crate::routes::{Lookup, ReservedRoutes};
-use crate::table::{Table, TableLookup};
+use crate::reload::Reload;
+use crate::route_match::{RouteLookup, RouteMatch};
+use crate::routes::ReservedRoutes;
+use crate::table::Table;
 use crate::watch::Watch;
 use crate::{
     Action, Body, BootComparison, BootConfigError, BootSetting, CallerScope, PatternError,
@@ -64,49 +67,6 @@ pub enum StartError {
     /// A core route is no pattern.
     #[error(transparent)]
     CoreRoute(#[from] PatternError),
-}
-
-/// Who answers a request.
-#[derive(Debug)]
-pub enum RouteLookup {
-    /// A plugin; give this to [`Plugins::call`].
-    Route(RouteMatch),
-    /// The path is a plugin's and the method is not: answer 405.
-    MethodNotAllowed {
-        /// The value of the header `Allow`.
-        allow: String,
-    },
-    /// A plugin that is being loaded may answer it: wait for [`Plugins::served`], and answer 503 in the end.
-    Loading {
-        /// Its name, where that is known.
-        plugin: Option<String>,
-    },
-    /// No plugin: answer 404.
-    None,
-}
-
-/// A request's plugin, as it was when it was found: a reload in between does not disturb the call.
-#[derive(Debug)]
-pub struct RouteMatch {
-    pub(crate) plugin: Arc<LoadedPlugin>,
-    /// The route's place in the manifest.
-    pub(crate) route: usize,
-    pub(crate) params: Vec<(String, String)>,
-}
-
-impl RouteMatch {
-    /// The plugin's name.
-    #[must_use]
-    pub fn plugin(&self) -> &str {
-        &self.plugin.manifest.name
-    }
-
-    /// The route's pattern, as the manifest has it.
-    #[must_use]
-    pub fn pattern(&self) -> &str {
-        let route = self.plugin.manifest.routes.get(self.route);
-        route.map_or("", |route| route.pattern.as_str())
-    }
 }
 
 impl Plugins {
@@ -187,28 +147,7 @@ impl Plugins {
     /// Who answers `method` on `path` (without the query).
     #[must_use]
     pub fn find(&self, method: &Method, path: &str) -> RouteLookup {
-        let table = self.inner.table();
-        let lookup = match table.find(method, path) {
-            TableLookup::Loaded(lookup) => lookup,
-            TableLookup::Loading { plugin } => {
-                return RouteLookup::Loading {
-                    plugin: plugin.map(str::to_owned),
-                };
-            }
-        };
-        match lookup {
-            Lookup::Route {
-                plugin,
-                route,
-                params,
-            } => RouteLookup::Route(RouteMatch {
-                plugin: Arc::clone(plugin),
-                route,
-                params,
-            }),
-            Lookup::MethodNotAllowed(allow) => RouteLookup::MethodNotAllowed { allow },
-            Lookup::None => RouteLookup::None,
-        }
+        self.inner.table().find(method, path)
     }
 
     /// Waits until every plugin was loaded or refused.
@@ -228,7 +167,8 @@ impl Plugins {
 
     /// Waits until [`Self::find`] answers otherwise than that something is being loaded.
     pub async fn served(&self, method: &Method, path: &str) {
-        let is_known = |table: &Table| matches!(table.find(method, path), TableLookup::Loaded(_));
+        let is_known =
+            |table: &Table| !matches!(table.find(method, path), RouteLookup::Loading { .. });
         self.until(is_known).await;
     }
 
@@ -273,9 +213,9 @@ impl Plugins {
     /// [`BootConfigError`].
     pub async fn compare_boot_config(
         &self,
-        wanted: Vec<BootSetting>,
+        target: Vec<BootSetting>,
     ) -> Result<BootComparison, BootConfigError> {
-        boot_config::compare(&self.inner.actions, wanted).await
+        boot_config::compare_or_set(&self.inner.actions, BootCall::Compare(target)).await
     }
 
     /// Writes the boot configuration, whole or not at all; answers what differed before. Goes on where the
@@ -285,9 +225,9 @@ impl Plugins {
     /// [`BootConfigError`].
     pub async fn set_boot_config(
         &self,
-        wanted: Vec<BootSetting>,
+        target: Vec<BootSetting>,
     ) -> Result<BootComparison, BootConfigError> {
-        boot_config::set(&self.inner.actions, wanted).await
+        boot_config::compare_or_set(&self.inner.actions, BootCall::Set(target)).await
     }
 
     /// Each plugin, sorted by name (`GET /v3/plugins`).
@@ -338,20 +278,12 @@ impl Plugins {
     pub fn runtime_problems(&self) -> Vec<String> {
         let mut problems = self.inner.runtime.problems();
         problems.extend(self.inner.table().health_problems());
-        let reloading = self
-            .inner
-            .reloading
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let reloading = lock(&self.inner.reloading);
         let has_ended = reloading.as_ref().map(JoinHandle::is_finished);
         if has_ended == Some(true) {
             problems.push("the task that takes up changed plugins has ended".to_owned());
         }
-        let busy_since = *self
-            .inner
-            .busy_since
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let busy_since = *lock(&self.inner.busy_since);
         if let Some(since) = busy_since
             && since.elapsed() > LONGEST_LOAD
         {
@@ -364,12 +296,7 @@ impl Plugins {
 
     /// Ends what runs in the background and gives LEDs back. Calls that are under way go on.
     pub async fn shutdown(&self) {
-        let reloading = self
-            .inner
-            .reloading
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let reloading = lock(&self.inner.reloading).take();
         if let Some(reloading) = reloading {
             reloading.abort();
         }
@@ -388,64 +315,8 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        if let Some(reloading) = self
-            .reloading
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner)
-        {
+        if let Some(reloading) = lock(&self.reloading).take() {
             reloading.abort();
         }
-    }
-}
-
-/// Watches the folders as they are now.
-fn follow(watch: &mut Watch) {
-    if let Err(error) = watch.follow() {
-        tracing::error!("some changes of plugins and policy are not noticed: {error}");
-    }
-}
-
-/// Puts another table in place whenever something has changed, or a file that has changed was read or compiled.
-struct Reload {
-    table: watch::Sender<Arc<Table>>,
-    actions: Actions,
-    loader: Loader,
-    busy_since: Arc<Mutex<Option<Instant>>>,
-}
-
-impl Reload {
-    async fn run(mut self, mut watch: Option<Watch>, changed: Arc<Notify>) {
-        self.loader.look();
-        loop {
-            self.publish();
-            if !self.loader.is_busy() {
-                self.loader.expect_writers();
-            }
-            tokio::select! {
-                () = changed.notified() => {
-                    if let Some(watch) = &mut watch {
-                        follow(watch);
-                    }
-                    self.loader.look();
-                }
-                () = self.loader.progress(), if self.loader.is_busy() => {}
-            }
-        }
-    }
-
-    fn publish(&mut self) {
-        let before = Arc::clone(&self.table.borrow());
-        let next = self.loader.table(&before);
-        self.actions.set_providers(&next.providers);
-        self.table.send_replace(Arc::new(next));
-        drop(before);
-        let mut busy_since = self
-            .busy_since
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        *busy_since = self
-            .loader
-            .is_busy()
-            .then(|| busy_since.unwrap_or_else(Instant::now));
     }
 }

@@ -39,30 +39,24 @@
 //! boards = ["acme-*"]         # on these it goes before whoever provides them on all boards
 //! ```
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::io::Read as _;
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Component, Path, PathBuf};
+mod file;
+mod grants;
 
-use os::UnitName;
-use rustix::fs::OFlags;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 
-use crate::boards::BoardPatterns;
 use crate::bounds::LEAST_MEMORY;
-use crate::capability::Capability;
 use crate::keys::NamedKeys;
-use crate::limits::WrittenLimits;
-use crate::manifest::Action;
-use crate::owners::{self, OwnerError};
-use crate::pins::{FileDigests, Pin, PinError};
-use crate::route_grants::RouteGrants;
+use crate::pins::Pin;
 use crate::signature::Signatures;
 use crate::stock::{StockPlugin, StockPlugins};
 
-/// The largest policy file, in bytes.
-const SIZE: u64 = 1 << 20;
+use file::parse;
+pub use file::{PolicyError, policy_text};
+pub(crate) use grants::Grants;
 
 /// The policy of the device, with the stock plugins of its layout.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -117,124 +111,6 @@ struct BoundsOfAll {
     memory_mib: Option<u32>,
 }
 
-/// What one plugin gets.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Grants {
-    /// The files that get it; where this and `keys` are left out, the stock plugin of that name.
-    pub(crate) sha256: Option<FileDigests>,
-    /// The names of the keys whose signed files get it. A name that is not there, and a key that is revoked, pin
-    /// nothing.
-    pub(crate) keys: Option<BTreeSet<String>>,
-    /// The paths that it may answer.
-    #[serde(default)]
-    pub(crate) routes: RouteGrants,
-    /// The actions that it may provide.
-    #[serde(default)]
-    pub(crate) provides: BTreeSet<Action>,
-    /// The boards on which it goes before a provider for all boards.
-    #[serde(default)]
-    pub(crate) boards: BoardPatterns,
-    #[serde(default)]
-    pub(crate) grants: BTreeSet<Capability>,
-    /// The LEDs that `led` gives; all of the device's where it is left out.
-    pub(crate) leds: Option<BTreeSet<String>>,
-    /// The kinds of records that `cloud` reaches.
-    #[serde(default)]
-    pub(crate) records: BTreeSet<String>,
-    /// The units that `units` gives; none where it is left out.
-    #[serde(default, deserialize_with = "unit_names")]
-    pub(crate) units: BTreeSet<UnitName>,
-    /// The folders that `files` gives.
-    #[serde(default)]
-    pub(crate) files: Vec<Folder>,
-    #[serde(default)]
-    pub(crate) limits: WrittenLimits,
-    /// Why the file gets it.
-    #[serde(skip)]
-    pub(crate) pin: Pin,
-    /// Whether the layout ships with the file.
-    #[serde(skip)]
-    pub(crate) is_stock: bool,
-}
-
-/// A folder of the host that a plugin sees.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Folder {
-    /// Where it is: absolute as this process sees it, relative below the host's root folder.
-    pub(crate) host: PathBuf,
-    /// Where the plugin sees it.
-    pub(crate) guest: String,
-    /// Whether the plugin may change what is in it.
-    #[serde(default)]
-    pub(crate) write: bool,
-    /// Whether it is made where it is missing. One that is missing, and cannot be made, the plugin does
-    /// not see; without this, a missing folder keeps the plugin's calls from being made.
-    #[serde(default)]
-    pub(crate) create: bool,
-    /// Whether the plugin, where the folder is missing, is called all the same and does not see it.
-    #[serde(default)]
-    pub(crate) optional: bool,
-}
-
-fn unit_names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeSet<UnitName>, D::Error> {
-    Vec::<String>::deserialize(deserializer)?
-        .iter()
-        .map(|name| name.parse().map_err(serde::de::Error::custom))
-        .collect()
-}
-
-/// Why a policy cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum PolicyError {
-    /// It cannot be read.
-    #[error("cannot read the policy `{}`", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// Somebody else could have written it.
-    #[error("the policy is not read")]
-    Owner(#[from] OwnerError),
-    /// It is too large.
-    #[error("the policy `{}` has more than {SIZE} bytes", path.display())]
-    TooLarge {
-        /// The file.
-        path: PathBuf,
-    },
-    /// It is not the TOML that it should be; the source says in which line.
-    #[error("the policy `{}` is invalid", path.display())]
-    Parse {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong, with the line.
-        source: Box<toml::de::Error>,
-    },
-    /// A bound in it is too small.
-    #[error(
-        "the policy `{}` is invalid: `memory_mib` in `[bounds]` must be at least {least}", path.display()
-    )]
-    Bound {
-        /// The file.
-        path: PathBuf,
-        /// The least that can be had.
-        least: usize,
-    },
-    /// Something in it cannot be had.
-    #[error("the policy `{}` is invalid: `[plugins.{plugin}]`: {reason}", path.display())]
-    Invalid {
-        /// The file.
-        path: PathBuf,
-        /// Whose part of it.
-        plugin: String,
-        /// What is wrong.
-        reason: String,
-    },
-}
-
 impl Policy {
     /// One that gives nothing to anybody: in force until one was read.
     pub(crate) fn empty(files: PolicyFiles) -> Policy {
@@ -257,29 +133,24 @@ impl Policy {
     }
 
     fn parse(files: &PolicyFiles, owner: &str, stock: &str) -> Result<Policy, PolicyError> {
-        let parsed = |path: &Path, source| PolicyError::Parse {
-            path: path.to_owned(),
-            source: Box::new(source),
+        let owner: OwnerPolicy = parse(&files.owner, owner)?;
+        let stock: StockPlugins = parse(&files.stock, stock)?;
+        let invalid = |reason| PolicyError::Invalid {
+            path: files.owner.clone(),
+            reason,
         };
-        let owner: OwnerPolicy =
-            toml::from_str(owner).map_err(|error| parsed(&files.owner, error))?;
-        let stock: StockPlugins =
-            toml::from_str(stock).map_err(|error| parsed(&files.stock, error))?;
         for (plugin, grants) in &owner.plugins {
-            if let Err(reason) = grants.check() {
-                return Err(PolicyError::Invalid {
-                    path: files.owner.clone(),
-                    plugin: plugin.clone(),
-                    reason,
-                });
-            }
+            let checked = grants.check();
+            checked.map_err(|reason| invalid(format!("`[plugins.{plugin}]`: {reason}")))?;
         }
         let least = LEAST_MEMORY >> 20;
-        if let Some(mib) = owner.bounds.memory_mib
-            && (mib as usize) < least
+        if owner
+            .bounds
+            .memory_mib
+            .is_some_and(|mib| (mib as usize) < least)
         {
-            let path = files.owner.clone();
-            return Err(PolicyError::Bound { path, least });
+            let reason = format!("`memory_mib` in `[bounds]` must be at least {least}");
+            return Err(invalid(reason));
         }
         Ok(Policy {
             files: files.clone(),
@@ -290,17 +161,8 @@ impl Policy {
 
     /// What the policy in this file says of missing walls; nothing is required where there is none.
     pub(crate) fn requires_confinement(file: &Path, anybodys: bool) -> Result<bool, PolicyError> {
-        if file.exists() && !anybodys {
-            owners::check(file)?;
-        }
-        let Some(text) = read_text(file)? else {
-            return Ok(false);
-        };
-        let parsed: Result<OwnerPolicy, _> = toml::from_str(&text);
-        let owner = parsed.map_err(|source| PolicyError::Parse {
-            path: file.to_owned(),
-            source: Box::new(source),
-        })?;
+        let text = policy_text(file, anybodys)?.unwrap_or_default();
+        let owner: OwnerPolicy = parse(file, &text)?;
         Ok(owner.require_confinement)
     }
 
@@ -319,17 +181,16 @@ impl Policy {
     /// process sees them.
     ///
     /// # Errors
-    /// Where the name is not pinned to the file.
+    /// Where the name is not pinned to the file, with what its owner can do.
     pub(crate) fn of(
         &self,
         plugin: &str,
         digest: &str,
         signatures: &Signatures,
         host_root: &Path,
-    ) -> Result<Grants, PinError> {
-        let section = self.owner.plugins.get(plugin);
-        let own = section.filter(|section| section.sha256.is_some() || section.keys.is_some());
-        let stock = self.stock.get(plugin);
+    ) -> Result<Grants, String> {
+        let own = self.pinning_section(plugin);
+        let stock = self.stock.plugins.get(plugin);
         let keys = own.and_then(|section| section.keys.as_ref());
         if let Some(section) = own {
             let mut files = section.sha256.iter();
@@ -345,51 +206,45 @@ impl Policy {
         {
             return Ok(self.gives(plugin, Pin::Digest, Some(stock), host_root));
         }
-        let (plugin, digest) = (plugin.to_owned(), digest.to_owned());
-        let policy = self.files.owner.clone();
+        let policy = self.files.owner.display();
         let keys = keys.filter(|keys| !keys.is_empty());
         Err(match (own, keys, stock) {
             (Some(_), Some(keys), _) => {
                 let reason = self.owner.keys.why_not_signed(keys, signatures);
                 let keys: Vec<_> = keys.iter().map(|name| format!("`{name}`")).collect();
-                PinError::NotSigned {
-                    plugin,
-                    keys: keys.join(" or "),
-                    reason,
-                    digest,
-                    policy,
-                }
+                let keys = keys.join(" or ");
+                format!(
+                    "the policy `{policy}` wants files of the plugin `{plugin}` signed with {keys}: {reason}; to trust this one all the same, add \"{digest}\" to `sha256` in [plugins.{plugin}]"
+                )
             }
-            (Some(_), None, _) => PinError::OtherFiles {
-                plugin,
-                digest,
-                policy,
-            },
-            (None, _, Some(_)) => PinError::NotStock {
-                plugin,
-                digest,
-                stock: self.files.stock.clone(),
-                policy,
-            },
-            (None, _, None) => PinError::NoFile {
-                plugin,
-                digest,
-                policy,
-            },
+            (Some(_), None, _) => format!(
+                "the policy `{policy}` pins other files of the plugin `{plugin}`; to trust this one as well, add \"{digest}\" to `sha256` in [plugins.{plugin}]"
+            ),
+            (None, _, Some(_)) => format!(
+                "`{plugin}` is a stock plugin, and this is another file than the one that `{}` pins; to trust this one in its place: [plugins.{plugin}] sha256 = [\"{digest}\"] in the policy `{policy}`",
+                self.files.stock.display()
+            ),
+            (None, _, None) => format!(
+                "the policy `{policy}` pins no file of a plugin `{plugin}`; to trust this one: [plugins.{plugin}] sha256 = [\"{digest}\"] (`supervisor plugins trust FILE` prints all that it needs)"
+            ),
         })
+    }
+
+    /// The owner's section of this name, where it pins files.
+    fn pinning_section(&self, plugin: &str) -> Option<&Grants> {
+        let section = self.owner.plugins.get(plugin)?;
+        (section.sha256.is_some() || section.keys.is_some()).then_some(section)
     }
 
     /// Whether this name stands for a plugin of the layout: it has one, and the owner pins no other files to it.
     pub(crate) fn is_stock(&self, plugin: &str) -> bool {
-        let section = self.owner.plugins.get(plugin);
-        let is_own = section.is_some_and(|own| own.sha256.is_some() || own.keys.is_some());
-        !is_own && self.stock.get(plugin).is_some()
+        self.pinning_section(plugin).is_none() && self.stock.plugins.contains_key(plugin)
     }
 
     /// What a file gets that claims this name, where nobody asks for pins: what is written for the name, be it for
     /// another file.
     pub(crate) fn without_pin(&self, plugin: &str, host_root: &Path) -> Grants {
-        self.gives(plugin, Pin::None, self.stock.get(plugin), host_root)
+        self.gives(plugin, Pin::None, self.stock.plugins.get(plugin), host_root)
     }
 
     fn gives(
@@ -414,91 +269,6 @@ impl Policy {
             folder.host = host_root.join(&folder.host);
         }
         grants
-    }
-}
-
-/// The text of the policy at `path`, where nobody else can have written it; with `anybodys`, whoever has. None where
-/// there is no such file.
-///
-/// # Errors
-/// [`PolicyError`] where it cannot be read, is too large, or could have been written by others.
-pub fn policy_text(path: &Path, anybodys: bool) -> Result<Option<String>, PolicyError> {
-    if path.exists() && !anybodys {
-        owners::check(path)?;
-    }
-    read_text(path)
-}
-
-/// The text of the file at `path`; none where there is no such file.
-fn read_text(path: &Path) -> Result<Option<String>, PolicyError> {
-    let failed = |source| PolicyError::Read {
-        path: path.to_owned(),
-        source,
-    };
-    // Of a pipe nobody may ever write the end, and some devices have none: neither is waited for nor read.
-    let opened = std::fs::OpenOptions::new()
-        .read(true)
-        .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
-        .open(path);
-    let file = match opened {
-        Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(failed(error)),
-    };
-    if !file.metadata().map_err(failed)?.is_file() {
-        let why = "it is no regular file: put one in its place";
-        return Err(failed(std::io::Error::other(why)));
-    }
-    let mut bytes = Vec::new();
-    file.take(SIZE + 1)
-        .read_to_end(&mut bytes)
-        .map_err(failed)?;
-    if bytes.len() as u64 > SIZE {
-        return Err(PolicyError::TooLarge {
-            path: path.to_owned(),
-        });
-    }
-    let text = String::from_utf8(bytes);
-    text.map(Some)
-        .map_err(|error| failed(std::io::Error::other(error)))
-}
-
-impl Grants {
-    fn check(&self) -> Result<(), String> {
-        self.limits.check().map_err(|error| error.to_string())?;
-        if let Some(route) = self.routes.of_stock_plugins() {
-            return Err(format!(
-                "the route `{route}` reaches below `/v1` or `/v2`, where stock plugins answer and no others"
-            ));
-        }
-        for folder in &self.files {
-            let mut parts = folder.host.components();
-            if parts.clone().next().is_none() || parts.any(|part| part == Component::ParentDir) {
-                return Err(format!(
-                    "the folder `{}` is neither an absolute path nor one below the host's root",
-                    folder.host.display()
-                ));
-            }
-            if !folder.guest.starts_with('/') {
-                return Err(format!(
-                    "the folder `{}` of the plugin is not an absolute path",
-                    folder.guest
-                ));
-            }
-        }
-        if !self.files.is_empty() && !self.grants.contains(&Capability::Files) {
-            return Err("it names `files` without granting \"files\"".to_owned());
-        }
-        if !self.records.is_empty() && !self.grants.contains(&Capability::Cloud) {
-            return Err("it names `records` without granting \"cloud\"".to_owned());
-        }
-        if !self.units.is_empty() && !self.grants.contains(&Capability::Units) {
-            return Err("it names `units` without granting \"units\"".to_owned());
-        }
-        if self.leds.is_some() && !self.grants.contains(&Capability::Led) {
-            return Err("it names `leds` without granting \"led\"".to_owned());
-        }
-        Ok(())
     }
 }
 

@@ -15,7 +15,10 @@ pub(crate) mod update_lock;
 
 use std::sync::Arc;
 
-use plugin_protocol::{CapabilityAnswer as Answer, CapabilityCall as Call, Handle, Origin};
+use plugin_protocol::{
+    CapabilityAnswer as Answer, CapabilityCall as Call, Handle, Origin, StoreDelete, StoreGet,
+    StoreKeys, StoreSet,
+};
 
 use crate::capability::Capability;
 use crate::holdings::Holdings;
@@ -63,10 +66,22 @@ impl PluginContext {
         Ok(match call {
             Call::DeviceIdentity(_) => Answer::DeviceIdentity(self.services.device.identity()),
             Call::DeviceState(_) => Answer::DeviceState(self.services.device.state().to_string()),
-            Call::StoreGet(call) => Answer::StoreGet(self.stored(call).await),
-            Call::StoreSet(call) => Answer::StoreSet(self.store(call).await),
-            Call::StoreDelete(call) => Answer::StoreDelete(self.delete_stored(call).await),
-            Call::StoreKeys(call) => Answer::StoreKeys(self.stored_keys(call).await),
+            Call::StoreGet(StoreGet { key }) => {
+                let value = self.with_data(move |data, plugin| data.get(plugin, &key));
+                Answer::StoreGet(value.await)
+            }
+            Call::StoreSet(StoreSet { key, value }) => {
+                let result = self.with_data(move |data, plugin| data.set(plugin, &key, &value));
+                Answer::StoreSet(result.await)
+            }
+            Call::StoreDelete(StoreDelete { key }) => {
+                let result = self.with_data(move |data, plugin| data.delete(plugin, &key));
+                Answer::StoreDelete(result.await)
+            }
+            Call::StoreKeys(StoreKeys { prefix }) => {
+                let keys = self.with_data(move |data, plugin| data.keys(plugin, &prefix));
+                Answer::StoreKeys(keys.await)
+            }
             Call::LedNames(_) => Answer::LedNames(self.led_names().await),
             Call::LedOpen(call) => Answer::LedOpen(self.open_led(holdings, call).await),
             Call::LedSet(call) => Answer::LedSet(led::set_led(holdings, call).await?),

@@ -30,29 +30,6 @@ struct Entry<P> {
 #[derive(Debug, Default)]
 pub(crate) struct ReservedRoutes(Vec<(Option<Method>, Pattern)>);
 
-/// Why a plugin cannot have a route.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum RouteError {
-    /// The host has it.
-    #[error("its route `{route}` is the supervisor's own `{core}`")]
-    Reserved {
-        /// The plugin's route.
-        route: String,
-        /// The host's.
-        core: String,
-    },
-    /// Another plugin has it.
-    #[error("its route `{route}` is also the plugin `{owner}`'s (`{other}`)")]
-    Taken {
-        /// The plugin's route.
-        route: String,
-        /// The plugin that has it.
-        owner: String,
-        /// That plugin's route.
-        other: String,
-    },
-}
-
 /// What a look-up found.
 #[derive(Debug)]
 pub(crate) enum Lookup<'a, P> {
@@ -86,16 +63,15 @@ impl ReservedRoutes {
     }
 
     /// Whether none of `routes` is the host's.
-    pub(crate) fn check(&self, routes: &[Route]) -> Result<(), RouteError> {
+    pub(crate) fn check(&self, routes: &[Route]) -> Result<(), String> {
         for route in routes {
             for (method, pattern) in &self.0 {
                 let same = method.as_ref().is_none_or(|method| *method == route.method);
                 if same && pattern.overlaps(&route.pattern) {
                     let method = method.as_ref().map_or("*", Method::as_str);
-                    return Err(RouteError::Reserved {
-                        route: format!("{} {}", route.method, route.pattern),
-                        core: format!("{method} {pattern}"),
-                    });
+                    return Err(format!(
+                        "its route `{route}` is the supervisor's own `{method} {pattern}`"
+                    ));
                 }
             }
         }
@@ -104,16 +80,14 @@ impl ReservedRoutes {
 }
 
 /// Whether two plugins can be there side by side: their routes have no path in common.
-pub(crate) fn overlap(routes: &[Route], owner: &str, others: &[Route]) -> Result<(), RouteError> {
+pub(crate) fn overlap(routes: &[Route], owner: &str, others: &[Route]) -> Result<(), String> {
     for route in routes {
-        let taken =
+        let overlaps =
             |other: &&Route| other.method == route.method && other.pattern.overlaps(&route.pattern);
-        if let Some(other) = others.iter().find(taken) {
-            return Err(RouteError::Taken {
-                route: format!("{} {}", route.method, route.pattern),
-                owner: owner.to_owned(),
-                other: format!("{} {}", other.method, other.pattern),
-            });
+        if let Some(other) = others.iter().find(overlaps) {
+            return Err(format!(
+                "its route `{route}` is also the plugin `{owner}`'s (`{other}`)"
+            ));
         }
     }
     Ok(())
@@ -127,7 +101,7 @@ impl<P> Routes<P> {
         }
     }
 
-    /// Adds routes that [`Reserved::check`] and [`overlap`] found free.
+    /// Adds routes that [`ReservedRoutes::check`] and [`overlap`] found free.
     pub(crate) fn add(&mut self, plugin: &P, routes: &[Route])
     where
         P: Clone,

@@ -159,10 +159,10 @@ pub(crate) async fn read_head(
         let turn = Arc::clone(&turns).acquire_owned().await;
         let read = tokio::task::spawn_blocking(move || head(&path, keys, &*data)).await;
         drop(turn);
-        let (stamp, size, head) = match read.unwrap_or_else(|_| Err(cut_short()))? {
-            FileStart::Component { stamp, size, head } => (stamp, size, *head),
-            // It stays what it is, whoever is writing it; when they close it, it is read again.
-            FileStart::SomethingElse { stamp, head } => return Ok((stamp, *head)),
+        let (stamp, size, head) = read.unwrap_or_else(|_| Err(cut_short()))?;
+        // What is no component stays what it is, whoever is writing it; when they close it, it is read again.
+        let Some(size) = size else {
+            return Ok((stamp, head));
         };
         if settle {
             tokio::time::sleep(SETTLED).await;
@@ -195,19 +195,12 @@ fn cut_short() -> String {
     "reading it was cut short".to_owned()
 }
 
-/// What came of reading a file.
-enum FileStart {
-    /// Its beginning, or all that is there of it, is a component's.
-    Component {
-        stamp: Stamp,
-        size: u64,
-        head: Box<FileHead>,
-    },
-    /// Of which the beginning alone was read.
-    SomethingElse { stamp: Stamp, head: Box<FileHead> },
-}
-
-fn head(path: &Path, keys: Arc<[PublicKey]>, data: &dyn PluginData) -> Result<FileStart, String> {
+/// What a file says of itself, and its size: none where it does not begin as a component does, so that no more was read.
+fn head(
+    path: &Path,
+    keys: Arc<[PublicKey]>,
+    data: &dyn PluginData,
+) -> Result<(Stamp, Option<u64>, FileHead), String> {
     let stamp = Stamp::of(path).map_err(failed)?;
     let is_file = fs::metadata(path).is_ok_and(|about| about.is_file());
     if is_file && !begins_as_component(path).map_err(failed)? {
@@ -218,8 +211,7 @@ fn head(path: &Path, keys: Arc<[PublicKey]>, data: &dyn PluginData) -> Result<Fi
             newest: None,
             keys,
         };
-        let head = Box::new(head);
-        return Ok(FileStart::SomethingElse { stamp, head });
+        return Ok((stamp, None, head));
     }
     let (stamp, wasm) = bytes(path)?;
     let manifest = Manifest::of(&wasm).map_err(|error| chain(&error));
@@ -235,11 +227,7 @@ fn head(path: &Path, keys: Arc<[PublicKey]>, data: &dyn PluginData) -> Result<Fi
         newest,
         keys,
     };
-    Ok(FileStart::Component {
-        stamp,
-        size: wasm.len() as u64,
-        head: Box::new(head),
-    })
+    Ok((stamp, Some(wasm.len() as u64), head))
 }
 
 /// The whole file, with what tells whether it has changed since.

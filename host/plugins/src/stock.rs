@@ -25,7 +25,7 @@ use crate::route_grants::RouteGrants;
 #[serde(deny_unknown_fields)]
 pub(crate) struct StockPlugins {
     #[serde(default)]
-    plugins: BTreeMap<String, StockPlugin>,
+    pub(crate) plugins: BTreeMap<String, StockPlugin>,
 }
 
 /// One of them.
@@ -43,10 +43,4 @@ pub(crate) struct StockPlugin {
     /// The boards on which it goes before a provider for all boards.
     #[serde(default)]
     pub(crate) boards: BoardPatterns,
-}
-
-impl StockPlugins {
-    pub(crate) fn get(&self, name: &str) -> Option<&StockPlugin> {
-        self.plugins.get(name)
-    }
 }

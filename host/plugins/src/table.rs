@@ -11,8 +11,9 @@ use device_types::{PluginReport, PluginRoutes, PluginState, PluginStats, RouteRe
 use crate::loaded::LoadedPlugin;
 use crate::manifest::{Action, Manifest};
 use crate::pins::Pin;
+use crate::route_match::{RouteLookup, RouteMatch};
 use crate::routes::{Lookup, Routes};
-use crate::text::{LONGEST, cut, one_line};
+use crate::text::cut;
 
 /// Who serves what.
 pub(crate) struct Table {
@@ -54,15 +55,6 @@ impl PolicyStanding {
             PolicyStanding::Missing { error } => Some(format!("{error}; no policy is in force")),
         }
     }
-}
-
-/// What a table says of a request.
-pub(crate) enum TableLookup<'a> {
-    Loaded(Lookup<'a, Arc<LoadedPlugin>>),
-    /// A plugin that is being loaded may answer it; its name where that is known.
-    Loading {
-        plugin: Option<&'a str>,
-    },
 }
 
 /// What has become of one file.
@@ -131,18 +123,30 @@ impl Table {
     }
 
     /// Who answers `method` on `path`, or may once it is loaded.
-    pub(crate) fn find(&self, method: &Method, path: &str) -> TableLookup<'_> {
+    pub(crate) fn find(&self, method: &Method, path: &str) -> RouteLookup {
         let served = self.routes.find(method, path);
         let expected = match (&served, self.expected_routes.find(method, path)) {
             (Lookup::Route { .. }, _) => None,
-            (_, Lookup::Route { plugin, .. }) => Some(Some(&**plugin)),
+            (_, Lookup::Route { plugin, .. }) => Some(Some(plugin.to_string())),
             // By its other methods; which plugin's they are does not matter.
             (Lookup::None, Lookup::MethodNotAllowed(_)) => Some(None),
             _ => self.is_unread.then_some(None),
         };
-        match expected {
-            Some(plugin) => TableLookup::Loading { plugin },
-            None => TableLookup::Loaded(served),
+        if let Some(plugin) = expected {
+            return RouteLookup::Loading { plugin };
+        }
+        match served {
+            Lookup::Route {
+                plugin,
+                route,
+                params,
+            } => RouteLookup::Route(RouteMatch {
+                plugin: Arc::clone(plugin),
+                route,
+                params,
+            }),
+            Lookup::MethodNotAllowed(allow) => RouteLookup::MethodNotAllowed { allow },
+            Lookup::None => RouteLookup::None,
         }
     }
 
@@ -260,49 +264,34 @@ impl Table {
 }
 
 fn report(file: &Path, entry: &Entry) -> PluginReport {
-    let other = entry.other.as_ref();
-    let manifest = entry.serving.as_ref().map(|plugin| &plugin.manifest);
+    let (serving, other) = (entry.serving.as_ref(), entry.other.as_ref());
+    let manifest = serving.map(|plugin| &plugin.manifest);
     let manifest = manifest.or_else(|| other.and_then(|other| other.manifest.as_ref()));
-    let stem = file
-        .file_stem()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned();
-    let refused = other.and_then(Other::refused).map(str::to_owned);
-    let digest = entry
-        .serving
-        .as_ref()
-        .map(|plugin| &plugin.digest)
-        .or(other.map(|other| &other.digest));
-    let (calls, failures, last_error) = entry
-        .serving
-        .as_ref()
-        .map(|plugin| plugin.counters.read())
-        .unwrap_or_default();
-    let granted = entry
-        .serving
-        .as_ref()
-        .map(|plugin| &plugin.context.grants.grants);
-    let serving = entry.serving.as_ref();
-    let pin = serving.map(|plugin| &plugin.context.grants.pin);
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+    let digest = serving.map(|plugin| &plugin.digest);
+    let digest = digest.or(other.map(|other| &other.digest));
+    let counters = serving.map(|plugin| plugin.counters.read());
+    let (calls, failures, last_error) = counters.unwrap_or_default();
+    let grants = serving.map(|plugin| &plugin.context.grants);
+    let pin = grants.map(|grants| &grants.pin);
     PluginReport {
         unpinned: pin == Some(&Pin::None),
         signed_by: match pin {
             Some(Pin::Key(name)) => Some(name.clone()),
             _ => None,
         },
-        name: manifest.map_or(stem, |manifest| manifest.name.clone()),
+        name: manifest.map_or(stem.into_owned(), |manifest| manifest.name.clone()),
         file: file.display().to_string(),
         version: manifest.map(|manifest| manifest.version.to_string()),
         interface: manifest.map(|manifest| manifest.interface.to_string()),
         digest: digest.cloned().unwrap_or_default(),
-        state: match (&entry.serving, other.map(|other| &other.standing)) {
+        state: match (serving, other.map(|other| &other.standing)) {
             (Some(_), _) => PluginState::Running,
             (None, Some(Standing::Refused(_))) => PluginState::Refused,
             (None, Some(Standing::Loading)) => PluginState::Loading,
             (None, Some(Standing::OtherBoard) | None) => PluginState::OtherBoard,
         },
-        refused,
+        refused: other.and_then(Other::refused).map(str::to_owned),
         routes: manifest
             .iter()
             .flat_map(|manifest| &manifest.routes)
@@ -316,57 +305,13 @@ fn report(file: &Path, entry: &Entry) -> PluginReport {
             .flat_map(|manifest| &manifest.provides)
             .map(|action| action.name())
             .collect(),
-        grants: granted
-            .into_iter()
-            .flatten()
+        grants: grants
+            .iter()
+            .flat_map(|grants| &grants.grants)
             .map(|capability| capability.name())
             .collect(),
         calls,
         failures,
         last_error,
-    }
-}
-
-/// Tells the log what has become of a file, where that has changed.
-pub(crate) fn log_change(file: &Path, before: Option<&Entry>, now: &Entry) {
-    let digest = |entry: &Entry| entry.serving.as_ref().map(Arc::as_ptr);
-    let other = |entry: &Entry| {
-        entry
-            .other
-            .as_ref()
-            .map(|other| (other.digest.clone(), other.standing.clone()))
-    };
-    let file = one_line(&file.display().to_string(), LONGEST);
-    if let Some(plugin) = &now.serving
-        && before.and_then(digest) != Some(Arc::as_ptr(plugin))
-    {
-        let Manifest { name, version, .. } = &plugin.manifest;
-        if plugin.context.grants.pin == Pin::None {
-            tracing::warn!(
-                "developer mode: plugin `{name}` {version} is loaded from `{file}`, which nobody has pinned to that name"
-            );
-        } else {
-            tracing::info!("plugin `{name}` {version} is loaded from `{file}`");
-        }
-    }
-    if let Some(now_other) = &now.other
-        && before.and_then(other) != other(now)
-    {
-        match &now_other.standing {
-            Standing::Refused(reason) if now.serving.is_some() => {
-                tracing::error!(
-                    "plugin `{file}` does not load, its version before serves on: {}",
-                    one_line(reason, LONGEST)
-                );
-            }
-            Standing::Refused(reason) => {
-                tracing::error!(
-                    "plugin `{file}` does not load: {}",
-                    one_line(reason, LONGEST)
-                );
-            }
-            Standing::OtherBoard => tracing::info!("plugin `{file}` is for other boards"),
-            Standing::Loading => tracing::debug!("plugin `{file}` is being loaded"),
-        }
     }
 }

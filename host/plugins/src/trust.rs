@@ -11,7 +11,6 @@ use crate::boards::BoardPatterns;
 use crate::capability::Capability;
 use crate::failure::chain;
 use crate::keys::NamedKeys;
-use crate::limits::Excess;
 use crate::manifest::{Action, Manifest};
 use crate::route_grants::is_of_stock_plugins;
 use crate::settled_file::bytes;
@@ -41,17 +40,21 @@ pub fn trust_lines(file: &Path, policy: &Path, stock_plugins: &Path) -> Result<S
     let mut lines = Lines::default();
     lines.describe(&manifest);
     let name = &manifest.name;
-    if has_section(stock_plugins, name) {
+    if has_section(&table(stock_plugins), name) {
         lines.comment(&format!(
             "`{name}` is the name of a stock plugin: remove that one's file, or neither is loaded."
         ));
     }
-    if has_section(policy, name) {
+    let policy = table(policy);
+    if has_section(&policy, name) {
         lines.comment(&format!(
             "The policy has a section [plugins.{name}] already: put these lines into it."
         ));
     }
-    let named = named_keys(policy);
+    let named = policy.get("keys").cloned();
+    let named: NamedKeys = named
+        .and_then(|keys| keys.try_into().ok())
+        .unwrap_or_default();
     let keys: Vec<_> = named.public_keys().cloned().collect();
     let signatures = Signatures::of(file, &wasm, &keys);
     let pin = lines.pin(&named, &signatures, &compiled_code::digest(&wasm));
@@ -59,19 +62,14 @@ pub fn trust_lines(file: &Path, policy: &Path, stock_plugins: &Path) -> Result<S
     Ok(lines.0)
 }
 
-/// The keys that the policy names. One that cannot be read names none, and is refused elsewhere.
-fn named_keys(policy: &Path) -> NamedKeys {
-    let text = std::fs::read_to_string(policy).unwrap_or_default();
-    let table: toml::Table = text.parse().unwrap_or_default();
-    let keys = table.get("keys").cloned();
-    keys.and_then(|keys| keys.try_into().ok())
-        .unwrap_or_default()
+/// What a file of TOML says. One that cannot be read says nothing, and is refused elsewhere.
+fn table(file: &Path) -> toml::Table {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    text.parse().unwrap_or_default()
 }
 
-/// Whether the file has a table `[plugins.NAME]`. One that cannot be read has none, and is refused elsewhere.
-fn has_section(file: &Path, name: &str) -> bool {
-    let text = std::fs::read_to_string(file).unwrap_or_default();
-    let table: toml::Table = text.parse().unwrap_or_default();
+/// Whether there is a table `[plugins.NAME]`.
+fn has_section(table: &toml::Table, name: &str) -> bool {
     let plugins = table.get("plugins").and_then(toml::Value::as_table);
     plugins.is_some_and(|plugins| plugins.contains_key(name))
 }
@@ -101,7 +99,7 @@ impl Lines {
         let Manifest { name, version, .. } = manifest;
         self.comment(&format!("The plugin `{name}` {version} asks:"));
         for route in &manifest.routes {
-            let mut text = format!("- to answer {} {}", route.method, route.pattern);
+            let mut text = format!("- to answer {route}");
             if is_of_stock_plugins(&route.pattern) {
                 text.push_str(", where only stock plugins answer: it will not be loaded");
             }
@@ -119,15 +117,10 @@ impl Lines {
             self.comment(&text);
             self.comment(&format!("  because, in its maker's words: {}", need.reason));
         }
-        for excess in manifest.limits.beyond_defaults() {
-            let Excess {
-                value,
-                what,
-                default,
-                ..
-            } = excess;
+        for limit in manifest.limits.beyond_defaults() {
             self.comment(&format!(
-                "- for {value} {what} in a call, where others have {default}"
+                "- for {} {} in a call, where others have {}",
+                limit.value, limit.what, limit.default
             ));
         }
         if !manifest.boards.is_empty() {
@@ -192,9 +185,9 @@ impl Lines {
         for line in needs.filter_map(to_be_filled_in) {
             self.line(line);
         }
-        let excesses = manifest.limits.beyond_defaults();
-        let limits: Vec<_> = excesses
-            .map(|excess| format!("{} = {}", excess.key, excess.value))
+        let limits = manifest.limits.beyond_defaults();
+        let limits: Vec<_> = limits
+            .map(|limit| format!("{} = {}", limit.key, limit.value))
             .collect();
         if !limits.is_empty() {
             self.line(&format!("limits = {{ {} }}", limits.join(", ")));

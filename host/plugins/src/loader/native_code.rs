@@ -9,7 +9,7 @@ use plugin_protocol::GuestCode;
 
 use crate::failure::chain;
 use crate::file_record::{FileRecord, LoadFailure, NativeCode, Task};
-use crate::loaded::{LoadContext, LoadError};
+use crate::loaded::LoadContext;
 use crate::loader::verdict::Verdict;
 use crate::loader::{Loader, TaskOutput};
 use crate::pins::Pin;
@@ -57,8 +57,7 @@ impl Loader {
                 }
                 Err(error) => {
                     record.loaded = None;
-                    record.failure =
-                        Some(LoadFailure::Link(Box::new(grants.clone()), chain(&error)));
+                    record.failure = Some(LoadFailure::Link(Box::new(grants.clone()), error));
                 }
             }
         } else if let NativeCode::Unasked = record.code {
@@ -66,12 +65,8 @@ impl Loader {
             let (file, digest) = (file.to_owned(), digest.clone());
             let task = self.tasks.spawn(async move {
                 let _turn = turns.acquire_owned().await;
-                let component = load_context.compiled(&digest).await;
-                TaskOutput::Found {
-                    file,
-                    digest,
-                    component,
-                }
+                let code = Ok(load_context.compiled(&digest).await);
+                TaskOutput::Code { file, digest, code }
             });
             record.code = NativeCode::Sought(Task(task));
         }
@@ -117,12 +112,9 @@ impl Loader {
         let edition = record.stamp.as_ref().map(Stamp::edition);
         let task = self.tasks.spawn(async move {
             let edition = edition.unwrap_or_default();
-            let component = compile(&load_context, &file, &digest, edition).await;
-            TaskOutput::Compiled {
-                file,
-                digest,
-                component,
-            }
+            let code = compile(&load_context, &file, &digest, edition).await;
+            let code = code.map(Some);
+            TaskOutput::Code { file, digest, code }
         });
         record.code = NativeCode::Compiling(Task(task));
     }
@@ -140,7 +132,7 @@ async fn compile(
     compiled.map_err(|error| {
         let reason = chain(&error);
         match error {
-            LoadError::Compile(CompileError::FailedBefore { .. }) => {
+            CompileError::FailedBefore { .. } => {
                 format!("{reason}; `touch {}` has it tried at once", file.display())
             }
             _ => reason,

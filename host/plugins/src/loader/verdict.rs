@@ -10,7 +10,6 @@ use crate::loader::Loader;
 use crate::manifest::Manifest;
 use crate::pins::Pin;
 use crate::policy::Grants;
-use crate::settled_file::FileHead;
 use crate::signature::Signatures;
 use crate::table::Table;
 
@@ -30,11 +29,7 @@ impl Loader {
     pub(super) fn claims(&self, before: &Table) -> Claims {
         let mut claims = Claims::default();
         for (file, record) in &self.files {
-            if let Some(Ok(FileHead {
-                manifest: Ok(manifest),
-                ..
-            })) = &record.head
-            {
+            if let Some(manifest) = record.manifest() {
                 claims.add(&manifest.name, file);
             }
             let entry = before.entries.get(file);
@@ -69,7 +64,7 @@ impl Loader {
             Ok(grants) if matches!(grants.pin, Pin::Key(_)) => {
                 match self.newest.check(manifest, &head.digest) {
                     Ok(()) => Verdict::Load(Box::new(grants)),
-                    Err(downgrade) => Verdict::Refused(downgrade.to_string()),
+                    Err(downgrade) => Verdict::Refused(downgrade),
                 }
             }
             Ok(grants) => Verdict::Load(Box::new(grants)),
@@ -98,10 +93,9 @@ impl Loader {
             Err(_) if *allow_unpinned => {
                 self.policy.in_force.without_pin(&manifest.name, host_root)
             }
-            pinned => pinned.map_err(|error| error.to_string())?,
+            pinned => pinned?,
         };
-        grants::check_routes_and_actions(manifest, &grants, &policy_files.owner)
-            .map_err(|error| error.to_string())?;
+        grants::check_routes_and_actions(manifest, &grants, &policy_files.owner)?;
         Ok(grants)
     }
 

@@ -1,8 +1,11 @@
 //! What a policy says, and to which file.
 
+use std::collections::BTreeSet;
+
 use signatures::PublicKey;
 
 use super::*;
+use crate::capability::Capability;
 
 fn files() -> PolicyFiles {
     PolicyFiles {
@@ -29,7 +32,7 @@ fn pin(file: &[u8]) -> String {
 }
 
 /// What the policy grants `file`, which claims the name `plugin`.
-fn granted(policy: &Policy, plugin: &str, file: &[u8]) -> Result<BTreeSet<Capability>, PinError> {
+fn granted(policy: &Policy, plugin: &str, file: &[u8]) -> Result<BTreeSet<Capability>, String> {
     let grants = policy.of(
         plugin,
         &compiled_code::digest(file),

@@ -8,12 +8,13 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use crate::lock;
 use crate::provision::led::Before;
 
 /// How long whoever wants an LED waits while it is being restored for whoever had it before.
@@ -84,9 +85,9 @@ impl LedMemory {
         {
             let is_restoring =
                 |held: &mut HashMap<PathBuf, Hold>| held.get(led) == Some(&Hold::Restoring);
-            let waited = self
-                .let_go
-                .wait_timeout_while(self.lock(), RESTORED_WITHIN, is_restoring);
+            let waited =
+                self.let_go
+                    .wait_timeout_while(lock(&self.held), RESTORED_WITHIN, is_restoring);
             let (mut held, _) = waited.unwrap_or_else(PoisonError::into_inner);
             if held.contains_key(led) {
                 return Ok(None);
@@ -117,7 +118,7 @@ impl LedMemory {
     pub(crate) fn wait_until_restored(&self) {
         let is_restoring =
             |held: &mut HashMap<PathBuf, Hold>| held.values().any(|hold| *hold == Hold::Restoring);
-        let held = self.lock();
+        let held = lock(&self.held);
         // What is not restored by then, the next start restores.
         drop(
             self.let_go
@@ -140,29 +141,21 @@ impl LedMemory {
     }
 
     fn restore(&self, note: &Note) {
+        let led = note.led.display();
         match note.before.restore(&note.led) {
             Ok(()) => {}
             // The board has no such LED any more.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => {
-                tracing::warn!("cannot restore the LED `{}`: {error}", note.led.display())
-            }
+            Err(error) => tracing::warn!(%led, "cannot restore the LED `{led}`: {error}"),
         }
         if let Err(error) = fs::remove_file(self.path(&note.led)) {
-            tracing::warn!(
-                "cannot remove the note of the LED `{}`: {error}",
-                note.led.display()
-            );
+            tracing::warn!(%led, "cannot remove the note of the LED `{led}`: {error}");
         }
     }
 
     fn release(&self, led: &Path) {
-        self.lock().remove(led);
+        lock(&self.held).remove(led);
         self.let_go.notify_all();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<PathBuf, Hold>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -172,7 +165,7 @@ impl Drop for LedHold {
             return;
         };
         let led = restoring.note.led.clone();
-        restoring.memory.lock().insert(led, Hold::Restoring);
+        lock(&restoring.memory.held).insert(led, Hold::Restoring);
         // A driver may take its time, and the threads of the runtime have none. Where the runtime is ending it drops
         // what it does not run any more, which restores the LED as well.
         match tokio::runtime::Handle::try_current() {

@@ -3,12 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use device_types::{PluginMetric, PluginMetricValue};
 use plugin_protocol::{CounterAdd, GaugeSet, MetricsError};
 
 use crate::bounds::{LABEL_NAME, LABEL_VALUE, LABELS, METRIC_NAME, SERIES};
+use crate::lock;
 use crate::plugin_context::PluginContext;
 
 /// The series of one version of a plugin.
@@ -80,7 +81,7 @@ impl PluginMetrics {
         start: PluginMetricValue,
         change: impl FnOnce(&mut PluginMetricValue),
     ) -> Result<(), MetricsError> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = lock(&self.0);
         let of_metric = all
             .iter()
             .find(|(other, _)| other.name == series.name)
@@ -107,7 +108,7 @@ impl PluginMetrics {
 
     /// What was reported, sorted by name.
     pub(crate) fn all(&self) -> Vec<PluginMetric> {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = lock(&self.0);
         all.iter()
             .map(|(series, value)| PluginMetric {
                 name: series.name.clone(),

@@ -2,47 +2,13 @@
 
 use std::sync::Arc;
 
-use plugin_protocol::{StoreDelete, StoreGet, StoreKeys, StoreSet};
-
 use crate::blocking::blocking;
 use crate::config::{DataError, PluginData};
 use crate::plugin_context::PluginContext;
 
 impl PluginContext {
-    pub(super) async fn stored(
-        self: &Arc<Self>,
-        StoreGet { key }: StoreGet,
-    ) -> Result<Option<Vec<u8>>, DataError> {
-        self.with_data(move |data, plugin| data.get(plugin, &key))
-            .await
-    }
-
-    pub(super) async fn store(
-        self: &Arc<Self>,
-        StoreSet { key, value }: StoreSet,
-    ) -> Result<(), DataError> {
-        self.with_data(move |data, plugin| data.set(plugin, &key, &value))
-            .await
-    }
-
-    pub(super) async fn delete_stored(
-        self: &Arc<Self>,
-        StoreDelete { key }: StoreDelete,
-    ) -> Result<(), DataError> {
-        self.with_data(move |data, plugin| data.delete(plugin, &key))
-            .await
-    }
-
-    pub(super) async fn stored_keys(
-        self: &Arc<Self>,
-        StoreKeys { prefix }: StoreKeys,
-    ) -> Result<Vec<String>, DataError> {
-        self.with_data(move |data, plugin| data.keys(plugin, &prefix))
-            .await
-    }
-
-    /// Runs `operation` where it may wait for the disk.
-    async fn with_data<R: Send + 'static>(
+    /// Runs `operation` on the data of this plugin, where it may wait for the disk.
+    pub(super) async fn with_data<R: Send + 'static>(
         self: &Arc<Self>,
         operation: impl FnOnce(&dyn PluginData, &str) -> Result<R, DataError> + Send + 'static,
     ) -> Result<R, DataError> {

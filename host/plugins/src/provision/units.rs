@@ -25,7 +25,7 @@ impl PluginContext {
         UnitRestart { unit }: UnitRestart,
     ) -> Result<(), UnitError> {
         let unit = self.granted_unit(&unit)?;
-        tracing::info!(plugin = &*self.name, "restarting the unit `{unit}`");
+        tracing::info!(plugin = &*self.name, %unit, "restarting the unit `{unit}`");
         let restarted = self.services.os.restart_unit(&unit).await;
         restarted.map_err(|error| self.failed_unit(&unit, &error))
     }
@@ -48,7 +48,7 @@ impl PluginContext {
             return UnitError::NotFound(format!("the host has no unit `{unit}`"));
         }
         let cause = std::error::Error::source(error).map(ToString::to_string);
-        tracing::warn!(plugin = &*self.name, cause, "unit `{unit}`: {error}");
+        tracing::warn!(plugin = &*self.name, %unit, cause, "unit `{unit}`: {error}");
         UnitError::Other(error.to_string())
     }
 }

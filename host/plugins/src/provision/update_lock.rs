@@ -1,6 +1,6 @@
 //! The update locks of all apps.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use plugin_protocol::{Handle, LockAcquire};
@@ -9,6 +9,7 @@ use tokio::task::JoinHandle;
 use crate::capability::Capability;
 use crate::config::{HeldLocks, LocksError};
 use crate::holdings::{HeldResource, Holdings};
+use crate::lock;
 use crate::plugin_context::PluginContext;
 
 /// How long a call holds the locks at most. An answer that streams may last for days, in which no app would be updated.
@@ -48,7 +49,7 @@ impl Drop for Lock {
 }
 
 fn give_back(held: &Mutex<Option<HeldLocks>>) {
-    drop(held.lock().unwrap_or_else(PoisonError::into_inner).take());
+    drop(lock(held).take());
 }
 
 impl PluginContext {

@@ -1,0 +1,105 @@
+//! The file of a policy: who may have written it, and what it says.
+
+use std::io::Read as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+use serde::de::DeserializeOwned;
+
+use crate::owners::{self, OwnerError};
+
+/// The largest policy file, in bytes.
+const SIZE: u64 = 1 << 20;
+
+/// Why a policy cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum PolicyError {
+    /// It cannot be read.
+    #[error("cannot read the policy `{}`", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// Somebody else could have written it.
+    #[error("the policy is not read")]
+    Owner(#[from] OwnerError),
+    /// It is too large.
+    #[error("the policy `{}` has more than {SIZE} bytes", path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It is not the TOML that it should be; the source says in which line.
+    #[error("the policy `{}` is invalid", path.display())]
+    Parse {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, with the line.
+        source: Box<toml::de::Error>,
+    },
+    /// Something in it cannot be had.
+    #[error("the policy `{}` is invalid: {reason}", path.display())]
+    Invalid {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and where.
+        reason: String,
+    },
+}
+
+/// What the text of the file at `path` says.
+pub(super) fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, PolicyError> {
+    toml::from_str(text).map_err(|source| PolicyError::Parse {
+        path: path.to_owned(),
+        source: Box::new(source),
+    })
+}
+
+/// The text of the policy at `path`, where nobody else can have written it; with `anybodys`, whoever has. None where
+/// there is no such file.
+///
+/// # Errors
+/// [`PolicyError`] where it cannot be read, is too large, or could have been written by others.
+pub fn policy_text(path: &Path, anybodys: bool) -> Result<Option<String>, PolicyError> {
+    if path.exists() && !anybodys {
+        owners::check(path)?;
+    }
+    read_text(path)
+}
+
+/// The text of the file at `path`; none where there is no such file.
+fn read_text(path: &Path) -> Result<Option<String>, PolicyError> {
+    let failed = |source| PolicyError::Read {
+        path: path.to_owned(),
+        source,
+    };
+    // Of a pipe nobody may ever write the end, and some devices have none: neither is waited for nor read.
+    let opened = std::fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
+        .open(path);
+    let file = match opened {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(error)),
+    };
+    if !file.metadata().map_err(failed)?.is_file() {
+        let why = "it is no regular file: put one in its place";
+        return Err(failed(std::io::Error::other(why)));
+    }
+    let mut bytes = Vec::new();
+    file.take(SIZE + 1)
+        .read_to_end(&mut bytes)
+        .map_err(failed)?;
+    if bytes.len() as u64 > SIZE {
+        return Err(PolicyError::TooLarge {
+            path: path.to_owned(),
+        });
+    }
+    let text = String::from_utf8(bytes);
+    text.map(Some)
+        .map_err(|error| failed(std::io::Error::other(error)))
+}

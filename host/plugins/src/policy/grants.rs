@@ -1,0 +1,125 @@
+//! What the policy gives one plugin: a section `[plugins.NAME]`.
+
+use std::collections::BTreeSet;
+use std::path::{Component, PathBuf};
+
+use os::UnitName;
+use serde::{Deserialize, Deserializer};
+
+use crate::boards::BoardPatterns;
+use crate::capability::Capability;
+use crate::limits::WrittenLimits;
+use crate::manifest::Action;
+use crate::pins::{FileDigests, Pin};
+use crate::route_grants::RouteGrants;
+
+/// What one plugin gets.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Grants {
+    /// The files that get it; where this and `keys` are left out, the stock plugin of that name.
+    pub(crate) sha256: Option<FileDigests>,
+    /// The names of the keys whose signed files get it. A name that is not there, and a key that is revoked, pin
+    /// nothing.
+    pub(crate) keys: Option<BTreeSet<String>>,
+    /// The paths that it may answer.
+    #[serde(default)]
+    pub(crate) routes: RouteGrants,
+    /// The actions that it may provide.
+    #[serde(default)]
+    pub(crate) provides: BTreeSet<Action>,
+    /// The boards on which it goes before a provider for all boards.
+    #[serde(default)]
+    pub(crate) boards: BoardPatterns,
+    #[serde(default)]
+    pub(crate) grants: BTreeSet<Capability>,
+    /// The LEDs that `led` gives; all of the device's where it is left out.
+    pub(crate) leds: Option<BTreeSet<String>>,
+    /// The kinds of records that `cloud` reaches.
+    #[serde(default)]
+    pub(crate) records: BTreeSet<String>,
+    /// The units that `units` gives; none where it is left out.
+    #[serde(default, deserialize_with = "unit_names")]
+    pub(crate) units: BTreeSet<UnitName>,
+    /// The folders that `files` gives.
+    #[serde(default)]
+    pub(crate) files: Vec<Folder>,
+    #[serde(default)]
+    pub(crate) limits: WrittenLimits,
+    /// Why the file gets it.
+    #[serde(skip)]
+    pub(crate) pin: Pin,
+    /// Whether the layout ships with the file.
+    #[serde(skip)]
+    pub(crate) is_stock: bool,
+}
+
+/// A folder of the host that a plugin sees.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Folder {
+    /// Where it is: absolute as this process sees it, relative below the host's root folder.
+    pub(crate) host: PathBuf,
+    /// Where the plugin sees it.
+    pub(crate) guest: String,
+    /// Whether the plugin may change what is in it.
+    #[serde(default)]
+    pub(crate) write: bool,
+    /// Whether it is made where it is missing. One that is missing, and cannot be made, the plugin does
+    /// not see; without this, a missing folder keeps the plugin's calls from being made.
+    #[serde(default)]
+    pub(crate) create: bool,
+    /// Whether the plugin, where the folder is missing, is called all the same and does not see it.
+    #[serde(default)]
+    pub(crate) optional: bool,
+}
+
+fn unit_names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeSet<UnitName>, D::Error> {
+    Vec::<String>::deserialize(deserializer)?
+        .iter()
+        .map(|name| name.parse().map_err(serde::de::Error::custom))
+        .collect()
+}
+
+impl Grants {
+    /// Checks what is not said by the types of its fields.
+    ///
+    /// # Errors
+    /// What cannot be had.
+    pub(super) fn check(&self) -> Result<(), String> {
+        self.limits.check()?;
+        if let Some(route) = self.routes.of_stock_plugins() {
+            return Err(format!(
+                "the route `{route}` reaches below `/v1` or `/v2`, where stock plugins answer and no others"
+            ));
+        }
+        for folder in &self.files {
+            let mut parts = folder.host.components();
+            if parts.clone().next().is_none() || parts.any(|part| part == Component::ParentDir) {
+                return Err(format!(
+                    "the folder `{}` is neither an absolute path nor one below the host's root",
+                    folder.host.display()
+                ));
+            }
+            if !folder.guest.starts_with('/') {
+                return Err(format!(
+                    "the folder `{}` of the plugin is not an absolute path",
+                    folder.guest
+                ));
+            }
+        }
+        if !self.files.is_empty() && !self.grants.contains(&Capability::Files) {
+            return Err("it names `files` without granting \"files\"".to_owned());
+        }
+        if !self.records.is_empty() && !self.grants.contains(&Capability::Cloud) {
+            return Err("it names `records` without granting \"cloud\"".to_owned());
+        }
+        if !self.units.is_empty() && !self.grants.contains(&Capability::Units) {
+            return Err("it names `units` without granting \"units\"".to_owned());
+        }
+        if self.leds.is_some() && !self.grants.contains(&Capability::Led) {
+            return Err("it names `leds` without granting \"led\"".to_owned());
+        }
+        Ok(())
+    }
+}

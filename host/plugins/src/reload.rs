@@ -1,0 +1,54 @@
+//! The task that takes up changed plugins.
+
+use std::sync::{Arc, Mutex};
+
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
+
+use crate::actions::Actions;
+use crate::loader::Loader;
+use crate::lock;
+use crate::table::Table;
+use crate::watch::Watch;
+
+/// Puts another table in place whenever something has changed, or a file that has changed was read or compiled.
+pub(crate) struct Reload {
+    pub(crate) table: watch::Sender<Arc<Table>>,
+    pub(crate) actions: Actions,
+    pub(crate) loader: Loader,
+    pub(crate) busy_since: Arc<Mutex<Option<Instant>>>,
+}
+
+impl Reload {
+    pub(crate) async fn run(mut self, mut watch: Option<Watch>, changed: Arc<Notify>) {
+        self.loader.look();
+        loop {
+            self.publish();
+            if !self.loader.is_busy() {
+                self.loader.expect_writers();
+            }
+            tokio::select! {
+                () = changed.notified() => {
+                    if let Some(Err(error)) = watch.as_mut().map(Watch::follow) {
+                        tracing::error!("some changes of plugins and policy are not noticed: {error}");
+                    }
+                    self.loader.look();
+                }
+                () = self.loader.progress(), if self.loader.is_busy() => {}
+            }
+        }
+    }
+
+    fn publish(&mut self) {
+        let before = Arc::clone(&self.table.borrow());
+        let next = self.loader.table(&before);
+        self.actions.set_providers(&next.providers);
+        self.table.send_replace(Arc::new(next));
+        drop(before);
+        let mut busy_since = lock(&self.busy_since);
+        *busy_since = self
+            .loader
+            .is_busy()
+            .then(|| busy_since.unwrap_or_else(Instant::now));
+    }
+}
