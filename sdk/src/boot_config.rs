@@ -28,14 +28,14 @@ pub trait Provider {
     ///
     /// # Errors
     /// If the configuration cannot be read; the text is for people.
-    fn compare(wanted: Vec<Setting>) -> impl Future<Output = Result<Comparison, String>>;
+    fn compare(target: Vec<Setting>) -> impl Future<Output = Result<Comparison, String>>;
 
     /// Writes the settings that differ, all of them or none, and keeps a copy of the previous configuration. Writes
     /// nothing if the comparison refuses a setting. Returns the comparison from before the change.
     ///
     /// # Errors
     /// If the configuration cannot be read or written; the text is for people.
-    fn set(wanted: Vec<Setting>) -> impl Future<Output = Result<Comparison, String>>;
+    fn set(target: Vec<Setting>) -> impl Future<Output = Result<Comparison, String>>;
 }
 
 /// A variable of the target state without the cloud's prefix.

@@ -76,7 +76,7 @@ impl de::Error for FieldProblem {
         Self::of(field, "is not a known field")
     }
 
-    fn unknown_variant(found: &str, expected: &'static [&'static str]) -> Self {
+    fn unknown_variant(value: &str, expected: &'static [&'static str]) -> Self {
         let mut text = String::from("must be one of");
         for (at, name) in expected.iter().enumerate() {
             text.push_str(if at == 0 { " `" } else { ", `" });
@@ -85,7 +85,7 @@ impl de::Error for FieldProblem {
         }
         Self {
             field: None,
-            text: format!("{text}, not `{}`", shortened(found)),
+            text: format!("{text}, not `{}`", shortened(value)),
         }
     }
 }

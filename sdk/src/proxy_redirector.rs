@@ -31,7 +31,7 @@ pub trait Provider {
     ///
     /// # Errors
     /// [`Error::Invalid`] if a value cannot be configured; then nothing was written.
-    fn set(wanted: Option<Redirection>) -> impl Future<Output = Result<(), Error>>;
+    fn set(target: Option<Redirection>) -> impl Future<Output = Result<(), Error>>;
 
     /// The addresses and subnets that are reached without the proxy.
     ///
@@ -64,8 +64,8 @@ pub async fn get() -> Result<State, Error> {
 ///
 /// # Errors
 /// All of [`Error`].
-pub async fn set(wanted: Option<Redirection>) -> Result<(), Error> {
-    Ok(calls::set(wanted.map(Into::into)).await?)
+pub async fn set(target: Option<Redirection>) -> Result<(), Error> {
+    Ok(calls::set(target.map(Into::into)).await?)
 }
 
 /// The addresses and subnets that are reached without the proxy.

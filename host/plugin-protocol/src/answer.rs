@@ -57,13 +57,13 @@ impl AnswerHead {
         }
         let mut map = HeaderMap::with_capacity(headers.len());
         for (name, value) in headers {
-            let shown = || name.escape_default().take(100).collect::<String>();
+            let excerpt = || name.escape_default().take(100).collect::<String>();
             let key = HeaderName::from_bytes(name.as_bytes())
-                .map_err(|_| bad(format!("`{}` is not a valid header name", shown())))?;
+                .map_err(|_| bad(format!("`{}` is not a valid header name", excerpt())))?;
             let value = HeaderValue::from_bytes(value).map_err(|_| {
                 bad(format!(
                     "the header `{}` has a value that HTTP does not allow",
-                    shown()
+                    excerpt()
                 ))
             })?;
             if HOP_BY_HOP.contains(&key) || key.as_str() == "keep-alive" {

@@ -159,7 +159,7 @@ pub struct JournalAnswer {
     /// How many bytes of it the plugin has read.
     pub used: u64,
     /// The reader is the instance's until this is dropped.
-    pub held: Box<dyn Any + Send>,
+    pub guard: Box<dyn Any + Send>,
 }
 
 /// An error that a plugin answered (`wit/types.wit`).

@@ -215,7 +215,7 @@ fn take_back(
             instance: journal.source.host.instance(),
             reader: journal.source.reader,
             used: journal.used,
-            held: Box::new(journal),
+            guard: Box::new(journal),
         }))
     })
 }

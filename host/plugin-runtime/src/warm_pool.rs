@@ -140,10 +140,10 @@ impl WarmPool {
         let mut entries = lock(&self.shared.entries);
         plugin.retire();
         let at = entries.iter().position(|other| is(&other.plugin, plugin));
-        let gone = at.and_then(|at| entries.remove(at));
+        let removed = at.and_then(|at| entries.remove(at));
         drop(entries);
         // Thrown away once others can go on.
-        drop(gone);
+        drop(removed);
     }
 }
 
@@ -220,8 +220,8 @@ impl Shared {
             return false;
         };
         // What others are making takes a place as well.
-        let taken = |entry: &Entry| entry.instances.len() + entry.maker.strong_count().min(1);
-        let total: usize = entries.iter().map(taken).sum();
+        let places = |entry: &Entry| entry.instances.len() + entry.maker.strong_count().min(1);
+        let total: usize = entries.iter().map(places).sum();
         let mut can = entries
             .get(at)
             .is_some_and(|entry| entry.instances.len() < EACH);

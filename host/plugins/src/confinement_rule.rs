@@ -15,7 +15,7 @@ pub struct ConfinementRule {
     policy: PathBuf,
     /// In developer mode it may be written by anybody.
     anybodys: bool,
-    known: Mutex<Option<bool>>,
+    latest: Mutex<Option<bool>>,
 }
 
 impl ConfinementRule {
@@ -25,7 +25,7 @@ impl ConfinementRule {
         ConfinementRule {
             policy,
             anybodys: allow_unpinned,
-            known: Mutex::default(),
+            latest: Mutex::default(),
         }
     }
 
@@ -33,20 +33,20 @@ impl ConfinementRule {
     #[must_use]
     pub fn is_required(&self) -> bool {
         let read = Policy::requires_confinement(&self.policy, self.anybodys);
-        let mut known = lock(&self.known);
+        let mut latest = lock(&self.latest);
         match read {
             Ok(required) => {
-                *known = Some(required);
+                *latest = Some(required);
                 required
             }
             Err(error) => {
-                let kept = known.unwrap_or(true);
-                let words = if kept { "required" } else { "not required" };
+                let required = latest.unwrap_or(true);
+                let words = if required { "required" } else { "not required" };
                 tracing::warn!(
                     "the walls around services and the compiler are {words}: {}",
                     chain(&error)
                 );
-                kept
+                required
             }
         }
     }
@@ -64,7 +64,7 @@ mod tests {
         let policy = folder.path().join("policy.toml");
         let rule = || ConfinementRule::new(policy.clone(), false);
         assert!(!rule().is_required(), "no policy");
-        let kept = rule();
+        let lasting = rule();
         for (text, required) in [
             ("", false),
             ("require_confinement = true", true),
@@ -73,15 +73,15 @@ mod tests {
         ] {
             fs::write(&policy, text).unwrap();
             assert_eq!(rule().is_required(), required, "{text}");
-            assert_eq!(kept.is_required(), required, "{text}");
+            assert_eq!(lasting.is_required(), required, "{text}");
         }
         // A slip of the pen.
         fs::write(&policy, "require_confinement = maybe").unwrap();
-        assert!(kept.is_required(), "as before");
+        assert!(lasting.is_required(), "as before");
         assert!(rule().is_required(), "nobody knows");
         fs::write(&policy, "require_confinement = false").unwrap();
-        assert!(!kept.is_required());
+        assert!(!lasting.is_required());
         fs::write(&policy, "require_confinement").unwrap();
-        assert!(!kept.is_required(), "as before");
+        assert!(!lasting.is_required(), "as before");
     }
 }

@@ -199,8 +199,8 @@ impl LoadContext {
         match self.open(&file).await {
             Ok(code) => Some(code),
             Err(reason) => {
-                let shown = file.display();
-                tracing::info!(file = %shown, "`{shown}` does not load: {reason}");
+                let path = file.display();
+                tracing::info!(file = %path, "`{path}` does not load: {reason}");
                 self.cache.discard(file).await;
                 None
             }

@@ -121,15 +121,15 @@ impl Loader {
         let mut last = std::mem::take(&mut self.files);
         let anybodys = self.load_context.allow_unpinned;
         let is_known = |file: &Path| last.get(file).and_then(FileRecord::manifest).is_some();
-        let found = plugin_files(&self.folders, is_known);
-        if found.left_out != self.left_out {
-            self.left_out = found.left_out;
+        let listing = plugin_files(&self.folders, is_known);
+        if listing.left_out != self.left_out {
+            self.left_out = listing.left_out;
             tracing::warn!(
                 "{} files of the plugin folders are not looked at: {MOST_FILES} at most are",
-                found.left_out
+                listing.left_out
             );
         }
-        for (file, place) in found.files {
+        for (file, place) in listing.files {
             let mut record = last.remove(&file).unwrap_or_default();
             record.place = place.filter(|_| !anybodys);
             if record.reading.is_some() {

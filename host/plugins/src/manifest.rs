@@ -229,21 +229,21 @@ fn section_description(wasm: &[u8]) -> Result<Option<Box<str>>, ManifestError> {
 
 /// The one section of that name in the file, where there is one.
 fn section<'a>(wasm: &'a [u8], name: &'static str) -> Result<Option<&'a [u8]>, ManifestError> {
-    let mut found = None;
+    let mut data = None;
     let mut count = 0;
     for payload in Parser::new(0).parse_all(wasm) {
         if let Payload::CustomSection(section) = payload.map_err(ManifestError::NotWasm)?
             && section.name() == name
         {
             count += 1;
-            found = Some(section.data());
+            data = Some(section.data());
         }
     }
     if count > 1 {
         let what = format!("it has {count} sections `{name}`, and must have one");
         return Err(ManifestError::Invalid(what));
     }
-    Ok(found)
+    Ok(data)
 }
 
 fn check_interface(interface: &Version) -> Result<(), ManifestError> {

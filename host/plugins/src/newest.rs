@@ -16,23 +16,23 @@ const KEY: &str = "newest-version";
 /// The versions by plugin: kept in the store of plugins, where no plugin reaches them.
 pub(crate) struct NewestVersions {
     data: Arc<dyn PluginData>,
-    known: BTreeMap<String, Version>,
+    versions: BTreeMap<String, Version>,
 }
 
 impl NewestVersions {
     pub(crate) fn new(data: Arc<dyn PluginData>) -> NewestVersions {
         NewestVersions {
             data,
-            known: BTreeMap::new(),
+            versions: BTreeMap::new(),
         }
     }
 
-    /// Takes in what [`kept`] has found of a plugin.
-    pub(crate) fn learn(&mut self, plugin: &str, kept: Option<Version>) {
-        if let Some(kept) = kept
-            && self.is_newer(plugin, &kept)
+    /// Takes in what [`stored_version`] has found of a plugin.
+    pub(crate) fn learn(&mut self, plugin: &str, stored: Option<Version>) {
+        if let Some(stored) = stored
+            && self.is_newer(plugin, &stored)
         {
-            self.known.insert(plugin.to_owned(), kept);
+            self.versions.insert(plugin.to_owned(), stored);
         }
     }
 
@@ -42,7 +42,7 @@ impl NewestVersions {
     /// Why not, for the owner.
     pub(crate) fn check(&self, manifest: &Manifest, digest: &str) -> Result<(), String> {
         let Manifest { name, version, .. } = manifest;
-        match self.known.get(name) {
+        match self.versions.get(name) {
             Some(newest) if version.cmp_precedence(newest).is_lt() => Err(format!(
                 "version {version} is older than {newest}, which ran before, and a signature does not take a device back; to have it all the same, add \"{digest}\" to `sha256` in [plugins.{name}]"
             )),
@@ -56,7 +56,7 @@ impl NewestVersions {
             return;
         }
         let (name, version) = (manifest.name.clone(), manifest.version.clone());
-        self.known.insert(name.clone(), version.clone());
+        self.versions.insert(name.clone(), version.clone());
         let data = Arc::clone(&self.data);
         tokio::task::spawn_blocking(move || {
             let version = version.to_string();
@@ -70,8 +70,8 @@ impl NewestVersions {
     }
 
     fn is_newer(&self, plugin: &str, version: &Version) -> bool {
-        let known = self.known.get(plugin);
-        known.is_none_or(|known| version.cmp_precedence(known).is_gt())
+        let newest = self.versions.get(plugin);
+        newest.is_none_or(|newest| version.cmp_precedence(newest).is_gt())
     }
 }
 
@@ -79,7 +79,10 @@ impl NewestVersions {
 ///
 /// # Errors
 /// Where the store cannot be read, in words.
-pub(crate) fn kept(data: &dyn PluginData, plugin: &str) -> Result<Option<Version>, String> {
+pub(crate) fn stored_version(
+    data: &dyn PluginData,
+    plugin: &str,
+) -> Result<Option<Version>, String> {
     let value = data.get(&owner(plugin), KEY).map_err(|error| {
         format!("it cannot be told whether a newer version ran before: {error}")
     })?;
@@ -160,13 +163,13 @@ mod tests {
     #[test]
     fn m11_what_cannot_be_read_is_no_first_version() {
         let data = OneValue(std::sync::Mutex::new(Some(b"1.2.0".to_vec())));
-        assert_eq!(kept(&data, "a"), Ok(Some(Version::new(1, 2, 0))));
+        assert_eq!(stored_version(&data, "a"), Ok(Some(Version::new(1, 2, 0))));
         assert!(
-            kept(&data, "broken")
+            stored_version(&data, "broken")
                 .unwrap_err()
                 .contains("cannot be told")
         );
         let data = OneValue(std::sync::Mutex::new(Some(b"\xff".to_vec())));
-        assert_eq!(kept(&data, "a"), Ok(None));
+        assert_eq!(stored_version(&data, "a"), Ok(None));
     }
 }

@@ -49,17 +49,17 @@ pub(crate) fn check(path: &Path) -> Result<(), OwnerError> {
 /// Checks one of them; where it is the folder around another (`around`), what others may add to it does no harm.
 fn check_one(path: &Path, meta: &Metadata, around: bool, own: Identity) -> Result<(), OwnerError> {
     let (owner, group, mode) = (meta.uid(), meta.gid(), meta.mode() & 0o7777);
-    let (shown, user) = (path.display(), own.user);
+    let (place, user) = (path.display(), own.user);
     if owner != 0 && owner != user {
         return Err(OwnerError(format!(
-            "`{shown}` belongs to the user {owner}, who could change it, and neither to root nor to the supervisor's own user {user}: after a look at it, `chown {user} {shown}`; nothing there is used"
+            "`{place}` belongs to the user {owner}, who could change it, and neither to root nor to the supervisor's own user {user}: after a look at it, `chown {user} {place}`; nothing there is used"
         )));
     }
     let by_group = mode & GROUP_WRITES != 0 && group != 0 && group != own.group;
     let by_others = mode & OTHERS_WRITE != 0;
     if (by_group || by_others) && !(around && mode & STICKY != 0) {
         return Err(OwnerError(format!(
-            "`{shown}` can be written by others than its owner (mode {mode:04o}, group {group}): after a look at it, `chmod go-w {shown}`; nothing there is used"
+            "`{place}` can be written by others than its owner (mode {mode:04o}, group {group}): after a look at it, `chmod go-w {place}`; nothing there is used"
         )));
     }
     Ok(())

@@ -217,7 +217,9 @@ fn head(
     let manifest = Manifest::of(&wasm).map_err(|error| chain(&error));
     let signatures = Signatures::of(path, &wasm, &keys);
     let newest = match &manifest {
-        Ok(manifest) if !signatures.keys.is_empty() => newest::kept(data, &manifest.name)?,
+        Ok(manifest) if !signatures.keys.is_empty() => {
+            newest::stored_version(data, &manifest.name)?
+        }
         _ => None,
     };
     let head = FileHead {

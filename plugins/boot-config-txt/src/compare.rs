@@ -8,23 +8,23 @@ use crate::config_txt::ConfigTxt;
 use crate::settings::{self, PREFIX};
 
 /// Compares the file with what is wanted, and answers also what it would be then.
-pub(crate) fn compare(file: &[u8], wanted: Vec<Setting>) -> (Comparison, Vec<u8>) {
+pub(crate) fn compare(file: &[u8], target: Vec<Setting>) -> (Comparison, Vec<u8>) {
     let mut comparison = Comparison::default();
-    let mut asked = BTreeMap::new();
-    for setting in wanted {
+    let mut settings_by_key = BTreeMap::new();
+    for setting in target {
         let Some(key) = setting.name.strip_prefix(PREFIX) else {
             comparison.foreign.push(setting.name);
             continue;
         };
         match settings::values(key, &setting.value) {
             Ok(values) => {
-                asked.insert(key.to_owned(), values);
+                settings_by_key.insert(key.to_owned(), values);
             }
             Err(why) => comparison.refused.push(Refusal::new(&setting.name, why)),
         }
     }
     let file = ConfigTxt::parse(file);
-    let next = file.with(&asked);
+    let next = file.with(&settings_by_key);
     let (before, after) = (file.settings(), ConfigTxt::parse(&next).settings());
     let keys: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
     for key in keys {

@@ -117,11 +117,11 @@ impl ConfigTxt {
         settings(self.lines.iter().map(Vec::as_slice))
     }
 
-    /// The text of the file that has `wanted`, and nothing that was written here before.
-    pub(crate) fn with(&self, wanted: &Settings) -> Vec<u8> {
+    /// The text of the file that has `target`, and nothing that was written here before.
+    pub(crate) fn with(&self, target: &Settings) -> Vec<u8> {
         let stock = settings(self.own.iter().map(Vec::as_slice));
         let none = Vec::new();
-        let asked: Settings = wanted
+        let missing: Settings = target
             .iter()
             .filter(|(key, values)| stock.get(*key).unwrap_or(&none) != *values)
             .map(|(key, values)| (key.clone(), values.clone()))
@@ -133,7 +133,7 @@ impl ConfigTxt {
             let readable = printable(line);
             match read(&readable) {
                 Line::Filter(all) => filtered = !all,
-                Line::Setting(key, _) if !filtered && asked.contains_key(key) => {
+                Line::Setting(key, _) if !filtered && missing.contains_key(key) => {
                     text.extend_from_slice(SET_ASIDE.as_bytes());
                 }
                 Line::Setting("dtoverlay" | "device_tree_overlay", _) => overlays = true,
@@ -143,12 +143,12 @@ impl ConfigTxt {
             let is_last = at + 1 == self.own.len();
             if !is_last || self.ends {
                 text.push(b'\n');
-            } else if !asked.is_empty() {
+            } else if !missing.is_empty() {
                 text.extend_from_slice(self.ending);
             }
         }
-        if !asked.is_empty() {
-            for line in block(&asked, overlays) {
+        if !missing.is_empty() {
+            for line in block(&missing, overlays) {
                 text.extend_from_slice(line.as_bytes());
                 text.extend_from_slice(self.ending);
             }
@@ -158,24 +158,24 @@ impl ConfigTxt {
 }
 
 /// The lines of the block. Parameters come before overlays, since after one they would be the overlay's own.
-fn block(asked: &Settings, overlays_above: bool) -> Vec<String> {
+fn block(missing: &Settings, overlays_above: bool) -> Vec<String> {
     let rank = |key: &str| match key {
         "dtparam" | "device_tree_param" => 0,
         "dtoverlay" | "device_tree_overlay" => 2,
         _ => 1,
     };
-    let mut keys: Vec<&String> = asked.keys().collect();
+    let mut keys: Vec<&String> = missing.keys().collect();
     keys.sort_by_key(|key| (rank(key), key.as_str()));
     let mut lines = vec![BEGIN.to_owned(), ALL.to_owned()];
     let has_parameters = keys
         .iter()
-        .any(|key| rank(key) == 0 && asked.get(*key).is_some_and(|values| !values.is_empty()));
+        .any(|key| rank(key) == 0 && missing.get(*key).is_some_and(|values| !values.is_empty()));
     if overlays_above && has_parameters {
         // Ends the overlay above.
         lines.push("dtoverlay=".to_owned());
     }
     for key in keys {
-        let values = asked.get(key).into_iter().flatten();
+        let values = missing.get(key).into_iter().flatten();
         lines.extend(values.map(|value| format!("{key}={value}")));
     }
     lines.push(END.to_owned());

@@ -44,13 +44,13 @@ impl Provider for Firmware {
             .collect())
     }
 
-    async fn compare(wanted: Vec<Setting>) -> Result<Comparison, String> {
-        Ok(compare(&read()?, wanted).0)
+    async fn compare(target: Vec<Setting>) -> Result<Comparison, String> {
+        Ok(compare(&read()?, target).0)
     }
 
-    async fn set(wanted: Vec<Setting>) -> Result<Comparison, String> {
+    async fn set(target: Vec<Setting>) -> Result<Comparison, String> {
         let before = read()?;
-        let (comparison, after) = compare(&before, wanted);
+        let (comparison, after) = compare(&before, target);
         if comparison.refused.is_empty() && !comparison.changes.is_empty() {
             let folder = Path::new(FOLDER);
             folder::write(folder, BACKUP, &before)?;

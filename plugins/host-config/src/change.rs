@@ -195,14 +195,14 @@ fn digits_of(text: &str) -> Option<u16> {
     digits.then(|| text.parse().ok())?
 }
 
-fn credential(field: &str, value: &Value, shown: bool) -> Result<Setting<String>, String> {
+fn credential(field: &str, value: &Value, is_public: bool) -> Result<Setting<String>, String> {
     if is_empty(value) {
         return Ok(Setting::Reset);
     }
     let expected = "text of 1 to 255 bytes without control characters";
     match value.as_str() {
         Some(text) if is_credential(text) => Ok(Setting::To(text.to_owned())),
-        _ if shown => Err(refused(field, value, expected)),
+        _ if is_public => Err(refused(field, value, expected)),
         // A password belongs in no answer and no log, even a wrong one.
         _ => Err(format!(
             "`{field}` is invalid (value hidden): it must be {expected}"
@@ -258,18 +258,18 @@ fn dns(field: &str, value: &Value) -> Result<Setting<DnsRemote>, String> {
 }
 
 fn refused(field: &str, value: &Value, expected: &str) -> String {
-    let shown = match value {
+    let text = match value {
         Value::Array(_) => return format!("`{field}` is an array, but must be {expected}"),
         Value::Object(_) => return format!("`{field}` is an object, but must be {expected}"),
         // A text as JSON has it, so that it is one line, but without its quotation marks.
         single => single.to_string().trim_matches('"').to_owned(),
     };
-    let end = shown.char_indices().nth(SHOWN).map(|(end, _)| end);
-    let shown = match end {
-        Some(end) => format!("{}…", &shown[..end]),
-        None => shown,
+    let end = text.char_indices().nth(SHOWN).map(|(end, _)| end);
+    let text = match end {
+        Some(end) => format!("{}…", &text[..end]),
+        None => text,
     };
-    format!("`{field}` is `{shown}`, but must be {expected}")
+    format!("`{field}` is `{text}`, but must be {expected}")
 }
 
 #[cfg(test)]

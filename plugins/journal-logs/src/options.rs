@@ -111,8 +111,8 @@ fn is_absent(value: &Value) -> bool {
     value.is_null() || value.as_str() == Some("")
 }
 
-fn wrong<E: serde::de::Error>(expected: &str, found: &Value) -> E {
-    let found = match found {
+fn wrong<E: serde::de::Error>(expected: &str, value: &Value) -> E {
+    let text = match value {
         Value::Array(_) => "an array".to_owned(),
         Value::Object(_) => "an object".to_owned(),
         single => {
@@ -123,7 +123,7 @@ fn wrong<E: serde::de::Error>(expected: &str, found: &Value) -> E {
             }
         }
     };
-    E::custom(format_args!("it must be {expected}, but is {found}"))
+    E::custom(format_args!("it must be {expected}, but is {text}"))
 }
 
 #[cfg(test)]

@@ -32,12 +32,12 @@ const PATTERN: [(Duration, Duration); 3] = {
 };
 
 async fn blink() -> Result<(), Error> {
-    let Configuration { led: wanted } = config::read()?;
+    let Configuration { led: configured } = config::read()?;
     let names = led::names()?;
-    let Some(name) = choose(wanted.as_deref(), &names) else {
-        match wanted {
-            Some(wanted) => log::warn(format_args!(
-                "there is no LED `{wanted}` here, or the policy does not grant it; \
+    let Some(name) = choose(configured.as_deref(), &names) else {
+        match configured {
+            Some(name) => log::warn(format_args!(
+                "there is no LED `{name}` here, or the policy does not grant it; \
                  set `led` in `[plugins.led-blink]` to one of: {}",
                 names.join(", ")
             )),
@@ -58,17 +58,17 @@ async fn blink() -> Result<(), Error> {
     Ok(())
 }
 
-/// The LED to blink: the wanted one and no other, or else the one a person would look at.
-fn choose<'a>(wanted: Option<&str>, names: &'a [String]) -> Option<&'a str> {
-    let named = |wanted: &str| names.iter().find(|name| *name == wanted);
-    let found = match wanted {
-        Some(wanted) => named(wanted),
+/// The LED to blink: the configured one and no other, or else the one a person would look at.
+fn choose<'a>(configured: Option<&str>, names: &'a [String]) -> Option<&'a str> {
+    let named = |name: &str| names.iter().find(|other| *other == name);
+    let name = match configured {
+        Some(name) => named(name),
         None => ACTIVITY
             .iter()
             .find_map(|name| named(name))
             .or(names.first()),
     };
-    found.map(String::as_str)
+    name.map(String::as_str)
 }
 
 #[cfg(test)]

@@ -38,8 +38,8 @@ impl Block {
     }
 
     pub(crate) fn get(&self, key: &str) -> Option<&str> {
-        let mut found = self.fields.iter().rev().filter(|(name, _)| name == key);
-        found.next().map(|(_, value)| value.as_str())
+        let mut values = self.fields.iter().rev().filter(|(name, _)| name == key);
+        values.next().map(|(_, value)| value.as_str())
     }
 
     /// Sets `key` where it stands, or at the end; what else it was set to is gone.
@@ -70,8 +70,8 @@ impl Conf {
 
     /// The first block of this name, made at place `at` where there is none.
     pub(crate) fn block_or_new(&mut self, name: &str, at: usize) -> &mut Block {
-        let found = self.blocks.iter().position(|block| block.name == name);
-        let at = found.unwrap_or_else(|| {
+        let place = self.blocks.iter().position(|block| block.name == name);
+        let at = place.unwrap_or_else(|| {
             let at = at.min(self.blocks.len());
             self.blocks.insert(at, Block::new(name));
             at

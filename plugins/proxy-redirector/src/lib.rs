@@ -49,15 +49,15 @@ impl Provider for Redsocks {
         })
     }
 
-    async fn set(wanted: Option<Redirection>) -> Result<(), Error> {
+    async fn set(target: Option<Redirection>) -> Result<(), Error> {
         let folder = Path::new(FOLDER);
-        let Some(wanted) = wanted else {
+        let Some(target) = target else {
             return folder::remove(folder, CONFIGURATION).map_err(Error::Failed);
         };
-        redirection::check(&wanted).map_err(Error::Invalid)?;
+        redirection::check(&target).map_err(Error::Invalid)?;
         let before = folder::read(folder, CONFIGURATION).map_err(Error::Failed)?;
         let mut conf = parsed(&before.unwrap_or_default());
-        redirection::write(&mut conf, &wanted);
+        redirection::write(&mut conf, &target);
         folder::write(folder, CONFIGURATION, &conf.write()).map_err(Error::Failed)
     }
 

@@ -64,8 +64,8 @@ fn port(text: &str) -> Option<u16> {
 ///
 /// # Errors
 /// The value that cannot.
-pub(crate) fn check(wanted: &Redirection) -> Result<(), String> {
-    let Redirection { proxy, dns } = wanted;
+pub(crate) fn check(target: &Redirection) -> Result<(), String> {
+    let Redirection { proxy, dns } = target;
     let dns = dns.as_ref();
     for (what, address) in [
         ("proxy", Some(&proxy.address)),
@@ -95,14 +95,14 @@ pub(crate) fn check(wanted: &Redirection) -> Result<(), String> {
     Ok(())
 }
 
-/// Has the file describe `wanted`. Other blocks and fields stay as they are.
-pub(crate) fn write(conf: &mut Conf, wanted: &Redirection) {
+/// Has the file describe `target`. Other blocks and fields stay as they are.
+pub(crate) fn write(conf: &mut Conf, target: &Redirection) {
     let base = conf.block_or_new("base", 0);
     for (key, value) in BASE {
         base.set_default(key, value);
     }
 
-    let Redirection { proxy, dns } = wanted;
+    let Redirection { proxy, dns } = target;
     let block = conf.block_or_new("redsocks", 1);
     block.set("type", proxy.kind.name());
     block.set("ip", &proxy.address);

@@ -85,9 +85,9 @@ fn check(tags: &BTreeMap<String, String>) -> Result<(), String> {
     for (name, value) in tags {
         let length = name.chars().count();
         if !(1..=100).contains(&length) || name.contains(char::is_whitespace) {
-            let shown: String = name.chars().take(100).collect();
+            let excerpt: String = name.chars().take(100).collect();
             return Err(format!(
-                "`{shown}` cannot be a tag's name: a name has 1 to 100 characters, none of them white space"
+                "`{excerpt}` cannot be a tag's name: a name has 1 to 100 characters, none of them white space"
             ));
         }
         if value.chars().count() > 10_000 {

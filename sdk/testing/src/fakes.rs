@@ -15,9 +15,9 @@ pub(crate) struct FakeLocks {
     /// The message for a caller without force.
     pub(crate) held_by_an_app: Mutex<Option<String>>,
     /// How often they were taken, and by force.
-    taken: AtomicUsize,
+    times: AtomicUsize,
     forced: AtomicUsize,
-    held: Arc<AtomicBool>,
+    is_held: Arc<AtomicBool>,
 }
 
 struct LockRelease(Arc<AtomicBool>);
@@ -30,11 +30,11 @@ impl Drop for LockRelease {
 
 impl FakeLocks {
     pub(crate) fn taken(&self) -> (usize, usize) {
-        (self.taken.load(SeqCst), self.forced.load(SeqCst))
+        (self.times.load(SeqCst), self.forced.load(SeqCst))
     }
 
     pub(crate) fn are_held(&self) -> bool {
-        self.held.load(SeqCst)
+        self.is_held.load(SeqCst)
     }
 }
 
@@ -47,10 +47,10 @@ impl AppLocks for FakeLocks {
         let outcome = match &*app {
             Some(message) if !force => Err(LocksError::Locked(message.clone())),
             _ => {
-                self.taken.fetch_add(1, SeqCst);
+                self.times.fetch_add(1, SeqCst);
                 self.forced.fetch_add(usize::from(force), SeqCst);
-                self.held.store(true, SeqCst);
-                Ok(Box::new(LockRelease(Arc::clone(&self.held))) as HeldLocks)
+                self.is_held.store(true, SeqCst);
+                Ok(Box::new(LockRelease(Arc::clone(&self.is_held))) as HeldLocks)
             }
         };
         async { outcome }.boxed()

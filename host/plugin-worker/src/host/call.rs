@@ -130,7 +130,7 @@ pub(super) async fn call(
             instance: instance_of(session.generation, instance),
             reader,
             used,
-            held: Box::new(pieces),
+            guard: Box::new(pieces),
         }),
     };
     Ok(Outcome::Answer(GuestAnswer { head, body }))

@@ -47,8 +47,8 @@ impl PluginEntry {
     }
 
     /// An instance of it asks for this.
-    pub(super) fn note(&self, asked: &CapabilityCall) {
-        if matches!(asked, CapabilityCall::DeviceIdentity(_)) {
+    pub(super) fn note(&self, call: &CapabilityCall) {
+        if matches!(call, CapabilityCall::DeviceIdentity(_)) {
             self.asks_identity.store(true, SeqCst);
         }
     }
@@ -59,8 +59,8 @@ impl PluginEntry {
         if !self.asks_identity.load(SeqCst) {
             return None;
         }
-        let asked = self.host.ask(NOBODY, serving, DeviceIdentity {}.into());
-        let answer = asked.now_or_never();
+        let answer = self.host.ask(NOBODY, serving, DeviceIdentity {}.into());
+        let answer = answer.now_or_never();
         self.host.end(NOBODY);
         DeviceIdentity::answer(answer?.ok()?)
     }
@@ -96,9 +96,9 @@ impl PluginEntry {
 
     /// Takes a place for a question; none where all are taken.
     pub(super) fn place(self: &Arc<Self>) -> Option<QuestionSlot> {
-        let taken = self.asks.fetch_add(1, SeqCst);
+        let count = self.asks.fetch_add(1, SeqCst);
         let place = QuestionSlot(Arc::clone(self));
-        (taken < ASKS).then_some(place)
+        (count < ASKS).then_some(place)
     }
 }
 

@@ -91,10 +91,10 @@ impl WorkerSession {
                     ended: CancellationToken::new(),
                 });
                 let (answers, ended) = (self.answers.clone(), calls.ended.clone());
-                let asked = entry.host.ask(instance, &serving, what);
+                let answer = entry.host.ask(instance, &serving, what);
                 let mut answering = Box::pin(async move {
                     let _place = place;
-                    let answer = asked.await;
+                    let answer = answer.await;
                     answers.send_among(ANSWERS, answer_frames(id, answer)).await;
                 });
                 // Most of it is known, and needs no task.

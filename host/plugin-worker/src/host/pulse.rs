@@ -62,7 +62,7 @@ struct Activity {
 
 /// A worker that has not answered yet.
 struct Watch {
-    asked: Instant,
+    since: Instant,
     /// When it was last seen awake.
     awake: Instant,
     at_first: Activity,
@@ -70,10 +70,10 @@ struct Watch {
 }
 
 impl Watch {
-    fn begin(asked: Instant, activity: Activity) -> Watch {
+    fn begin(since: Instant, activity: Activity) -> Watch {
         Watch {
-            asked,
-            awake: asked,
+            since,
+            awake: since,
             at_first: activity,
             latest: activity,
         }
@@ -86,12 +86,12 @@ impl Watch {
         }
         self.latest = activity;
         let computed = activity.used.saturating_sub(self.at_first.used);
-        let took = now.saturating_duration_since(self.asked).as_millis();
+        let took = now.saturating_duration_since(self.since).as_millis();
         let how = if computed >= COMPUTING {
             "while it computed"
         } else if now.saturating_duration_since(self.awake) >= ASLEEP {
             "while it slept or was stopped"
-        } else if now.saturating_duration_since(self.asked) >= LONGEST {
+        } else if now.saturating_duration_since(self.since) >= LONGEST {
             "while it waited for the processor or a disk"
         } else {
             return None;

@@ -225,7 +225,7 @@ async fn write_answer(write: &mut WriteHalf, answer: GuestAnswer) -> Result<()> 
             };
             write_reply(write, &reply(kind)).await?;
             // The reader is the instance's until the host has taken it, and gives the call up.
-            let _held = journal.held;
+            let _guard = journal.guard;
             std::future::pending().await
         }
     }

@@ -47,7 +47,7 @@ pub(crate) struct Before {
 pub(crate) struct Light {
     folder: PathBuf,
     most: u32,
-    shown: Option<u32>,
+    brightness: Option<u32>,
     _held: LedHold,
 }
 
@@ -103,7 +103,7 @@ impl Leds {
         Ok(Light {
             folder,
             most,
-            shown: None,
+            brightness: None,
             _held: held,
         })
     }
@@ -112,9 +112,9 @@ impl Leds {
 impl Light {
     fn set(&mut self, brightness: u32) -> io::Result<()> {
         let brightness = brightness.min(self.most);
-        if self.shown != Some(brightness) {
+        if self.brightness != Some(brightness) {
             fs::write(self.folder.join("brightness"), brightness.to_string())?;
-            self.shown = Some(brightness);
+            self.brightness = Some(brightness);
         }
         Ok(())
     }

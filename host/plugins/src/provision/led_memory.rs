@@ -23,7 +23,7 @@ const RESTORED_WITHIN: Duration = Duration::from_secs(5);
 /// The notes, and who holds which LED now.
 pub(crate) struct LedMemory {
     folder: PathBuf,
-    held: Mutex<HashMap<PathBuf, Hold>>,
+    holds: Mutex<HashMap<PathBuf, Hold>>,
     /// An LED was let go.
     let_go: Condvar,
 }
@@ -56,7 +56,7 @@ impl LedMemory {
     pub(crate) fn open(state_dir: &Path) -> LedMemory {
         let memory = LedMemory {
             folder: state_dir.join("leds"),
-            held: Mutex::default(),
+            holds: Mutex::default(),
             let_go: Condvar::new(),
         };
         let Ok(entries) = fs::read_dir(&memory.folder) else {
@@ -84,15 +84,15 @@ impl LedMemory {
     ) -> io::Result<Option<LedHold>> {
         {
             let is_restoring =
-                |held: &mut HashMap<PathBuf, Hold>| held.get(led) == Some(&Hold::Restoring);
+                |holds: &mut HashMap<PathBuf, Hold>| holds.get(led) == Some(&Hold::Restoring);
             let waited =
                 self.let_go
-                    .wait_timeout_while(lock(&self.held), RESTORED_WITHIN, is_restoring);
-            let (mut held, _) = waited.unwrap_or_else(PoisonError::into_inner);
-            if held.contains_key(led) {
+                    .wait_timeout_while(lock(&self.holds), RESTORED_WITHIN, is_restoring);
+            let (mut holds, _) = waited.unwrap_or_else(PoisonError::into_inner);
+            if holds.contains_key(led) {
                 return Ok(None);
             }
-            held.insert(led.to_owned(), Hold::Taken);
+            holds.insert(led.to_owned(), Hold::Taken);
         }
         let noted = before().and_then(|before| {
             let note = Note {
@@ -116,13 +116,14 @@ impl LedMemory {
 
     /// Waits until no LED is being restored, for [`RESTORED_WITHIN`] at most. Blocks.
     pub(crate) fn wait_until_restored(&self) {
-        let is_restoring =
-            |held: &mut HashMap<PathBuf, Hold>| held.values().any(|hold| *hold == Hold::Restoring);
-        let held = lock(&self.held);
+        let is_restoring = |holds: &mut HashMap<PathBuf, Hold>| {
+            holds.values().any(|hold| *hold == Hold::Restoring)
+        };
+        let holds = lock(&self.holds);
         // What is not restored by then, the next start restores.
         drop(
             self.let_go
-                .wait_timeout_while(held, RESTORED_WITHIN, is_restoring),
+                .wait_timeout_while(holds, RESTORED_WITHIN, is_restoring),
         );
     }
 
@@ -154,7 +155,7 @@ impl LedMemory {
     }
 
     fn release(&self, led: &Path) {
-        lock(&self.held).remove(led);
+        lock(&self.holds).remove(led);
         self.let_go.notify_all();
     }
 }
@@ -165,7 +166,7 @@ impl Drop for LedHold {
             return;
         };
         let led = restoring.note.led.clone();
-        lock(&restoring.memory.held).insert(led, Hold::Restoring);
+        lock(&restoring.memory.holds).insert(led, Hold::Restoring);
         // A driver may take its time, and the threads of the runtime have none. Where the runtime is ending it drops
         // what it does not run any more, which restores the LED as well.
         match tokio::runtime::Handle::try_current() {

@@ -66,9 +66,9 @@ fn check_name(what: &str, name: &str, longest: usize) -> Result<(), MetricsError
     if is_valid {
         return Ok(());
     }
-    let shown: String = name.chars().take(longest).collect();
+    let excerpt: String = name.chars().take(longest).collect();
     Err(invalid(format_args!(
-        "{what} is a lower-case letter and at most {} of lower-case letters, digits and single `_`, unlike {shown:?}",
+        "{what} is a lower-case letter and at most {} of lower-case letters, digits and single `_`, unlike {excerpt:?}",
         longest - 1
     )))
 }
@@ -129,14 +129,15 @@ impl PluginContext {
         }
         let value = PluginMetricValue::Gauge(call.value);
         let series = Series::new(call.name, call.labels)?;
-        self.metrics.change(series, value, |held| *held = value)
+        self.metrics
+            .change(series, value, |current| *current = value)
     }
 
     pub(super) fn add_to_counter(&self, call: CounterAdd) -> Result<(), MetricsError> {
         let series = Series::new(call.name, call.labels)?;
         let start = PluginMetricValue::Counter(0);
-        self.metrics.change(series, start, |held| {
-            if let PluginMetricValue::Counter(count) = held {
+        self.metrics.change(series, start, |current| {
+            if let PluginMetricValue::Counter(count) = current {
                 *count = count.saturating_add(call.increment);
             }
         })
@@ -196,7 +197,7 @@ mod tests {
         let set = |name: &str, value| {
             let value = PluginMetricValue::Gauge(value);
             let series = series("a", &[("name", name)]).unwrap();
-            metrics.change(series, value, |held| *held = value)
+            metrics.change(series, value, |current| *current = value)
         };
         for number in 0..SERIES {
             set(&number.to_string(), 0.0).unwrap();
@@ -213,7 +214,9 @@ mod tests {
         let gauge = PluginMetricValue::Gauge(1.0);
         let counter = PluginMetricValue::Counter(1);
         let change = |labels: &[(&str, &str)], value| {
-            metrics.change(series("a", labels).unwrap(), value, |held| *held = value)
+            metrics.change(series("a", labels).unwrap(), value, |current| {
+                *current = value
+            })
         };
         change(&[], gauge).unwrap();
         let error = change(&[("b", "c")], counter).unwrap_err();

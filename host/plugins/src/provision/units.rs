@@ -35,9 +35,9 @@ impl PluginContext {
         let mut named = self.grants.units.iter();
         let named = named.find(|named| named.as_str() == unit);
         named.cloned().ok_or_else(|| {
-            let shown: String = unit.chars().take(SHOWN).collect();
+            let excerpt: String = unit.chars().take(SHOWN).collect();
             UnitError::NotGranted(format!(
-                "the policy's `units` of `[plugins.{}]` does not name `{shown}`",
+                "the policy's `units` of `[plugins.{}]` does not name `{excerpt}`",
                 self.name
             ))
         })

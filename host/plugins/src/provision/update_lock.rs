@@ -17,15 +17,15 @@ const LONGEST_HOLD: Duration = Duration::from_secs(300);
 
 /// The locks in the hands of an instance; dropping it gives them back, and so does the end of [`LONGEST_HOLD`].
 pub(crate) struct Lock {
-    held: Arc<Mutex<Option<HeldLocks>>>,
+    locks: Arc<Mutex<Option<HeldLocks>>>,
     end: JoinHandle<()>,
 }
 
 impl Lock {
-    /// Holds `held` for the plugin. Must be called within a runtime.
-    fn new(held: HeldLocks, plugin: Arc<str>) -> Self {
-        let held = Arc::new(Mutex::new(Some(held)));
-        let shared = Arc::clone(&held);
+    /// Holds `locks` for the plugin. Must be called within a runtime.
+    fn new(locks: HeldLocks, plugin: Arc<str>) -> Self {
+        let locks = Arc::new(Mutex::new(Some(locks)));
+        let shared = Arc::clone(&locks);
         let end = tokio::spawn(async move {
             tokio::time::sleep(LONGEST_HOLD).await;
             give_back(&shared);
@@ -36,7 +36,7 @@ impl Lock {
                 LONGEST_HOLD.as_secs()
             );
         });
-        Lock { held, end }
+        Lock { locks, end }
     }
 }
 
@@ -44,12 +44,12 @@ impl Drop for Lock {
     fn drop(&mut self) {
         self.end.abort();
         // At once, and not when the task is.
-        give_back(&self.held);
+        give_back(&self.locks);
     }
 }
 
-fn give_back(held: &Mutex<Option<HeldLocks>>) {
-    drop(lock(held).take());
+fn give_back(locks: &Mutex<Option<HeldLocks>>) {
+    drop(lock(locks).take());
 }
 
 impl PluginContext {
@@ -68,9 +68,12 @@ impl PluginContext {
                 Capability::UpdateLockForce
             );
         }
-        let held = self.services.locks.acquire_all(force && may_force).await?;
+        let locks = self.services.locks.acquire_all(force && may_force).await?;
         holdings
-            .add(HeldResource::Locks(Lock::new(held, Arc::clone(&self.name))))
+            .add(HeldResource::Locks(Lock::new(
+                locks,
+                Arc::clone(&self.name),
+            )))
             .map_err(|_| LocksError::Other("too many resources at a time".to_owned()))
     }
 }

@@ -66,17 +66,17 @@ impl<'a> Scanner<'a> {
         self.rest().chars().next()
     }
 
-    fn take(&mut self, wanted: char) -> bool {
-        let found = self.peek() == Some(wanted);
-        if found {
-            self.at += wanted.len_utf8();
+    fn take(&mut self, expected: char) -> bool {
+        let is_next = self.peek() == Some(expected);
+        if is_next {
+            self.at += expected.len_utf8();
         }
-        found
+        is_next
     }
 
-    fn take_while(&mut self, wanted: impl Fn(char) -> bool) -> &'a str {
+    fn take_while(&mut self, belongs: impl Fn(char) -> bool) -> &'a str {
         let rest = self.rest();
-        let length = rest.find(|c| !wanted(c)).unwrap_or(rest.len());
+        let length = rest.find(|c| !belongs(c)).unwrap_or(rest.len());
         self.at += length;
         &rest[..length]
     }
