@@ -39,12 +39,7 @@ impl<'a> Source<'a> {
     /// Digests `wasm`; `name` is for messages: the component's file.
     #[must_use]
     pub fn new(name: &'a str, wasm: &'a [u8]) -> Source<'a> {
-        Source {
-            name,
-            wasm,
-            digest: digest(wasm),
-            edition: String::new(),
-        }
+        Source::with_digest(name, wasm, digest(wasm))
     }
 
     /// The same where the digest is known already; it has to be [`digest`]'s.
@@ -101,9 +96,9 @@ impl Inner {
 
     /// Notes which walls the compiler was behind, and says so where one is missing and was not said to be.
     fn note_walls(&self, walls: Option<Report>) {
-        let mut known = self.walls.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut noted = self.walls.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(walls) = walls
-            && known.as_ref() != Some(&walls)
+            && noted.as_ref() != Some(&walls)
         {
             if !walls.missing.is_empty() {
                 tracing::warn!(
@@ -111,7 +106,7 @@ impl Inner {
                     walls.missing_in_words()
                 );
             }
-            *known = Some(walls);
+            *noted = Some(walls);
         }
     }
 
@@ -138,21 +133,18 @@ impl Cache {
         entries::open_folder(&folder)?;
         let key = CodeKey::open(&folder)?;
         let turns = || Semaphore::new(limits.at_once.max(1));
-        let (plugins, services) = (turns(), turns());
-        let running = Mutex::default();
-        let shared = Inner {
-            folder,
-            key,
-            compiler: compiler.into(),
-            limits,
-            plugins,
-            services,
-            requires_confinement: OnceLock::new(),
-            walls: Mutex::default(),
-            running,
-        };
         Ok(Cache {
-            shared: Arc::new(shared),
+            shared: Arc::new(Inner {
+                folder,
+                key,
+                compiler: compiler.into(),
+                plugins: turns(),
+                services: turns(),
+                limits,
+                requires_confinement: OnceLock::new(),
+                walls: Mutex::default(),
+                running: Mutex::default(),
+            }),
         })
     }
 
@@ -269,37 +261,34 @@ impl Cache {
                 reason: past.reason,
             });
         }
-        let compiled = self.compile_once(source.name, source.wasm, profile, stem);
-        let compiled = compiled.await;
+        let compiled = self.compile_once(source, profile, stem).await;
         compiled.inspect_err(|error| failures::note(folder, stem, &conditions, error))
     }
 
     /// The file that was compiled under `stem`, held against the digest in its name. Damaged ones are removed.
     async fn sound_file(&self, stem: &str) -> Option<PathBuf> {
         let (cache, stem) = (self.shared.clone(), stem.to_owned());
-        let found = tokio::task::spawn_blocking(move || {
-            entries::find(&cache.folder, &stem)
-                .into_iter()
-                .find(|path| {
-                    let is_sound = matches!(entries::is_sound(&cache.key, path), Ok(true));
-                    if !is_sound {
-                        tracing::info!(
-                            "`{}` is damaged, or was not compiled on this device",
-                            path.display()
-                        );
-                        let _ = fs::remove_file(path);
-                    }
-                    is_sound
-                })
+        let sound_file = tokio::task::spawn_blocking(move || {
+            let mut files = entries::find(&cache.folder, &stem).into_iter();
+            files.find(|path| {
+                let is_sound = matches!(entries::is_sound(&cache.key, path), Ok(true));
+                if !is_sound {
+                    tracing::info!(
+                        "`{}` is damaged, or was not compiled on this device",
+                        path.display()
+                    );
+                    let _ = fs::remove_file(path);
+                }
+                is_sound
+            })
         });
-        found.await.ok().flatten()
+        sound_file.await.ok().flatten()
     }
 
     /// Compiles under `stem`, or waits for the one who does already.
     async fn compile_once(
         &self,
-        name: &str,
-        wasm: &[u8],
+        source: &Source<'_>,
         profile: Profile,
         stem: &str,
     ) -> Result<(), CompileError> {
@@ -313,15 +302,10 @@ impl Cache {
             match running.get(stem).and_then(WeakShared::upgrade) {
                 Some(same) => same,
                 None => {
-                    let compilation = compile(
-                        self.shared.clone(),
-                        name.to_owned(),
-                        wasm.to_vec(),
-                        profile,
-                        stem.to_owned(),
-                    )
-                    .boxed()
-                    .shared();
+                    let (name, wasm) = (source.name.to_owned(), source.wasm.to_vec());
+                    let cache = self.shared.clone();
+                    let compilation = compile(cache, name, wasm, profile, stem.to_owned());
+                    let compilation = compilation.boxed().shared();
                     running.extend(compilation.downgrade().map(|weak| (stem.to_owned(), weak)));
                     compilation
                 }

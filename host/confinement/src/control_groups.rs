@@ -152,16 +152,9 @@ fn make_in(places: &[GroupLocation], limits: &GroupLimits) -> ControlGroups {
     let mut made: Vec<ControlGroup> = Vec::new();
     let mut reasons = BTreeMap::new();
     for place in places {
-        match limits.put_on(place) {
-            Ok(outcome) => {
-                reasons.extend(outcome.failures);
-                made.push(ControlGroup {
-                    path: place.path.clone(),
-                    walls: outcome.walls,
-                });
-            }
-            Err(failures) => reasons.extend(failures),
-        }
+        let (group, failures) = limits.put_on(place);
+        made.extend(group);
+        reasons.extend(failures);
     }
     let missing = [Wall::Memory, Wall::Processes]
         .into_iter()
@@ -176,58 +169,44 @@ fn make_in(places: &[GroupLocation], limits: &GroupLimits) -> ControlGroups {
     ControlGroups { made, missing }
 }
 
-/// What came of one group.
-struct GroupOutcome {
-    walls: Vec<Wall>,
-    failures: Vec<(Wall, String)>,
-}
-
 impl GroupLimits {
-    /// # Errors
-    /// Where no limit could be set: the group is not there then.
-    fn put_on(&self, place: &GroupLocation) -> Result<GroupOutcome, Vec<(Wall, String)>> {
-        let of_kind = match place.kind {
-            HierarchyKind::Unified => vec![Wall::Memory, Wall::Processes],
-            HierarchyKind::Memory => vec![Wall::Memory],
-            HierarchyKind::Pids => vec![Wall::Processes],
+    /// Makes a group with these limits, as far as they can be set: none, where none can. Answers why others cannot.
+    fn put_on(&self, place: &GroupLocation) -> (Option<ControlGroup>, Vec<(Wall, String)>) {
+        let limits = match place.kind {
+            HierarchyKind::Unified => vec![
+                (Wall::Memory, "memory.max", self.memory),
+                (Wall::Processes, "pids.max", self.processes),
+            ],
+            HierarchyKind::Memory => vec![(Wall::Memory, "memory.limit_in_bytes", self.memory)],
+            HierarchyKind::Pids => vec![(Wall::Processes, "pids.max", self.processes)],
             HierarchyKind::Cpu => Vec::new(),
         };
         if place.kind == HierarchyKind::Cpu && self.nano_cpus == 0 {
-            return Err(Vec::new());
+            return (None, Vec::new());
         }
         let path = place.path.display();
         let failed = |wall, error: &io::Error| (wall, format!("`{path}` cannot bound it: {error}"));
         if let Err(error) = fs::create_dir_all(&place.path) {
-            return Err(of_kind
-                .into_iter()
-                .map(|wall| failed(wall, &error))
-                .collect());
+            let failures = limits.iter().map(|(wall, ..)| failed(*wall, &error));
+            return (None, failures.collect());
         }
         if place.kind == HierarchyKind::Unified {
             hierarchies::hand_down(&place.path);
         }
-        let put = |file: &str, value: u64| fs::write(place.path.join(file), value.to_string());
         let quota = self.set_quota(place);
-        let mut outcome = GroupOutcome {
-            walls: Vec::new(),
-            failures: Vec::new(),
-        };
-        for wall in of_kind {
-            let set = match (wall, place.kind) {
-                (Wall::Memory, HierarchyKind::Memory) => put("memory.limit_in_bytes", self.memory),
-                (Wall::Memory, _) => put("memory.max", self.memory),
-                _ => put("pids.max", self.processes),
-            };
-            match set {
-                Ok(()) => outcome.walls.push(wall),
-                Err(error) => outcome.failures.push(failed(wall, &error)),
+        let (mut walls, mut failures) = (Vec::new(), Vec::new());
+        for (wall, file, limit) in limits {
+            match fs::write(place.path.join(file), limit.to_string()) {
+                Ok(()) => walls.push(wall),
+                Err(error) => failures.push(failed(wall, &error)),
             }
         }
-        if outcome.walls.is_empty() && quota.is_err() {
+        if walls.is_empty() && quota.is_err() {
             let _ = fs::remove_dir(&place.path);
-            return Err(outcome.failures);
+            return (None, failures);
         }
-        Ok(outcome)
+        let path = place.path.clone();
+        (Some(ControlGroup { path, walls }), failures)
     }
 
     /// The share of a processor. An error where there is none.

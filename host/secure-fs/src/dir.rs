@@ -58,13 +58,7 @@ impl SecureDir {
             Some(parent) => make_all(parent).map_err(open_error(path))?,
             None => return Err(open_error(path)(io::ErrorKind::InvalidInput.into())),
         }
-        let place = FolderLocation {
-            at: CWD,
-            name: path,
-            path,
-            is_inner: false,
-        };
-        place.make(access)
+        FolderLocation::of_path(path).make(access)
     }
 
     /// Opens the folder at `path`, if it is there.
@@ -72,13 +66,7 @@ impl SecureDir {
     /// # Errors
     /// [`DirError`]
     pub fn existing(path: &Path, access: Access) -> Result<Option<Self>, DirError> {
-        let place = FolderLocation {
-            at: CWD,
-            name: path,
-            path,
-            is_inner: false,
-        };
-        place.existing(access)
+        FolderLocation::of_path(path).existing(access)
     }
 
     /// As [`Self::open`], but a folder that cannot be trusted is moved away, with `.untrusted-` and a random number
@@ -178,7 +166,16 @@ struct FolderLocation<'a> {
     is_inner: bool,
 }
 
-impl FolderLocation<'_> {
+impl<'a> FolderLocation<'a> {
+    fn of_path(path: &'a Path) -> Self {
+        FolderLocation {
+            at: CWD,
+            name: path,
+            path,
+            is_inner: false,
+        }
+    }
+
     fn make(&self, access: Access) -> Result<SecureDir, DirError> {
         match rustix::fs::mkdirat(self.at, self.name, access.mode()) {
             Ok(()) | Err(rustix::io::Errno::EXIST) => self.open(access),

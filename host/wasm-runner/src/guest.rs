@@ -109,29 +109,23 @@ impl Guest {
 
     /// Runs it to its end, whatever that is.
     pub(crate) async fn run(&self, input: Input, log: &ServiceLog) -> GuestExit {
-        match self.try_run(input, log).await {
-            Ok(exit_code) => GuestExit {
-                exit_code,
-                failure: None,
-            },
+        let (exit_code, failure) = match self.try_run(input, log).await {
+            Ok(exit_code) => (exit_code, None),
             Err(error) => match error.downcast_ref::<I32Exit>() {
-                Some(I32Exit(code)) => GuestExit {
-                    exit_code: i64::from(*code),
-                    failure: None,
-                },
-                None => GuestExit {
-                    exit_code: TRAPPED,
-                    failure: Some(format!("{error:?}")),
-                },
+                Some(I32Exit(code)) => (i64::from(*code), None),
+                None => (TRAPPED, Some(format!("{error:?}"))),
             },
-        }
+        };
+        GuestExit { exit_code, failure }
     }
 
     async fn try_run(&self, input: Input, log: &ServiceLog) -> wasmtime::Result<i64> {
         self.rules.ports.release_all();
+        let mut resources = ResourceTable::new();
+        resources.set_max_capacity(MAX_RESOURCES);
         let service = Service {
             wasi: self.wasi(input, log)?,
-            resources: resource_table(),
+            resources,
             memory: MemoryLimit::new(self.launch.memory_limit),
             sockets: SocketTable::new(self.rules.clone()),
         };
@@ -141,10 +135,7 @@ impl Guest {
         store.epoch_deadline_async_yield_and_update(1);
         let command = self.command.instantiate_async(&mut store).await?;
         let result = command.wasi_cli_run().call_run(&mut store).await?;
-        Ok(match result {
-            Ok(()) => 0,
-            Err(()) => 1,
-        })
+        Ok(i64::from(result.is_err()))
     }
 
     fn wasi(&self, input: Input, log: &ServiceLog) -> wasmtime::Result<WasiCtx> {
@@ -199,12 +190,6 @@ impl Guest {
         }
         Ok(wasi.build())
     }
-}
-
-fn resource_table() -> ResourceTable {
-    let mut table = ResourceTable::new();
-    table.set_max_capacity(MAX_RESOURCES);
-    table
 }
 
 /// Makes the folders that the service sees, empties the volatile ones, gives them to its user, and holds them open: from
@@ -283,10 +268,10 @@ impl MemoryLimit {
     }
 
     fn take(&mut self, bytes: u64) -> bool {
-        let wanted = self.used.saturating_add(bytes);
-        let fits = wanted <= self.limit;
+        let used = self.used.saturating_add(bytes);
+        let fits = used <= self.limit;
         if fits {
-            self.used = wanted;
+            self.used = used;
         }
         fits
     }

@@ -6,7 +6,7 @@
 //! every use of an address, after all rewriting, and refuses by default. Nothing here opens a socket
 //! but to ask the kernel where an address leads ([`Routes`]).
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -119,7 +119,7 @@ impl Rules {
         let asked = SocketAddr::new(v4.into(), port);
         let real = self.own_port(v4, protocol, port).or_else(|| {
             let mut tables = self.port_tables(v4);
-            tables.find_map(|table| of_protocol(&table, protocol).get(&port).copied())
+            tables.find_map(|table| table.of(protocol).get(&port).copied())
         })?;
         let real = SocketAddr::new(v4.into(), real);
         remember(&mut self.memory().changed, (real, asked));
@@ -182,18 +182,15 @@ impl Rules {
             // Behind another port there is at most a program of the host that listens on all addresses.
             let port = address.port();
             let is_own = v4 == self.network.address && self.ports.is_real(protocol, port);
+            let mut tables = self.port_tables(v4);
             return is_own
-                || self.port_tables(v4).any(|table| {
-                    of_protocol(&table, protocol)
-                        .values()
-                        .any(|real| *real == port)
-                });
+                || tables.any(|table| table.of(protocol).values().any(|real| *real == port));
         }
         let is_a_machine = !ip.is_loopback() && !ip.is_unspecified() && !ip.is_multicast();
         if !is_a_machine || !self.network.outward {
             return false;
         }
-        if METADATA.contains(&ip) && !self.is_extra_host(ip) {
+        if METADATA.contains(&ip) && !self.has_extra_host(ExtraHost::Address(ip)) {
             return false;
         }
         let way = self.routes.as_ref().map(|routes| routes.way_to(address));
@@ -201,7 +198,8 @@ impl Rules {
             Some(Ok(Way::Outward)) => true,
             // The kernel says so itself, and in its own words.
             Some(Ok(Way::Nowhere)) => true,
-            Some(Ok(Way::Host)) => self.may_reach_host(),
+            // The host is what a service's networks lead out of, not what they lead to.
+            Some(Ok(Way::Host)) => self.has_extra_host(ExtraHost::HostGateway),
             // Containers of other apps, or the network of an engine that this service is not in.
             Some(Ok(Way::Containers)) => false,
             // A broadcast address is no other machine's either.
@@ -210,17 +208,10 @@ impl Rules {
         }
     }
 
-    /// Whether the service's release names this address.
-    fn is_extra_host(&self, ip: IpAddr) -> bool {
+    /// Whether the service's release names this host.
+    fn has_extra_host(&self, host: ExtraHost) -> bool {
         let mut hosts = self.network.extra_hosts.values();
-        hosts.any(|host| *host == ExtraHost::Address(ip))
-    }
-
-    /// The host is what a service's networks lead out of, not what they lead to; `host-gateway` among
-    /// its `extra_hosts` asks for it.
-    fn may_reach_host(&self) -> bool {
-        let mut hosts = self.network.extra_hosts.values();
-        hosts.any(|host| *host == ExtraHost::HostGateway)
+        hosts.any(|other| *other == host)
     }
 
     /// What `name` is: one of us, a fixed address, or for the system to say.
@@ -302,13 +293,6 @@ fn is_running(member: &Member) -> bool {
 fn port_table(member: &Member) -> PortTable {
     let table = record::read::<PortTable>(&near(&member.folder).join(PORTS));
     table.ok().flatten().unwrap_or_default()
-}
-
-fn of_protocol(table: &PortTable, protocol: Protocol) -> &BTreeMap<u16, u16> {
-    match protocol {
-        Protocol::Tcp => &table.tcp,
-        Protocol::Udp => &table.udp,
-    }
 }
 
 /// The host's address on the way to other machines. Connecting a datagram socket sends nothing.

@@ -73,13 +73,12 @@ impl From<StartError> for StartOutcome {
 
 /// A process whose service is ready to run.
 struct Process {
-    launch: Arc<Launch>,
+    runs: Runs,
+    /// Tells the runs that no other is to follow.
+    stop: watch::Sender<bool>,
     engine: Engine,
-    guest: Guest,
     published: Vec<PublishedPort>,
     target: Option<Target>,
-    log: ServiceLog,
-    state: StateFile,
     main: Runtime,
     /// What the service's folders are reached by.
     _open_folders: Vec<OwnedFd>,
@@ -157,14 +156,21 @@ impl Process {
         }
         // Everything is open that takes rights, and nothing of the service has run.
         state.state.confinement = Some(confine(&launch, folder, settled)?);
-        Ok(Process {
-            state,
+        let (stop, stopping) = watch::channel(false);
+        let runs = Runs {
             launch,
-            engine,
             guest,
+            activity: Arc::default(),
+            log,
+            state,
+            stopping,
+        };
+        Ok(Process {
+            runs,
+            stop,
+            engine,
             published,
             target,
-            log,
             main,
             _open_folders: open_folders,
             _lock: lock,
@@ -173,28 +179,17 @@ impl Process {
 
     fn serve(self) -> ExitCode {
         let Process {
-            launch,
+            runs,
+            stop,
             engine,
-            guest,
             published,
             target,
-            log,
-            state,
             main,
             _open_folders,
             _lock,
         } = self;
-        let activity = Arc::new(Activity::default());
-        let (stop, stopping) = watch::channel(false);
+        let activity = runs.activity.clone();
         let (ended, end) = oneshot::channel();
-        let runs = Runs {
-            launch,
-            guest,
-            activity: activity.clone(),
-            log,
-            state,
-            stopping,
-        };
         let spawned = thread::Builder::new().name("guest".into()).spawn(move || {
             // The process ends with the service, also where this thread did not get that far.
             let _ = ended.send(runs.run_to_the_end());
@@ -282,8 +277,8 @@ impl Runs {
     }
 
     async fn stops_within(&mut self, wait: Duration) -> bool {
-        let mut stopped = Input(self.stopping.clone());
-        tokio::time::timeout(wait, stopped.closed()).await.is_ok()
+        let mut input = Input(self.stopping.clone());
+        tokio::time::timeout(wait, input.closed()).await.is_ok()
     }
 }
 

@@ -174,6 +174,18 @@ fn socket_again<T: 'static>(socket: &Resource<T>) -> Resource<T> {
     Resource::new_borrow(socket.rep())
 }
 
+/// Methods that this layer changes nothing in: they go to wasmtime's implementation of the same trait.
+macro_rules! pass_on {
+    ($host:ident of $resource:ty: $(
+        fn $method:ident($($argument:ident: $type:ty)?) -> $answer:ty;
+    )*) => {$(
+        fn $method(&mut self, of: Resource<$resource>$(, $argument: $type)?) -> $answer {
+            $host::$method(&mut self.inner, of$(, $argument)?)
+        }
+    )*};
+}
+use pass_on;
+
 impl network::Host for Sockets<'_> {
     fn convert_error_code(&mut self, error: SocketError) -> wasmtime::Result<ErrorCode> {
         network::Host::convert_error_code(&mut self.inner, error)
@@ -188,7 +200,7 @@ impl network::Host for Sockets<'_> {
 }
 
 impl HostNetwork for Sockets<'_> {
-    fn drop(&mut self, network: Resource<Network>) -> wasmtime::Result<()> {
-        HostNetwork::drop(&mut self.inner, network)
+    pass_on! { HostNetwork of Network:
+        fn drop() -> wasmtime::Result<()>;
     }
 }

@@ -69,9 +69,8 @@ pub struct LogFile {
     /// `None` after a failure, until the next line tries again.
     file: Option<File>,
     length: u64,
-    /// The beginnings of lines that have no end yet.
-    output: Vec<u8>,
-    error: Vec<u8>,
+    /// The beginnings of lines that have no end yet, by their [`Stream`].
+    unfinished: [Vec<u8>; 2],
 }
 
 impl LogFile {
@@ -82,8 +81,7 @@ impl LogFile {
             folder: folder.to_owned(),
             file: None,
             length: 0,
-            output: Vec::new(),
-            error: Vec::new(),
+            unfinished: Default::default(),
         };
         log.reopen();
         log
@@ -95,10 +93,7 @@ impl LogFile {
         let mut entries = Vec::new();
         let mut lines = 0;
         let now = now_ms();
-        let partial = match stream {
-            Stream::Output => &mut self.output,
-            Stream::Error => &mut self.error,
-        };
+        let partial = &mut self.unfinished[stream as usize];
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             let (mut text, ended) = match piece.split_last() {
                 Some((b'\n', text)) => (text, true),
@@ -139,11 +134,7 @@ impl LogFile {
     /// Ends the lines that the service left without an end.
     pub fn end_lines(&mut self) {
         for stream in [Stream::Output, Stream::Error] {
-            let open = match stream {
-                Stream::Output => &self.output,
-                Stream::Error => &self.error,
-            };
-            if !open.is_empty() {
+            if !self.unfinished[stream as usize].is_empty() {
                 self.print(stream, b"\n");
             }
         }

@@ -13,7 +13,7 @@ use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use confinement::{ControlGroup, MissingWall, Report};
-use model::{PortMapping, RestartPolicy};
+use model::{PortMapping, Protocol, RestartPolicy};
 use rustix::fs::OFlags;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -198,6 +198,25 @@ pub struct PortTable {
     pub tcp: BTreeMap<u16, u16>,
     /// Of UDP, by the port that the service asked for.
     pub udp: BTreeMap<u16, u16>,
+}
+
+impl PortTable {
+    /// Of one protocol.
+    #[must_use]
+    pub fn of(&self, protocol: Protocol) -> &BTreeMap<u16, u16> {
+        match protocol {
+            Protocol::Tcp => &self.tcp,
+            Protocol::Udp => &self.udp,
+        }
+    }
+
+    /// Of one protocol.
+    pub fn of_mut(&mut self, protocol: Protocol) -> &mut BTreeMap<u16, u16> {
+        match protocol {
+            Protocol::Tcp => &mut self.tcp,
+            Protocol::Udp => &mut self.udp,
+        }
+    }
 }
 
 /// How a container is.

@@ -53,10 +53,8 @@ fn allowed(calls: SystemCalls) -> Result<Rules, BackendError> {
     let own = u64::from(std::process::id());
     rules.insert(libc::SYS_tgkill, vec![when(0, SeccompCmpOp::Eq, own)?]);
     // Limits are read and not set.
-    rules.insert(
-        libc::SYS_prlimit64,
-        vec![rule(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Eq, 0)?],
-    );
+    let no_new_limit = rule(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Eq, 0)?;
+    rules.insert(libc::SYS_prlimit64, vec![no_new_limit]);
     let mut prctl = Vec::new();
     for operation in [libc::PR_SET_NAME, libc::PR_GET_NAME, lists::PR_SET_VMA] {
         prctl.push(when(0, SeccompCmpOp::Eq, operation as u64)?);
@@ -68,16 +66,10 @@ fn allowed(calls: SystemCalls) -> Result<Rules, BackendError> {
     }
     rules.insert(libc::SYS_ioctl, ioctl);
     if calls.threads {
-        let thread = libc::CLONE_THREAD as u64;
-        rules.insert(
-            libc::SYS_clone,
-            vec![rule(
-                0,
-                SeccompCmpArgLen::Qword,
-                SeccompCmpOp::MaskedEq(thread),
-                thread,
-            )?],
-        );
+        let flag = libc::CLONE_THREAD as u64;
+        let is_thread = SeccompCmpOp::MaskedEq(flag);
+        let thread = rule(0, SeccompCmpArgLen::Qword, is_thread, flag)?;
+        rules.insert(libc::SYS_clone, vec![thread]);
     }
     if calls.sockets == Sockets::Internet {
         let mut socket = Vec::new();

@@ -7,7 +7,7 @@ use wasmtime_wasi::p2::bindings::sockets::ip_name_lookup::{
 use wasmtime_wasi::p2::bindings::sockets::network::{ErrorCode, IpAddress, Network};
 use wasmtime_wasi::p2::{DynPollable, SocketResult};
 
-use super::Sockets;
+use super::{Sockets, pass_on};
 use crate::rules::Resolution;
 
 impl Host for Sockets<'_> {
@@ -27,21 +27,9 @@ impl Host for Sockets<'_> {
 }
 
 impl HostResolveAddressStream for Sockets<'_> {
-    fn resolve_next_address(
-        &mut self,
-        stream: Resource<ResolveAddressStream>,
-    ) -> SocketResult<Option<IpAddress>> {
-        HostResolveAddressStream::resolve_next_address(&mut self.inner, stream)
-    }
-
-    fn subscribe(
-        &mut self,
-        stream: Resource<ResolveAddressStream>,
-    ) -> wasmtime::Result<Resource<DynPollable>> {
-        HostResolveAddressStream::subscribe(&mut self.inner, stream)
-    }
-
-    fn drop(&mut self, stream: Resource<ResolveAddressStream>) -> wasmtime::Result<()> {
-        HostResolveAddressStream::drop(&mut self.inner, stream)
+    pass_on! { HostResolveAddressStream of ResolveAddressStream:
+        fn resolve_next_address() -> SocketResult<Option<IpAddress>>;
+        fn subscribe() -> wasmtime::Result<Resource<DynPollable>>;
+        fn drop() -> wasmtime::Result<()>;
     }
 }

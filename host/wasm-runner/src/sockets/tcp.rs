@@ -14,7 +14,7 @@ use wasmtime_wasi::p2::{
     DynInputStream, DynOutputStream, DynPollable, SocketError, SocketResult, TcpSocket,
 };
 
-use super::{Binding, Sockets, again, socket_again};
+use super::{Binding, Sockets, again, pass_on, socket_again};
 
 const TCP: Protocol = Protocol::Tcp;
 
@@ -56,10 +56,6 @@ impl HostTcpSocket for Sockets<'_> {
         Ok(())
     }
 
-    fn finish_bind(&mut self, socket: Resource<TcpSocket>) -> SocketResult<()> {
-        HostTcpSocket::finish_bind(&mut self.inner, socket)
-    }
-
     fn start_connect(
         &mut self,
         socket: Resource<TcpSocket>,
@@ -85,19 +81,8 @@ impl HostTcpSocket for Sockets<'_> {
         HostTcpSocket::start_connect(&mut self.inner, socket, network, real.into())
     }
 
-    fn finish_connect(
-        &mut self,
-        socket: Resource<TcpSocket>,
-    ) -> SocketResult<(Resource<DynInputStream>, Resource<DynOutputStream>)> {
-        HostTcpSocket::finish_connect(&mut self.inner, socket)
-    }
-
     async fn start_listen(&mut self, socket: Resource<TcpSocket>) -> SocketResult<()> {
         HostTcpSocket::start_listen(&mut self.inner, socket).await
-    }
-
-    fn finish_listen(&mut self, socket: Resource<TcpSocket>) -> SocketResult<()> {
-        HostTcpSocket::finish_listen(&mut self.inner, socket)
     }
 
     fn accept(
@@ -129,10 +114,6 @@ impl HostTcpSocket for Sockets<'_> {
         Ok(self.shown(TCP, number, known))
     }
 
-    fn is_listening(&mut self, socket: Resource<TcpSocket>) -> wasmtime::Result<bool> {
-        HostTcpSocket::is_listening(&mut self.inner, socket)
-    }
-
     fn address_family(&mut self, socket: Resource<TcpSocket>) -> wasmtime::Result<IpAddressFamily> {
         if self.is_as_ipv6(TCP, socket.rep()) {
             return Ok(IpAddressFamily::Ipv6);
@@ -145,102 +126,27 @@ impl HostTcpSocket for Sockets<'_> {
         HostTcpSocket::drop(&mut self.inner, socket)
     }
 
-    fn set_listen_backlog_size(
-        &mut self,
-        socket: Resource<TcpSocket>,
-        value: u64,
-    ) -> SocketResult<()> {
-        HostTcpSocket::set_listen_backlog_size(&mut self.inner, socket, value)
-    }
-
-    fn keep_alive_enabled(&mut self, socket: Resource<TcpSocket>) -> SocketResult<bool> {
-        HostTcpSocket::keep_alive_enabled(&mut self.inner, socket)
-    }
-
-    fn set_keep_alive_enabled(
-        &mut self,
-        socket: Resource<TcpSocket>,
-        value: bool,
-    ) -> SocketResult<()> {
-        HostTcpSocket::set_keep_alive_enabled(&mut self.inner, socket, value)
-    }
-
-    fn keep_alive_idle_time(&mut self, socket: Resource<TcpSocket>) -> SocketResult<u64> {
-        HostTcpSocket::keep_alive_idle_time(&mut self.inner, socket)
-    }
-
-    fn set_keep_alive_idle_time(
-        &mut self,
-        socket: Resource<TcpSocket>,
-        value: u64,
-    ) -> SocketResult<()> {
-        HostTcpSocket::set_keep_alive_idle_time(&mut self.inner, socket, value)
-    }
-
-    fn keep_alive_interval(&mut self, socket: Resource<TcpSocket>) -> SocketResult<u64> {
-        HostTcpSocket::keep_alive_interval(&mut self.inner, socket)
-    }
-
-    fn set_keep_alive_interval(
-        &mut self,
-        socket: Resource<TcpSocket>,
-        value: u64,
-    ) -> SocketResult<()> {
-        HostTcpSocket::set_keep_alive_interval(&mut self.inner, socket, value)
-    }
-
-    fn keep_alive_count(&mut self, socket: Resource<TcpSocket>) -> SocketResult<u32> {
-        HostTcpSocket::keep_alive_count(&mut self.inner, socket)
-    }
-
-    fn set_keep_alive_count(
-        &mut self,
-        socket: Resource<TcpSocket>,
-        value: u32,
-    ) -> SocketResult<()> {
-        HostTcpSocket::set_keep_alive_count(&mut self.inner, socket, value)
-    }
-
-    fn hop_limit(&mut self, socket: Resource<TcpSocket>) -> SocketResult<u8> {
-        HostTcpSocket::hop_limit(&mut self.inner, socket)
-    }
-
-    fn set_hop_limit(&mut self, socket: Resource<TcpSocket>, value: u8) -> SocketResult<()> {
-        HostTcpSocket::set_hop_limit(&mut self.inner, socket, value)
-    }
-
-    fn receive_buffer_size(&mut self, socket: Resource<TcpSocket>) -> SocketResult<u64> {
-        HostTcpSocket::receive_buffer_size(&mut self.inner, socket)
-    }
-
-    fn set_receive_buffer_size(
-        &mut self,
-        socket: Resource<TcpSocket>,
-        value: u64,
-    ) -> SocketResult<()> {
-        HostTcpSocket::set_receive_buffer_size(&mut self.inner, socket, value)
-    }
-
-    fn send_buffer_size(&mut self, socket: Resource<TcpSocket>) -> SocketResult<u64> {
-        HostTcpSocket::send_buffer_size(&mut self.inner, socket)
-    }
-
-    fn set_send_buffer_size(
-        &mut self,
-        socket: Resource<TcpSocket>,
-        value: u64,
-    ) -> SocketResult<()> {
-        HostTcpSocket::set_send_buffer_size(&mut self.inner, socket, value)
-    }
-
-    fn subscribe(
-        &mut self,
-        socket: Resource<TcpSocket>,
-    ) -> wasmtime::Result<Resource<DynPollable>> {
-        HostTcpSocket::subscribe(&mut self.inner, socket)
-    }
-
-    fn shutdown(&mut self, socket: Resource<TcpSocket>, how: ShutdownType) -> SocketResult<()> {
-        HostTcpSocket::shutdown(&mut self.inner, socket, how)
+    pass_on! { HostTcpSocket of TcpSocket:
+        fn finish_bind() -> SocketResult<()>;
+        fn finish_connect() -> SocketResult<(Resource<DynInputStream>, Resource<DynOutputStream>)>;
+        fn finish_listen() -> SocketResult<()>;
+        fn is_listening() -> wasmtime::Result<bool>;
+        fn set_listen_backlog_size(value: u64) -> SocketResult<()>;
+        fn keep_alive_enabled() -> SocketResult<bool>;
+        fn set_keep_alive_enabled(value: bool) -> SocketResult<()>;
+        fn keep_alive_idle_time() -> SocketResult<u64>;
+        fn set_keep_alive_idle_time(value: u64) -> SocketResult<()>;
+        fn keep_alive_interval() -> SocketResult<u64>;
+        fn set_keep_alive_interval(value: u64) -> SocketResult<()>;
+        fn keep_alive_count() -> SocketResult<u32>;
+        fn set_keep_alive_count(value: u32) -> SocketResult<()>;
+        fn hop_limit() -> SocketResult<u8>;
+        fn set_hop_limit(value: u8) -> SocketResult<()>;
+        fn receive_buffer_size() -> SocketResult<u64>;
+        fn set_receive_buffer_size(value: u64) -> SocketResult<()>;
+        fn send_buffer_size() -> SocketResult<u64>;
+        fn set_send_buffer_size(value: u64) -> SocketResult<()>;
+        fn subscribe() -> wasmtime::Result<Resource<DynPollable>>;
+        fn shutdown(how: ShutdownType) -> SocketResult<()>;
     }
 }

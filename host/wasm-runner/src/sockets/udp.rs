@@ -14,7 +14,7 @@ use wasmtime_wasi::p2::bindings::sockets::udp::{
 use wasmtime_wasi::p2::bindings::sockets::udp_create_socket;
 use wasmtime_wasi::p2::{DynPollable, SocketError, SocketResult, UdpSocket};
 
-use super::{Binding, Sockets, socket_again};
+use super::{Binding, Sockets, pass_on, socket_again};
 
 const UDP: Protocol = Protocol::Udp;
 
@@ -63,10 +63,6 @@ impl HostUdpSocket for Sockets<'_> {
         Ok(())
     }
 
-    fn finish_bind(&mut self, socket: Resource<UdpSocket>) -> SocketResult<()> {
-        HostUdpSocket::finish_bind(&mut self.inner, socket)
-    }
-
     async fn stream(
         &mut self,
         socket: Resource<UdpSocket>,
@@ -108,47 +104,15 @@ impl HostUdpSocket for Sockets<'_> {
         HostUdpSocket::drop(&mut self.inner, socket)
     }
 
-    fn unicast_hop_limit(&mut self, socket: Resource<UdpSocket>) -> SocketResult<u8> {
-        HostUdpSocket::unicast_hop_limit(&mut self.inner, socket)
-    }
-
-    fn set_unicast_hop_limit(
-        &mut self,
-        socket: Resource<UdpSocket>,
-        value: u8,
-    ) -> SocketResult<()> {
-        HostUdpSocket::set_unicast_hop_limit(&mut self.inner, socket, value)
-    }
-
-    fn receive_buffer_size(&mut self, socket: Resource<UdpSocket>) -> SocketResult<u64> {
-        HostUdpSocket::receive_buffer_size(&mut self.inner, socket)
-    }
-
-    fn set_receive_buffer_size(
-        &mut self,
-        socket: Resource<UdpSocket>,
-        value: u64,
-    ) -> SocketResult<()> {
-        HostUdpSocket::set_receive_buffer_size(&mut self.inner, socket, value)
-    }
-
-    fn send_buffer_size(&mut self, socket: Resource<UdpSocket>) -> SocketResult<u64> {
-        HostUdpSocket::send_buffer_size(&mut self.inner, socket)
-    }
-
-    fn set_send_buffer_size(
-        &mut self,
-        socket: Resource<UdpSocket>,
-        value: u64,
-    ) -> SocketResult<()> {
-        HostUdpSocket::set_send_buffer_size(&mut self.inner, socket, value)
-    }
-
-    fn subscribe(
-        &mut self,
-        socket: Resource<UdpSocket>,
-    ) -> wasmtime::Result<Resource<DynPollable>> {
-        HostUdpSocket::subscribe(&mut self.inner, socket)
+    pass_on! { HostUdpSocket of UdpSocket:
+        fn finish_bind() -> SocketResult<()>;
+        fn unicast_hop_limit() -> SocketResult<u8>;
+        fn set_unicast_hop_limit(value: u8) -> SocketResult<()>;
+        fn receive_buffer_size() -> SocketResult<u64>;
+        fn set_receive_buffer_size(value: u64) -> SocketResult<()>;
+        fn send_buffer_size() -> SocketResult<u64>;
+        fn set_send_buffer_size(value: u64) -> SocketResult<()>;
+        fn subscribe() -> wasmtime::Result<Resource<DynPollable>>;
     }
 }
 
@@ -167,24 +131,17 @@ impl HostIncomingDatagramStream for Sockets<'_> {
         Ok(datagrams)
     }
 
-    fn subscribe(
-        &mut self,
-        stream: Resource<IncomingDatagramStream>,
-    ) -> wasmtime::Result<Resource<DynPollable>> {
-        HostIncomingDatagramStream::subscribe(&mut self.inner, stream)
-    }
-
     fn drop(&mut self, stream: Resource<IncomingDatagramStream>) -> wasmtime::Result<()> {
         self.forget(UDP, stream.rep());
         HostIncomingDatagramStream::drop(&mut self.inner, stream)
     }
+
+    pass_on! { HostIncomingDatagramStream of IncomingDatagramStream:
+        fn subscribe() -> wasmtime::Result<Resource<DynPollable>>;
+    }
 }
 
 impl HostOutgoingDatagramStream for Sockets<'_> {
-    fn check_send(&mut self, stream: Resource<OutgoingDatagramStream>) -> SocketResult<u64> {
-        HostOutgoingDatagramStream::check_send(&mut self.inner, stream)
-    }
-
     fn send(
         &mut self,
         stream: Resource<OutgoingDatagramStream>,
@@ -207,14 +164,12 @@ impl HostOutgoingDatagramStream for Sockets<'_> {
         HostOutgoingDatagramStream::send(&mut self.inner, stream, datagrams)
     }
 
-    fn subscribe(
-        &mut self,
-        stream: Resource<OutgoingDatagramStream>,
-    ) -> wasmtime::Result<Resource<DynPollable>> {
-        HostOutgoingDatagramStream::subscribe(&mut self.inner, stream)
-    }
-
     async fn drop(&mut self, stream: Resource<OutgoingDatagramStream>) -> wasmtime::Result<()> {
         HostOutgoingDatagramStream::drop(&mut self.inner, stream).await
+    }
+
+    pass_on! { HostOutgoingDatagramStream of OutgoingDatagramStream:
+        fn check_send() -> SocketResult<u64>;
+        fn subscribe() -> wasmtime::Result<Resource<DynPollable>>;
     }
 }
