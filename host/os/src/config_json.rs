@@ -16,14 +16,9 @@ const LONGEST: usize = 1 << 20;
 /// too; the calls block for as long as a small file takes.
 #[derive(Debug, Clone)]
 pub struct ConfigJson {
-    shared: Arc<Shared>,
-}
-
-#[derive(Debug)]
-struct Shared {
     path: PathBuf,
     /// One writer at a time.
-    writing: Mutex<()>,
+    writing: Arc<Mutex<()>>,
 }
 
 /// Why the file was not read or not written. It is then as it was.
@@ -66,17 +61,15 @@ impl ConfigJson {
     #[must_use]
     pub fn open(path: impl Into<PathBuf>) -> Self {
         ConfigJson {
-            shared: Arc::new(Shared {
-                path: path.into(),
-                writing: Mutex::new(()),
-            }),
+            path: path.into(),
+            writing: Arc::default(),
         }
     }
 
     /// Where the file is, as it was given; it need not exist.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.shared.path
+        &self.path
     }
 
     /// All of it.
@@ -124,11 +117,7 @@ impl ConfigJson {
         &self,
         change: impl FnOnce(&mut Map<String, Value>) -> R,
     ) -> Result<R, ConfigJsonError> {
-        let _one_writer = self
-            .shared
-            .writing
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let _one_writer = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.read()?;
         let mut after = before.clone();
         let answer = change(&mut after);

@@ -10,7 +10,7 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 use zbus::{Connection, DBusError, DynamicType, Message, OwnedObjectPath, OwnedVariant};
 
-use crate::{HostOs, OsError, UnitName, UnitState, host_name};
+use crate::{Action, HostOs, OsError, UnitName, UnitState, host_name};
 
 /// How long the bus may take to greet us.
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
@@ -141,10 +141,7 @@ impl DBus {
                 address: self.address.clone(),
                 source: error.into(),
             },
-            error => OsError::Answer {
-                call,
-                source: error.into(),
-            },
+            error => unreadable(call, error),
         }
     }
 
@@ -159,19 +156,15 @@ impl DBus {
                 &(UNIT, name),
             )
             .await?;
-        let unreadable = |error: zbus::Error| OsError::Answer {
-            call: format!("{UNIT}.{name}"),
-            source: error.into(),
-        };
+        let unreadable = |error| unreadable(format!("{UNIT}.{name}"), error);
         let value: OwnedVariant = answer.body().deserialize().map_err(unreadable)?;
         String::try_from(value).map_err(unreadable)
     }
 
     /// Starts, stops or restarts, where jobs that contradict it are replaced.
-    async fn job(&self, method: &str, unit: &UnitName) -> Result<(), OsError> {
+    async fn job(&self, method: &str, unit: &UnitName) -> Result<Message, OsError> {
         self.manager(&SYSTEMD, method, &(unit.as_str(), "replace"))
             .await
-            .map(drop)
     }
 }
 
@@ -201,6 +194,13 @@ const HOSTNAMED: Service = Service {
 /// Nobody is there to ask for a password.
 const INTERACTIVE: bool = false;
 
+fn unreadable(call: impl Into<String>, error: zbus::Error) -> OsError {
+    OsError::Answer {
+        call: call.into(),
+        source: error.into(),
+    }
+}
+
 fn is_transport(error: &zbus::Error) -> bool {
     matches!(
         error,
@@ -213,20 +213,22 @@ impl HostOs for DBus {
         format!("to the system bus at `{}`", self.address)
     }
 
-    fn reboot(&self) -> BoxFuture<'_, Result<(), OsError>> {
-        async {
-            self.manager(&LOGIND, "Reboot", &INTERACTIVE)
-                .await
-                .map(drop)
-        }
-        .boxed()
-    }
-
-    fn power_off(&self) -> BoxFuture<'_, Result<(), OsError>> {
-        async {
-            self.manager(&LOGIND, "PowerOff", &INTERACTIVE)
-                .await
-                .map(drop)
+    fn act(&self, action: Action) -> BoxFuture<'_, Result<(), OsError>> {
+        async move {
+            let answer = match &action {
+                Action::Reboot => self.manager(&LOGIND, "Reboot", &INTERACTIVE).await,
+                Action::PowerOff => self.manager(&LOGIND, "PowerOff", &INTERACTIVE).await,
+                Action::Start(unit) => self.job("StartUnit", unit).await,
+                Action::Stop(unit) => self.job("StopUnit", unit).await,
+                Action::Restart(unit) => self.job("RestartUnit", unit).await,
+                Action::SetHostName(name) => {
+                    host_name::check(name)?;
+                    let arguments = (name.as_str(), INTERACTIVE);
+                    self.manager(&HOSTNAMED, "SetStaticHostname", &arguments)
+                        .await
+                }
+            };
+            answer.map(drop)
         }
         .boxed()
     }
@@ -234,42 +236,15 @@ impl HostOs for DBus {
     fn unit<'a>(&'a self, unit: &'a UnitName) -> BoxFuture<'a, Result<UnitState, OsError>> {
         async move {
             // Not GetUnit, which knows only what something else has loaded.
-            let answer = self.manager(&SYSTEMD, "LoadUnit", &unit.as_str()).await?;
-            let path: OwnedObjectPath =
-                answer
-                    .body()
-                    .deserialize()
-                    .map_err(|error| OsError::Answer {
-                        call: "LoadUnit".into(),
-                        source: error.into(),
-                    })?;
+            let call = "LoadUnit";
+            let answer = self.manager(&SYSTEMD, call, &unit.as_str()).await?;
+            let path = answer.body().deserialize::<OwnedObjectPath>();
+            let path = path.map_err(|error| unreadable(call, error))?;
             Ok(UnitState {
                 load_state: self.property(&path, "LoadState").await?,
                 active_state: self.property(&path, "ActiveState").await?,
                 sub_state: self.property(&path, "SubState").await?,
             })
-        }
-        .boxed()
-    }
-
-    fn start_unit<'a>(&'a self, unit: &'a UnitName) -> BoxFuture<'a, Result<(), OsError>> {
-        self.job("StartUnit", unit).boxed()
-    }
-
-    fn stop_unit<'a>(&'a self, unit: &'a UnitName) -> BoxFuture<'a, Result<(), OsError>> {
-        self.job("StopUnit", unit).boxed()
-    }
-
-    fn restart_unit<'a>(&'a self, unit: &'a UnitName) -> BoxFuture<'a, Result<(), OsError>> {
-        self.job("RestartUnit", unit).boxed()
-    }
-
-    fn set_host_name<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<(), OsError>> {
-        async move {
-            host_name::check(name)?;
-            self.manager(&HOSTNAMED, "SetStaticHostname", &(name, INTERACTIVE))
-                .await
-                .map(drop)
         }
         .boxed()
     }

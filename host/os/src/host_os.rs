@@ -10,30 +10,32 @@ pub trait HostOs: Send + Sync {
     /// Where actions go, for the log.
     fn describe(&self) -> String;
 
-    /// Begins to reboot. Answers when the system has agreed, which is before services are gone.
-    fn reboot(&self) -> BoxFuture<'_, Result<(), OsError>>;
-
-    /// Begins to power off, as [`HostOs::reboot`].
-    fn power_off(&self) -> BoxFuture<'_, Result<(), OsError>>;
+    /// Begins to do it. Answers when the system has agreed, which is before services are gone or a unit is up.
+    ///
+    /// # Errors
+    /// [`OsError`]; [`OsError::InvalidHostName`] before anything is changed.
+    fn act(&self, action: Action) -> BoxFuture<'_, Result<(), OsError>>;
 
     /// The state of a unit. One that the system does not have is no error: its `load_state` is
     /// `not-found`.
     fn unit<'a>(&'a self, unit: &'a UnitName) -> BoxFuture<'a, Result<UnitState, OsError>>;
+}
 
-    /// Starts a unit; answers when the job is accepted, not when the unit is up.
-    fn start_unit<'a>(&'a self, unit: &'a UnitName) -> BoxFuture<'a, Result<(), OsError>>;
-
-    /// Stops a unit; answers when the job is accepted.
-    fn stop_unit<'a>(&'a self, unit: &'a UnitName) -> BoxFuture<'a, Result<(), OsError>>;
-
-    /// Restarts a unit, or starts it if it is stopped; answers when the job is accepted.
-    fn restart_unit<'a>(&'a self, unit: &'a UnitName) -> BoxFuture<'a, Result<(), OsError>>;
-
-    /// Names the host, now and after a reboot.
-    ///
-    /// # Errors
-    /// [`OsError::InvalidHostName`] before anything is changed.
-    fn set_host_name<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<(), OsError>>;
+/// What is done to the host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// The host is started anew.
+    Reboot,
+    /// The host is switched off.
+    PowerOff,
+    /// This unit is started.
+    Start(UnitName),
+    /// This unit is stopped.
+    Stop(UnitName),
+    /// This unit is stopped where it runs, and started.
+    Restart(UnitName),
+    /// The host gets this name, now and after a reboot.
+    SetHostName(String),
 }
 
 /// A unit as systemd describes it, in its own words.

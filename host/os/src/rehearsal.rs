@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
-use crate::{HostOs, OsError, UnitName, UnitState, host_name};
+use crate::{Action, HostOs, OsError, UnitName, UnitState, host_name};
 
 /// Does nothing to the machine that it runs on: it logs each action and remembers it, and writes host
 /// names to `etc/hostname` below the host root. Units are as they were last started or stopped; those
@@ -22,23 +22,6 @@ pub struct Rehearsal {
 struct Memory {
     actions: VecDeque<Action>,
     units: BTreeMap<UnitName, UnitState>,
-}
-
-/// What would have been done.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Action {
-    /// The host is started anew.
-    Reboot,
-    /// The host is switched off.
-    PowerOff,
-    /// This unit is started.
-    Start(UnitName),
-    /// This unit is stopped.
-    Stop(UnitName),
-    /// This unit is stopped where it runs, and started.
-    Restart(UnitName),
-    /// The host gets this name, which is written to `etc/hostname`.
-    SetHostName(String),
 }
 
 /// How many actions, and how many units, are remembered.
@@ -67,6 +50,15 @@ impl Rehearsal {
 
     fn memory(&self) -> MutexGuard<'_, Memory> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write_host_name(&self, name: &str) -> Result<(), OsError> {
+        host_name::check(name)?;
+        let folder = self.host_root.join("etc");
+        let path = folder.join("hostname");
+        fs::create_dir_all(&folder)
+            .and_then(|()| fs::write(&path, format!("{name}\n")))
+            .map_err(|source| OsError::Write { path, source })
     }
 
     fn remember(&self, action: Action) {
@@ -114,50 +106,23 @@ impl HostOs for Rehearsal {
         "to a rehearsal, which only logs them".into()
     }
 
-    fn reboot(&self) -> BoxFuture<'_, Result<(), OsError>> {
-        self.remember(Action::Reboot);
-        async { Ok(()) }.boxed()
-    }
-
-    fn power_off(&self) -> BoxFuture<'_, Result<(), OsError>> {
-        self.remember(Action::PowerOff);
-        async { Ok(()) }.boxed()
+    fn act(&self, action: Action) -> BoxFuture<'_, Result<(), OsError>> {
+        let named = match &action {
+            Action::SetHostName(name) => self.write_host_name(name),
+            _ => Ok(()),
+        };
+        async {
+            named?;
+            self.remember(action);
+            Ok(())
+        }
+        .boxed()
     }
 
     fn unit<'a>(&'a self, unit: &'a UnitName) -> BoxFuture<'a, Result<UnitState, OsError>> {
         let state = self.memory().units.get(unit).cloned();
         let state = state.unwrap_or_else(UnitState::not_found);
         async { Ok(state) }.boxed()
-    }
-
-    fn start_unit<'a>(&'a self, unit: &'a UnitName) -> BoxFuture<'a, Result<(), OsError>> {
-        self.remember(Action::Start(unit.clone()));
-        async { Ok(()) }.boxed()
-    }
-
-    fn stop_unit<'a>(&'a self, unit: &'a UnitName) -> BoxFuture<'a, Result<(), OsError>> {
-        self.remember(Action::Stop(unit.clone()));
-        async { Ok(()) }.boxed()
-    }
-
-    fn restart_unit<'a>(&'a self, unit: &'a UnitName) -> BoxFuture<'a, Result<(), OsError>> {
-        self.remember(Action::Restart(unit.clone()));
-        async { Ok(()) }.boxed()
-    }
-
-    fn set_host_name<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<(), OsError>> {
-        let set = || {
-            host_name::check(name)?;
-            let folder = self.host_root.join("etc");
-            let path = folder.join("hostname");
-            fs::create_dir_all(&folder)
-                .and_then(|()| fs::write(&path, format!("{name}\n")))
-                .map_err(|source| OsError::Write { path, source })?;
-            self.remember(Action::SetHostName(name.to_owned()));
-            Ok(())
-        };
-        let outcome = set();
-        async { outcome }.boxed()
     }
 }
 
@@ -171,13 +136,13 @@ mod tests {
         let os = Rehearsal::new(root.path());
         let unit: UnitName = "openvpn.service".parse().unwrap();
         assert_eq!(os.unit(&unit).await.unwrap(), UnitState::not_found());
-        os.restart_unit(&unit).await.unwrap();
+        os.act(Action::Restart(unit.clone())).await.unwrap();
         assert_eq!(os.unit(&unit).await.unwrap().active_state, "active");
-        os.stop_unit(&unit).await.unwrap();
+        os.act(Action::Stop(unit.clone())).await.unwrap();
         assert_eq!(os.unit(&unit).await.unwrap().active_state, "inactive");
-        os.start_unit(&unit).await.unwrap();
-        os.reboot().await.unwrap();
-        os.power_off().await.unwrap();
+        os.act(Action::Start(unit.clone())).await.unwrap();
+        os.act(Action::Reboot).await.unwrap();
+        os.act(Action::PowerOff).await.unwrap();
         assert_eq!(
             os.actions(),
             [
@@ -194,8 +159,10 @@ mod tests {
     async fn a_host_name_is_written_below_the_host_root_and_a_bad_one_is_not() {
         let root = tempfile::tempdir().unwrap();
         let os = Rehearsal::new(root.path());
-        os.set_host_name("gate-1").await.unwrap();
-        os.set_host_name("gate 2").await.unwrap_err();
+        os.act(Action::SetHostName("gate-1".into())).await.unwrap();
+        os.act(Action::SetHostName("gate 2".into()))
+            .await
+            .unwrap_err();
         let written = fs::read_to_string(root.path().join("etc/hostname")).unwrap();
         assert_eq!(written, "gate-1\n");
         assert_eq!(os.actions(), [Action::SetHostName("gate-1".into())]);
@@ -205,9 +172,9 @@ mod tests {
     async fn old_actions_are_forgotten() {
         let os = Rehearsal::new("/nowhere");
         for _ in 0..REMEMBERED {
-            os.reboot().await.unwrap();
+            os.act(Action::Reboot).await.unwrap();
         }
-        os.power_off().await.unwrap();
+        os.act(Action::PowerOff).await.unwrap();
         assert_eq!(os.actions().len(), REMEMBERED);
         assert_eq!(os.actions().last(), Some(&Action::PowerOff));
     }

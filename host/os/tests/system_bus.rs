@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use os::{DBus, HostOs, OsError, UnitName, UnitState};
+use os::{Action, DBus, HostOs, OsError, UnitName, UnitState};
 use tests::SystemBus;
 
 const LOGIND: &str = "org.freedesktop.login1";
@@ -19,8 +19,8 @@ async fn the_device_reboots_and_powers_off_through_logind() {
         return;
     };
     let os = DBus::connect(bus.address());
-    os.reboot().await.unwrap();
-    os.power_off().await.unwrap();
+    os.act(Action::Reboot).await.unwrap();
+    os.act(Action::PowerOff).await.unwrap();
     assert_eq!(bus.calls(), ["Reboot False", "PowerOff False"]);
 }
 
@@ -57,11 +57,11 @@ async fn units_are_started_stopped_and_restarted_where_contradicting_jobs_are_re
     let vpn = unit("openvpn.service");
     bus.set_unit("openvpn.service", "loaded", "inactive", "dead")
         .await;
-    os.start_unit(&vpn).await.unwrap();
+    os.act(Action::Start(vpn.clone())).await.unwrap();
     assert_eq!(os.unit(&vpn).await.unwrap().active_state, "active");
-    os.stop_unit(&vpn).await.unwrap();
+    os.act(Action::Stop(vpn.clone())).await.unwrap();
     assert_eq!(os.unit(&vpn).await.unwrap().active_state, "inactive");
-    os.restart_unit(&vpn).await.unwrap();
+    os.act(Action::Restart(vpn.clone())).await.unwrap();
     assert_eq!(os.unit(&vpn).await.unwrap().sub_state, "running");
     assert_eq!(
         bus.calls(),
@@ -79,8 +79,11 @@ async fn the_host_is_named_through_hostnamed_and_a_bad_name_does_not_get_there()
         return;
     };
     let os = DBus::connect(bus.address());
-    os.set_host_name("gate-1").await.unwrap();
-    let refused = os.set_host_name("gate 2").await.unwrap_err();
+    os.act(Action::SetHostName("gate-1".into())).await.unwrap();
+    let refused = os
+        .act(Action::SetHostName("gate 2".into()))
+        .await
+        .unwrap_err();
     assert!(matches!(refused, OsError::InvalidHostName(_)), "{refused}");
     assert_eq!(bus.calls(), [r#"SetStaticHostname "gate-1" False"#]);
 }
@@ -91,7 +94,10 @@ async fn a_refusal_says_what_was_refused_and_why() {
         return;
     };
     let os = DBus::connect(bus.address());
-    let missing = os.restart_unit(&unit("missing.service")).await.unwrap_err();
+    let missing = os
+        .act(Action::Restart(unit("missing.service")))
+        .await
+        .unwrap_err();
     let said = missing.to_string();
     assert!(said.contains("RestartUnit"), "{said}");
     assert!(said.contains("Unit missing.service not found."), "{said}");
@@ -108,7 +114,7 @@ async fn a_refusal_says_what_was_refused_and_why() {
         "raise dbus.exceptions.DBusException('not today', name='org.freedesktop.DBus.Error.AccessDenied')",
     )
     .await;
-    let said = os.reboot().await.unwrap_err().to_string();
+    let said = os.act(Action::Reboot).await.unwrap_err().to_string();
     assert!(said.contains("Reboot"), "{said}");
     assert!(said.contains("not today"), "{said}");
     assert!(said.contains("AccessDenied"), "{said}");
@@ -134,27 +140,30 @@ async fn a_service_that_does_not_answer_is_given_up() {
     let os = DBus::connect(bus.address()).answer_within(Duration::from_millis(300));
     bus.replace(LOGIND, "Reboot", "b", "", "time.sleep(1000)")
         .await;
-    let error = os.reboot().await.unwrap_err();
+    let error = os.act(Action::Reboot).await.unwrap_err();
     assert!(matches!(error, OsError::TimedOut { .. }), "{error}");
     // The others are reached as before, over the same connection.
-    os.set_host_name("gate").await.unwrap();
+    os.act(Action::SetHostName("gate".into())).await.unwrap();
 }
 
 #[tokio::test]
 async fn a_bus_that_is_not_there_is_named_and_is_found_when_it_comes_back() {
     let nowhere = DBus::connect("unix:path=/nowhere/bus");
-    let error = nowhere.reboot().await.unwrap_err();
+    let error = nowhere.act(Action::Reboot).await.unwrap_err();
     assert!(matches!(error, OsError::Unreachable { .. }), "{error}");
     assert!(error.to_string().contains("unix:path=/nowhere/bus"));
-    let error = DBus::connect("nonsense").reboot().await.unwrap_err();
+    let error = DBus::connect("nonsense")
+        .act(Action::Reboot)
+        .await
+        .unwrap_err();
     assert!(matches!(error, OsError::Unreachable { .. }), "{error}");
 
     let Some(mut bus) = SystemBus::start().await else {
         return;
     };
     let os = DBus::connect(bus.address());
-    os.reboot().await.unwrap();
+    os.act(Action::Reboot).await.unwrap();
     bus.restart().await;
-    os.reboot().await.unwrap();
+    os.act(Action::Reboot).await.unwrap();
     assert_eq!(bus.calls(), ["Reboot False", "Reboot False"]);
 }

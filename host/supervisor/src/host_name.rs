@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use os::OsError;
+use os::{Action, OsError};
 use plugins::HostNameError;
 use serde_json::Value;
 
@@ -38,7 +38,7 @@ impl HostName {
     async fn rename(&self, name: String) -> anyhow::Result<()> {
         // What is no name would stay in `config.json` where the power goes before the system refuses it.
         os::check_host_name(&name)?;
-        let (config, wanted) = (self.host.config_json.clone(), name.clone());
+        let (config, new_name) = (self.host.config_json.clone(), name.clone());
         let update = move |value: Option<Value>| {
             config.update(|map| match value {
                 Some(value) => map.insert(KEY.to_owned(), value),
@@ -46,12 +46,12 @@ impl HostName {
             })
         };
         let (update, before) = tokio::task::spawn_blocking(move || {
-            let before = update(Some(Value::String(wanted)));
+            let before = update(Some(Value::String(new_name)));
             (update, before)
         })
         .await?;
         let before = before?;
-        let named = self.host.os.set_host_name(&name).await;
+        let named = self.host.os.act(Action::SetHostName(name)).await;
         if named.is_err() {
             let undone = tokio::task::spawn_blocking(move || update(before)).await?;
             undone.context("failed to restore the host's name in `config.json`")?;

@@ -9,7 +9,7 @@ use api::{Events, Listening};
 use device_types::Event;
 use device_types::event::{Audience, PowerRequested};
 use model::{ActionError, PowerAction};
-use os::HostOs;
+use os::{Action, HostOs};
 use reconcile::Reconciler;
 
 use crate::boots::Boots;
@@ -91,12 +91,12 @@ impl Power {
     }
 
     async fn tell_host(&self, action: PowerAction) {
-        let result = match action {
-            PowerAction::Reboot => self.os.reboot().await,
-            PowerAction::PowerOff => self.os.power_off().await,
-        };
         let what = words(action);
-        match result {
+        let action = match action {
+            PowerAction::Reboot => Action::Reboot,
+            PowerAction::PowerOff => Action::PowerOff,
+        };
+        match self.os.act(action).await {
             Ok(()) if self.rehearses => self.boots.rehearse(),
             Ok(()) => {
                 tokio::time::sleep(GOING_DOWN).await;

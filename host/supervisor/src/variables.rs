@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use model::Settings;
-use os::{HostOs, OsError, UnitName};
+use os::{Action, HostOs, OsError, UnitName};
 use reconcile::{EffectiveSettings, Reconciler};
 use secure_fs::SecureFile;
 use tokio::time::Instant;
@@ -156,11 +156,8 @@ async fn is_on(os: &dyn HostOs, unit: &UnitName) -> Result<Option<bool>, OsError
 }
 
 async fn switch(os: &dyn HostOs, unit: &UnitName, on: bool) -> Result<(), OsError> {
-    if on {
-        os.start_unit(unit).await
-    } else {
-        os.stop_unit(unit).await
-    }
+    let action = if on { Action::Start } else { Action::Stop };
+    os.act(action(unit.clone())).await
 }
 
 /// Writes the copy in one step; one that says the same stays.
@@ -178,7 +175,7 @@ mod tests {
     use std::path::Path;
 
     use model::Branding;
-    use os::{Action, Rehearsal, UnitState};
+    use os::{Rehearsal, UnitState};
 
     use super::*;
     use crate::run_folder::RunFolder;

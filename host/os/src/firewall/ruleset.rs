@@ -1,5 +1,6 @@
 //! The table as `nft --json` takes it (libnftables-json(5)).
 
+use model::Protocol;
 use serde_json::{Value, json};
 
 use super::FirewallRules;
@@ -58,91 +59,61 @@ fn table() -> Value {
 
 /// In their order: what comes first decides.
 fn rules_of(rules: &FirewallRules) -> Vec<(Vec<Value>, &'static str)> {
-    let mut found = vec![
-        (
-            vec![
-                is_in(
-                    json!({ "ct": { "key": "state" } }),
-                    &["established", "related"],
-                ),
-                accept(),
-            ],
-            "connections that this device opened",
-        ),
-        (vec![on_interface(&["lo"]), accept()], "this device itself"),
-        (
-            vec![
-                is_one_of(
-                    json!({ "meta": { "key": "l4proto" } }),
-                    &["icmp", "ipv6-icmp", "igmp"],
-                ),
-                accept(),
-            ],
-            "ping, neighbours and multicast groups",
-        ),
-    ];
+    let mut chain = Vec::new();
+    let mut add = |mut conditions: Vec<Value>, verdict, comment| {
+        conditions.push(verdict);
+        chain.push((conditions, comment));
+    };
+    let state = json!({ "ct": { "key": "state" } });
+    let is_known = is_in(state, &["established", "related"]);
+    let comment = "connections that this device opened";
+    add(vec![is_known], accept(), comment);
+    add(vec![on_interface(&["lo"])], accept(), "this device itself");
+    let protocol = json!({ "meta": { "key": "l4proto" } });
+    let is_control = is_one_of(protocol, &["icmp", "ipv6-icmp", "igmp"]);
+    let comment = "ping, neighbours and multicast groups";
+    add(vec![is_control], accept(), comment);
+
     let port = |protocol: &str, port: u16| is(port_of(protocol, "dport"), json!(port));
-    // The API, before whatever else has its port.
-    if rules.api_is_for_all {
-        found.push((
-            vec![port("tcp", rules.api_port), accept()],
-            "the API, in local mode",
-        ))
-    } else {
-        let own = [ENGINE, VPN, &rules.network];
-        found.push((
-            vec![on_interface(&own), port("tcp", rules.api_port), accept()],
-            "the API, from services and the VPN",
-        ));
-        found.push((
-            vec![port("tcp", rules.api_port), refuse()],
-            "the API, from elsewhere",
-        ));
-    }
+    let from = |protocol: &str, port: u16| is(port_of(protocol, "sport"), json!(port));
     let to = |protocol: &str, ports: &[u16]| is_one_of(port_of(protocol, "dport"), ports);
-    let open = |protocol, ports: Vec<u16>| {
-        (!ports.is_empty()).then(|| vec![to(protocol, &ports), accept()])
-    };
-    let tcp = rules.tcp.iter().copied().collect();
-    found.extend(open("tcp", tcp).map(|rule| (rule, "ports that the configuration opens")));
-    let published = |of: model::Protocol| {
-        let ports = rules.published.iter();
-        ports
-            .filter(move |(protocol, _)| *protocol == of)
-            .map(|(_, port)| *port)
-            .collect()
-    };
-    for (name, protocol) in [("tcp", model::Protocol::Tcp), ("udp", model::Protocol::Udp)] {
-        let rule = open(name, published(protocol));
-        found.extend(rule.map(|rule| (rule, "ports that services publish")));
+    // The API, before whatever else has its port.
+    let api = port("tcp", rules.api_port);
+    if rules.api_is_for_all {
+        add(vec![api], accept(), "the API, in local mode");
+    } else {
+        let own = on_interface(&[ENGINE, VPN, &rules.network]);
+        let comment = "the API, from services and the VPN";
+        add(vec![own, api.clone()], accept(), comment);
+        add(vec![api], refuse(), "the API, from elsewhere");
     }
-    found.push((vec![to("udp", &[5353]), accept()], "mDNS"));
-    found.push((
-        vec![
-            is(port_of("udp", "sport"), json!(67)),
-            to("udp", &[68]),
-            accept(),
-        ],
-        "DHCP",
-    ));
-    found.push((
-        vec![
-            is(port_of("udp", "sport"), json!(547)),
-            to("udp", &[546]),
-            accept(),
-        ],
-        "DHCPv6",
-    ));
-    for interface in [ENGINE, &rules.network, BRIDGES] {
-        for protocol in ["udp", "tcp"] {
-            found.push((
-                vec![on_interface(&[interface]), to(protocol, &[53]), accept()],
-                "names, for services",
-            ));
+
+    let tcp: Vec<u16> = rules.tcp.iter().copied().collect();
+    if !tcp.is_empty() {
+        let comment = "ports that the configuration opens";
+        add(vec![to("tcp", &tcp)], accept(), comment);
+    }
+    for (name, protocol) in [("tcp", Protocol::Tcp), ("udp", Protocol::Udp)] {
+        let published = rules.published.iter();
+        let published = published.filter(|(of, _)| *of == protocol);
+        let ports: Vec<u16> = published.map(|(_, port)| *port).collect();
+        if !ports.is_empty() {
+            let comment = "ports that services publish";
+            add(vec![to(name, &ports)], accept(), comment);
         }
     }
-    found.push((vec![refuse()], "everything else"));
-    found
+    add(vec![to("udp", &[5353])], accept(), "mDNS");
+    add(vec![from("udp", 67), to("udp", &[68])], accept(), "DHCP");
+    let dhcp_6 = vec![from("udp", 547), to("udp", &[546])];
+    add(dhcp_6, accept(), "DHCPv6");
+    for interface in [ENGINE, &rules.network, BRIDGES] {
+        for protocol in ["udp", "tcp"] {
+            let names = vec![on_interface(&[interface]), to(protocol, &[53])];
+            add(names, accept(), "names, for services");
+        }
+    }
+    add(Vec::new(), refuse(), "everything else");
+    chain
 }
 
 /// Of what goes out, what users of this host send to ports that services have not published.

@@ -1,6 +1,6 @@
 //! The units of the host that the policy names.
 
-use os::{OsError, UnitName};
+use os::{Action, OsError, UnitName};
 use plugin_protocol::{UnitError, UnitQuery, UnitRestart, UnitState};
 
 use crate::plugin_context::PluginContext;
@@ -26,7 +26,7 @@ impl PluginContext {
     ) -> Result<(), UnitError> {
         let unit = self.granted_unit(&unit)?;
         tracing::info!(plugin = &*self.name, %unit, "restarting the unit `{unit}`");
-        let restarted = self.services.os.restart_unit(&unit).await;
+        let restarted = self.services.os.act(Action::Restart(unit.clone())).await;
         restarted.map_err(|error| self.failed_unit(&unit, &error))
     }
 
