@@ -98,11 +98,11 @@ impl Client {
 
     /// From now on the device has this number.
     pub(crate) fn set_device_id(&self, number: u64) {
-        let mut held = self
+        let mut id = self
             .device_id
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        *held = Some(number);
+        *id = Some(number);
     }
 
     /// The device's own uuid, from its identity.
@@ -126,7 +126,10 @@ impl Client {
         if let Some(etag) = etag.and_then(|etag| HeaderValue::from_str(etag).ok()) {
             headers.insert(IF_NONE_MATCH, etag);
         }
-        let answer = self.send(Method::GET, &path, headers, None, limit).await?;
+        let key = self.identity.device_key();
+        let answer = self
+            .send(&key, Method::GET, &path, headers, None, limit)
+            .await?;
         if answer.status() == StatusCode::NOT_MODIFIED {
             return Ok(TargetAnswer::Unchanged);
         }
@@ -182,7 +185,7 @@ impl Client {
         // A plus sign is a blank in forms alone.
         let path = format!("{DATA_API}/{resource}?{}", query.replace('+', "%20"));
         let answer = self
-            .send_as(key, Method::GET, &path, HeaderMap::new(), None, limit)
+            .send(key, Method::GET, &path, HeaderMap::new(), None, limit)
             .await?;
         let mut body = read(answer, limit).await?;
         match body.get_mut("d").map(Value::take) {
@@ -197,11 +200,16 @@ impl Client {
     /// [`CloudError`].
     pub async fn patch(&self, what: &str, body: &Value, limit: Duration) -> Result<(), CloudError> {
         let path = format!("device/v3/{what}");
-        let mut headers = HeaderMap::new();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        let body = body.to_string();
+        let key = self.identity.device_key();
         let answer = self
-            .send(Method::PATCH, &path, headers, Some(body), limit)
+            .send(
+                &key,
+                Method::PATCH,
+                &path,
+                HeaderMap::new(),
+                Some(body),
+                limit,
+            )
             .await?;
         // What it says beside that is of no use; reading it keeps the connection.
         let _ = collect(answer, limit).await;
@@ -209,7 +217,7 @@ impl Client {
     }
 
     /// A request of the data API, or one beside it, with JSON, as `key`; the answer as JSON where it is any.
-    pub(crate) async fn tell(
+    pub(crate) async fn send_json(
         &self,
         key: &ApiKey,
         method: Method,
@@ -217,11 +225,8 @@ impl Client {
         body: &Value,
         limit: Duration,
     ) -> Result<Option<Value>, CloudError> {
-        let mut headers = HeaderMap::new();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        let body = Some(body.to_string());
         let answer = self
-            .send_as(key, method, path, headers, body, limit)
+            .send(key, method, path, HeaderMap::new(), Some(body), limit)
             .await?;
         match read(answer, limit).await {
             Ok(body) => Ok(Some(body)),
@@ -233,23 +238,11 @@ impl Client {
     /// The head of a 2xx or 304.
     async fn send(
         &self,
-        method: Method,
-        path: &str,
-        headers: HeaderMap,
-        body: Option<String>,
-        limit: Duration,
-    ) -> Result<Response, CloudError> {
-        let key = self.identity.device_key();
-        self.send_as(&key, method, path, headers, body, limit).await
-    }
-
-    async fn send_as(
-        &self,
         key: &ApiKey,
         method: Method,
         path: &str,
         more: HeaderMap,
-        body: Option<String>,
+        body: Option<&Value>,
         limit: Duration,
     ) -> Result<Response, CloudError> {
         let mut headers = self.headers(key)?;
@@ -263,18 +256,14 @@ impl Client {
             .request(method, url)
             .headers(headers);
         if let Some(body) = body {
-            request = request.body(body);
+            let json = HeaderValue::from_static("application/json");
+            request = request.header(CONTENT_TYPE, json).body(body.to_string());
         }
         // Connecting has the limit by itself; then as much for the request and the head of the answer.
-        let answer = match tokio::time::timeout(limit * 2, request.send()).await {
-            Ok(answer) => answer.map_err(unreachable)?,
-            Err(_) => {
-                return Err(CloudError::Timeout {
-                    what: "begin to answer",
-                    limit,
-                });
-            }
-        };
+        let what = "begin to answer";
+        let answer = tokio::time::timeout(limit * 2, request.send()).await;
+        let answer = answer.map_err(|_| CloudError::Timeout { what, limit })?;
+        let answer = answer.map_err(unreachable)?;
         let status = answer.status();
         if status.is_success() || status == StatusCode::NOT_MODIFIED {
             return Ok(answer);

@@ -52,13 +52,13 @@ impl Connectivity {
     async fn run(&self, address: Option<(String, u16)>, device: Arc<dyn Device>) {
         let Some((host, port)) = address else { return };
         loop {
-            let found = if device.settings().connectivity_check {
+            let problem = if device.settings().connectivity_check {
                 reach(&host, port).await.err()
             } else {
                 None
             };
-            let before = std::mem::replace(&mut *self.broken(), found.clone());
-            match (before, found) {
+            let before = std::mem::replace(&mut *self.broken(), problem.clone());
+            match (before, problem) {
                 (None, Some(why)) => tracing::warn!("{why}"),
                 (Some(_), None) => tracing::info!("the cloud can be reached again"),
                 _ => {}

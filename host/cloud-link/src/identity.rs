@@ -137,6 +137,13 @@ pub enum IdentityError {
     Random,
 }
 
+impl IdentityError {
+    fn value(key: &str, expected: &'static str) -> Self {
+        let key = key.to_owned();
+        IdentityError::Value { key, expected }
+    }
+}
+
 /// Reads the identity, and completes that of a managed device. `own` is the uuid that the store has for a
 /// device whose config.json names none; `root_ca` is the key of config.json that holds further authorities;
 /// `plain` says where the cloud may be spoken to without TLS.
@@ -149,35 +156,34 @@ pub fn establish(
     root_ca: &str,
     plain: PlainHttp,
 ) -> Result<DeviceIdentity, IdentityError> {
-    let held = config.read().map_err(IdentityError::Read)?;
-    let uuid = match text(&held, "uuid")? {
+    let content = config.read().map_err(IdentityError::Read)?;
+    let uuid = match text(&content, "uuid")? {
         None => own.clone(),
-        Some(text) => text.parse().map_err(|_| IdentityError::Value {
-            key: "uuid".into(),
-            expected: "a device uuid (32 lower-case hexadecimal digits)",
+        Some(text) => text.parse().map_err(|_| {
+            IdentityError::value("uuid", "a device uuid (32 lower-case hexadecimal digits)")
         })?,
     };
-    let Some(endpoint) = text(&held, "apiEndpoint")? else {
+    let Some(endpoint) = text(&content, "apiEndpoint")? else {
         return Ok(DeviceIdentity { uuid, cloud: None });
     };
-    let device_key = match text(&held, "deviceApiKey")? {
+    let device_key = match text(&content, "deviceApiKey")? {
         Some(key) => header_text("deviceApiKey", key)?.to_owned(),
         None => random_key()?,
     };
     let identity = Identity {
         endpoint: checked_endpoint("apiEndpoint", endpoint, plain)?,
-        logs_endpoint: match text(&held, "logsEndpoint")? {
+        logs_endpoint: match text(&content, "logsEndpoint")? {
             Some(endpoint) => Some(checked_endpoint("logsEndpoint", endpoint, plain)?),
             None => None,
         },
-        device_id: number(&held, "deviceId")?,
-        registered_at: number(&held, "registered_at")?,
-        provisioning_key: text(&held, "apiKey")?.map(str::to_owned),
-        authorities: authorities(&held, root_ca)?,
+        device_id: number(&content, "deviceId")?,
+        registered_at: number(&content, "registered_at")?,
+        provisioning_key: text(&content, "apiKey")?.map(str::to_owned),
+        authorities: authorities(&content, root_ca)?,
         uuid: uuid.clone(),
         device_key,
     };
-    let has = |key| matches!(text(&held, key), Ok(Some(_)));
+    let has = |key| matches!(text(&content, key), Ok(Some(_)));
     if !has("uuid") || !has("deviceApiKey") {
         let mut write = |config: &mut Map<String, Value>| {
             config.insert("uuid".into(), identity.uuid.as_str().into());
@@ -193,22 +199,19 @@ pub fn establish(
 
 /// A text; null and the empty text are none.
 pub(crate) fn text<'a>(
-    held: &'a Map<String, Value>,
+    config: &'a Map<String, Value>,
     key: &str,
 ) -> Result<Option<&'a str>, IdentityError> {
-    match held.get(key) {
+    match config.get(key) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.trim()).filter(|text| !text.is_empty())),
-        Some(_) => Err(IdentityError::Value {
-            key: key.into(),
-            expected: "a text",
-        }),
+        Some(_) => Err(IdentityError::value(key, "a text")),
     }
 }
 
 /// A whole number, also in digits; clocks that were wrong have left fractions in `registered_at`.
-pub(crate) fn number(held: &Map<String, Value>, key: &str) -> Result<Option<u64>, IdentityError> {
-    let read = match held.get(key) {
+pub(crate) fn number(config: &Map<String, Value>, key: &str) -> Result<Option<u64>, IdentityError> {
+    let read = match config.get(key) {
         None | Some(Value::Null) => return Ok(None),
         Some(Value::String(text)) if text.is_empty() => return Ok(None),
         Some(Value::String(text)) => text.parse().ok(),
@@ -224,20 +227,12 @@ pub(crate) fn number(held: &Map<String, Value>, key: &str) -> Result<Option<u64>
         }),
         Some(_) => None,
     };
-    match read {
-        Some(number) => Ok(Some(number)),
-        None => Err(IdentityError::Value {
-            key: key.into(),
-            expected: "a whole number",
-        }),
-    }
+    let number = read.ok_or_else(|| IdentityError::value(key, "a whole number"))?;
+    Ok(Some(number))
 }
 
 fn checked_endpoint(key: &str, endpoint: &str, plain: PlainHttp) -> Result<String, IdentityError> {
-    let wrong = |expected| IdentityError::Value {
-        key: key.into(),
-        expected,
-    };
+    let wrong = |expected| IdentityError::value(key, expected);
     let url = Url::parse(endpoint).map_err(|_| wrong("a URL"))?;
     let bare = url.query().is_none() && url.fragment().is_none() && url.username().is_empty();
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() || !bare {
@@ -271,28 +266,25 @@ fn header_text<'a>(key: &str, value: &'a str) -> Result<&'a str, IdentityError> 
     if value.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Ok(value);
     }
-    Err(IdentityError::Value {
-        key: key.into(),
-        expected: "a key (it has characters that keys do not have)",
-    })
+    Err(IdentityError::value(
+        key,
+        "a key (it has characters that keys do not have)",
+    ))
 }
 
 /// Base64 of PEM.
-fn authorities(held: &Map<String, Value>, key: &str) -> Result<Option<Vec<u8>>, IdentityError> {
-    let Some(encoded) = text(held, key)? else {
+fn authorities(config: &Map<String, Value>, key: &str) -> Result<Option<Vec<u8>>, IdentityError> {
+    let Some(encoded) = text(config, key)? else {
         return Ok(None);
     };
     let decoded = base64::engine::general_purpose::STANDARD.decode(encoded);
     let is_sound = |pem: &Vec<u8>| {
-        reqwest::Certificate::from_pem_bundle(pem).is_ok_and(|found| !found.is_empty())
+        reqwest::Certificate::from_pem_bundle(pem)
+            .is_ok_and(|certificates| !certificates.is_empty())
     };
-    match decoded.ok().filter(is_sound) {
-        Some(pem) => Ok(Some(pem)),
-        None => Err(IdentityError::Value {
-            key: key.into(),
-            expected: "certificates (PEM, in base64)",
-        }),
-    }
+    let pem = decoded.ok().filter(is_sound);
+    let pem = pem.ok_or_else(|| IdentityError::value(key, "certificates (PEM, in base64)"))?;
+    Ok(Some(pem))
 }
 
 /// 32 hexadecimal digits.

@@ -28,6 +28,8 @@ mod report;
 mod retry;
 mod tunnel;
 
+use std::error::Error;
+
 pub use client::{Client, CloudError, Connections, TargetAnswer, user_agent};
 pub use connectivity::Connectivity;
 pub use identity::{ConfigFile, DeviceIdentity, Identity, IdentityError, PlainHttp, establish};
@@ -37,3 +39,10 @@ pub use provisioning::{Description, IntroductionRecord, Newcomer, ProvisioningSt
 pub use queue::{Queue, QueueError, Sink};
 pub use report::{METRICS, StateSource, report};
 pub use tunnel::keep_tunnel;
+
+/// Does work where it holds up nobody: the disk may be slow.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Box<dyn Error + Send + Sync>> + Send + 'static,
+) -> Result<T, Box<dyn Error + Send + Sync>> {
+    tokio::task::spawn_blocking(work).await?
+}

@@ -28,8 +28,9 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::client::{Client, CloudError};
+use crate::retry::Backoff;
 use live::Live;
-use spool::{Limits, Spool};
+use spool::Spool;
 
 pub use line::LogLine;
 
@@ -43,7 +44,7 @@ const IDLE: Duration = Duration::from_secs(60);
 const BASE: Duration = Duration::from_secs(5);
 const CAP: Duration = Duration::from_secs(300);
 /// What waits on the disk at most, in bytes.
-const SPOOL: Limits = Limits { bytes: 8 << 20 };
+const SPOOL: u64 = 8 << 20;
 
 /// Whether logs go to the cloud.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,12 +114,12 @@ pub fn upload_logs(
         if stop.run_until_cancelled(ready.cancelled()).await.is_none() {
             return;
         }
-        let shown = folder.display().to_string();
+        let path = folder.display().to_string();
         let opened = tokio::task::spawn_blocking(move || Spool::open(&folder, SPOOL)).await;
         let spool = match opened {
             Ok(Ok(spool)) => spool,
             Ok(Err(error)) => {
-                tracing::error!(%error, "logs are not sent to the cloud: `{shown}` cannot be used");
+                tracing::error!(%error, path, "logs are not sent to the cloud: their folder cannot be used");
                 return;
             }
             Err(_) => return,
@@ -129,7 +130,7 @@ pub fn upload_logs(
             spool: Arc::new(Mutex::new(spool)),
             live: None,
             sending: None,
-            failures: 0,
+            backoff: Backoff::new(BASE),
             next: Instant::now(),
             suppressed: 0,
         };
@@ -163,7 +164,7 @@ struct Upload {
     waits: bool,
     live: Option<Live>,
     sending: Option<LogTransfer>,
-    failures: u32,
+    backoff: Backoff,
     /// When the cloud may be tried.
     next: Instant,
     /// Lines that the cloud was too slow for.
@@ -220,8 +221,9 @@ impl Upload {
         let mut batch = Batch::default();
         loop {
             let idle = self.live.as_ref().map(|live| live.wrote() + IDLE);
-            let try_at =
-                (self.waits && self.live.is_none() && self.sending.is_none()).then_some(self.next);
+            let may_try = self.waits && self.live.is_none() && self.sending.is_none();
+            let try_at = may_try.then_some(self.next);
+            let sending = self.sending.as_mut();
             tokio::select! {
                 line = lines.next(), if batch.bytes < BATCH => match line {
                     Some(line) => {
@@ -231,11 +233,15 @@ impl Upload {
                     }
                     None => return None,
                 },
-                () = at(batch.is_due()) => self.bring(std::mem::take(&mut batch).lines).await,
-                answer = ended(&mut self.live) => self.broke(answer).await,
-                answer = answered(&mut self.sending) => self.sent(answer).await,
-                () = at(try_at) => self.send_what_waited().await,
-                () = at(idle) => self.live = None,
+                () = or_never(batch.is_due().map(sleep_until)) => {
+                    self.bring(std::mem::take(&mut batch).lines).await;
+                }
+                answer = or_never(self.live.as_mut().map(Live::ended)) => self.broke(answer).await,
+                answer = or_never(sending.map(|sending| &mut sending.request)) => {
+                    self.sent(answer).await;
+                }
+                () = or_never(try_at.map(sleep_until)) => self.send_what_waited().await,
+                () = or_never(idle.map(sleep_until)) => self.live = None,
                 () = source.changed() => {
                     if source.wanted() != LogShipping::Yes {
                         self.live = None;
@@ -281,14 +287,14 @@ impl Upload {
     async fn broke(&mut self, answer: Result<(), CloudError>) {
         let Some(live) = self.live.take() else { return };
         if live.opened().elapsed() >= IDLE {
-            self.failures = 0;
+            self.backoff.reset();
         }
         if let Err(error) = answer {
             // What it has of them a cloud leaves out.
-            let kept = live.kept();
-            if !kept.is_empty() {
+            let lines = live.kept();
+            if !lines.is_empty() {
                 self.waits = true;
-                self.on_disk(move |spool| spool.append(&kept)).await;
+                self.on_disk(move |spool| spool.append(&lines)).await;
             }
             self.failed(&error);
         } else {
@@ -328,7 +334,7 @@ impl Upload {
         let accepted = answer.is_ok();
         match &answer {
             Ok(()) => {
-                self.failures = 0;
+                self.backoff.reset();
                 self.next = Instant::now();
             }
             Err(error) if error.is_final() => {
@@ -338,7 +344,7 @@ impl Upload {
             Err(error) => return self.failed(error),
         }
         self.on_disk(move |spool| match what {
-            LogBacklog::Lost(told) if accepted => spool.told_lost(told),
+            LogBacklog::Lost(lines) if accepted => spool.told_lost(lines),
             LogBacklog::Lost(_) => {}
             LogBacklog::Segment(number) => spool.forget(number, accepted),
         })
@@ -354,12 +360,8 @@ impl Upload {
         );
     }
 
-    fn hold_off(&mut self, asked: Option<Duration>) {
-        let own = BASE
-            .saturating_mul(2_u32.saturating_pow(self.failures))
-            .min(CAP);
-        self.failures = self.failures.saturating_add(1);
-        self.next = Instant::now() + own.max(asked.unwrap_or_default());
+    fn hold_off(&mut self, retry_after: Option<Duration>) {
+        self.next = Instant::now() + self.backoff.next(CAP, retry_after);
     }
 
     /// `None` where that ended in a panic, or the runtime ends.
@@ -389,23 +391,10 @@ fn notice(lines: u64, why: &str) -> Vec<Vec<u8>> {
     line.written().into_iter().collect()
 }
 
-async fn at(moment: Option<Instant>) {
-    match moment {
-        Some(moment) => sleep_until(moment).await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn ended(live: &mut Option<Live>) -> Result<(), CloudError> {
-    match live {
-        Some(live) => live.ended().await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn answered(sending: &mut Option<LogTransfer>) -> Result<(), CloudError> {
-    match sending {
-        Some(sending) => (&mut sending.request).await,
+/// Where there is nothing to wait for it waits for ever.
+async fn or_never<F: Future>(future: Option<F>) -> F::Output {
+    match future {
+        Some(future) => future.await,
         None => std::future::pending().await,
     }
 }

@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::client::{CloudError, TargetAnswer};
-use crate::retry;
+use crate::retry::{self, Backoff};
 
 /// Where targets come from. [`crate::Client`] is the one; tests have others.
 pub trait Source: Send + Sync + 'static {
@@ -85,7 +85,7 @@ pub struct Poll {
 struct PollState {
     source: Arc<dyn Source>,
     device: Arc<dyn Device>,
-    asked: Mutex<Option<PollTrigger>>,
+    trigger: Mutex<Option<PollTrigger>>,
     wake: Notify,
     /// When the cloud answered last; the start at first.
     answered: Mutex<Instant>,
@@ -110,7 +110,7 @@ impl Poll {
         let shared = Arc::new(PollState {
             source,
             device,
-            asked: Mutex::default(),
+            trigger: Mutex::default(),
             wake: Notify::new(),
             answered: Mutex::new(Instant::now()),
         });
@@ -134,9 +134,9 @@ impl Poll {
         if !force && !self.shared.device.settings().instant_updates {
             return false;
         }
-        let mut asked = self.shared.asked();
-        let before = asked.unwrap_or_default();
-        *asked = Some(PollTrigger {
+        let mut waiting = self.shared.trigger();
+        let before = waiting.unwrap_or_default();
+        *waiting = Some(PollTrigger {
             force: force || before.force,
             cancel: cancel || before.cancel,
         });
@@ -159,21 +159,21 @@ impl Poll {
 impl PollState {
     async fn run(&self) {
         let mut etag = None;
-        let mut errors = 0;
+        let mut backoff = Backoff::new(retry::BASE);
         let settings = self.device.settings();
         let mut next = Instant::now();
         if !settings.instant_updates {
             next += retry::after_success(settings.interval);
         }
         loop {
-            let asked = tokio::select! {
+            let trigger = tokio::select! {
                 () = sleep_until(next) => None,
-                () = self.wake.notified() => match self.asked().take() {
-                    Some(asked) => Some(asked),
+                () = self.wake.notified() => match self.trigger().take() {
+                    Some(trigger) => Some(trigger),
                     None => continue,
                 },
             };
-            let checked = self.check(asked, &mut etag).await;
+            let checked = self.check(trigger, &mut etag).await;
             let interval = self.device.settings().interval;
             if let Err(error) = &checked {
                 tracing::warn!(
@@ -182,18 +182,15 @@ impl PollState {
                 );
             }
             // The timer goes its own way, whatever came of a trigger.
-            if asked.is_none() {
+            if trigger.is_none() {
                 let wait = match &checked {
                     Ok(()) => {
-                        errors = 0;
+                        backoff.reset();
                         retry::after_success(interval)
                     }
                     Err(error) => {
                         let cloud = error.downcast_ref::<CloudError>();
-                        let hold = cloud.and_then(CloudError::retry_after);
-                        let wait = retry::after_error(errors, interval, hold);
-                        errors = errors.saturating_add(1);
-                        wait
+                        backoff.next(interval, cloud.and_then(CloudError::retry_after))
                     }
                 };
                 tracing::debug!("asking the cloud again in {wait:?}");
@@ -204,7 +201,7 @@ impl PollState {
 
     async fn check(
         &self,
-        asked: Option<PollTrigger>,
+        trigger: Option<PollTrigger>,
         etag: &mut Option<String>,
     ) -> Result<(), Box<dyn Error + Send + Sync>> {
         let _checking = CheckingGuard::begin(&*self.device);
@@ -214,16 +211,16 @@ impl PollState {
         match fetched {
             TargetAnswer::Unchanged => {
                 self.device.unchanged();
-                if let Some(PollTrigger { force, cancel }) = asked {
+                if let Some(PollTrigger { force, cancel }) = trigger {
                     self.device.apply_again(force, cancel);
                 }
             }
             TargetAnswer::New { body, etag: new } => {
-                let force = asked.is_some_and(|asked| asked.force);
+                let force = trigger.is_some_and(|trigger| trigger.force);
                 match self.device.take(body, force).await {
                     Ok(()) => {
                         *etag = new;
-                        if asked.is_some_and(|asked| asked.cancel) {
+                        if trigger.is_some_and(|trigger| trigger.cancel) {
                             self.device.apply_again(force, true);
                         }
                     }
@@ -247,8 +244,8 @@ impl PollState {
         Ok(())
     }
 
-    fn asked(&self) -> std::sync::MutexGuard<'_, Option<PollTrigger>> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    fn trigger(&self) -> std::sync::MutexGuard<'_, Option<PollTrigger>> {
+        self.trigger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn answered(&self) -> std::sync::MutexGuard<'_, Instant> {

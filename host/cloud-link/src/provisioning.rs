@@ -15,10 +15,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use model::error_chain;
+use http::Method;
+use model::{ApiKey, error_chain};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
+use crate::blocking;
 use crate::client::{Client, CloudError};
 use crate::identity::{ConfigFile, IdentityError, number};
 use crate::poll::Device;
@@ -141,25 +143,25 @@ impl ProvisioningState {
             newcomer,
             device,
         };
-        let told = provisioned.clone();
+        let state = provisioned.clone();
         tokio::spawn(stop.run_until_cancelled_owned(async move {
-            provisioning.run(&told).await;
+            provisioning.run(&state).await;
         }));
         provisioned
     }
 }
 
 impl ProvisioningTask {
-    async fn run(&self, told: &ProvisioningState) {
+    async fn run(&self, state: &ProvisioningState) {
         loop {
-            match self.attempt(told).await {
+            match self.attempt(state).await {
                 Ok(()) => {
-                    told.ready.cancel();
+                    state.ready.cancel();
                     return;
                 }
                 Err(renewed @ ProvisioningError::Renewed) => {
                     tracing::warn!("{renewed}");
-                    told.renewed.cancel();
+                    state.renewed.cancel();
                     return;
                 }
                 Err(error) => {
@@ -175,28 +177,26 @@ impl ProvisioningTask {
         }
     }
 
-    async fn attempt(&self, told: &ProvisioningState) -> Result<(), ProvisioningError> {
+    async fn attempt(&self, state: &ProvisioningState) -> Result<(), ProvisioningError> {
         let enrolled = self.enrol().await;
         if self.client.device_id().is_none() {
             // A device without a key to register with may be known all the same: it asks with its own.
             if self.provisioning_key().await?.is_none() {
-                told.ready.cancel();
+                state.ready.cancel();
             }
             return enrolled;
         }
         self.pin().await?;
         self.introduce().await?;
-        told.ready.cancel();
+        state.ready.cancel();
         enrolled
     }
 
     /// Blocks nobody: config.json is on a disk that may be slow.
     async fn read(&self) -> Result<Map<String, Value>, ProvisioningError> {
         let config = Arc::clone(&self.config);
-        match tokio::task::spawn_blocking(move || config.read()).await {
-            Ok(read) => read.map_err(ProvisioningError::Config),
-            Err(gone) => Err(ProvisioningError::Config(gone.into())),
-        }
+        let read = blocking(move || config.read()).await;
+        read.map_err(ProvisioningError::Config)
     }
 
     /// What was written is on the disk when this returns.
@@ -205,25 +205,46 @@ impl ProvisioningTask {
         mut change: impl FnMut(&mut Map<String, Value>) + Send + 'static,
     ) -> Result<(), ProvisioningError> {
         let config = Arc::clone(&self.config);
-        match tokio::task::spawn_blocking(move || config.update(&mut change)).await {
-            Ok(written) => written.map_err(ProvisioningError::Config),
-            Err(gone) => Err(ProvisioningError::Config(gone.into())),
-        }
+        let written = blocking(move || config.update(&mut change)).await;
+        written.map_err(ProvisioningError::Config)
     }
 
     async fn retry_delay(&self) -> Duration {
-        let said = match self.read().await {
-            Ok(held) => number(&held, "bootstrapRetryDelay").ok().flatten(),
+        let delay = match self.read().await {
+            Ok(config) => number(&config, "bootstrapRetryDelay").ok().flatten(),
             Err(_) => None,
         };
         let (least, most) = RETRIES.into_inner();
-        said.map_or(RETRY, |delay| {
+        delay.map_or(RETRY, |delay| {
             Duration::from_millis(delay.clamp(least, most))
         })
     }
 
     fn limit(&self) -> Duration {
         self.device.settings().request_timeout
+    }
+
+    /// Sends JSON to the cloud as `key`; the answer as JSON where it is any.
+    async fn send(
+        &self,
+        key: &ApiKey,
+        method: Method,
+        path: &str,
+        body: &Value,
+    ) -> Result<Option<Value>, CloudError> {
+        let limit = self.limit();
+        self.client.send_json(key, method, path, body, limit).await
+    }
+
+    /// The ids of the rows of `resource` for which `filter` holds, as `key` sees them.
+    async fn rows(
+        &self,
+        resource: &str,
+        filter: &str,
+        key: &ApiKey,
+    ) -> Result<Vec<Value>, CloudError> {
+        let limit = self.limit();
+        self.client.rows(resource, "id", filter, key, limit).await
     }
 }
 

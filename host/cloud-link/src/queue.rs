@@ -18,12 +18,19 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::blocking;
 use crate::client::{Client, CloudError};
 use crate::poll::Device;
-use crate::retry;
+use crate::retry::{self, Backoff};
 
-/// What can be queued, as the data API calls it, and where it is sent: `PATCH /device/v3/<where>`.
+/// What can be queued, as the data API calls it, and where it is sent: `PATCH /device/v3/<path>`.
 const KINDS: &[(&str, &str)] = &[("device_tag", "tags")];
+
+fn kind_named(name: &str) -> Option<&'static str> {
+    KINDS
+        .iter()
+        .find_map(|(kind, _)| (*kind == name).then_some(*kind))
+}
 /// Between two requests.
 const GAP: Duration = Duration::from_secs(10);
 /// Names that can wait at a time.
@@ -121,7 +128,7 @@ impl Queue {
         for intent in store.intents()? {
             if intent.kind == INTENT
                 && let Some((kind, name)) = intent.key.split_once(' ')
-                && let Some((kind, _)) = KINDS.iter().find(|(known, _)| *known == kind)
+                && let Some(kind) = kind_named(kind)
                 && let Some(value) = intent.value.as_str()
             {
                 let values = waiting.entry(kind).or_default();
@@ -152,9 +159,7 @@ impl Queue {
         kind: &str,
         values: impl IntoIterator<Item = (String, String)>,
     ) -> Result<(), QueueError> {
-        let Some((kind, _)) = KINDS.iter().find(|(known, _)| *known == kind) else {
-            return Err(QueueError::Kind(kind.to_owned()));
-        };
+        let kind = kind_named(kind).ok_or_else(|| QueueError::Kind(kind.to_owned()))?;
         let shared = &self.shared;
         let _one_at_a_time = shared.adding.lock().await;
         let mut room = MAX_WAITING - shared.waiting().values().map(Values::len).sum::<usize>();
@@ -171,15 +176,14 @@ impl Queue {
                 room = room.checked_sub(1).ok_or(QueueError::Full)?;
             }
         }
-        let (store, kept) = (shared.store.clone(), added.clone());
-        let kept = tokio::task::spawn_blocking(move || {
-            let mut kept = kept.into_iter();
-            kept.try_for_each(|(name, value)| {
-                store.put_intent(INTENT, &format!("{kind} {name}"), &Value::String(value))
-            })
+        let (store, intents) = (shared.store.clone(), added.clone());
+        let stored = blocking(move || {
+            for (name, value) in intents {
+                store.put_intent(INTENT, &format!("{kind} {name}"), &Value::String(value))?;
+            }
+            Ok(())
         });
-        let kept = kept.await.map_err(|gone| QueueError::Store(gone.into()))?;
-        kept.map_err(|error| QueueError::Store(error.into()))?;
+        stored.await.map_err(QueueError::Store)?;
         shared.waiting().entry(kind).or_default().extend(added);
         shared.wake.notify_one();
         Ok(())
@@ -188,82 +192,84 @@ impl Queue {
 
 impl QueueState {
     async fn run(&self) {
-        let mut by_kind: BTreeMap<&'static str, Values> = BTreeMap::new();
-        let mut errors = 0;
+        let mut accepted_by_kind: BTreeMap<&'static str, Values> = BTreeMap::new();
+        let mut backoff = Backoff::new(retry::BASE);
         let mut next = Instant::now();
         loop {
-            let batch = self
-                .waiting()
-                .iter()
-                .find_map(|(kind, values)| (!values.is_empty()).then(|| (*kind, values.clone())));
-            let Some((kind, batch)) = batch else {
+            let Some((kind, path, batch)) = self.next_batch() else {
                 self.wake.notified().await;
                 continue;
             };
-            let known = by_kind.entry(kind).or_default();
+            let accepted = accepted_by_kind.entry(kind).or_default();
             let mut news = batch.clone();
-            news.retain(|name, value| known.get(name) != Some(value));
+            news.retain(|name, value| accepted.get(name) != Some(value));
             if news.is_empty() {
                 self.forget(kind, batch).await;
                 continue;
             }
             tokio::time::sleep_until(next).await;
             let settings = self.device.settings();
-            match self.send(kind, &news, settings.request_timeout).await {
+            let body = json!({ self.sink.uuid().as_str(): news });
+            match self.sink.patch(path, &body, settings.request_timeout).await {
                 Ok(()) => {
-                    errors = 0;
+                    backoff.reset();
                     next = Instant::now() + GAP;
-                    known.extend(news);
+                    accepted.extend(news);
                     // Bounded, since what is told again costs one request and no more.
-                    if known.len() > MAX_WAITING {
-                        known.clear();
+                    if accepted.len() > MAX_WAITING {
+                        accepted.clear();
                     }
                     self.forget(kind, batch).await;
                 }
                 Err(error) if error.is_final() => {
-                    tracing::error!("the cloud rejected {kind}, which is dropped: {error}");
+                    tracing::error!(
+                        kind,
+                        "the cloud rejected records, which are dropped: {error}"
+                    );
                     next = Instant::now() + GAP;
                     self.forget(kind, batch).await;
                 }
                 Err(error) => {
-                    let wait = retry::after_error(errors, settings.interval, error.retry_after());
+                    let wait = backoff.next(settings.interval, error.retry_after());
                     let why = error_chain(&error);
                     tracing::warn!(
-                        "failed to send {kind} to the cloud, trying again in {wait:.0?}: {why}"
+                        kind,
+                        "failed to send records to the cloud, trying again in {wait:.0?}: {why}"
                     );
-                    errors = errors.saturating_add(1);
                     next = Instant::now() + wait;
                 }
             }
         }
     }
 
-    async fn send(&self, kind: &str, values: &Values, limit: Duration) -> Result<(), CloudError> {
-        let place = KINDS.iter().find(|(known, _)| *known == kind);
-        let (_, place) = place.ok_or(CloudError::Shape("known"))?;
-        let body = json!({ self.sink.uuid().as_str(): values });
-        self.sink.patch(place, &body, limit).await
+    /// All values of a kind that wait.
+    fn next_batch(&self) -> Option<(&'static str, &'static str, Values)> {
+        let waiting = self.waiting();
+        KINDS.iter().find_map(|(kind, path)| {
+            let values = waiting.get(kind).filter(|values| !values.is_empty())?;
+            Some((*kind, *path, values.clone()))
+        })
     }
 
     /// Takes what was dealt with out of the queue; what has another value by now stays.
     async fn forget(&self, kind: &'static str, batch: Values) {
         // Nothing can be added between the two, or it would be lost at the next start.
         let _nobody_adds = self.adding.lock().await;
-        let mut gone = Vec::new();
+        let mut keys = Vec::new();
         {
             let mut waiting = self.waiting();
             let values = waiting.entry(kind).or_default();
             for (name, value) in batch {
                 if values.get(&name) == Some(&value) {
                     values.remove(&name);
-                    gone.push(format!("{kind} {name}"));
+                    keys.push(format!("{kind} {name}"));
                 }
             }
         }
         let store = self.store.clone();
         let forgotten = tokio::task::spawn_blocking(move || {
-            let mut gone = gone.iter();
-            gone.try_for_each(|key| store.remove_intent(INTENT, key))
+            let mut keys = keys.iter();
+            keys.try_for_each(|key| store.remove_intent(INTENT, key))
         });
         if let Ok(Err(error)) = forgotten.await {
             // It is sent once more after the next start, which changes nothing.

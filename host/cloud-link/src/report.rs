@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::poll::Device;
 use crate::queue::Sink;
-use crate::retry;
+use crate::retry::{self, Backoff};
 use cache::ReportCache;
 
 pub use changes::METRICS;
@@ -53,13 +53,13 @@ pub fn report(
 ) {
     tokio::spawn(stop.run_until_cancelled_owned(async move {
         ready.cancelled().await;
-        let told = ReportCache::read(cache, sink.uuid().as_str()).await;
+        let accepted = ReportCache::read(cache, sink.uuid().as_str()).await;
         let reporter = Reporter {
             sink,
             reporting,
             device,
         };
-        reporter.run(told).await;
+        reporter.run(accepted).await;
     }));
 }
 
@@ -70,14 +70,14 @@ struct Reporter {
 }
 
 impl Reporter {
-    async fn run(&self, mut told: ReportCache) {
-        let mut errors = 0;
+    async fn run(&self, mut accepted: ReportCache) {
+        let mut backoff = Backoff::new(retry::BASE);
         let mut next = Instant::now();
         let mut metrics_next = next;
         loop {
             sleep_until(next).await;
             let now = self.reporting.report().await;
-            let changes = changes::between(told.fields(), &now);
+            let changes = changes::between(accepted.fields(), &now);
             let now = Instant::now();
             if changes.is_empty() || (changes::are_metrics(&changes) && now < metrics_next) {
                 let _ = timeout(LOOK, self.reporting.changed()).await;
@@ -92,20 +92,19 @@ impl Reporter {
             let now = Instant::now();
             match sent {
                 Ok(()) => {
-                    errors = 0;
+                    backoff.reset();
                     next = now + GAP;
                     if changes::have_metrics(&changes) {
                         metrics_next = now + METRICS_GAP;
                     }
-                    told.take(changes).await;
+                    accepted.take(changes).await;
                 }
                 Err(error) => {
-                    let wait = retry::after_error(errors, settings.interval, error.retry_after());
+                    let wait = backoff.next(settings.interval, error.retry_after());
                     tracing::warn!(
                         "failed to report the device's state to the cloud, trying again in {wait:.0?}: {}",
                         error_chain(&error)
                     );
-                    errors = errors.saturating_add(1);
                     next = now + wait;
                 }
             }

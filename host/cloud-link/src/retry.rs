@@ -5,20 +5,37 @@ use std::time::{Duration, SystemTime};
 use http::HeaderMap;
 use http::header::{DATE, RETRY_AFTER};
 
-/// The wait after the first failure.
-const BASE: Duration = Duration::from_secs(15);
+/// The wait after the first failure of a request at the poll interval.
+pub(crate) const BASE: Duration = Duration::from_secs(15);
 /// The longest chance that is added to the poll interval.
 const JITTER: Duration = Duration::from_secs(60);
 /// The longest that a cloud can keep a device away.
 const LONGEST_HOLD: Duration = Duration::from_secs(24 * 3600);
 
-/// The wait after `errors` failures and one more: 15 s, twice as long each time, at most the poll interval;
-/// or what the cloud asked for, where that is longer.
-pub(crate) fn after_error(errors: u32, interval: Duration, asked: Option<Duration>) -> Duration {
-    let own = BASE
-        .saturating_mul(2_u32.saturating_pow(errors))
-        .min(interval);
-    own.max(asked.unwrap_or_default())
+/// The waits after failures in a row, each twice as long as the one before.
+pub(crate) struct Backoff {
+    base: Duration,
+    pub(crate) failures: u32,
+}
+
+impl Backoff {
+    /// Waits for `base` after the first failure.
+    pub(crate) const fn new(base: Duration) -> Self {
+        Backoff { base, failures: 0 }
+    }
+
+    /// The wait after one more failure: at most `longest`, or what the cloud asked for, where that is longer.
+    pub(crate) fn next(&mut self, longest: Duration, retry_after: Option<Duration>) -> Duration {
+        let factor = 2_u32.saturating_pow(self.failures);
+        self.failures = self.failures.saturating_add(1);
+        let own = self.base.saturating_mul(factor).min(longest);
+        own.max(retry_after.unwrap_or_default())
+    }
+
+    /// It has succeeded.
+    pub(crate) fn reset(&mut self) {
+        self.failures = 0;
+    }
 }
 
 /// The poll interval and up to a minute by chance, drawn anew each time, so that devices that were started
@@ -32,7 +49,7 @@ pub(crate) fn after_success(interval: Duration) -> Duration {
 
 /// `Retry-After` as seconds or as a date; `None` where it says neither. A date is measured against the
 /// cloud's own, since a device's clock may be years off.
-pub(crate) fn asked(headers: &HeaderMap) -> Option<Duration> {
+pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     let hold = if value.bytes().all(|byte| byte.is_ascii_digit()) && !value.is_empty() {
         Duration::from_secs(value.parse().unwrap_or(u64::MAX))
@@ -67,10 +84,13 @@ mod tests {
             (0, Some(20), 20),
             (99, Some(7200), 7200),
         ] {
-            let wait = after_error(errors, interval, asked.map(Duration::from_secs));
+            let mut backoff = Backoff::new(BASE);
+            backoff.failures = errors;
+            let wait = backoff.next(interval, asked.map(Duration::from_secs));
             assert_eq!(wait.as_secs(), seconds, "{errors} {asked:?}");
         }
-        assert_eq!(after_error(0, Duration::from_secs(1), None).as_secs(), 1);
+        let second = Duration::from_secs(1);
+        assert_eq!(Backoff::new(BASE).next(second, None).as_secs(), 1);
     }
 
     #[test]
@@ -92,7 +112,7 @@ mod tests {
             if let Some(date) = date {
                 headers.insert(DATE, date.parse().unwrap());
             }
-            asked(&headers).map(|hold| hold.as_secs())
+            retry_after(&headers).map(|hold| hold.as_secs())
         };
         let noon = Some("Sun, 06 Nov 1994 12:00:00 GMT");
         for (value, date, seconds) in [
@@ -111,6 +131,6 @@ mod tests {
         ] {
             assert_eq!(hold(value, date), seconds, "{value}");
         }
-        assert_eq!(asked(&HeaderMap::new()), None);
+        assert_eq!(retry_after(&HeaderMap::new()), None);
     }
 }

@@ -21,6 +21,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::client::{Client, CloudError};
+use crate::retry::Backoff;
 
 /// The wait after the first failure, and the longest.
 const BASE: Duration = Duration::from_secs(2);
@@ -55,7 +56,7 @@ where
         if stop.run_until_cancelled(ready.cancelled()).await.is_none() {
             return;
         }
-        let mut failures = 0_u32;
+        let mut backoff = Backoff::new(BASE);
         loop {
             if !is_wanted(&wanted, &stop).await {
                 return;
@@ -67,23 +68,23 @@ where
                 return;
             }
             if begun.elapsed() >= LASTED {
-                failures = 0;
+                backoff.reset();
             }
             let chance = getrandom::u32().unwrap_or(0);
+            let is_tolerable = backoff.failures < TOO_OFTEN;
+            let pause = by_chance(backoff.next(CAP, None), chance);
             let wait = match ended {
-                Ok(Some(reason)) if reason.is(CloseReason::GoingAway) && failures < TOO_OFTEN => {
+                Ok(Some(reason)) if reason.is(CloseReason::GoingAway) && is_tolerable => {
                     soon(chance)
                 }
                 // Also where nobody wanted it any more.
-                Ok(_) => pause(failures, chance),
+                Ok(_) => pause,
                 Err(error) => {
                     let why = error_chain(&error);
                     tracing::debug!("the cloud cannot reach this device directly: {why}");
-                    let asked = error.retry_after().unwrap_or_default();
-                    asked.max(pause(failures, chance))
+                    pause.max(error.retry_after().unwrap_or_default())
                 }
             };
-            failures = failures.saturating_add(1);
             if stop.run_until_cancelled(sleep(wait)).await.is_none() {
                 return;
             }
@@ -157,9 +158,8 @@ async fn until_unwanted(mut wanted: watch::Receiver<bool>, stop: CancellationTok
     let _ = stop.run_until_cancelled(unwanted).await;
 }
 
-/// Twice as long each time, from half of it to one and a half by chance.
-fn pause(failures: u32, chance: u32) -> Duration {
-    let whole = BASE.saturating_mul(2_u32.saturating_pow(failures)).min(CAP);
+/// From half of it to one and a half.
+fn by_chance(whole: Duration, chance: u32) -> Duration {
     let share = f64::from(chance) / f64::from(u32::MAX);
     whole.mul_f64(0.5 + share)
 }
@@ -189,10 +189,12 @@ mod tests {
             (8, 0, 150.0),
             (99, u32::MAX, 450.0),
         ] {
-            let found = pause(failures, chance).as_secs_f64();
+            let mut backoff = Backoff::new(BASE);
+            backoff.failures = failures;
+            let pause = by_chance(backoff.next(CAP, None), chance).as_secs_f64();
             assert!(
-                (found - seconds).abs() < 0.001,
-                "{failures} {chance}: {found}"
+                (pause - seconds).abs() < 0.001,
+                "{failures} {chance}: {pause}"
             );
         }
     }

@@ -17,7 +17,7 @@ const WHOLE: u32 = 5;
 
 /// What an answer says that is no success.
 pub(super) async fn refusal(answer: Response, limit: Duration) -> CloudError {
-    let (status, retry_after) = (answer.status(), retry::asked(answer.headers()));
+    let (status, retry_after) = (answer.status(), retry::retry_after(answer.headers()));
     let reason = tokio::time::timeout(limit, beginning(answer)).await;
     CloudError::Status {
         status,
@@ -38,7 +38,7 @@ pub(super) async fn read(answer: Response, limit: Duration) -> Result<Value, Clo
     let parsed = tokio::task::spawn_blocking(move || payload::parse(body, gzip)).await;
     match parsed {
         Ok(parsed) => Ok(parsed?),
-        Err(gone) => Err(CloudError::Unreachable(gone.into())),
+        Err(error) => Err(CloudError::Unreachable(error.into())),
     }
 }
 
@@ -50,13 +50,9 @@ pub(super) async fn collect(answer: Response, limit: Duration) -> Result<Vec<u8>
     if announced.is_some_and(|length| length > MAX_BODY as u64) {
         return Err(payload::PayloadError::TooLong.into());
     }
-    match tokio::time::timeout(limit * WHOLE, bounded(answer)).await {
-        Ok(body) => body,
-        Err(_) => Err(CloudError::Timeout {
-            what: "end its answer",
-            limit: limit * WHOLE,
-        }),
-    }
+    let (what, limit) = ("end its answer", limit * WHOLE);
+    let body = tokio::time::timeout(limit, bounded(answer)).await;
+    body.unwrap_or(Err(CloudError::Timeout { what, limit }))
 }
 
 async fn bounded(mut answer: Response) -> Result<Vec<u8>, CloudError> {

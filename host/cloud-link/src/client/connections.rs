@@ -1,7 +1,7 @@
 //! The HTTP clients that a device speaks to its cloud with: what they trust, how long they wait, and which
 //! connections are kept.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use http::HeaderValue;
@@ -21,12 +21,12 @@ const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
 /// without what is not known.
 #[must_use]
 pub fn user_agent(api_level: &str, os: Option<&str>, variant: Option<&str>) -> String {
-    let known = [Some("Linux"), os, variant].into_iter().flatten();
+    let parts = [Some("Linux"), os, variant].into_iter().flatten();
     let plain = |text: &str| -> String {
         let allowed = |c: &char| matches!(c, ' '..='~') && !matches!(c, '(' | ')' | ';');
         text.chars().filter(allowed).collect()
     };
-    let parts: Vec<String> = known.map(plain).filter(|part| !part.is_empty()).collect();
+    let parts: Vec<String> = parts.map(plain).filter(|part| !part.is_empty()).collect();
     format!("Supervisor/{api_level} ({})", parts.join("; "))
 }
 
@@ -43,7 +43,7 @@ pub struct Connections {
     /// The client and the time limit that it was made with, which a target can change.
     http: Mutex<Option<(Duration, reqwest::Client)>>,
     /// The client of requests that last: one is silent for as long as there is nothing to say.
-    lasting: Mutex<Option<reqwest::Client>>,
+    lasting: OnceLock<reqwest::Client>,
 }
 
 impl Connections {
@@ -58,7 +58,7 @@ impl Connections {
             authorities: identity.authorities.clone(),
             idle: 1,
             http: Mutex::default(),
-            lasting: Mutex::default(),
+            lasting: OnceLock::new(),
         }
     }
 
@@ -70,8 +70,7 @@ impl Connections {
     }
 
     pub(super) fn lasting(&self) -> Result<reqwest::Client, CloudError> {
-        let mut held = self.lasting.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(client) = held.as_ref() {
+        if let Some(client) = self.lasting.get() {
             return Ok(client.clone());
         }
         let builder = self.builder(CONNECT_WITHIN).map_err(unreachable)?;
@@ -80,19 +79,18 @@ impl Connections {
             .tcp_user_timeout(UNACKNOWLEDGED)
             .tcp_keepalive(UNACKNOWLEDGED);
         let client = builder.build().map_err(unreachable)?;
-        *held = Some(client.clone());
-        Ok(client)
+        Ok(self.lasting.get_or_init(|| client).clone())
     }
 
     pub(super) fn http(&self, limit: Duration) -> Result<reqwest::Client, CloudError> {
-        let mut held = self.http.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((of, client)) = held.as_ref()
+        let mut cached = self.http.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((of, client)) = cached.as_ref()
             && *of == limit
         {
             return Ok(client.clone());
         }
         let client = self.make(limit).map_err(unreachable)?;
-        *held = Some((limit, client.clone()));
+        *cached = Some((limit, client.clone()));
         Ok(client)
     }
 

@@ -25,7 +25,7 @@ pub enum CloudError {
         limit: Duration,
     },
     /// The cloud refused: with any status but a success or 304.
-    #[error("the cloud answered {status}{}", told(reason))]
+    #[error("the cloud answered {status}{}", as_suffix(reason))]
     Status {
         /// The status of the answer.
         status: StatusCode,
@@ -58,26 +58,34 @@ impl CloudError {
     /// Whether the same request would be refused again, whenever it is made.
     #[must_use]
     pub fn is_final(&self) -> bool {
+        let status = self.status();
+        self.is_rejection()
+            && !matches!(status, Some(StatusCode::FORBIDDEN | StatusCode::NOT_FOUND))
+    }
+
+    /// Whether the cloud does not take what was sent, for another reason than who sent it or when.
+    pub(crate) fn is_rejection(&self) -> bool {
         use StatusCode as S;
         match self {
             CloudError::Invalid(_) => true,
             CloudError::Status { status, .. } => {
-                status.is_client_error()
-                    && !matches!(
-                        *status,
-                        S::UNAUTHORIZED
-                            | S::FORBIDDEN
-                            | S::NOT_FOUND
-                            | S::REQUEST_TIMEOUT
-                            | S::TOO_MANY_REQUESTS
-                    )
+                let may_change = [S::UNAUTHORIZED, S::REQUEST_TIMEOUT, S::TOO_MANY_REQUESTS];
+                status.is_client_error() && !may_change.contains(status)
             }
             _ => false,
         }
     }
+
+    /// What the cloud refused with.
+    pub(crate) fn status(&self) -> Option<StatusCode> {
+        match self {
+            CloudError::Status { status, .. } => Some(*status),
+            _ => None,
+        }
+    }
 }
 
-fn told(reason: &str) -> String {
+fn as_suffix(reason: &str) -> String {
     match reason {
         "" => String::new(),
         reason => format!(": {reason}"),

@@ -30,15 +30,12 @@ impl Client {
             .post(url)
             .headers(headers)
             .body(body);
+        let what = "take logs";
         let answer = match limit {
             None => request.send().await,
-            Some(limit) => match tokio::time::timeout(limit, request.send()).await {
-                Ok(answer) => answer,
-                Err(_) => {
-                    let what = "take logs";
-                    return Err(CloudError::Timeout { what, limit });
-                }
-            },
+            Some(limit) => tokio::time::timeout(limit, request.send())
+                .await
+                .map_err(|_| CloudError::Timeout { what, limit })?,
         };
         let answer = answer.map_err(unreachable)?;
         if answer.status().is_success() {
@@ -50,7 +47,6 @@ impl Client {
     /// `GET /device/v3/<uuid>/tunnel`: a connection that has switched protocols, to WebSocket messages of
     /// this subprotocol.
     pub(crate) async fn tunnel(&self, protocol: &str) -> Result<reqwest::Upgraded, CloudError> {
-        const WHAT: &str = "open a tunnel";
         let offer =
             tunnel::Offer::new(protocol).map_err(|error| CloudError::Invalid(error.to_string()))?;
         let mut headers = self.headers(&self.identity.device_key())?;
@@ -59,7 +55,7 @@ impl Client {
         let url = format!("{endpoint}/device/v3/{uuid}/tunnel");
         let request = self.connections.lasting()?.get(url).headers(headers).send();
         let late = |_| CloudError::Timeout {
-            what: WHAT,
+            what: "open a tunnel",
             limit: CONNECT_WITHIN,
         };
         let answer = tokio::time::timeout(CONNECT_WITHIN, request).await;

@@ -42,8 +42,8 @@ impl LogLine {
         if self.message.chars().nth(MAX_MESSAGE).is_none() {
             return self.message.clone();
         }
-        let kept = self.message.chars().take(MAX_MESSAGE - CUT.len());
-        kept.chain(CUT.chars()).collect()
+        let beginning = self.message.chars().take(MAX_MESSAGE - CUT.len());
+        beginning.chain(CUT.chars()).collect()
     }
 }
 

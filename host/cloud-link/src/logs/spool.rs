@@ -24,17 +24,11 @@ const LOST: &str = "lost";
 const CLOSED: &str = ".gz";
 const OPEN: &str = ".open";
 
-/// How much may wait.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
-    /// Of all segments, in bytes.
-    pub(super) bytes: u64,
-}
-
 /// What waits.
 pub(super) struct Spool {
     folder: PathBuf,
-    limits: Limits,
+    /// How much may wait in all segments, in bytes.
+    limit: u64,
     closed: VecDeque<Segment>,
     open: Option<SpoolWriter>,
     next: u64,
@@ -56,15 +50,15 @@ struct SpoolWriter {
 }
 
 impl Spool {
-    /// Takes up what waits in `folder`, which is made where it is not there.
-    pub(super) fn open(folder: &Path, limits: Limits) -> io::Result<Spool> {
+    /// Takes up what waits in `folder`, which is made where it is not there; it keeps at most `limit` bytes.
+    pub(super) fn open(folder: &Path, limit: u64) -> io::Result<Spool> {
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(folder)?;
         let mut spool = Spool {
             folder: folder.to_owned(),
-            limits,
+            limit,
             closed: VecDeque::new(),
             open: None,
             next: 0,
@@ -87,16 +81,11 @@ impl Spool {
                 });
             }
         }
-        spool
-            .closed
-            .make_contiguous()
-            .sort_by_key(|segment| segment.number);
-        let last = spool.closed.back().map(|segment| segment.number);
-        spool.next = last
-            .into_iter()
-            .chain(cut_off.iter().copied())
-            .max()
-            .map_or(0, |last| last + 1);
+        let segments = spool.closed.make_contiguous();
+        segments.sort_by_key(|segment| segment.number);
+        let numbers = segments.iter().map(|segment| segment.number);
+        let last = numbers.chain(cut_off.iter().copied()).max();
+        spool.next = last.map_or(0, |last| last + 1);
         for number in cut_off {
             spool.mend(number)?;
         }
@@ -110,8 +99,8 @@ impl Spool {
     }
 
     /// They have been told.
-    pub(super) fn told_lost(&mut self, told: u64) {
-        self.lost = self.lost.saturating_sub(told);
+    pub(super) fn told_lost(&mut self, lines: u64) {
+        self.lost = self.lost.saturating_sub(lines);
         self.keep_lost();
     }
 
@@ -170,17 +159,13 @@ impl Spool {
     }
 
     /// The cloud has them, or will never take them: then they are lost.
-    pub(super) fn forget(&mut self, number: u64, taken: bool) {
-        let is_it = |segment: &Segment| segment.number == number;
-        if !self.closed.front().is_some_and(is_it) {
+    pub(super) fn forget(&mut self, number: u64, accepted: bool) {
+        let Some(segment) = self.closed.pop_front_if(|oldest| oldest.number == number) else {
             return;
-        }
-        if taken {
-            if let Some(segment) = self.closed.pop_front() {
-                self.remove(&segment);
-            }
-        } else {
-            self.drop_oldest();
+        };
+        self.remove(&segment);
+        if !accepted {
+            self.lose(segment.lines);
         }
     }
 
@@ -240,7 +225,7 @@ impl Spool {
         let (number, lines) = (open.number, open.lines);
         drop(open);
         match self.mend(number) {
-            Ok(kept) => self.lose(lines.saturating_sub(kept)),
+            Ok(left) => self.lose(lines.saturating_sub(left)),
             Err(error) => {
                 tracing::warn!(%error, "log lines that waited for the cloud are lost");
                 self.lose(lines);
@@ -290,7 +275,7 @@ impl Spool {
         if let Some(open) = &self.open {
             bytes += open.encoder.get_ref().metadata()?.len();
         }
-        while bytes > self.limits.bytes {
+        while bytes > self.limit {
             let Some(oldest) = self.closed.front() else {
                 return Ok(());
             };

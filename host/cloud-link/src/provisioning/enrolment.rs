@@ -22,13 +22,13 @@ impl ProvisioningTask {
             self.exchange(Some(&key)).await?;
             return self.forget_key().await;
         }
-        let held = self.read().await?;
-        let was_registered = number(&held, "registered_at")?.is_some();
+        let config = self.read().await?;
+        let was_registered = number(&config, "registered_at")?.is_some();
         let id = match &key {
-            Some(key) if !was_registered => match self.register(key, &held).await {
+            Some(key) if !was_registered => match self.register(key, &config).await {
                 Ok(id) => id,
-                Err(ProvisioningError::Cloud(_, CloudError::Status { status, .. }))
-                    if status == StatusCode::CONFLICT =>
+                Err(ProvisioningError::Cloud(_, error))
+                    if error.status() == Some(StatusCode::CONFLICT) =>
                 {
                     tracing::info!("the cloud knows this device: presenting the device's key");
                     match self.exchange(Some(key)).await {
@@ -57,8 +57,8 @@ impl ProvisioningTask {
     }
 
     pub(super) async fn provisioning_key(&self) -> Result<Option<ApiKey>, ProvisioningError> {
-        let held = self.read().await?;
-        let key = text(&held, PROVISIONING_KEY)?;
+        let config = self.read().await?;
+        let key = text(&config, PROVISIONING_KEY)?;
         Ok(key.map(|key| ApiKey::from_text(key.to_owned())))
     }
 
@@ -73,15 +73,15 @@ impl ProvisioningTask {
     async fn register(
         &self,
         key: &ApiKey,
-        held: &Map<String, Value>,
+        config: &Map<String, Value>,
     ) -> Result<u64, ProvisioningError> {
         const WHAT: &str = "register this device with its cloud";
-        let application = number(held, "applicationId")?;
+        let application = number(config, "applicationId")?;
         let application = application.ok_or_else(|| {
             let why = "config.json has no `applicationId`, the fleet that the device is to join";
             ProvisioningError::Cloud(WHAT, CloudError::Invalid(why.into()))
         })?;
-        let user = number(held, "userId")?;
+        let user = number(config, "userId")?;
         let description = self.newcomer.description();
         let identity = self.client.identity();
         // A cloud takes the version of a supervisor for that of an operating system that it knows, and none
@@ -93,7 +93,7 @@ impl ProvisioningTask {
         let mut body = json!({
             "application": application,
             "uuid": identity.uuid.as_str(),
-            "device_type": text(held, "deviceType")?.unwrap_or(&description.device_type),
+            "device_type": text(config, "deviceType")?.unwrap_or(&description.device_type),
             "api_key": identity.device_key().reveal(),
             "supervisor_version": supervisor_version,
             "os_version": description.os_version,
@@ -103,13 +103,8 @@ impl ProvisioningTask {
         if let Some(user) = user {
             body["user"] = user.into();
         }
-        let path = "device/register";
-        let answer = self
-            .client
-            .tell(key, Method::POST, path, &body, self.limit());
-        let answer = answer
-            .await
-            .map_err(|error| ProvisioningError::Cloud(WHAT, error))?;
+        let answer = self.send(key, Method::POST, "device/register", &body).await;
+        let answer = answer.map_err(|error| ProvisioningError::Cloud(WHAT, error))?;
         let id = answer.as_ref().and_then(id_of);
         id.ok_or(ProvisioningError::Cloud(
             WHAT,
@@ -125,16 +120,11 @@ impl ProvisioningTask {
             return Ok(id);
         }
         let key = provisioning.ok_or(ProvisioningError::Unknown)?;
-        let id = self
-            .number_as(key)
-            .await?
-            .ok_or(ProvisioningError::Unknown)?;
+        let id = self.number_as(key).await?;
+        let id = id.ok_or(ProvisioningError::Unknown)?;
         let path = format!("api-key/device/{id}/device-key");
         let body = json!({ "apiKey": own.reveal() });
-        let result = self
-            .client
-            .tell(key, Method::POST, &path, &body, self.limit());
-        match result.await {
+        match self.send(key, Method::POST, &path, &body).await {
             Ok(_) => Ok(id),
             Err(error) if is_refusal(&error) => Err(ProvisioningError::Unknown),
             Err(error) => Err(ProvisioningError::Cloud(
@@ -149,21 +139,16 @@ impl ProvisioningTask {
     async fn number_as(&self, key: &ApiKey) -> Result<Option<u64>, ProvisioningError> {
         const WHAT: &str = "look this device up at its cloud";
         let filter = format!("uuid eq '{}'", self.client.uuid());
-        let rows = self.client.rows("device", "id", &filter, key, self.limit());
-        match rows.await {
-            Ok(rows) => match rows.first() {
-                None => Ok(None),
-                Some(row) => match id_of(row) {
-                    Some(id) => Ok(Some(id)),
-                    None => Err(ProvisioningError::Cloud(
-                        WHAT,
-                        CloudError::Shape("a device"),
-                    )),
-                },
-            },
-            Err(error) if is_refusal(&error) => Ok(None),
-            Err(error) => Err(ProvisioningError::Cloud(WHAT, error)),
-        }
+        let failed = |error| ProvisioningError::Cloud(WHAT, error);
+        let rows = match self.rows("device", &filter, key).await {
+            Err(error) if is_refusal(&error) => return Ok(None),
+            answer => answer.map_err(failed)?,
+        };
+        let Some(row) = rows.first() else {
+            return Ok(None);
+        };
+        let id = id_of(row).ok_or(failed(CloudError::Shape("a device")))?;
+        Ok(Some(id))
     }
 
     /// A new identity, since somebody else has this one.
@@ -187,22 +172,16 @@ impl ProvisioningTask {
         };
         let own = self.client.identity().device_key();
         let path = format!("{DATA_API}/device({id})");
-        let result = self
-            .client
-            .tell(&own, Method::PATCH, &path, body, self.limit());
-        result.await.map(drop)
+        self.send(&own, Method::PATCH, &path, body).await.map(drop)
     }
 }
 
 /// Whether the cloud has said no, rather than been unable to say anything.
 fn is_refusal(error: &CloudError) -> bool {
     use StatusCode as S;
-    let CloudError::Status { status, .. } = error else {
-        return false;
-    };
     matches!(
-        *status,
-        S::BAD_REQUEST | S::UNAUTHORIZED | S::FORBIDDEN | S::NOT_FOUND | S::CONFLICT
+        error.status(),
+        Some(S::BAD_REQUEST | S::UNAUTHORIZED | S::FORBIDDEN | S::NOT_FOUND | S::CONFLICT)
     )
 }
 

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::sync::Arc;
 
-use http::{Method, StatusCode};
+use http::Method;
 use model::config_variables::{VariableKind, flag, variable};
 use serde_json::{Value, json};
 use store::Store;
 
 use super::{IntroductionRecord, ProvisioningError, ProvisioningTask};
+use crate::blocking;
 use crate::client::{CloudError, DATA_API, TargetAnswer};
 use crate::identity::text;
 
@@ -24,23 +25,25 @@ impl ProvisioningTask {
     /// Once for each cloud.
     pub(super) async fn introduce(&self) -> Result<(), ProvisioningError> {
         let endpoint = self.client.identity().endpoint.clone();
-        let key = endpoint.clone();
-        if self.kept(move |introduced| introduced.is_to(&key)).await? {
+        let (introduced, key) = (Arc::clone(&self.introduced), endpoint.clone());
+        let is_introduced = blocking(move || introduced.is_to(&key)).await;
+        if is_introduced.map_err(ProvisioningError::Store)? {
             return Ok(());
         }
-        let held = self.read().await?;
-        let name = text(&held, NAME)?.map(str::to_owned);
+        let name = text(&self.read().await?, NAME)?.map(str::to_owned);
         let current = self.newcomer.configuration().await;
         if !current.is_empty() {
             self.tell_configuration(&current).await?;
         }
         if let Some(name) = name {
             let result = self.patch_device(&json!({ "device_name": name })).await;
-            unless_final("the device's initial name", result).map_err(|error| {
+            unless_rejected("the device's initial name", result).map_err(|error| {
                 ProvisioningError::Cloud("send the device's name to the cloud", error)
             })?;
         }
-        self.kept(move |introduced| introduced.put(&endpoint)).await
+        let introduced = Arc::clone(&self.introduced);
+        let noted = blocking(move || introduced.put(&endpoint)).await;
+        noted.map_err(ProvisioningError::Store)
     }
 
     async fn tell_configuration(
@@ -55,35 +58,31 @@ impl ProvisioningTask {
             return Err(failed(CloudError::Shape("a target")));
         };
         let prefix = self.newcomer.prefix();
-        let wanted = body[self.client.uuid().as_str()]["config"].as_object();
-        let wanted: Vec<&str> = wanted
+        let config = body[self.client.uuid().as_str()]["config"].as_object();
+        let in_target: Vec<&str> = config
             .into_iter()
             .flatten()
             .map(|(name, _)| name.strip_prefix(&prefix).unwrap_or(name))
             .collect();
         let own = self.client.identity().device_key();
         let path = format!("{DATA_API}/device_config_variable");
-        for (name, value) in to_tell(current, &wanted) {
+        for (name, value) in to_send(current, &in_target) {
             let name = format!("{prefix}{name}");
             let body = json!({ "device": self.client.device_id(), "name": name, "value": value });
-            let result = self
-                .client
-                .tell(&own, Method::POST, &path, &body, self.limit());
-            unless_final(&name, result.await.map(drop)).map_err(failed)?;
+            let answer = self.send(&own, Method::POST, &path, &body).await;
+            unless_rejected(&name, answer.map(drop)).map_err(failed)?;
         }
         Ok(())
     }
 
     /// Has the cloud keep the device on the release of which config.json has the commit.
     pub(super) async fn pin(&self) -> Result<(), ProvisioningError> {
-        let held = self.read().await?;
-        let commit = match held.get(PIN) {
-            Some(Value::Object(of)) => of.get("commit").and_then(Value::as_str),
-            _ => text(&held, PIN).ok().flatten(),
+        let config = self.read().await?;
+        let commit = match config.get(PIN) {
+            None | Some(Value::Null) => return Ok(()),
+            Some(Value::Object(pin)) => pin.get("commit").and_then(Value::as_str),
+            Some(_) => text(&config, PIN).ok().flatten(),
         };
-        if held.get(PIN).is_none_or(Value::is_null) {
-            return Ok(());
-        }
         // It goes into a filter.
         let plain = |commit: &&str| {
             (1..=64).contains(&commit.len())
@@ -96,10 +95,7 @@ impl ProvisioningTask {
         let failed = |error| ProvisioningError::Cloud("pin this device to its release", error);
         let filter = format!("commit eq '{commit}' and status eq 'success'");
         let own = self.client.identity().device_key();
-        let rows = self
-            .client
-            .rows("release", "id", &filter, &own, self.limit());
-        let rows = rows.await.map_err(failed)?;
+        let rows = self.rows("release", &filter, &own).await.map_err(failed)?;
         let Some(release) = rows.first().and_then(|row| row.get("id")?.as_u64()) else {
             return Err(failed(CloudError::Invalid(format!(
                 "the cloud has no release `{commit}` for this device"
@@ -107,7 +103,7 @@ impl ProvisioningTask {
         };
         let body = json!({ "is_pinned_on__release": release });
         let pinned = self.patch_device(&body).await;
-        unless_final("the release to stay on", pinned).map_err(failed)?;
+        unless_rejected("the release to stay on", pinned).map_err(failed)?;
         self.unpin().await
     }
 
@@ -116,20 +112,6 @@ impl ProvisioningTask {
             config.remove(PIN);
         })
         .await
-    }
-
-    /// What is remembered, asked where that holds up nobody.
-    async fn kept<T: Send + 'static>(
-        &self,
-        ask: impl FnOnce(&dyn IntroductionRecord) -> Result<T, Box<dyn Error + Send + Sync>>
-        + Send
-        + 'static,
-    ) -> Result<T, ProvisioningError> {
-        let introduced = Arc::clone(&self.introduced);
-        match tokio::task::spawn_blocking(move || ask(&*introduced)).await {
-            Ok(kept) => kept.map_err(ProvisioningError::Store),
-            Err(gone) => Err(ProvisioningError::Store(gone.into())),
-        }
     }
 }
 
@@ -148,41 +130,26 @@ impl IntroductionRecord for Store {
 
 /// What the cloud refuses is given up: a device must not wait for its first target for ever, because a variable
 /// cannot be set. Where it is the device's key that is refused, the target would be as well.
-fn unless_final(what: &str, told: Result<(), CloudError>) -> Result<(), CloudError> {
-    match told {
-        Err(error) if is_refusal(&error) => {
+fn unless_rejected(what: &str, answer: Result<(), CloudError>) -> Result<(), CloudError> {
+    match answer {
+        Err(error) if error.is_rejection() => {
             tracing::error!("the cloud rejected {what}, which is dropped: {error}");
             Ok(())
         }
-        told => told,
-    }
-}
-
-fn is_refusal(error: &CloudError) -> bool {
-    use StatusCode as S;
-    match error {
-        CloudError::Invalid(_) => true,
-        CloudError::Status { status, .. } => {
-            status.is_client_error()
-                && !matches!(
-                    *status,
-                    S::UNAUTHORIZED | S::REQUEST_TIMEOUT | S::TOO_MANY_REQUESTS
-                )
-        }
-        _ => false,
+        answer => answer,
     }
 }
 
 /// The variables that the cloud is told: those that do not have their default, and that the target does not
 /// have. A device that was set up in local mode, or without its way to the cloud, does not stay so.
-fn to_tell(current: &BTreeMap<String, String>, wanted: &[&str]) -> Vec<(String, String)> {
-    let mut told = Vec::new();
+fn to_send(current: &BTreeMap<String, String>, in_target: &[&str]) -> Vec<(String, String)> {
+    let mut variables = Vec::new();
     for (name, value) in current {
         let is_default = variable(name).is_some_and(|variable| match variable.kind {
             VariableKind::Bool => flag(current, name) == flag(&BTreeMap::new(), name),
             VariableKind::Int(..) | VariableKind::Word(_) => value == variable.default,
         });
-        if is_default || wanted.contains(&name.as_str()) {
+        if is_default || in_target.contains(&name.as_str()) {
             continue;
         }
         let value = match name.as_str() {
@@ -190,9 +157,9 @@ fn to_tell(current: &BTreeMap<String, String>, wanted: &[&str]) -> Vec<(String, 
             "SUPERVISOR_VPN_CONTROL" => "true",
             _ => value,
         };
-        told.push((name.clone(), value.to_owned()));
+        variables.push((name.clone(), value.to_owned()));
     }
-    told
+    variables
 }
 
 #[cfg(test)]
@@ -211,10 +178,13 @@ mod tests {
             ("SUPERVISOR_VPN_CONTROL", "false"),
         ];
         let current = current.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let told = to_tell(&current.into(), &["HOST_CONFIG_gpu_mem"]);
-        let told: Vec<_> = told.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
+        let variables = to_send(&current.into(), &["HOST_CONFIG_gpu_mem"]);
+        let variables: Vec<_> = variables
+            .iter()
+            .map(|(n, v)| (n.as_str(), v.as_str()))
+            .collect();
         assert_eq!(
-            told,
+            variables,
             [
                 ("HOST_CONFIG_dtparam", "\"i2c_arm=on\""),
                 ("SUPERVISOR_LOCAL_MODE", "false"),

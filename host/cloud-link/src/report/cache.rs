@@ -52,8 +52,8 @@ impl ReportCache {
 
 fn read(file: &SecureFile, uuid: &str) -> Option<Map<String, Value>> {
     let text = file.read(LONGEST).ok()??;
-    let mut held: Map<String, Value> = serde_json::from_slice(&text).ok()?;
-    match held.remove(uuid)? {
+    let mut by_uuid: Map<String, Value> = serde_json::from_slice(&text).ok()?;
+    match by_uuid.remove(uuid)? {
         Value::Object(fields) => Some(fields),
         _ => None,
     }

@@ -24,11 +24,16 @@ const STEPS: [(&str, f64); 3] = [
 
 /// The fields of `now` that the cloud does not have: each whole where anything in it changed. Fields that are
 /// gone are not told, nor are empty objects that take the place of nothing.
-pub(super) fn between(told: &Map<String, Value>, now: &Map<String, Value>) -> Map<String, Value> {
-    let news = now.iter().filter(|(name, value)| match told.get(*name) {
-        Some(before) => differ(name, before, value),
-        None => value.as_object().is_none_or(|fields| !fields.is_empty()),
-    });
+pub(super) fn between(
+    accepted: &Map<String, Value>,
+    now: &Map<String, Value>,
+) -> Map<String, Value> {
+    let news = now
+        .iter()
+        .filter(|(name, value)| match accepted.get(*name) {
+            Some(before) => differ(name, before, value),
+            None => value.as_object().is_none_or(|fields| !fields.is_empty()),
+        });
     news.map(|(name, value)| (name.clone(), value.clone()))
         .collect()
 }

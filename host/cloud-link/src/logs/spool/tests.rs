@@ -2,7 +2,7 @@
 
 use super::*;
 
-const AMPLE: Limits = Limits { bytes: 8 << 20 };
+const AMPLE: u64 = 8 << 20;
 
 fn lines(numbers: std::ops::Range<u64>) -> Vec<Vec<u8>> {
     numbers
@@ -83,7 +83,7 @@ fn a_segment_that_was_cut_off_is_read_as_far_as_it_goes() {
 #[test]
 fn the_oldest_goes_where_there_is_no_room_and_the_loss_is_counted_over_restarts() {
     let folder = tempfile::tempdir().unwrap();
-    let limits = Limits { bytes: 400_000 };
+    let limits = 400_000;
     let mut spool = Spool::open(folder.path(), limits).unwrap();
     for _ in 0..1000 {
         spool.append(&[noise(1000)]);
