@@ -5,7 +5,7 @@
 //! restarted or upgraded is noticed at the next request. It never starts an engine, and never touches
 //! what is not in its [`Scope`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -190,6 +190,22 @@ impl Engine for Docker {
 }
 
 impl Docker {
+    /// The client that speaks the version which was agreed on.
+    async fn api(&self) -> Result<bollard::Docker, EngineError> {
+        Ok(self.connection.client().await?.api)
+    }
+
+    /// What a failure of the engine, or of the way to it, means to our caller.
+    fn failed(&self, action: impl Into<String>, error: bollard::errors::Error) -> EngineError {
+        self.connection.failed(action, error)
+    }
+
+    /// Whether an object with these labels is ours.
+    fn covers(&self, labels: Option<HashMap<String, String>>) -> bool {
+        let labels = labels.unwrap_or_default().into_iter().collect();
+        self.scope.covers(&labels)
+    }
+
     /// The filter that makes the engine answer with what is ours; whether the scope covers it is looked at
     /// again.
     fn ours(&self) -> Filters {
@@ -198,7 +214,7 @@ impl Docker {
 }
 
 /// Docker's filters: all keys must match, each with any of its values; of labels, all.
-type Filters = std::collections::HashMap<String, Vec<String>>;
+type Filters = HashMap<String, Vec<String>>;
 
 /// Checks a text that becomes part of a request's path: only what names of engine objects are made
 /// of, so that no name reaches another resource.

@@ -85,6 +85,16 @@ pub enum EngineError {
 }
 
 impl EngineError {
+    /// [`EngineError::NotFound`] of `what`, as it stands in a sentence.
+    pub fn not_found(what: impl Into<String>) -> Self {
+        EngineError::NotFound { what: what.into() }
+    }
+
+    /// [`EngineError::InUse`] of `what`, as it stands in a sentence.
+    pub fn in_use(what: impl Into<String>) -> Self {
+        EngineError::InUse { what: what.into() }
+    }
+
     /// [`EngineError::Failed`] while doing `action` ("pull `busybox`").
     pub fn failed(
         action: impl Into<String>,

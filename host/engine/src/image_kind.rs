@@ -4,9 +4,8 @@
 //! a layer.
 
 use model::{EngineKind, ImageRef};
-use serde::Deserialize;
 
-use crate::registry::Repository;
+use crate::registry::{IndexEntry, Manifest, Repository};
 use crate::{EngineError, RegistryAuth};
 
 /// The media type of the configuration of an image that holds a WebAssembly component.
@@ -23,68 +22,23 @@ pub async fn ask(image: &ImageRef, auth: Option<&RegistryAuth>) -> Result<Engine
         return Ok(EngineKind::Wasm);
     }
     let repository = Repository::of(image, auth)?;
-    let manifest = Manifest::parse(image, &repository.manifest(None).await?)?;
-    let Some(entry) = manifest.deciding_entry() else {
-        return Ok(manifest.kind());
-    };
-    if entry.is_linux() {
+    let manifest = repository.parsed_manifest(None).await?;
+    let mut entries = manifest.manifests.iter();
+    if entries.any(IndexEntry::is_linux) {
         return Ok(EngineKind::Docker);
     }
-    let nested = repository.manifest(Some(&entry.digest)).await?;
-    Ok(Manifest::parse(image, &nested)?.kind())
-}
-
-/// As much of an image manifest or an index of manifests as tells what it is of.
-#[derive(Debug, Deserialize)]
-struct Manifest {
-    config: Option<Config>,
-    #[serde(default)]
-    manifests: Vec<Entry>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Config {
-    #[serde(rename = "mediaType", default)]
-    media_type: String,
-}
-
-#[derive(Debug, Deserialize)]
-struct Entry {
-    digest: String,
-    platform: Option<Platform>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Platform {
-    #[serde(default)]
-    os: String,
-}
-
-impl Manifest {
-    fn parse(image: &ImageRef, bytes: &[u8]) -> Result<Self, EngineError> {
-        serde_json::from_slice(bytes)
-            .map_err(|error| EngineError::failed(format!("read the manifest of `{image}`"), error))
-    }
-
-    fn kind(&self) -> EngineKind {
-        match &self.config {
-            Some(config) if config.media_type == WASM_CONFIG_MEDIA_TYPE => EngineKind::Wasm,
-            _ => EngineKind::Docker,
-        }
-    }
-
-    /// The entry of an index that decides; `None` in a plain manifest.
-    fn deciding_entry(&self) -> Option<&Entry> {
-        self.manifests
-            .iter()
-            .find(|entry| entry.is_linux())
-            .or(self.manifests.first())
+    match manifest.manifests.first() {
+        Some(entry) => Ok(kind(
+            &repository.parsed_manifest(Some(&entry.digest)).await?,
+        )),
+        None => Ok(kind(&manifest)),
     }
 }
 
-impl Entry {
-    fn is_linux(&self) -> bool {
-        self.platform.as_ref().is_some_and(|p| p.os == "linux")
+fn kind(manifest: &Manifest) -> EngineKind {
+    match &manifest.config {
+        Some(config) if config.media_type == WASM_CONFIG_MEDIA_TYPE => EngineKind::Wasm,
+        _ => EngineKind::Docker,
     }
 }
 
@@ -98,7 +52,7 @@ mod tests {
     const DOCKER: &str =
         r#"{ "config": { "mediaType": "application/vnd.docker.container.image.v1+json" } }"#;
 
-    async fn kind(manifest: &str) -> Result<EngineKind, EngineError> {
+    async fn kind_of(manifest: &str) -> Result<EngineKind, EngineError> {
         let manifest = manifest.to_owned();
         let nested = format!("manifests/{}", sha256_digest(WASM.as_bytes()));
         let registry = FakeRegistry::start(move |path, _| {
@@ -137,7 +91,7 @@ mod tests {
             ),
             (index(&[]), EngineKind::Docker),
         ] {
-            assert_eq!(kind(&manifest).await.unwrap(), expected, "{manifest}");
+            assert_eq!(kind_of(&manifest).await.unwrap(), expected, "{manifest}");
         }
     }
 
@@ -145,7 +99,7 @@ mod tests {
     async fn what_is_no_manifest_is_a_failure() {
         let deep = "[".repeat(100_000);
         for manifest in ["", "no", "[]", "{\"config\":1}", deep.as_str()] {
-            assert!(kind(manifest).await.is_err(), "{manifest:.20}");
+            assert!(kind_of(manifest).await.is_err(), "{manifest:.20}");
         }
     }
 }

@@ -5,6 +5,7 @@
 //! asks for them, to no host but the registry's and the cloud's, nor over plain HTTP but to this machine and to a cloud
 //! that the owner has allowed to be without TLS. It keeps nothing and pushes nothing.
 
+mod manifest;
 mod realm;
 
 use std::error::Error;
@@ -22,6 +23,8 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use crate::{EngineError, RegistryAuth};
+
+pub(crate) use manifest::{Descriptor, IndexEntry, Manifest};
 
 /// The longest manifest that is read, in bytes: what registries themselves accept.
 pub const MAX_MANIFEST: usize = 4 << 20;
@@ -94,9 +97,8 @@ impl Repository {
         let reference = digest.unwrap_or(&self.name.reference);
         let fetch = async {
             let answer = self.get(&format!("manifests/{reference}")).await?;
-            bounded(answer, MAX_MANIFEST)
-                .await
-                .map_err(|error| self.failed(error))
+            let manifest = bounded(answer, MAX_MANIFEST).await;
+            manifest.map_err(|error| self.failed(error))
         };
         let manifest = tokio::time::timeout(MANIFEST_TIMEOUT, fetch)
             .await
@@ -105,6 +107,14 @@ impl Repository {
             return Err(self.failed(format!("the manifest does not match `{reference}`")));
         }
         Ok(manifest)
+    }
+
+    /// [`Self::manifest`], parsed.
+    pub(crate) async fn parsed_manifest(
+        &self,
+        digest: Option<&str>,
+    ) -> Result<Manifest, EngineError> {
+        Manifest::parse(&self.image, &self.manifest(digest).await?)
     }
 
     /// The bytes of a blob as they arrive. The caller counts them, and checks them against `digest`.
@@ -138,9 +148,7 @@ impl Repository {
         }
         match answer.status() {
             status if status.is_success() => Ok(answer),
-            StatusCode::NOT_FOUND => Err(EngineError::NotFound {
-                what: format!("`{}`", self.image),
-            }),
+            StatusCode::NOT_FOUND => Err(EngineError::not_found(format!("`{}`", self.image))),
             status => Err(self.failed(format!(
                 "the registry `{}` answered {status}",
                 self.name.place.host
@@ -158,12 +166,8 @@ impl Repository {
 
     /// The header that the refusal asks for; `None` where we have nothing to offer.
     async fn authorize(&self, refusal: &Response) -> Result<Option<String>, EngineError> {
-        let challenges = refusal.headers().get_all(WWW_AUTHENTICATE);
-        let challenge = challenges
-            .iter()
-            .filter_map(|header| Challenge::parse(header.to_str().ok()?))
-            .next();
-        match challenge {
+        let mut challenges = refusal.headers().get_all(WWW_AUTHENTICATE).iter();
+        match challenges.find_map(|header| Challenge::parse(header.to_str().ok()?)) {
             Some(Challenge::Basic) => Ok(self.auth.as_ref().map(RegistryAuth::basic)),
             Some(Challenge::Bearer { realm, service }) => {
                 self.token(&realm, service.as_deref()).await.map(Some)
@@ -196,11 +200,9 @@ impl Repository {
         let answer = bounded(answer, MAX_TOKEN_ANSWER)
             .await
             .map_err(|error| self.failed(error))?;
-        let token: Token = serde_json::from_slice(&answer)
-            .map_err(|_| self.failed("the token service's answer contains no token"))?;
+        let token = serde_json::from_slice(&answer).ok();
+        let token = token.and_then(|answer: TokenAnswer| answer.token.or(answer.access_token));
         token
-            .token
-            .or(token.access_token)
             .map(|token| format!("Bearer {token}"))
             .ok_or_else(|| self.failed("the token service's answer contains no token"))
     }
@@ -216,7 +218,7 @@ impl Repository {
 
 /// `token` and `access_token` are the same thing; services give one or both.
 #[derive(Deserialize)]
-struct Token {
+struct TokenAnswer {
     token: Option<String>,
     access_token: Option<String>,
 }

@@ -21,7 +21,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -32,8 +32,8 @@ use model::{
     Volume,
 };
 use tokio::sync::broadcast;
-use tokio::task::AbortHandle;
 use tokio_stream::wrappers::BroadcastStream;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::{
     ConfinedService, ContainerSpec, CreatedContainer, Disk, Engine, EngineError, EngineEvent,
@@ -43,6 +43,7 @@ use crate::{
 mod addresses;
 mod cgroups;
 mod changes;
+mod component_file;
 mod container_index;
 mod containers;
 mod folders;
@@ -116,9 +117,9 @@ struct Shared {
     /// Components that are being pulled, and how often, see [`image_table::Arriving`].
     arriving: Mutex<BTreeMap<EngineImageId, usize>>,
     /// One for each container whose process is watched.
-    watches: Mutex<HashMap<ContainerId, AbortHandle>>,
+    watches: Mutex<HashMap<ContainerId, AbortOnDropHandle<()>>>,
     /// What watches the folders.
-    background: Mutex<Vec<AbortHandle>>,
+    folder_watch: OnceLock<AbortOnDropHandle<()>>,
 }
 
 impl Wasm {
@@ -141,7 +142,7 @@ impl Wasm {
                 changing: Mutex::default(),
                 arriving: Mutex::default(),
                 watches: Mutex::default(),
-                background: Mutex::default(),
+                folder_watch: OnceLock::new(),
             }),
         };
         processes::keep_descriptors_from_children();
@@ -166,6 +167,16 @@ impl Wasm {
             .await
             .map_err(|error| EngineError::failed("work on the wasm engine's files", error))?
     }
+
+    /// As [`Self::blocking`], for the container `id`.
+    async fn blocking_for<T: Send + 'static>(
+        &self,
+        id: &ContainerId,
+        work: impl FnOnce(&Arc<Shared>, &ContainerId) -> Result<T, EngineError> + Send + 'static,
+    ) -> Result<T, EngineError> {
+        let id = id.clone();
+        self.blocking(move |shared| work(shared, &id)).await
+    }
 }
 
 impl Shared {
@@ -173,25 +184,13 @@ impl Shared {
         self.changing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn watches(&self) -> MutexGuard<'_, HashMap<ContainerId, AbortOnDropHandle<()>>> {
+        self.watches.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn tell(&self, event: EngineEvent) {
         // Nobody listens: nobody needs to know.
         let _ = self.events.send(event);
-    }
-}
-
-impl Drop for Shared {
-    fn drop(&mut self) {
-        let watches = self
-            .watches
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner);
-        let background = self
-            .background
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner);
-        for task in watches.values().chain(background.iter()) {
-            task.abort();
-        }
     }
 }
 
@@ -259,13 +258,13 @@ impl Engine for Wasm {
     }
 
     async fn rename_container(&self, id: &ContainerId, name: &str) -> Result<(), EngineError> {
-        let (id, name) = (id.clone(), name.to_owned());
-        self.blocking(move |shared| shared.rename(&id, &name)).await
+        let name = name.to_owned();
+        self.blocking_for(id, move |shared, id| shared.rename(id, &name))
+            .await
     }
 
     async fn environment(&self, id: &ContainerId) -> Result<BTreeMap<String, String>, EngineError> {
-        let id = id.clone();
-        self.blocking(move |shared| Ok(shared.our_container(&id)?.environment()))
+        self.blocking_for(id, |shared, id| Ok(shared.our_container(id)?.environment()))
             .await
     }
 
@@ -274,14 +273,11 @@ impl Engine for Wasm {
         id: &ContainerId,
         from: LogsFrom,
     ) -> Result<BoxStream<'static, Result<LogLine, EngineError>>, EngineError> {
-        let id = id.clone();
-        let folder = self
-            .blocking(move |shared| {
-                shared.our_container(&id)?;
-                Ok(shared.folders.container(&id))
-            })
-            .await?;
-        logs::follow(folder, from)
+        let folder = self.blocking_for(id, |shared, id| {
+            shared.our_container(id)?;
+            Ok(shared.folders.container(id))
+        });
+        logs::follow(folder.await?, from)
     }
 
     async fn events(&self) -> Result<BoxStream<'static, EngineEvent>, EngineError> {

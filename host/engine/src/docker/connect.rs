@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use bollard::ClientVersion;
 use bollard::errors::Error;
+use bollard::models::ErrorResponse;
 use bytes::Bytes;
 use http::{Method, Request, Response, header};
 use http_body_util::{BodyExt, Full, Limited};
@@ -28,33 +30,20 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest answer that is read into memory here, in bytes.
 const MAX_ANSWER: usize = 1 << 20;
 
-/// A version of Docker's API.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct ApiVersion {
-    pub(super) major: usize,
-    pub(super) minor: usize,
-}
-
-impl ApiVersion {
-    /// The newest that we know.
-    const NEWEST: ApiVersion = ApiVersion {
-        major: bollard::API_DEFAULT_VERSION.major_version,
-        minor: bollard::API_DEFAULT_VERSION.minor_version,
-    };
-
-    fn parse(text: &str) -> Option<Self> {
-        let (major, minor) = text.split_once('.')?;
-        Some(ApiVersion {
-            major: major.parse().ok()?,
-            minor: minor.parse().ok()?,
-        })
+/// Docker's API 1.`minor`; it has had no other major version.
+pub(super) const fn api_1(minor: usize) -> ClientVersion {
+    ClientVersion {
+        major_version: 1,
+        minor_version: minor,
     }
 }
 
-impl std::fmt::Display for ApiVersion {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}.{}", self.major, self.minor)
-    }
+fn parse_version(text: &str) -> Option<ClientVersion> {
+    let (major, minor) = text.split_once('.')?;
+    Some(ClientVersion {
+        major_version: major.parse().ok()?,
+        minor_version: minor.parse().ok()?,
+    })
 }
 
 #[derive(Debug)]
@@ -74,7 +63,7 @@ pub(super) struct Connection {
 #[derive(Clone)]
 pub(super) struct NegotiatedClient {
     pub(super) api: bollard::Docker,
-    pub(super) version: ApiVersion,
+    pub(super) version: ClientVersion,
 }
 
 impl Connection {
@@ -115,18 +104,18 @@ impl Connection {
 
     pub(super) async fn info(&self) -> Result<EngineInfo, EngineError> {
         let mut agreed = self.client().await?;
-        let told = agreed
-            .api
-            .version()
-            .await
-            .map_err(|error| self.failed("ask the engine for its version", error))?;
-        let speaks = told.api_version.as_deref().and_then(ApiVersion::parse);
-        if speaks.map(|version| version.min(ApiVersion::NEWEST)) != Some(agreed.version) {
+        let answer = agreed.api.version().await;
+        let engine =
+            answer.map_err(|error| self.failed("ask the engine for its version", error))?;
+        let newest = *bollard::API_DEFAULT_VERSION;
+        let speaks = engine.api_version.as_deref().and_then(parse_version);
+        let common = speaks.map(|theirs| if theirs < newest { theirs } else { newest });
+        if common != Some(agreed.version) {
             // It was replaced by another one since.
             agreed = self.agree().await?;
         }
         Ok(EngineInfo {
-            version: told.version.unwrap_or_default(),
+            version: engine.version.unwrap_or_default(),
             api_version: agreed.version.to_string(),
         })
     }
@@ -154,13 +143,7 @@ impl Connection {
             .await
             .map_err(failed)?;
         let version = api.client_version();
-        let agreed = NegotiatedClient {
-            api,
-            version: ApiVersion {
-                major: version.major_version,
-                minor: version.minor_version,
-            },
-        };
+        let agreed = NegotiatedClient { api, version };
         *self.agreed() = Some(agreed.clone());
         Ok(agreed)
     }
@@ -196,7 +179,7 @@ impl Connection {
     /// the version.
     pub(super) async fn send(
         &self,
-        version: ApiVersion,
+        version: ClientVersion,
         method: Method,
         path: &str,
         body: Option<&serde_json::Value>,
@@ -213,15 +196,8 @@ impl Connection {
             .body(Full::new(Bytes::from(payload)))?;
         let exchange = async {
             match &self.address {
-                Address::Unix(path) => {
-                    let stream = within(CONNECT_TIMEOUT, UnixStream::connect(path)).await??;
-                    exchange(stream, request).await
-                }
-                Address::Tcp { host, port } => {
-                    let connecting = names::connect(host, *port);
-                    let stream = within(CONNECT_TIMEOUT, connecting).await??;
-                    exchange(stream, request).await
-                }
+                Address::Unix(path) => exchange(UnixStream::connect(path), request).await,
+                Address::Tcp { host, port } => exchange(names::connect(host, *port), request).await,
             }
         };
         let response = within(ANSWER_TIMEOUT, exchange).await??;
@@ -230,11 +206,7 @@ impl Connection {
         }
         let status_code = response.status().as_u16();
         let body = collect(response).await?;
-        #[derive(serde::Deserialize)]
-        struct Refusal {
-            message: String,
-        }
-        let message = match serde_json::from_slice::<Refusal>(&body) {
+        let message = match serde_json::from_slice::<ErrorResponse>(&body) {
             Ok(refusal) => refusal.message,
             Err(_) => String::from_utf8_lossy(&body).trim().to_owned(),
         };
@@ -247,7 +219,7 @@ impl Connection {
     /// [`Self::send`], with the answer parsed.
     pub(super) async fn ask<T: serde::de::DeserializeOwned>(
         &self,
-        version: ApiVersion,
+        version: ClientVersion,
         method: Method,
         path: &str,
         body: Option<&serde_json::Value>,
@@ -275,12 +247,15 @@ async fn first_address(host: &str, port: u16) -> io::Result<SocketAddr> {
     }
 }
 
-async fn exchange<S>(stream: S, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, Error>
+async fn exchange<S>(
+    connecting: impl Future<Output = io::Result<S>>,
+    request: Request<Full<Bytes>>,
+) -> Result<Response<Incoming>, Error>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let (mut sender, connection) =
-        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
+    let stream = TokioIo::new(within(CONNECT_TIMEOUT, connecting).await??);
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(stream).await?;
     // Ends with the answer's body, read or dropped; its failure is the body's.
     tokio::spawn(connection);
     Ok(sender.send_request(request).await?)
@@ -309,6 +284,10 @@ pub(super) fn refusal(error: &Error) -> Option<(u16, &str)> {
         } => Some((*status_code, message)),
         _ => None,
     }
+}
+
+pub(super) fn is_not_found(error: &Error) -> bool {
+    matches!(refusal(error), Some((404, _)))
 }
 
 fn is_unreachable(error: &Error) -> bool {

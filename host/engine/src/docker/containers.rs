@@ -14,16 +14,15 @@ use futures::StreamExt;
 use http::Method;
 use model::{Container, ContainerId, ContainerState, EngineKind};
 
-use super::connect::{ANSWER_TIMEOUT, refusal};
+use super::connect::{ANSWER_TIMEOUT, is_not_found, refusal};
 use super::{Docker, create_request, path_part};
 use crate::{ContainerSpec, CreatedContainer, EngineError};
 
 impl Docker {
     pub(super) async fn list_containers(&self) -> Result<Vec<Container>, EngineError> {
-        let found = self.summaries(None).await?;
+        let summaries = self.summaries(None).await?.into_iter();
         let image_label = self.scope.branding.label(create_request::IMAGE_LABEL);
-        Ok(found
-            .into_iter()
+        Ok(summaries
             .filter_map(|summary| container(summary, &image_label))
             .collect())
     }
@@ -42,26 +41,19 @@ impl Docker {
             filters: Some(filters),
             ..Default::default()
         };
-        let api = self.connection.client().await?.api;
-        let mut found = api
-            .list_containers(Some(options))
-            .await
-            .map_err(|error| self.connection.failed("list the containers", error))?;
-        found.retain(|summary| {
-            let labels = summary.labels.clone().unwrap_or_default();
-            self.scope.covers(&labels.into_iter().collect())
-        });
-        Ok(found)
+        let answer = self.api().await?.list_containers(Some(options)).await;
+        let mut summaries = answer.map_err(|error| self.failed("list the containers", error))?;
+        summaries.retain(|summary| self.covers(summary.labels.clone()));
+        Ok(summaries)
     }
 
     /// Proof that a container is ours, and what it looks like: nothing is done to any other.
     async fn our(&self, id: &ContainerId) -> Result<ContainerSummary, EngineError> {
         path_part("container's id", id.as_str())?;
-        let found = self.summaries(Some(id)).await?.into_iter();
-        found
-            .into_iter()
+        let mut summaries = self.summaries(Some(id)).await?.into_iter();
+        summaries
             .find(|summary| summary.id.as_deref() == Some(id.as_str()))
-            .ok_or_else(|| gone(id))
+            .ok_or_else(|| not_found(id))
     }
 
     pub(super) async fn create(
@@ -78,15 +70,13 @@ impl Docker {
             .await;
         let created = answer.map_err(|error| match refusal(&error) {
             Some((409, _)) => name_taken(name),
-            Some((404, message)) if message.contains("No such image") => EngineError::NotFound {
-                what: format!("the image `{}` (`{}`)", spec.config.image, spec.image_id),
-            },
+            Some((404, message)) if message.contains("No such image") => EngineError::not_found(
+                format!("the image `{}` (`{}`)", spec.config.image, spec.image_id),
+            ),
             Some((400, message)) => {
                 EngineError::Invalid(format!("`{name}` cannot be created: {}", message.trim()))
             }
-            _ => self
-                .connection
-                .failed(format!("create the container `{name}`"), error),
+            _ => self.failed(format!("create the container `{name}`"), error),
         })?;
         if let Err(error) = self.join(&created.id, &request.joins).await {
             // Half of a container is worse than none; where this fails too, the next start joins it.
@@ -104,7 +94,7 @@ impl Docker {
     pub(super) async fn start(&self, id: &ContainerId) -> Result<(), EngineError> {
         let container = self.our(id).await?;
         self.join_missing(&container).await?;
-        let api = self.connection.client().await?.api;
+        let api = self.api().await?;
         let started = api.start_container(id.as_str(), None::<StartContainerOptions>);
         started.await.map_err(|error| {
             let name = shown_name(&container, id);
@@ -112,11 +102,9 @@ impl Docker {
                 Some((_, message)) if message.contains("exec format error") => EngineError::Invalid(
                     format!("the image of `{name}` is for another architecture than this device's (exec format error)"),
                 ),
-                Some((404, message)) if message.contains("No such container") => gone(id),
-                Some((404, message)) => EngineError::NotFound {
-                    what: format!("something that `{name}` needs ({})", message.trim()),
-                },
-                _ => self.connection.failed(format!("start `{name}`"), error),
+                Some((404, message)) if message.contains("No such container") => not_found(id),
+                Some((404, message)) => EngineError::not_found(format!("something that `{name}` needs ({})", message.trim())),
+                _ => self.failed(format!("start `{name}`"), error),
             }
         })
     }
@@ -131,12 +119,12 @@ impl Docker {
             t: Some(whole_seconds(grace)),
             ..Default::default()
         };
-        let api = self.connection.client().await?.api;
-        let patient = api.with_timeout(grace.saturating_add(ANSWER_TIMEOUT));
-        match patient.stop_container(id.as_str(), Some(options)).await {
+        let patience = grace.saturating_add(ANSWER_TIMEOUT);
+        let api = self.api().await?.with_timeout(patience);
+        match api.stop_container(id.as_str(), Some(options)).await {
             Ok(()) => Ok(()),
-            Err(error) if matches!(refusal(&error), Some((404, _))) => Ok(()),
-            Err(error) => Err(self.connection.failed(format!("stop `{id}`"), error)),
+            Err(error) if is_not_found(&error) => Ok(()),
+            Err(error) => Err(self.failed(format!("stop `{id}`"), error)),
         }
     }
 
@@ -154,15 +142,15 @@ impl Docker {
             force: true,
             ..Default::default()
         };
-        let api = self.connection.client().await?.api;
-        match api.remove_container(id, Some(options)).await {
+        let removed = self.api().await?.remove_container(id, Some(options)).await;
+        match removed {
             Ok(()) => Ok(()),
             Err(error) => match refusal(&error) {
                 Some((404, _)) => Ok(()),
                 Some((409, message)) if message.contains("already in progress") => {
                     self.wait_until_removed(id).await
                 }
-                _ => Err(self.connection.failed(format!("remove `{id}`"), error)),
+                _ => Err(self.failed(format!("remove `{id}`"), error)),
             },
         }
     }
@@ -172,15 +160,14 @@ impl Docker {
         let options = WaitContainerOptions {
             condition: "removed".into(),
         };
-        let api = self.connection.client().await?.api;
-        let mut removal = api.wait_container(id, Some(options));
+        let mut removal = self.api().await?.wait_container(id, Some(options));
         match removal.next().await {
             // The answer carries the exit code, which bollard takes for a failure where it is not 0.
             None | Some(Ok(_) | Err(bollard::errors::Error::DockerContainerWaitError { .. })) => {
                 Ok(())
             }
-            Some(Err(error)) if matches!(refusal(&error), Some((404, _))) => Ok(()),
-            Some(Err(error)) => Err(self.connection.failed(format!("remove `{id}`"), error)),
+            Some(Err(error)) if is_not_found(&error) => Ok(()),
+            Some(Err(error)) => Err(self.failed(format!("remove `{id}`"), error)),
         }
     }
 
@@ -191,14 +178,12 @@ impl Docker {
             return Ok(());
         }
         let options = RenameContainerOptions { name: name.into() };
-        let api = self.connection.client().await?.api;
+        let api = self.api().await?;
         let renamed = api.rename_container(id.as_str(), options).await;
         renamed.map_err(|error| match refusal(&error) {
             Some((409, _)) => name_taken(name),
-            Some((404, _)) => gone(id),
-            _ => self
-                .connection
-                .failed(format!("rename `{id}` to `{name}`"), error),
+            Some((404, _)) => not_found(id),
+            _ => self.failed(format!("rename `{id}` to `{name}`"), error),
         })
     }
 
@@ -207,9 +192,8 @@ impl Docker {
         id: &ContainerId,
     ) -> Result<BTreeMap<String, String>, EngineError> {
         let config = self.inspect(id).await?.config.unwrap_or_default();
-        Ok(config
-            .env
-            .unwrap_or_default()
+        let variables = config.env.unwrap_or_default();
+        Ok(variables
             .iter()
             .map(|variable| {
                 let (name, value) = variable.split_once('=').unwrap_or((variable, ""));
@@ -224,23 +208,17 @@ impl Docker {
         id: &ContainerId,
     ) -> Result<ContainerInspectResponse, EngineError> {
         let part = path_part("container's id", id.as_str())?;
-        let api = self.connection.client().await?.api;
-        let found = api.inspect_container(part, None::<InspectContainerOptions>);
-        let found = found.await.map_err(|error| match refusal(&error) {
-            Some((404, _)) => gone(id),
-            _ => self.connection.failed(format!("inspect `{id}`"), error),
+        let api = self.api().await?;
+        let answer = api.inspect_container(part, None::<InspectContainerOptions>);
+        let container = answer.await.map_err(|error| match refusal(&error) {
+            Some((404, _)) => not_found(id),
+            _ => self.failed(format!("inspect `{id}`"), error),
         })?;
-        let labels = found
-            .config
-            .as_ref()
-            .and_then(|config| config.labels.clone());
-        if self
-            .scope
-            .covers(&labels.unwrap_or_default().into_iter().collect())
-        {
-            Ok(found)
+        let config = container.config.as_ref();
+        if self.covers(config.and_then(|config| config.labels.clone())) {
+            Ok(container)
         } else {
-            Err(gone(id))
+            Err(not_found(id))
         }
     }
 }
@@ -251,10 +229,8 @@ fn whole_seconds(grace: Duration) -> i32 {
     i32::try_from(seconds).unwrap_or(i32::MAX)
 }
 
-fn gone(id: &ContainerId) -> EngineError {
-    EngineError::NotFound {
-        what: format!("the container `{id}`"),
-    }
+fn not_found(id: &ContainerId) -> EngineError {
+    EngineError::not_found(format!("the container `{id}`"))
 }
 
 fn name_taken(name: &str) -> EngineError {
@@ -279,12 +255,8 @@ fn shown_name<'a>(summary: &'a ContainerSummary, id: &'a ContainerId) -> &'a str
 
 /// `None` for what has no id or no image: then it is half gone.
 fn container(summary: ContainerSummary, image_label: &str) -> Option<Container> {
-    let labels: BTreeMap<_, _> = summary
-        .labels
-        .clone()
-        .unwrap_or_default()
-        .into_iter()
-        .collect();
+    let labels = summary.labels.clone().unwrap_or_default();
+    let labels: BTreeMap<_, _> = labels.into_iter().collect();
     Some(Container {
         engine: EngineKind::Docker,
         id: summary.id.clone()?.parse().ok()?,

@@ -6,10 +6,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use bollard::ClientVersion;
 use bollard::models::{
     ContainerCreateBody, DeviceMapping, DeviceRequest, EndpointIpamConfig, EndpointSettings,
-    HealthConfig, HostConfig, MountTmpfsOptions, MountType, NetworkingConfig, PortBinding, PortMap,
-    ResourcesUlimits, RestartPolicyNameEnum,
+    HealthConfig, HostConfig, MountTmpfsOptions, MountType, PortBinding, PortMap, ResourcesUlimits,
+    RestartPolicyNameEnum,
 };
 use model::{
     Branding, Mount, NetworkAttachment, NetworkMode, PortMapping, Protocol, RestartPolicy,
@@ -17,9 +18,13 @@ use model::{
 };
 use serde_json::Value;
 
-use super::connect::ApiVersion;
+use super::connect::api_1;
 use super::joins;
 use crate::{ContainerSpec, EngineError};
+
+mod network;
+
+use network::{LeftOut, Network};
 
 /// The label, below the branding's namespace, with the reference that a container was made from: the
 /// engine itself is told the image's id, so that a tag that has moved since changes nothing.
@@ -36,7 +41,7 @@ pub(super) struct CreateRequest {
 
 pub(super) fn build(
     spec: &ContainerSpec<'_>,
-    version: ApiVersion,
+    version: ClientVersion,
     branding: &Branding,
 ) -> Result<CreateRequest, EngineError> {
     let config = spec.config;
@@ -56,10 +61,10 @@ pub(super) fn build(
         entrypoint: config.entrypoint.clone(),
         env: Some(environment(spec)),
         labels: Some(labels.into_iter().collect()),
-        hostname: network.own_stack("hostname", &config.hostname, &mut left_out),
-        domainname: network.own_stack("domainname", &config.domainname, &mut left_out),
-        user: text(&config.user),
-        working_dir: text(&config.working_dir),
+        hostname: network.own_stack("hostname", set(&config.hostname), &mut left_out),
+        domainname: network.own_stack("domainname", set(&config.domainname), &mut left_out),
+        user: set(&config.user),
+        working_dir: set(&config.working_dir),
         tty: Some(config.tty),
         stop_signal: config.stop_signal.clone(),
         stop_timeout: left_out.unless_since(
@@ -69,7 +74,7 @@ pub(super) fn build(
             i64::try_from(config.stop_grace_period).ok(),
         ),
         healthcheck: healthcheck(config, version, &mut left_out),
-        exposed_ports: exposed_ports(network.ports(config)),
+        exposed_ports: set(&network.ports(config).iter().map(port_name).collect()),
         network_disabled: matches!(config.network_mode, NetworkMode::None).then_some(true),
         networking_config: network.at_creation(config),
         host_config: Some(host_config(spec, version, &network, &mut left_out)),
@@ -91,11 +96,11 @@ pub(super) fn endpoint(attachment: &NetworkAttachment) -> EndpointSettings {
         || attachment.ipv6_address.is_some()
         || !attachment.link_local_ips.is_empty();
     EndpointSettings {
-        aliases: list(&attachment.aliases),
+        aliases: set(&attachment.aliases),
         ipam_config: has_address.then(|| EndpointIpamConfig {
             ipv4_address: attachment.ipv4_address.clone(),
             ipv6_address: attachment.ipv6_address.clone(),
-            link_local_ips: list(&attachment.link_local_ips),
+            link_local_ips: set(&attachment.link_local_ips),
         }),
         ..Default::default()
     }
@@ -103,7 +108,7 @@ pub(super) fn endpoint(attachment: &NetworkAttachment) -> EndpointSettings {
 
 fn host_config(
     spec: &ContainerSpec<'_>,
-    version: ApiVersion,
+    version: ClientVersion,
     network: &Network,
     left_out: &mut LeftOut,
 ) -> HostConfig {
@@ -121,8 +126,8 @@ fn host_config(
             }),
             maximum_retry_count: Some(0),
         }),
-        binds: list(&binds),
-        mounts: (!mounts.is_empty()).then_some(mounts),
+        binds: set(&binds),
+        mounts: set(&mounts),
         tmpfs: map(&config.tmpfs),
         devices: devices(config),
         memory: bytes(config.mem_limit),
@@ -130,27 +135,27 @@ fn host_config(
         shm_size: bytes(config.shm_size),
         ulimits: ulimits(config),
         sysctls: map(&config.sysctls),
-        dns: network.own_list("dns", &config.dns, left_out),
-        dns_search: network.own_list("dns_search", &config.dns_search, left_out),
-        dns_options: network.own_list("dns_opt", &config.dns_opt, left_out),
-        extra_hosts: network.own_list("extra_hosts", &config.extra_hosts, left_out),
-        cap_add: list(&config.cap_add),
-        cap_drop: list(&config.cap_drop),
-        group_add: list(&config.group_add),
-        security_opt: list(&config.security_opt),
-        nano_cpus: left_out.unless_since(version, "cpus", 25, number(config.nano_cpus)),
-        cpu_shares: number(config.cpu_shares),
-        cpu_quota: number(config.cpu_quota),
-        cpuset_cpus: text(&config.cpuset),
-        oom_score_adj: number(config.oom_score_adj),
-        oom_kill_disable: config.oom_kill_disable.then_some(true),
-        pids_limit: number(config.pids_limit),
-        pid_mode: text(&config.pid),
+        dns: network.own_stack("dns", set(&config.dns), left_out),
+        dns_search: network.own_stack("dns_search", set(&config.dns_search), left_out),
+        dns_options: network.own_stack("dns_opt", set(&config.dns_opt), left_out),
+        extra_hosts: network.own_stack("extra_hosts", set(&config.extra_hosts), left_out),
+        cap_add: set(&config.cap_add),
+        cap_drop: set(&config.cap_drop),
+        group_add: set(&config.group_add),
+        security_opt: set(&config.security_opt),
+        nano_cpus: left_out.unless_since(version, "cpus", 25, set(&config.nano_cpus)),
+        cpu_shares: set(&config.cpu_shares),
+        cpu_quota: set(&config.cpu_quota),
+        cpuset_cpus: set(&config.cpuset),
+        oom_score_adj: set(&config.oom_score_adj),
+        oom_kill_disable: set(&config.oom_kill_disable),
+        pids_limit: set(&config.pids_limit),
+        pid_mode: set(&config.pid),
         ipc_mode: ipc(config, version),
-        userns_mode: text(&config.userns_mode),
-        cgroup_parent: text(&config.cgroup_parent),
-        privileged: config.privileged.then_some(true),
-        readonly_rootfs: config.read_only.then_some(true),
+        userns_mode: set(&config.userns_mode),
+        cgroup_parent: set(&config.cgroup_parent),
+        privileged: set(&config.privileged),
+        readonly_rootfs: set(&config.read_only),
         init: left_out.unless_since(version, "init", 25, config.init),
         device_requests: left_out.unless_since(version, "gpu", 40, graphics(config)),
         ..Default::default()
@@ -168,152 +173,11 @@ fn graphics(config: &ServiceConfig) -> Option<Vec<DeviceRequest>> {
     })
 }
 
-/// The warnings of one translation.
-#[derive(Default)]
-struct LeftOut {
-    warnings: Vec<String>,
-}
-
-impl LeftOut {
-    /// `value`, unless it is set and the engine's API is older than 1.`minor`.
-    fn unless_since<T>(
-        &mut self,
-        version: ApiVersion,
-        field: &str,
-        minor: usize,
-        value: Option<T>,
-    ) -> Option<T> {
-        if value.is_some() && version < (ApiVersion { major: 1, minor }) {
-            self.warnings.push(format!(
-                "`{field}` is ignored: this Docker engine has API {version}, and the field needs 1.{minor}"
-            ));
-            return None;
-        }
-        value
-    }
-
-    fn beside_network_mode(&mut self, field: &str, mode: &str) {
-        self.warnings.push(format!(
-            "`{field}` is ignored: it has no meaning with network_mode `{mode}`"
-        ));
-    }
-}
-
-/// What `network_mode` comes to.
-struct Network {
-    /// In the engine's words.
-    mode: String,
-    /// The mode as warnings call it.
-    shown: String,
-    /// The network that is joined at creation.
-    first: Option<String>,
-    /// The container has a network stack of its own, and may join networks.
-    joinable: bool,
-    /// Another container's stack is shared, so everything about the stack is that one's.
-    shared: bool,
-}
-
-impl Network {
-    fn of(spec: &ContainerSpec<'_>) -> Result<Self, EngineError> {
-        let plain = |mode: &str, joinable| Network {
-            mode: mode.to_owned(),
-            shown: mode.to_owned(),
-            first: None,
-            joinable,
-            shared: false,
-        };
-        Ok(match &spec.config.network_mode {
-            NetworkMode::Bridge => plain("bridge", true),
-            NetworkMode::Host => plain("host", false),
-            NetworkMode::None => plain("none", false),
-            NetworkMode::Network(name) => Network {
-                first: Some(name.clone()),
-                ..plain(name, true)
-            },
-            NetworkMode::Service(service) => {
-                let Some(container) = spec.network_container else {
-                    return Err(EngineError::Invalid(format!(
-                        "`{}` shares the network of the service `{service}`, which has no container yet",
-                        spec.name
-                    )));
-                };
-                Network {
-                    mode: format!("container:{container}"),
-                    shown: format!("service:{service}"),
-                    first: None,
-                    joinable: false,
-                    shared: true,
-                }
-            }
-        })
-    }
-
-    fn at_creation(&self, config: &ServiceConfig) -> Option<NetworkingConfig> {
-        let first = self.first.as_ref()?;
-        let attachment = config.networks.get(first).cloned().unwrap_or_default();
-        Some(NetworkingConfig {
-            endpoints_config: Some(HashMap::from([(first.clone(), endpoint(&attachment))])),
-        })
-    }
-
-    fn joins(
-        &self,
-        config: &ServiceConfig,
-        left_out: &mut LeftOut,
-    ) -> BTreeMap<String, NetworkAttachment> {
-        let mut joins = config.networks.clone();
-        if let Some(first) = &self.first {
-            joins.remove(first);
-        }
-        if !self.joinable && !joins.is_empty() {
-            left_out.beside_network_mode("networks", &self.shown);
-            joins.clear();
-        }
-        joins
-    }
-
-    fn own_stack(&self, field: &str, value: &str, left_out: &mut LeftOut) -> Option<String> {
-        if self.shared && !value.is_empty() {
-            left_out.beside_network_mode(field, &self.shown);
-            return None;
-        }
-        text(value)
-    }
-
-    fn own_list(
-        &self,
-        field: &str,
-        value: &[String],
-        left_out: &mut LeftOut,
-    ) -> Option<Vec<String>> {
-        if self.shared && !value.is_empty() {
-            left_out.beside_network_mode(field, &self.shown);
-            return None;
-        }
-        list(value)
-    }
-
-    fn ports<'a>(&self, config: &'a ServiceConfig) -> &'a [PortMapping] {
-        if self.joinable { &config.ports } else { &[] }
-    }
-
-    fn own_ports<'a>(
-        &self,
-        config: &'a ServiceConfig,
-        left_out: &mut LeftOut,
-    ) -> &'a [PortMapping] {
-        if !self.joinable && !config.ports.is_empty() {
-            left_out.beside_network_mode("ports", &self.shown);
-        }
-        self.ports(config)
-    }
-}
-
 /// Below API 1.44 the address is the container's, from there on the endpoint's.
 fn set_mac_address(
     body: &mut Value,
     config: &ServiceConfig,
-    version: ApiVersion,
+    version: ClientVersion,
     network: &Network,
     left_out: &mut LeftOut,
 ) {
@@ -325,12 +189,7 @@ fn set_mac_address(
         return;
     }
     let address = Value::from(config.mac_address.clone());
-    if version
-        < (ApiVersion {
-            major: 1,
-            minor: 44,
-        })
-    {
+    if version < api_1(44) {
         body["MacAddress"] = address;
     } else {
         let first = network.first.as_deref().unwrap_or("bridge");
@@ -350,12 +209,12 @@ fn environment(spec: &ContainerSpec<'_>) -> Vec<String> {
 
 fn healthcheck(
     config: &ServiceConfig,
-    version: ApiVersion,
+    version: ClientVersion,
     left_out: &mut LeftOut,
 ) -> Option<HealthConfig> {
     let check = config.healthcheck.clone()?;
     Some(HealthConfig {
-        test: list(&check.test),
+        test: set(&check.test),
         interval: check.interval,
         timeout: check.timeout,
         retries: check.retries,
@@ -375,11 +234,7 @@ fn healthcheck(
 fn mounts(config: &ServiceConfig) -> (Vec<String>, Vec<bollard::models::Mount>) {
     let (mut binds, mut mounts) = (Vec::new(), Vec::new());
     for mount in &config.mounts {
-        let of_type = |typ| bollard::models::Mount {
-            typ: Some(typ),
-            ..Default::default()
-        };
-        mounts.push(match mount {
+        let (typ, source, target, size) = match mount {
             Mount::Bind {
                 source,
                 target,
@@ -393,34 +248,25 @@ fn mounts(config: &ServiceConfig) -> (Vec<String>, Vec<bollard::models::Mount>) 
                 source,
                 target,
                 read_only,
-            } => bollard::models::Mount {
-                source: Some(source.clone()),
-                target: Some(target.clone()),
-                read_only: Some(*read_only),
-                ..of_type(MountType::BIND)
-            },
+            } => (MountType::BIND, Some((source, read_only)), target, 0),
             Mount::Volume {
                 source,
                 target,
                 read_only,
-            } => bollard::models::Mount {
-                source: Some(source.clone()),
-                target: Some(target.clone()),
-                read_only: Some(*read_only),
-                ..of_type(MountType::VOLUME)
-            },
-            Mount::Anonymous { target } => bollard::models::Mount {
-                target: Some(target.clone()),
-                ..of_type(MountType::VOLUME)
-            },
-            Mount::Tmpfs { target, size } => bollard::models::Mount {
-                target: Some(target.clone()),
-                tmpfs_options: bytes(*size).map(|size| MountTmpfsOptions {
-                    size_bytes: Some(size),
-                    ..Default::default()
-                }),
-                ..of_type(MountType::TMPFS)
-            },
+            } => (MountType::VOLUME, Some((source, read_only)), target, 0),
+            Mount::Anonymous { target } => (MountType::VOLUME, None, target, 0),
+            Mount::Tmpfs { target, size } => (MountType::TMPFS, None, target, *size),
+        };
+        mounts.push(bollard::models::Mount {
+            typ: Some(typ),
+            source: source.map(|(source, _)| source.clone()),
+            target: Some(target.clone()),
+            read_only: source.map(|(_, read_only)| *read_only),
+            tmpfs_options: bytes(size).map(|size| MountTmpfsOptions {
+                size_bytes: Some(size),
+                ..Default::default()
+            }),
+            ..Default::default()
         });
     }
     (binds, mounts)
@@ -432,7 +278,7 @@ fn devices(config: &ServiceConfig) -> Option<Vec<DeviceMapping>> {
         path_in_container: Some(device.container.clone()),
         cgroup_permissions: Some(device.permissions.clone()),
     });
-    (!config.devices.is_empty()).then(|| devices.collect())
+    set(&devices.collect())
 }
 
 fn ulimits(config: &ServiceConfig) -> Option<Vec<ResourcesUlimits>> {
@@ -441,21 +287,15 @@ fn ulimits(config: &ServiceConfig) -> Option<Vec<ResourcesUlimits>> {
         soft: Some(limit.soft),
         hard: Some(limit.hard),
     });
-    (!config.ulimits.is_empty()).then(|| ulimits.collect())
+    set(&ulimits.collect())
 }
 
 /// `shareable`, the default of a service, is what engines before API 1.32 do unasked.
-fn ipc(config: &ServiceConfig, version: ApiVersion) -> Option<String> {
-    if config.ipc == "shareable"
-        && version
-            < (ApiVersion {
-                major: 1,
-                minor: 32,
-            })
-    {
+fn ipc(config: &ServiceConfig, version: ClientVersion) -> Option<String> {
+    if config.ipc == "shareable" && version < api_1(32) {
         return None;
     }
-    text(&config.ipc)
+    set(&config.ipc)
 }
 
 fn port_name(port: &PortMapping) -> String {
@@ -466,16 +306,12 @@ fn port_name(port: &PortMapping) -> String {
     format!("{}/{protocol}", port.container_port)
 }
 
-fn exposed_ports(ports: &[PortMapping]) -> Option<Vec<String>> {
-    list(&ports.iter().map(port_name).collect::<Vec<_>>())
-}
-
 fn port_bindings(ports: &[PortMapping]) -> Option<PortMap> {
     let mut bindings = PortMap::new();
     for port in ports {
         let of_port = bindings.entry(port_name(port)).or_default();
         of_port.get_or_insert_default().push(PortBinding {
-            host_ip: text(&port.host_ip),
+            host_ip: set(&port.host_ip),
             // Empty lets the engine choose.
             host_port: Some(
                 port.host_port
@@ -483,23 +319,16 @@ fn port_bindings(ports: &[PortMapping]) -> Option<PortMap> {
             ),
         });
     }
-    (!bindings.is_empty()).then_some(bindings)
+    set(&bindings)
 }
 
-fn text(value: &str) -> Option<String> {
-    (!value.is_empty()).then(|| value.to_owned())
-}
-
-fn number(value: i64) -> Option<i64> {
-    (value != 0).then_some(value)
+/// `value`, unless it is what a service has that does not say it.
+fn set<T: Clone + Default + PartialEq>(value: &T) -> Option<T> {
+    (*value != T::default()).then(|| value.clone())
 }
 
 fn bytes(value: u64) -> Option<i64> {
-    number(i64::try_from(value).unwrap_or(i64::MAX))
-}
-
-fn list(values: &[String]) -> Option<Vec<String>> {
-    (!values.is_empty()).then(|| values.to_vec())
+    set(&i64::try_from(value).unwrap_or(i64::MAX))
 }
 
 fn map(values: &BTreeMap<String, String>) -> Option<HashMap<String, String>> {

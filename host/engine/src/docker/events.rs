@@ -104,11 +104,11 @@ async fn subscribe(
 ) -> Result<BoxStream<'static, Message>, EngineError> {
     let failed = |error| connection.failed("follow the engine's events", error);
     let filters = serde_json::to_string(filters).map_err(|error| failed(error.into()))?;
-    let path = format!(
-        "/events?since={}&filters={}",
-        now(),
-        percent_encoded(&filters)
-    );
+    let query = form_urlencoded::Serializer::new(String::new())
+        .append_pair("since", &now())
+        .append_pair("filters", &filters)
+        .finish();
+    let path = format!("/events?{query}");
     let version = connection.client().await?.version;
     let response = connection
         .send(version, Method::GET, &path, None)
@@ -132,19 +132,6 @@ pub(super) fn now() -> String {
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
     format!("{}.{:09}", now.as_secs(), now.subsec_nanos())
-}
-
-/// A text as the value of a query parameter.
-fn percent_encoded(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len() * 2);
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
-            encoded.push(char::from(byte));
-        } else {
-            encoded.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    encoded
 }
 
 struct Lines {

@@ -8,47 +8,37 @@ use model::{EngineKind, Image, ImageRef};
 use tokio::time::{Instant, timeout_at};
 
 use super::Docker;
-use super::connect::refusal;
+use super::connect::{is_not_found, refusal};
 use super::pull_progress::LayerProgress;
 use crate::registry::check_reference;
 use crate::{EngineError, PullProgress, RegistryAuth};
 
 impl Docker {
     pub(super) async fn list_images(&self) -> Result<Vec<Image>, EngineError> {
-        let api = self.connection.client().await?.api;
-        let found = api
-            .list_images(None::<ListImagesOptions>)
-            .await
-            .map_err(|error| self.connection.failed("list the images", error))?;
-        Ok(found
-            .into_iter()
-            .filter_map(|summary| {
-                image(
-                    &summary.id,
-                    &summary.repo_tags,
-                    &summary.repo_digests,
-                    summary.size,
-                )
+        let api = self.api().await?;
+        let answer = api.list_images(None::<ListImagesOptions>).await;
+        let summaries = answer.map_err(|error| self.failed("list the images", error))?;
+        Ok(summaries
+            .iter()
+            .filter_map(|image| {
+                of_docker(&image.id, &image.repo_tags, &image.repo_digests, image.size)
             })
             .collect())
     }
 
     /// The image by this reference; `None` where it is not there.
     async fn find_image(&self, reference: &ImageRef) -> Result<Option<Image>, EngineError> {
-        let api = self.connection.client().await?.api;
-        let found = match api.inspect_image(reference.as_str()).await {
-            Ok(found) => found,
-            Err(error) if matches!(refusal(&error), Some((404, _))) => return Ok(None),
+        let details = match self.api().await?.inspect_image(reference.as_str()).await {
+            Ok(details) => details,
+            Err(error) if is_not_found(&error) => return Ok(None),
             Err(error) => {
-                return Err(self
-                    .connection
-                    .failed(format!("look for `{reference}`"), error));
+                return Err(self.failed(format!("look for `{reference}`"), error));
             }
         };
-        let tags = found.repo_tags.unwrap_or_default();
-        let digests = found.repo_digests.unwrap_or_default();
-        let id = found.id.unwrap_or_default();
-        let mut image = image(&id, &tags, &digests, found.size.unwrap_or_default());
+        let tags = details.repo_tags.unwrap_or_default();
+        let digests = details.repo_digests.unwrap_or_default();
+        let id = details.id.unwrap_or_default();
+        let mut image = of_docker(&id, &tags, &digests, details.size.unwrap_or_default());
         if let Some(image) = &mut image
             && !image.references.contains(reference)
         {
@@ -78,11 +68,11 @@ impl Docker {
             password: Some(auth.password.clone()),
             ..Default::default()
         });
-        let api = self.connection.client().await?.api;
+        let api = self.api().await?;
         // Dropping the stream closes the connection, on which the engine gives the pull up.
         let mut messages = Box::pin(api.create_image(Some(options), None, credentials));
         let mut layers = LayerProgress::default();
-        let mut shown = None;
+        let mut reported = None;
         let mut deadline = Instant::now() + self.pull_patience;
         loop {
             let message = match timeout_at(deadline, messages.next()).await {
@@ -94,8 +84,8 @@ impl Docker {
                 deadline = Instant::now() + self.pull_patience;
             }
             let percent = layers.percent();
-            if shown.is_none_or(|shown| percent > shown) {
-                shown = Some(percent);
+            if reported.is_none_or(|reported| percent > reported) {
+                reported = Some(percent);
                 progress(PullProgress { percent });
             }
         }
@@ -143,35 +133,31 @@ impl Docker {
                 "`{reference}` has no build for this device's architecture"
             ));
         }
-        let missing = matches!(refusal(&error), Some((404, _)));
-        if missing || any(&["manifest unknown", "not found: manifest", "name unknown"]) {
-            return EngineError::NotFound {
-                what: format!("the image `{reference}` (or the registry wants other credentials)"),
-            };
+        if is_not_found(&error) || any(&["manifest unknown", "not found: manifest", "name unknown"])
+        {
+            return EngineError::not_found(format!(
+                "the image `{reference}` (or the registry wants other credentials)"
+            ));
         }
-        self.connection.failed(format!("pull `{reference}`"), error)
+        self.failed(format!("pull `{reference}`"), error)
     }
 
     pub(super) async fn remove_reference(&self, reference: &ImageRef) -> Result<(), EngineError> {
         check_reference(reference)?;
-        let api = self.connection.client().await?.api;
+        let api = self.api().await?;
         let removed = api.remove_image(reference.as_str(), None::<RemoveImageOptions>, None);
         match removed.await {
             Ok(_) => Ok(()),
             Err(error) => match refusal(&error) {
                 Some((404, _)) => Ok(()),
-                Some((409, _)) => Err(EngineError::InUse {
-                    what: format!("the image `{reference}`"),
-                }),
-                _ => Err(self
-                    .connection
-                    .failed(format!("remove `{reference}`"), error)),
+                Some((409, _)) => Err(EngineError::in_use(format!("the image `{reference}`"))),
+                _ => Err(self.failed(format!("remove `{reference}`"), error)),
             },
         }
     }
 }
 
-fn image(id: &str, tags: &[String], digests: &[String], size: i64) -> Option<Image> {
+fn of_docker(id: &str, tags: &[String], digests: &[String], size: i64) -> Option<Image> {
     let names = tags.iter().chain(digests);
     let names = names.filter(|name| !name.starts_with("<none>"));
     Some(Image {
@@ -184,16 +170,16 @@ fn image(id: &str, tags: &[String], digests: &[String], size: i64) -> Option<Ima
 
 /// All ways to write a reference that the engine shows in its shortest one: `busybox:latest` is
 /// `docker.io/library/busybox:latest` too.
-fn spellings(shown: &str) -> Vec<ImageRef> {
-    let mut all = vec![shown.to_owned()];
-    match shown.split_once('/') {
+fn spellings(shortest: &str) -> Vec<ImageRef> {
+    let mut all = vec![shortest.to_owned()];
+    match shortest.split_once('/') {
         None => {
-            all.push(format!("library/{shown}"));
-            all.push(format!("docker.io/{shown}"));
-            all.push(format!("docker.io/library/{shown}"));
+            all.push(format!("library/{shortest}"));
+            all.push(format!("docker.io/{shortest}"));
+            all.push(format!("docker.io/library/{shortest}"));
         }
         Some((host, _)) if !host.contains(['.', ':']) && host != "localhost" => {
-            all.push(format!("docker.io/{shown}"));
+            all.push(format!("docker.io/{shortest}"));
         }
         Some(_) => {}
     }

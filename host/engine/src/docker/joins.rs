@@ -37,12 +37,10 @@ impl Docker {
             serde_json::from_str(text).map_err(|error| {
                 EngineError::failed(format!("read the label `{label}` of `{id}`"), error)
             })?;
-        let joined = container
-            .network_settings
-            .as_ref()
-            .and_then(|settings| settings.networks.as_ref());
-        for name in joined.into_iter().flatten().map(|(name, _)| name) {
-            joins.remove(name);
+        if let Some(settings) = &container.network_settings
+            && let Some(joined) = &settings.networks
+        {
+            joins.retain(|name, _| !joined.contains_key(name));
         }
         self.join(id, &joins).await
     }
@@ -52,28 +50,26 @@ impl Docker {
         container: &str,
         joins: &BTreeMap<String, NetworkAttachment>,
     ) -> Result<(), EngineError> {
-        let api = self.connection.client().await?.api;
+        let api = self.api().await?;
         for (network, attachment) in joins {
             let request = NetworkConnectRequest {
                 container: container.to_owned(),
                 endpoint_config: Some(create_request::endpoint(attachment)),
             };
             let name = super::path_part("network's name", network)?;
-            match api.connect_network(name, request).await {
-                Ok(()) => {}
-                Err(error) => match refusal(&error) {
-                    Some((404, _)) => {
-                        return Err(EngineError::NotFound {
-                            what: format!("the network `{network}`"),
-                        });
-                    }
-                    // Two at once: the other one was first.
-                    Some((403, message)) if message.contains("already exists in network") => {}
-                    _ => {
-                        let action = format!("join `{container}` to the network `{network}`");
-                        return Err(self.connection.failed(action, error));
-                    }
-                },
+            let Err(error) = api.connect_network(name, request).await else {
+                continue;
+            };
+            match refusal(&error) {
+                Some((404, _)) => {
+                    return Err(EngineError::not_found(format!("the network `{network}`")));
+                }
+                // Two at once: the other one was first.
+                Some((403, message)) if message.contains("already exists in network") => {}
+                _ => {
+                    let action = format!("join `{container}` to the network `{network}`");
+                    return Err(self.failed(action, error));
+                }
             }
         }
         Ok(())

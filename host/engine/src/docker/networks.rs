@@ -1,6 +1,6 @@
 //! Networks. Their names are not unique in the engine, so every step goes by the list of ours.
 
-use bollard::models::{Ipam, IpamConfig, Network as Found, NetworkCreateRequest};
+use bollard::models::{Ipam, IpamConfig, NetworkCreateRequest};
 use bollard::query_parameters::ListNetworksOptions;
 use http::Method;
 use model::{CONFIG_DIGEST_LABEL, EngineKind, IpamPool, Network};
@@ -11,47 +11,43 @@ use crate::{EngineError, NetworkSpec};
 
 impl Docker {
     pub(super) async fn list_networks(&self) -> Result<Vec<Network>, EngineError> {
-        let found = self.find_networks(self.ours()).await?;
-        Ok(found
-            .into_iter()
-            .filter_map(network)
+        let networks = self.find_networks(self.ours()).await?.into_iter();
+        Ok(networks
             .filter(|network| self.scope.covers(&network.labels))
             .collect())
     }
 
-    async fn find_networks(&self, filters: Filters) -> Result<Vec<Found>, EngineError> {
+    /// Whole ones: what has no id or no name is left out.
+    async fn find_networks(&self, filters: Filters) -> Result<Vec<Network>, EngineError> {
         let options = ListNetworksOptions {
             filters: Some(filters),
         };
-        let api = self.connection.client().await?.api;
-        api.list_networks(Some(options))
-            .await
-            .map_err(|error| self.connection.failed("list the networks", error))
+        let answer = self.api().await?.list_networks(Some(options)).await;
+        let networks = answer.map_err(|error| self.failed("list the networks", error))?;
+        Ok(networks.into_iter().filter_map(of_docker).collect())
     }
 
     /// Of `filters`, those by exactly this name; the engine's own filter finds parts of names too.
     async fn by_name(&self, name: &str, mut filters: Filters) -> Result<Vec<Network>, EngineError> {
         filters.insert("name".into(), vec![name.to_owned()]);
-        let found = self.find_networks(filters).await?.into_iter();
-        Ok(found
-            .filter_map(network)
-            .filter(|network| network.name == name)
-            .collect())
+        let mut networks = self.find_networks(filters).await?;
+        networks.retain(|network| network.name == name);
+        Ok(networks)
     }
 
     pub(super) async fn make_network(&self, spec: &NetworkSpec<'_>) -> Result<(), EngineError> {
         let name = path_part("network's name", spec.name)?;
         let digest = self.scope.branding.label(CONFIG_DIGEST_LABEL);
-        let wanted = spec.config.labels.get(&digest);
+        let config_digest = spec.config.labels.get(&digest);
         let existing = self.by_name(name, Filters::new()).await?;
         if !existing.is_empty() {
-            let ours = |network: &Network| {
-                self.scope.covers(&network.labels) && network.labels.get(&digest) == wanted
+            let is_it = |network: &Network| {
+                self.scope.covers(&network.labels) && network.labels.get(&digest) == config_digest
             };
-            return if existing.iter().all(ours) {
+            return if existing.iter().all(is_it) {
                 Ok(())
             } else {
-                Err(taken(name))
+                Err(name_taken(name))
             };
         }
         let version = self.connection.client().await?.version;
@@ -60,41 +56,39 @@ impl Docker {
             .map_err(|error| EngineError::failed(action(), error))?;
         // Engines since API 1.44 do so unasked.
         body["CheckDuplicate"] = true.into();
-        let made = self
+        let path = "/networks/create";
+        let created = self
             .connection
-            .send(version, Method::POST, "/networks/create", Some(&body))
-            .await;
-        match made {
-            Ok(_) => Ok(()),
-            Err(error) => Err(match refusal(&error) {
-                Some((409, _)) => taken(name),
+            .send(version, Method::POST, path, Some(&body));
+        created
+            .await
+            .map(drop)
+            .map_err(|error| match refusal(&error) {
+                Some((409, _)) => name_taken(name),
                 Some((400, message)) => EngineError::Invalid(format!(
                     "the network `{name}` cannot be created: {}",
                     message.trim()
                 )),
-                _ => self.connection.failed(action(), error),
-            }),
-        }
+                _ => self.failed(action(), error),
+            })
     }
 
     pub(super) async fn drop_network(&self, name: &str) -> Result<(), EngineError> {
-        let api = self.connection.client().await?.api;
-        let found = self.by_name(name, self.ours()).await?.into_iter();
-        for network in found.filter(|network| self.scope.covers(&network.labels)) {
-            let removed = api
-                .remove_network(path_part("network's id", &network.id)?)
-                .await;
-            let Err(error) = removed else { continue };
+        let api = self.api().await?;
+        let networks = self.by_name(name, self.ours()).await?.into_iter();
+        for network in networks.filter(|network| self.scope.covers(&network.labels)) {
+            let id = path_part("network's id", &network.id)?;
+            let Err(error) = api.remove_network(id).await else {
+                continue;
+            };
             match refusal(&error) {
                 Some((404, _)) => {}
                 Some((403 | 409, message)) if message.contains("active endpoints") => {
-                    return Err(EngineError::InUse {
-                        what: format!("the network `{name}`"),
-                    });
+                    return Err(EngineError::in_use(format!("the network `{name}`")));
                 }
                 _ => {
                     let action = format!("remove the network `{name}`");
-                    return Err(self.connection.failed(action, error));
+                    return Err(self.failed(action, error));
                 }
             }
         }
@@ -132,16 +126,16 @@ fn pool(pool: &IpamPool) -> IpamConfig {
     }
 }
 
-fn network(found: Found) -> Option<Network> {
+fn of_docker(network: bollard::models::Network) -> Option<Network> {
     Some(Network {
         engine: EngineKind::Docker,
-        id: found.id?,
-        name: found.name?,
-        labels: found.labels.unwrap_or_default().into_iter().collect(),
+        id: network.id?,
+        name: network.name?,
+        labels: network.labels.unwrap_or_default().into_iter().collect(),
     })
 }
 
-fn taken(name: &str) -> EngineError {
+fn name_taken(name: &str) -> EngineError {
     EngineError::Conflict {
         what: format!("a network named `{name}`"),
         hint: format!(

@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use super::Docker;
 use crate::disk::Need;
-use crate::registry::{Repository, sha256_digest};
+use crate::registry::{IndexEntry, Manifest, Repository, sha256_digest};
 use crate::{EngineError, RegistryAuth};
 
 /// A compressed layer is on the disk as it was sent and then unpacked, which takes about twice its size.
@@ -64,9 +64,8 @@ impl Docker {
         image: &ImageRef,
         auth: Option<&RegistryAuth>,
     ) -> Result<(), EngineError> {
-        let api = self.connection.client().await?.api;
-        let about = api.info().await;
-        let about = about.map_err(|error| self.connection.failed("ask the engine", error))?;
+        let about = self.api().await?.info().await;
+        let about = about.map_err(|error| self.failed("ask the engine", error))?;
         let root = about.docker_root_dir.unwrap_or_default();
         let Some(folder) = self.here(&root) else {
             if !self.told_of_root.swap(true, Ordering::Relaxed) {
@@ -81,7 +80,7 @@ impl Docker {
         }
         let repository = Repository::of(image, auth)?;
         let architecture = go_architecture(about.architecture.as_deref().unwrap_or_default());
-        let Some(manifest) = manifest_for(&repository, image, architecture).await? else {
+        let Some(manifest) = manifest_for(&repository, architecture).await? else {
             return Ok(());
         };
         let present = match &manifest.config {
@@ -91,7 +90,7 @@ impl Docker {
             }
             None => 0,
         };
-        self.disk.check(image, &folder, manifest.need(present))
+        self.disk.check(image, &folder, need(&manifest, present))
     }
 
     /// The engine's folder as this process sees it; `None` where it does not, so that what is free is
@@ -102,25 +101,26 @@ impl Docker {
         if !self.connection.is_local() {
             return None;
         }
-        let seen = [self.host_root.join(below), root.to_owned()];
+        let candidates = [self.host_root.join(below), root.to_owned()];
         // It has this folder in every version: another one of the same name has not.
-        seen.into_iter()
+        candidates
+            .into_iter()
             .find(|folder| folder.join("containers").is_dir())
     }
 
     /// How many of these layers, from the first on, the engine has already: images share what they are
     /// built on.
-    async fn layers_here(&self, wanted: &[String]) -> Result<usize, EngineError> {
-        let api = self.connection.client().await?.api;
+    async fn layers_here(&self, layers: &[String]) -> Result<usize, EngineError> {
+        let api = self.api().await?;
         let mut most = 0;
-        for held in self.list_images().await?.iter().take(MAX_IMAGES) {
+        for image in self.list_images().await?.iter().take(MAX_IMAGES) {
             // One that has gone meanwhile has nothing.
-            let Ok(held) = api.inspect_image(held.id.as_str()).await else {
+            let Ok(image) = api.inspect_image(image.id.as_str()).await else {
                 continue;
             };
-            let layers = held.root_fs.and_then(|root| root.layers);
-            let layers = layers.unwrap_or_default();
-            let shared = wanted.iter().zip(&layers).take_while(|(a, b)| a == b);
+            let present = image.root_fs.and_then(|root| root.layers);
+            let present = present.unwrap_or_default();
+            let shared = layers.iter().zip(&present).take_while(|(a, b)| a == b);
             most = most.max(shared.count());
         }
         Ok(most)
@@ -130,19 +130,23 @@ impl Docker {
 /// The manifest of the image as this engine would pull it; `None` where there is none for it.
 async fn manifest_for(
     repository: &Repository,
-    image: &ImageRef,
     architecture: &str,
 ) -> Result<Option<Manifest>, EngineError> {
-    let manifest = Manifest::parse(image, &repository.manifest(None).await?)?;
+    let manifest = repository.parsed_manifest(None).await?;
     if manifest.manifests.is_empty() {
         return Ok(Some(manifest));
     }
-    let mut entries = manifest.manifests.iter();
-    let Some(entry) = entries.find(|entry| entry.is_for(architecture)) else {
-        return Ok(None);
+    let is_for_engine = |entry: &&IndexEntry| {
+        let platform = entry.platform.as_ref();
+        entry.is_linux() && platform.is_some_and(|p| p.architecture == architecture)
     };
-    let nested = repository.manifest(Some(&entry.digest)).await?;
-    Manifest::parse(image, &nested).map(Some)
+    match manifest.manifests.iter().find(is_for_engine) {
+        Some(entry) => repository
+            .parsed_manifest(Some(&entry.digest))
+            .await
+            .map(Some),
+        None => Ok(None),
+    }
 }
 
 /// What the layers of an image are called once they are unpacked, in their order.
@@ -174,39 +178,7 @@ fn unreadable(
     EngineError::failed(format!("read the configuration of `{image}`"), source)
 }
 
-/// As much of a manifest, or of an index of manifests, as tells sizes.
-#[derive(Debug, Deserialize)]
-struct Manifest {
-    config: Option<Descriptor>,
-    #[serde(default)]
-    layers: Vec<Descriptor>,
-    #[serde(default)]
-    manifests: Vec<Entry>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Descriptor {
-    #[serde(rename = "mediaType", default)]
-    media_type: String,
-    digest: String,
-    #[serde(default)]
-    size: u64,
-}
-
-#[derive(Debug, Deserialize)]
-struct Entry {
-    digest: String,
-    platform: Option<Platform>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Platform {
-    #[serde(default)]
-    os: String,
-    #[serde(default)]
-    architecture: String,
-}
-
+/// As much of an image's configuration as names its layers.
 #[derive(Debug, Deserialize)]
 struct Configuration {
     rootfs: RootFs,
@@ -218,32 +190,16 @@ struct RootFs {
     diff_ids: Vec<String>,
 }
 
-impl Manifest {
-    fn parse(image: &ImageRef, bytes: &[u8]) -> Result<Self, EngineError> {
-        serde_json::from_slice(bytes)
-            .map_err(|error| EngineError::failed(format!("read the manifest of `{image}`"), error))
+/// What the layers after the first `present` take.
+fn need(manifest: &Manifest, present: usize) -> Need {
+    let mut need = Need::default();
+    for layer in manifest.layers.iter().skip(present) {
+        let compressed = layer.media_type.ends_with("gzip") || layer.media_type.ends_with("zstd");
+        let times = if compressed { COMPRESSED } else { PLAIN };
+        need.download = need.download.saturating_add(layer.size);
+        need.room = need.room.saturating_add(layer.size.saturating_mul(times));
     }
-
-    /// What the layers after the first `present` take.
-    fn need(&self, present: usize) -> Need {
-        let mut need = Need::default();
-        for layer in self.layers.iter().skip(present) {
-            let compressed =
-                layer.media_type.ends_with("gzip") || layer.media_type.ends_with("zstd");
-            let times = if compressed { COMPRESSED } else { PLAIN };
-            need.download = need.download.saturating_add(layer.size);
-            need.room = need.room.saturating_add(layer.size.saturating_mul(times));
-        }
-        need
-    }
-}
-
-impl Entry {
-    fn is_for(&self, architecture: &str) -> bool {
-        self.platform
-            .as_ref()
-            .is_some_and(|platform| platform.os == "linux" && platform.architecture == architecture)
-    }
+    need
 }
 
 /// The architecture as indexes of manifests name it, of what the engine's kernel calls it.
@@ -274,7 +230,11 @@ mod tests {
         for (present, download, room) in
             [(0, 111, 332), (1, 11, 32), (2, 1, 2), (3, 0, 0), (9, 0, 0)]
         {
-            assert_eq!(manifest.need(present), Need { download, room }, "{present}");
+            assert_eq!(
+                need(&manifest, present),
+                Need { download, room },
+                "{present}"
+            );
         }
     }
 

@@ -4,7 +4,7 @@ use bollard::models::VolumeCreateRequest;
 use bollard::query_parameters::{ListVolumesOptions, RemoveVolumeOptions};
 use model::{CONFIG_DIGEST_LABEL, EngineKind, Volume};
 
-use super::connect::refusal;
+use super::connect::{is_not_found, refusal};
 use super::{Docker, path_part};
 use crate::{EngineError, VolumeSpec};
 
@@ -13,15 +13,10 @@ impl Docker {
         let options = ListVolumesOptions {
             filters: Some(self.ours()),
         };
-        let api = self.connection.client().await?.api;
-        let found = api
-            .list_volumes(Some(options))
-            .await
-            .map_err(|error| self.connection.failed("list the volumes", error))?;
-        Ok(found
-            .volumes
-            .unwrap_or_default()
-            .into_iter()
+        let answer = self.api().await?.list_volumes(Some(options)).await;
+        let list = answer.map_err(|error| self.failed("list the volumes", error))?;
+        let volumes = list.volumes.unwrap_or_default().into_iter();
+        Ok(volumes
             .map(|volume| Volume {
                 engine: EngineKind::Docker,
                 name: volume.name,
@@ -43,41 +38,36 @@ impl Docker {
             labels: Some(config.labels.clone().into_iter().collect()),
             ..Default::default()
         };
-        let api = self.connection.client().await?.api;
-        let answered = api
-            .create_volume(request)
-            .await
-            .map_err(|error| match refusal(&error) {
-                // It exists with another driver.
-                Some((409, _)) => taken(name),
-                Some((400, message)) => EngineError::Invalid(format!(
-                    "the volume `{name}` cannot be created: {}",
-                    message.trim()
-                )),
-                _ => self
-                    .connection
-                    .failed(format!("create the volume `{name}`"), error),
-            })?;
+        let answer = self.api().await?.create_volume(request).await;
+        let volume = answer.map_err(|error| match refusal(&error) {
+            // It exists with another driver.
+            Some((409, _)) => name_taken(name),
+            Some((400, message)) => EngineError::Invalid(format!(
+                "the volume `{name}` cannot be created: {}",
+                message.trim()
+            )),
+            _ => self.failed(format!("create the volume `{name}`"), error),
+        })?;
         let digest = self.scope.branding.label(CONFIG_DIGEST_LABEL);
-        if answered.labels.get(&digest) == config.labels.get(&digest)
-            && self.scope.covers(&answered.labels.into_iter().collect())
+        if volume.labels.get(&digest) == config.labels.get(&digest)
+            && self.covers(Some(volume.labels))
         {
             Ok(())
         } else {
-            Err(taken(name))
+            Err(name_taken(name))
         }
     }
 
     pub(super) async fn drop_volume(&self, name: &str) -> Result<(), EngineError> {
         let name = path_part("volume's name", name)?;
         let action = || format!("remove the volume `{name}`");
-        let api = self.connection.client().await?.api;
+        let api = self.api().await?;
         let labels = match api.inspect_volume(name).await {
             Ok(volume) => volume.labels,
-            Err(error) if matches!(refusal(&error), Some((404, _))) => return Ok(()),
-            Err(error) => return Err(self.connection.failed(action(), error)),
+            Err(error) if is_not_found(&error) => return Ok(()),
+            Err(error) => return Err(self.failed(action(), error)),
         };
-        if !self.scope.covers(&labels.into_iter().collect()) {
+        if !self.covers(Some(labels)) {
             // To us it is not there.
             return Ok(());
         }
@@ -85,16 +75,14 @@ impl Docker {
             Ok(()) => Ok(()),
             Err(error) => match refusal(&error) {
                 Some((404, _)) => Ok(()),
-                Some((409, _)) => Err(EngineError::InUse {
-                    what: format!("the volume `{name}`"),
-                }),
-                _ => Err(self.connection.failed(action(), error)),
+                Some((409, _)) => Err(EngineError::in_use(format!("the volume `{name}`"))),
+                _ => Err(self.failed(action(), error)),
             },
         }
     }
 }
 
-fn taken(name: &str) -> EngineError {
+fn name_taken(name: &str) -> EngineError {
     EngineError::Conflict {
         what: format!("a volume named `{name}`"),
         hint: format!(

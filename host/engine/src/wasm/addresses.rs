@@ -5,17 +5,17 @@ use std::net::Ipv4Addr;
 use model::{ContainerId, DeviceUuid};
 use sha2::{Digest as _, Sha256};
 
-/// An address for a container, one that is not among `taken`.
+/// An address for a container, one that is not among `in_use`.
 ///
 /// It follows from the device and the container, spread over some 16 million, so that two devices on
 /// one machine do not meet either. The addresses that systems use themselves (`127.0.0.1`,
 /// `127.0.1.1`, `127.0.0.53`) are not among them.
-pub(super) fn allocate(device: &DeviceUuid, id: &ContainerId, taken: &[Ipv4Addr]) -> Ipv4Addr {
+pub(super) fn allocate(device: &DeviceUuid, id: &ContainerId, in_use: &[Ipv4Addr]) -> Ipv4Addr {
     let mut attempt = 0_u32;
     loop {
         let digest = Sha256::digest(format!("{device} {id} {attempt}"));
         let address = Ipv4Addr::new(127, 1 + digest[0] % 254, digest[1], 1 + digest[2] % 254);
-        if !taken.contains(&address) {
+        if !in_use.contains(&address) {
             return address;
         }
         attempt += 1;

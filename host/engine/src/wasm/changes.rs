@@ -2,10 +2,10 @@
 //! into their states.
 
 use std::collections::HashMap;
-use std::sync::PoisonError;
 
 use model::ContainerId;
 use rustix::fs::inotify::WatchFlags;
+use tokio_util::task::AbortOnDropHandle;
 use wasm_service::record::STATE;
 
 use super::inotify::Inotify;
@@ -81,12 +81,8 @@ impl Wasm {
                 }
             }
         });
-        let mut background = self
-            .shared
-            .background
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        background.push(task.abort_handle());
+        // It is begun once, when the engine is opened.
+        let _ = self.shared.folder_watch.set(AbortOnDropHandle::new(task));
         Ok(())
     }
 }

@@ -6,12 +6,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use model::ContainerId;
 
+use super::component_file::FileMark;
 use super::folders;
 use super::record::{CONTAINER, ContainerRecord};
 
@@ -24,25 +24,16 @@ pub(super) struct ContainerIndex {
 #[derive(Default)]
 struct Contents {
     /// The folder when its names were read; `None` before.
-    folder: Option<FileVersion>,
+    folder: Option<FileMark>,
     /// By the name of the container's folder.
     entries: BTreeMap<String, Entry>,
 }
 
 struct Entry {
     /// `None` where there was no file.
-    version: Option<FileVersion>,
+    version: Option<FileMark>,
     /// `None` where the file is damaged: that is logged once for each version of it.
     record: Option<Arc<ContainerRecord>>,
-}
-
-/// Tells a file from the one that takes its place, and from itself after a change.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct FileVersion {
-    device: u64,
-    inode: u64,
-    size: u64,
-    changed: (i64, i64),
 }
 
 impl ContainerIndex {
@@ -56,7 +47,7 @@ impl ContainerIndex {
     /// All records as they were last read. Containers that came or went without this engine are noticed.
     pub(super) fn records(&self) -> Vec<Arc<ContainerRecord>> {
         let mut contents = self.contents();
-        if contents.folder.is_none() || contents.folder != FileVersion::of(&self.folder) {
+        if contents.folder.is_none() || contents.folder != mark_of(&self.folder) {
             self.look_at_folder(&mut contents);
         }
         contents.records()
@@ -99,7 +90,7 @@ impl ContainerIndex {
         let outcome = change();
         self.reread(id);
         let mut contents = self.contents();
-        contents.folder = FileVersion::of(&self.folder);
+        contents.folder = mark_of(&self.folder);
         outcome
     }
 
@@ -116,7 +107,7 @@ impl ContainerIndex {
 
     fn look_at_folder(&self, contents: &mut Contents) {
         // Before the names: what comes while they are read is noticed the next time.
-        let version = FileVersion::of(&self.folder);
+        let version = mark_of(&self.folder);
         let mut before = std::mem::take(&mut contents.entries);
         contents.entries = folders::names(&self.folder)
             .into_iter()
@@ -129,7 +120,7 @@ impl ContainerIndex {
     }
 
     fn look_at(&self, name: &str, entry: &mut Entry) {
-        if entry.version != FileVersion::of(&self.folder.join(name).join(CONTAINER)) {
+        if entry.version != mark_of(&self.folder.join(name).join(CONTAINER)) {
             *entry = self.read(name);
         }
     }
@@ -137,7 +128,7 @@ impl ContainerIndex {
     fn read(&self, name: &str) -> Entry {
         let folder = self.folder.join(name);
         // Before the record: one that takes its place meanwhile is read the next time.
-        let version = FileVersion::of(&folder.join(CONTAINER));
+        let version = mark_of(&folder.join(CONTAINER));
         Entry {
             version,
             record: ContainerRecord::read(&folder).map(Arc::new),
@@ -156,14 +147,8 @@ impl Contents {
     }
 }
 
-impl FileVersion {
-    fn of(path: &Path) -> Option<Self> {
-        let metadata = fs::symlink_metadata(path).ok()?;
-        Some(FileVersion {
-            device: metadata.dev(),
-            inode: metadata.ino(),
-            size: metadata.size(),
-            changed: (metadata.ctime(), metadata.ctime_nsec()),
-        })
-    }
+/// `None` where there is no such file.
+fn mark_of(path: &Path) -> Option<FileMark> {
+    let metadata = fs::symlink_metadata(path).ok()?;
+    Some(FileMark::of(&metadata))
 }

@@ -12,8 +12,8 @@ use model::{
 use wasm_service::log_file::now_ms;
 use wasm_service::record::{self, STATE, State, Status};
 
-use super::image_table::file_path;
-use super::record::{CONTAINER, ContainerRecord, read_state};
+use super::component_file::file_path;
+use super::record::{CONTAINER, ContainerRecord};
 use super::{Shared, Wasm, addresses, cgroups, folders, unsupported};
 use crate::{ContainerSpec, CreatedContainer, EngineError, EngineEvent};
 
@@ -47,17 +47,12 @@ impl Wasm {
     }
 
     pub(super) async fn remove(&self, id: &ContainerId) -> Result<(), EngineError> {
-        let found = {
-            let id = id.clone();
-            self.blocking(move |shared| Ok(shared.our_container(&id).ok()))
-                .await?
-        };
-        if found.is_none() {
+        let is_ours = self.blocking_for(id, |shared, id| Ok(shared.our_container(id).is_ok()));
+        if !is_ours.await? {
             return Ok(());
         }
         self.stop(id, Duration::ZERO).await?;
-        let gone = id.clone();
-        self.blocking(move |shared| shared.remove_container(&gone))
+        self.blocking_for(id, |shared, id| shared.remove_container(id))
             .await?;
         self.shared.tell(EngineEvent::Container(id.clone()));
         Ok(())
@@ -66,15 +61,21 @@ impl Wasm {
 
 impl Shared {
     pub(super) fn list_containers(&self) -> Vec<Container> {
-        let records = self.containers.current_records();
-        records
-            .iter()
-            .filter(|record| self.scope.covers(&record.config.labels))
-            .map(|record| {
-                let state = read_state(&self.folders.container(&record.id));
-                container(record, &state)
-            })
+        self.our_current_containers()
+            .map(|record| container(&record, &self.state(&record.id)))
             .collect()
+    }
+
+    /// Ours, as their files are now.
+    pub(super) fn our_current_containers(&self) -> impl Iterator<Item = Arc<ContainerRecord>> {
+        let records = self.containers.current_records().into_iter();
+        records.filter(|record| self.scope.covers(&record.config.labels))
+    }
+
+    /// How a container is; one that has no state, or a damaged one, is as it was created.
+    pub(super) fn state(&self, id: &ContainerId) -> State {
+        let state = folders::read(&self.folders.container(id).join(STATE));
+        state.unwrap_or_else(State::created)
     }
 
     /// # Errors
@@ -86,9 +87,7 @@ impl Shared {
         record
             .filter(|record| self.scope.covers(&record.config.labels))
             .map(Arc::unwrap_or_clone)
-            .ok_or_else(|| EngineError::NotFound {
-                what: format!("the container `{id}`"),
-            })
+            .ok_or_else(|| EngineError::not_found(format!("the container `{id}`")))
     }
 
     pub(super) fn write_container(&self, record: &ContainerRecord) -> Result<(), EngineError> {
@@ -121,8 +120,8 @@ impl Shared {
             }
             (NetworkMode::Service(_), Some(other)) => self.our_container(other)?.address,
             _ => {
-                let taken: Vec<Ipv4Addr> = others.iter().map(|other| other.address).collect();
-                addresses::allocate(&self.scope.device, &record.id, &taken)
+                let in_use: Vec<Ipv4Addr> = others.iter().map(|other| other.address).collect();
+                addresses::allocate(&self.scope.device, &record.id, &in_use)
             }
         };
         let folder = self.folders.container(&record.id);
@@ -143,9 +142,7 @@ impl Shared {
     fn check_references(&self, record: &ContainerRecord) -> Result<(), EngineError> {
         for name in record.networks(&self.scope) {
             if self.network_record(&name).is_none() {
-                return Err(EngineError::NotFound {
-                    what: format!("the network `{name}`"),
-                });
+                return Err(EngineError::not_found(format!("the network `{name}`")));
             }
         }
         for mount in &record.config.mounts {
@@ -166,14 +163,12 @@ impl Shared {
             return Ok(());
         }
         if image.is_file() {
-            let (taken, _) = self.take_file(image, &file_path(image)?)?;
-            if taken.id == *id {
+            let (record, _) = self.take_file(image, &file_path(image)?)?;
+            if record.id == *id {
                 return Ok(());
             }
         }
-        Err(EngineError::NotFound {
-            what: format!("the image `{id}`"),
-        })
+        Err(EngineError::not_found(format!("the image `{id}`")))
     }
 
     pub(super) fn rename(&self, id: &ContainerId, name: &str) -> Result<(), EngineError> {
@@ -214,10 +209,7 @@ fn check_name(
         .iter()
         .any(|other| other.name == name && other.id != *id)
     {
-        return Err(EngineError::Conflict {
-            what: format!("the container `{name}`"),
-            hint: "remove it, or choose another name".into(),
-        });
+        return Err(folders::name_taken("container", name));
     }
     Ok(())
 }

@@ -108,6 +108,14 @@ pub(super) fn fit_name<'a>(what: &str, name: &'a str) -> Result<&'a str, EngineE
     )))
 }
 
+/// Where something else has the name.
+pub(super) fn name_taken(what: &str, name: &str) -> EngineError {
+    EngineError::Conflict {
+        what: format!("the {what} `{name}`"),
+        hint: "remove it, or choose another name".into(),
+    }
+}
+
 /// Makes the folder `path` with what `fill` puts into it: whole or not at all.
 pub(super) fn put(path: &Path, fill: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
     let unfinished = beside(path, UNFINISHED)?;

@@ -140,9 +140,7 @@ impl Shared {
         for name in of.networks(&self.scope) {
             let network = self
                 .network_record(&name)
-                .ok_or_else(|| EngineError::NotFound {
-                    what: format!("the network `{name}`"),
-                })?;
+                .ok_or_else(|| EngineError::not_found(format!("the network `{name}`")))?;
             outward |= !network.config.internal;
             tables.push(self.members_file(&name));
         }

@@ -9,7 +9,7 @@ use model::{ContainerId, EngineKind, Network, NetworkConfig};
 use serde::{Deserialize, Serialize};
 use wasm_service::record::{self, MEMBERS, Member, Members};
 
-use super::record::{ContainerRecord, read_state};
+use super::record::ContainerRecord;
 use super::{Shared, folders};
 use crate::{EngineError, EngineEvent};
 
@@ -24,8 +24,8 @@ pub(super) struct NetworkRecord {
 
 impl Shared {
     pub(super) fn list_networks(&self) -> Vec<Network> {
-        let records = self.network_records().into_values();
-        records
+        self.network_records()
+            .map(|(_, network)| network)
             .filter(|network| self.scope.covers(&network.config.labels))
             .map(|network| Network {
                 engine: EngineKind::Wasm,
@@ -48,10 +48,7 @@ impl Shared {
             if present.config == config && self.scope.covers(&config.labels) {
                 return Ok(());
             }
-            return Err(EngineError::Conflict {
-                what: format!("the network `{name}`"),
-                hint: "remove it, or choose another name".into(),
-            });
+            return Err(folders::name_taken("network", name));
         }
         let network = NetworkRecord {
             name: name.to_owned(),
@@ -79,13 +76,10 @@ impl Shared {
         }
         let mut containers = self.containers.records().into_iter();
         let is_used = containers.any(|container| {
-            container.is_in(name, &self.scope)
-                && read_state(&self.folders.container(&container.id)).is_served()
+            container.is_in(name, &self.scope) && self.state(&container.id).is_served()
         });
         if is_used {
-            return Err(EngineError::InUse {
-                what: format!("the network `{name}`"),
-            });
+            return Err(EngineError::in_use(format!("the network `{name}`")));
         }
         folders::remove(&self.folders.networks.join(name))
             .map_err(|error| EngineError::failed(format!("remove the network `{name}`"), error))?;
@@ -94,14 +88,12 @@ impl Shared {
     }
 
     /// By name, ours or not.
-    pub(super) fn network_records(&self) -> BTreeMap<String, NetworkRecord> {
+    fn network_records(&self) -> impl Iterator<Item = (String, NetworkRecord)> {
         let names = folders::names(&self.folders.networks).into_iter();
-        names
-            .filter_map(|name| {
-                let path = self.folders.networks.join(&name).join(NETWORK);
-                Some((name, folders::read(&path)?))
-            })
-            .collect()
+        names.filter_map(|name| {
+            let path = self.folders.networks.join(&name).join(NETWORK);
+            Some((name, folders::read(&path)?))
+        })
     }
 
     /// One network, ours or not.
@@ -117,8 +109,8 @@ impl Shared {
     /// Writes every network's table of members anew, at the start: a kill may have come between a change and its
     /// tables.
     pub(super) fn write_all_members(&self) {
-        for name in self.network_records().keys() {
-            self.write_members(name);
+        for (name, _) in self.network_records() {
+            self.write_members(&name);
         }
     }
 

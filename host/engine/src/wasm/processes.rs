@@ -6,19 +6,20 @@
 
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::sync::{PoisonError, Weak};
+use std::sync::Weak;
 use std::time::{Duration, Instant};
 
 use model::{ContainerId, RestartPolicy, error_chain};
 use rustix::process::{Signal, pidfd_send_signal};
 use tokio::time::timeout;
+use tokio_util::task::AbortOnDropHandle;
 use wasm_service::process::ProcessId;
 use wasm_service::record::{State, Status};
 use wasm_service::{Backoff, starts_again};
 
 use super::containers::KILLED;
 use super::readable::readable;
-use super::record::{ContainerRecord, read_state};
+use super::record::ContainerRecord;
 use super::{Shared, Wasm, strays};
 use crate::{EngineError, EngineEvent};
 
@@ -27,20 +28,17 @@ const DEATH: Duration = Duration::from_secs(30);
 
 impl Wasm {
     pub(super) async fn start(&self, id: &ContainerId) -> Result<(), EngineError> {
-        let found = id.clone();
-        let runs = self
-            .blocking(move |shared| {
-                let _changing = shared.change();
-                let mut record = shared.our_container(&found)?;
-                let runs = read_state(&shared.folders.container(&found)).is_served();
-                if record.stopped && !runs {
-                    record.stopped = false;
-                    shared.write_container(&record)?;
-                }
-                Ok(runs)
-            })
-            .await?;
-        if runs {
+        let runs = self.blocking_for(id, |shared, id| {
+            let _changing = shared.change();
+            let mut record = shared.our_container(id)?;
+            let runs = shared.state(id).is_served();
+            if record.stopped && !runs {
+                record.stopped = false;
+                shared.write_container(&record)?;
+            }
+            Ok(runs)
+        });
+        if runs.await? {
             return Ok(());
         }
         self.end_watch(id);
@@ -50,32 +48,28 @@ impl Wasm {
     }
 
     pub(super) async fn stop(&self, id: &ContainerId, grace: Duration) -> Result<(), EngineError> {
-        let found = id.clone();
-        let state = self
-            .blocking(move |shared| {
-                let _changing = shared.change();
-                let Ok(mut record) = shared.our_container(&found) else {
-                    return Ok(None);
-                };
-                if !record.stopped {
-                    record.stopped = true;
-                    shared.write_container(&record)?;
-                }
-                let state = read_state(&shared.folders.container(&found));
-                Ok(Some((state, record.user)))
-            })
-            .await?;
-        let Some((state, user)) = state else {
+        let stopping = self.blocking_for(id, |shared, id| {
+            let _changing = shared.change();
+            let Ok(mut record) = shared.our_container(id) else {
+                return Ok(None);
+            };
+            if !record.stopped {
+                record.stopped = true;
+                shared.write_container(&record)?;
+            }
+            Ok(Some((shared.state(id), record.user)))
+        });
+        let Some((state, user)) = stopping.await? else {
             return Ok(());
         };
-        if let Some(process) = state
-            .process
-            .filter(|_| matches!(state.status, Status::Running | Status::Restarting))
+        if matches!(state.status, Status::Running | Status::Restarting)
+            && let Some(process) = state.process
         {
             match (user, process.uid()) {
                 (Some(user), Some(uid)) if uid != user.uid => {
                     tracing::error!(
-                        "the state of the container `{id}` names a process of user {uid}, which is not the container's own user: killing all processes of user {}",
+                        container = %id,
+                        "the container's state names a process of user {uid}, which is not the container's own user: killing all processes of user {}",
                         user.uid
                     );
                     self.blocking(move |_| {
@@ -89,11 +83,10 @@ impl Wasm {
         }
         // It may have been waiting to start the service again.
         self.end_watch(id);
-        let stopped = id.clone();
-        self.blocking(move |shared| {
+        self.blocking_for(id, |shared, id| {
             let _changing = shared.change();
-            if shared.our_container(&stopped).is_ok() {
-                shared.note_end(&stopped);
+            if shared.our_container(id).is_ok() {
+                shared.note_end(id);
             }
             Ok(())
         })
@@ -130,28 +123,23 @@ impl Wasm {
 
     /// Watches the processes that run, and starts those that should.
     pub(super) async fn find_processes(&self) -> Result<(), EngineError> {
-        let found = self
-            .blocking(|shared| {
-                let _changing = shared.change();
-                let mut found = Vec::new();
-                for record in shared.containers.current_records() {
-                    if !shared.scope.covers(&record.config.labels) {
-                        continue;
-                    }
-                    let state = read_state(&shared.folders.container(&record.id));
-                    if state.is_served() {
-                        found.push((record.id.clone(), state.process));
-                    } else if should_run(&record, &state) {
-                        shared.note_lost(&record.id);
-                        found.push((record.id.clone(), None));
-                    } else {
-                        shared.note_end(&record.id);
-                    }
+        let to_watch = self.blocking(|shared| {
+            let _changing = shared.change();
+            let mut to_watch = Vec::new();
+            for record in shared.our_current_containers() {
+                let state = shared.state(&record.id);
+                if state.is_served() {
+                    to_watch.push((record.id.clone(), state.process));
+                } else if should_run(&record, &state) {
+                    shared.note_lost(&record.id);
+                    to_watch.push((record.id.clone(), None));
+                } else {
+                    shared.note_end(&record.id);
                 }
-                Ok(found)
-            })
-            .await?;
-        for (id, process) in found {
+            }
+            Ok(to_watch)
+        });
+        for (id, process) in to_watch.await? {
             self.watch(id, process, Backoff::default());
         }
         Ok(())
@@ -160,54 +148,36 @@ impl Wasm {
     fn watch(&self, id: ContainerId, process: Option<ProcessId>, backoff: Backoff) {
         let shared = std::sync::Arc::downgrade(&self.shared);
         let task = tokio::spawn(keep_running(shared, id.clone(), process, backoff));
-        let mut watches = self
-            .shared
-            .watches
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut watches = self.shared.watches();
         watches.retain(|_, task| !task.is_finished());
-        if let Some(before) = watches.insert(id, task.abort_handle()) {
-            before.abort();
-        }
+        // One of before ends with its handle.
+        watches.insert(id, AbortOnDropHandle::new(task));
     }
 
     fn end_watch(&self, id: &ContainerId) {
-        let mut watches = self
-            .shared
-            .watches
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if let Some(task) = watches.remove(id) {
-            task.abort();
-        }
+        self.shared.watches().remove(id);
     }
 }
 
 impl Shared {
     /// A container without a process is one that has ended.
     fn note_end(&self, id: &ContainerId) {
-        let mut state = read_state(&self.folders.container(id));
+        let mut state = self.state(id);
         if state.is_served() || matches!(state.status, Status::Created | Status::Exited) {
             return;
         }
-        if state.status == Status::Running {
-            state.exit_code = Some(KILLED);
-            state.finished_at_ms = Some(wasm_service::log_file::now_ms());
-        }
+        note_killed(&mut state);
         state.status = Status::Exited;
         self.write_state(id, &state);
     }
 
     /// A container without a process that is about to get a new one.
     fn note_lost(&self, id: &ContainerId) {
-        let mut state = read_state(&self.folders.container(id));
+        let mut state = self.state(id);
         if state.is_served() {
             return;
         }
-        if state.status == Status::Running {
-            state.exit_code = Some(KILLED);
-            state.finished_at_ms = Some(wasm_service::log_file::now_ms());
-        }
+        note_killed(&mut state);
         state.status = Status::Restarting;
         state.restarts += 1;
         self.write_state(id, &state);
@@ -220,8 +190,7 @@ impl Shared {
         let Ok(record) = self.our_container(id) else {
             return false;
         };
-        let state = read_state(&self.folders.container(id));
-        let again = should_run(&record, &state);
+        let again = should_run(&record, &self.state(id));
         if again {
             self.note_lost(id);
         } else {
@@ -229,6 +198,14 @@ impl Shared {
         }
         self.tell(EngineEvent::Container(id.clone()));
         again
+    }
+}
+
+/// Of a process that is gone without a word.
+fn note_killed(state: &mut State) {
+    if state.status == Status::Running {
+        state.exit_code = Some(KILLED);
+        state.finished_at_ms = Some(wasm_service::log_file::now_ms());
     }
 }
 
@@ -266,7 +243,7 @@ async fn keep_running(
         if let Some(running) = &process {
             if let Err(error) = ended(running).await {
                 // Short of descriptors, perhaps: the container is watched all the same.
-                tracing::error!(%error, "failed to watch the process of the container `{id}`, trying again");
+                tracing::error!(container = %id, %error, "failed to watch the process of a container, trying again");
                 tokio::time::sleep(backoff.after(Duration::ZERO)).await;
                 continue;
             }
@@ -275,7 +252,7 @@ async fn keep_running(
             if !wasm.goes_on(&id).await {
                 return;
             }
-            tracing::warn!("the process of the container `{id}` has ended, starting it again");
+            tracing::warn!(container = %id, "the process of a container has ended, starting it again");
             drop(wasm);
             tokio::time::sleep(backoff.after(began.elapsed())).await;
         }
@@ -290,12 +267,13 @@ async fn keep_running(
                 drop(wasm);
                 let error = error_chain(&error);
                 if !again {
-                    tracing::error!("failed to start the container `{id}` again: {error}");
+                    tracing::error!(container = %id, "failed to start the container again: {error}");
                     return;
                 }
                 let wait = backoff.after(began.elapsed());
                 tracing::error!(
-                    "failed to start the container `{id}` again, trying once more in {} ms: {error}",
+                    container = %id,
+                    "failed to start the container again, trying once more in {} ms: {error}",
                     wait.as_millis()
                 );
                 tokio::time::sleep(wait).await;
@@ -308,8 +286,7 @@ impl Wasm {
     /// Whether a container whose process is gone, or did not come to run, is to get another. Where that cannot be
     /// found out it is asked again after the next try.
     async fn goes_on(&self, id: &ContainerId) -> bool {
-        let of = id.clone();
-        let again = self.blocking(move |shared| Ok(shared.decide_after_end(&of)));
+        let again = self.blocking_for(id, |shared, id| Ok(shared.decide_after_end(id)));
         again.await.unwrap_or(true)
     }
 }

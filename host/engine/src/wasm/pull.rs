@@ -5,16 +5,12 @@ use std::path::PathBuf;
 use compiled_code::Profile;
 use futures::StreamExt as _;
 use model::{EngineImageId, EngineKind, Image, ImageRef};
-use serde::Deserialize;
-use sha2::{Digest as _, Sha256};
 
 use super::Wasm;
-use super::image_table::{
-    ArrivingImages, ImageRecord, MAX_COMPONENT, check_component, file_path, image_id, repository,
-    too_large,
-};
+use super::component_file::{MAX_COMPONENT, check_component, file_path, too_large};
+use super::image_table::{ArrivingImages, ImageRecord, repository};
 use crate::disk::Need;
-use crate::registry::{Repository, sha256_digest};
+use crate::registry::{Descriptor, Manifest, Repository, sha256_digest};
 use crate::{EngineError, EngineEvent, PullProgress, RegistryAuth, WASM_CONFIG_MEDIA_TYPE};
 
 /// The media type of the layer that is the component.
@@ -62,9 +58,7 @@ impl Wasm {
         .await?;
         progress(PullProgress { percent: 100 });
         let pulled = self.find_image(image).await?;
-        pulled.ok_or_else(|| EngineError::NotFound {
-            what: format!("`{image}`"),
-        })
+        pulled.ok_or_else(|| EngineError::not_found(format!("`{image}`")))
     }
 
     async fn find_image(&self, image: &ImageRef) -> Result<Option<Image>, EngineError> {
@@ -106,10 +100,10 @@ impl Wasm {
         let digest = sha256_digest(&bytes);
         let mut manifest = Manifest::parse(image, &bytes)?;
         if let Some(entry) = manifest.manifests.first() {
-            let nested = repository_of_image.manifest(Some(&entry.digest)).await?;
-            manifest = Manifest::parse(image, &nested)?;
+            let nested = repository_of_image.parsed_manifest(Some(&entry.digest));
+            manifest = nested.await?;
         }
-        let layer = manifest.component(image)?;
+        let layer = component(&manifest, image)?;
         if layer.size > MAX_COMPONENT {
             return Err(too_large(image));
         }
@@ -178,7 +172,7 @@ async fn transfer(
             progress(PullProgress { percent });
         }
     }
-    if image_id(&Sha256::digest(&bytes))?.as_str() != layer.digest {
+    if sha256_digest(&bytes) != layer.digest {
         return Err(damaged(image, "its component does not match its digest"));
     }
     check_component(image, &bytes)?;
@@ -189,58 +183,31 @@ fn damaged(image: &ImageRef, reason: &'static str) -> EngineError {
     EngineError::failed(format!("pull `{image}`"), reason)
 }
 
-/// As much of a manifest as an image of a component has; an index has `manifests`.
-#[derive(Debug, Deserialize)]
-struct Manifest {
-    config: Option<Descriptor>,
-    #[serde(default)]
-    layers: Vec<Descriptor>,
-    #[serde(default)]
-    manifests: Vec<Descriptor>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Descriptor {
-    #[serde(rename = "mediaType", default)]
-    media_type: String,
-    digest: String,
-    size: u64,
-}
-
-impl Manifest {
-    fn parse(image: &ImageRef, bytes: &[u8]) -> Result<Self, EngineError> {
-        serde_json::from_slice(bytes)
-            .map_err(|error| EngineError::failed(format!("read the manifest of `{image}`"), error))
+/// The layer of an image that is one component, and nothing else.
+fn component<'a>(manifest: &'a Manifest, image: &ImageRef) -> Result<&'a Descriptor, EngineError> {
+    let wrong = |reason: &str| EngineError::WrongKind {
+        image: image.to_string(),
+        engine: EngineKind::Wasm,
+        reason: reason.to_owned(),
+    };
+    let config = manifest.config.as_ref();
+    if config.is_none_or(|config| config.media_type != WASM_CONFIG_MEDIA_TYPE) {
+        return Err(wrong(
+            "its configuration is not that of a WebAssembly image",
+        ));
     }
-
-    fn component(&self, image: &ImageRef) -> Result<&Descriptor, EngineError> {
-        let wrong = |reason: &str| EngineError::WrongKind {
-            image: image.to_string(),
-            engine: EngineKind::Wasm,
-            reason: reason.to_owned(),
-        };
-        let config = self
-            .config
-            .as_ref()
-            .map(|config| config.media_type.as_str());
-        if config != Some(WASM_CONFIG_MEDIA_TYPE) {
-            return Err(wrong(
-                "its configuration is not that of a WebAssembly image",
-            ));
-        }
-        let [layer] = self.layers.as_slice() else {
-            return Err(wrong("it does not have exactly one layer"));
-        };
-        if layer.media_type != COMPONENT_MEDIA_TYPE {
-            return Err(wrong("its layer is not a WebAssembly component"));
-        }
-        let hex = layer.digest.strip_prefix("sha256:").unwrap_or_default();
-        // It becomes a file's name.
-        if hex.len() != 64 || !hex.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) {
-            return Err(wrong("its layer has no SHA-256 digest"));
-        }
-        Ok(layer)
+    let [layer] = manifest.layers.as_slice() else {
+        return Err(wrong("it does not have exactly one layer"));
+    };
+    if layer.media_type != COMPONENT_MEDIA_TYPE {
+        return Err(wrong("its layer is not a WebAssembly component"));
     }
+    let hex = layer.digest.strip_prefix("sha256:").unwrap_or_default();
+    // It becomes a file's name.
+    if hex.len() != 64 || !hex.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) {
+        return Err(wrong("its layer has no SHA-256 digest"));
+    }
+    Ok(layer)
 }
 
 #[cfg(test)]
@@ -265,7 +232,7 @@ mod tests {
         let digest = format!("sha256:{}", "ab".repeat(32));
         let layer = ("application/wasm", digest.as_str());
         let good = manifest(WASM_CONFIG_MEDIA_TYPE, &[layer]);
-        assert_eq!(good.component(&web).unwrap().digest, digest);
+        assert_eq!(component(&good, &web).unwrap().digest, digest);
 
         for (config, layers) in [
             ("application/vnd.oci.image.config.v1+json", vec![layer]),
@@ -276,7 +243,7 @@ mod tests {
             (WASM_CONFIG_MEDIA_TYPE, vec![(layer.0, "sha512:abc")]),
         ] {
             let refused = manifest(config, &layers);
-            let error = refused.component(&web).unwrap_err();
+            let error = component(&refused, &web).unwrap_err();
             assert!(matches!(error, EngineError::WrongKind { .. }), "{error}");
         }
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use model::{ContainerId, EngineImageId, NetworkMode, ServiceConfig};
 use serde::{Deserialize, Serialize};
-use wasm_service::record::{ServiceUser, State};
+use wasm_service::record::ServiceUser;
 
 use super::folders;
 use crate::Scope;
@@ -95,10 +95,4 @@ impl ContainerRecord {
         names.dedup();
         names
     }
-}
-
-/// The state in a container's folder; that of a container that never ran, where there is none.
-pub(super) fn read_state(folder: &Path) -> State {
-    let state = folders::read(&folder.join(wasm_service::record::STATE));
-    state.unwrap_or_else(State::created)
 }

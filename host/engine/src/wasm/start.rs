@@ -13,7 +13,7 @@ use wasm_service::StartOutcome;
 use wasm_service::process::ProcessId;
 use wasm_service::record::{self, LAUNCH};
 
-use super::record::{ContainerRecord, read_state};
+use super::record::ContainerRecord;
 use super::{Shared, Wasm, walls};
 use crate::EngineError;
 
@@ -25,13 +25,11 @@ const MAX_MESSAGE: u64 = 8 << 10;
 impl Wasm {
     /// Starts the process of a container, and answers it once its service runs.
     pub(super) async fn spawn(&self, id: &ContainerId) -> Result<ProcessId, EngineError> {
-        let found = id.clone();
-        let record = self
-            .blocking(move |shared| {
-                let _changing = shared.change();
-                shared.record_with_user(&found)
-            })
-            .await?;
+        let record = self.blocking_for(id, |shared, id| {
+            let _changing = shared.change();
+            shared.record_with_user(id)
+        });
+        let record = record.await?;
         let component = self.compiled(&record.image_id).await?;
         let mut outcome = self.run_process(&record, component.clone()).await?;
         if let StartOutcome::DoesNotLoad(reason) = outcome {
@@ -55,8 +53,8 @@ impl Wasm {
                 return Err(failed(&record, io::Error::other(reason)));
             }
         }
-        let folder = self.shared.folders.container(id);
-        let state = self.blocking(move |_| Ok(read_state(&folder))).await?;
+        let state = self.blocking_for(id, |shared, id| Ok(shared.state(id)));
+        let state = state.await?;
         walls::note_missing(&record.name, state.confinement.as_ref());
         state.process.ok_or_else(|| {
             let error = io::Error::other("its process did not identify itself");
@@ -88,13 +86,13 @@ impl Wasm {
         let component = shared.folders.component(record.image_id.as_str());
         let name = component.display().to_string();
         let error = shared.config.cache.unusable(&name, reason);
-        let (id, text) = (record.id.clone(), error.to_string());
-        let noted = self.blocking(move |shared| {
+        let text = error.to_string();
+        let noted = self.blocking_for(&record.id, move |shared, id| {
             let _changing = shared.change();
-            let mut state = read_state(&shared.folders.container(&id));
+            let mut state = shared.state(id);
             if !state.is_served() {
                 state.fail(text);
-                shared.write_state(&id, &state);
+                shared.write_state(id, &state);
             }
             Ok(())
         });

@@ -22,9 +22,10 @@ struct VolumeRecord {
 
 impl Shared {
     pub(super) fn list_volumes(&self) -> Vec<Volume> {
-        let records = self.volume_records().into_iter();
-        records
-            .filter(|volume| self.scope.covers(&volume.config.labels))
+        let names = folders::names(&self.folders.volumes).into_iter();
+        names
+            .filter_map(|name| folders::read(&self.folders.volumes.join(name).join(VOLUME)))
+            .filter(|volume: &VolumeRecord| self.scope.covers(&volume.config.labels))
             .map(|volume| Volume {
                 engine: EngineKind::Wasm,
                 name: volume.name,
@@ -47,10 +48,7 @@ impl Shared {
             if present.config == config && self.scope.covers(&config.labels) {
                 return Ok(());
             }
-            return Err(EngineError::Conflict {
-                what: format!("the volume `{name}`"),
-                hint: "remove it, or choose another name".into(),
-            });
+            return Err(folders::name_taken("volume", name));
         }
         let volume = VolumeRecord {
             name: name.to_owned(),
@@ -79,9 +77,7 @@ impl Shared {
         let uses = |mount: &Mount| matches!(mount, Mount::Volume { source, .. } if source == name);
         let mut containers = self.containers.records().into_iter();
         if containers.any(|container| container.config.mounts.iter().any(uses)) {
-            return Err(EngineError::InUse {
-                what: format!("the volume `{name}`"),
-            });
+            return Err(EngineError::in_use(format!("the volume `{name}`")));
         }
         folders::remove(&self.folders.volumes.join(name))
             .map_err(|error| EngineError::failed(format!("remove the volume `{name}`"), error))?;
@@ -97,9 +93,7 @@ impl Shared {
         if self.our_volume(name).is_some() {
             return Ok(self.folders.volumes.join(name).join(DATA));
         }
-        Err(EngineError::NotFound {
-            what: format!("the volume `{name}`"),
-        })
+        Err(EngineError::not_found(format!("the volume `{name}`")))
     }
 
     fn our_volume(&self, name: &str) -> Option<VolumeRecord> {
@@ -107,12 +101,5 @@ impl Shared {
         let record = folders::read::<VolumeRecord>(&self.folders.volumes.join(name).join(VOLUME))?;
         let is_ours = record.name == name && self.scope.covers(&record.config.labels);
         is_ours.then_some(record)
-    }
-
-    fn volume_records(&self) -> Vec<VolumeRecord> {
-        let names = folders::names(&self.folders.volumes).into_iter();
-        names
-            .filter_map(|name| folders::read(&self.folders.volumes.join(name).join(VOLUME)))
-            .collect()
     }
 }

@@ -2,7 +2,6 @@
 
 use confinement::Report;
 
-use super::record::read_state;
 use super::{Shared, Wasm};
 use crate::{ConfinedService, EngineError};
 
@@ -15,17 +14,15 @@ impl Wasm {
 impl Shared {
     /// Of the services that run, each with what its process said.
     fn walls(&self) -> Vec<ConfinedService> {
-        let records = self.containers.current_records().into_iter();
-        let ours = records.filter(|record| self.scope.covers(&record.config.labels));
-        ours.filter_map(|record| {
-            let state = read_state(&self.folders.container(&record.id));
+        let services = self.our_current_containers().filter_map(|record| {
+            let state = self.state(&record.id);
             let walls = state.confinement.clone().filter(|_| state.is_served())?;
             Some(ConfinedService {
                 container: record.name.clone(),
                 walls,
             })
-        })
-        .collect()
+        });
+        services.collect()
     }
 }
 
@@ -35,7 +32,8 @@ pub(super) fn note_missing(container: &str, walls: Option<&Report>) {
         && !walls.missing.is_empty()
     {
         tracing::warn!(
-            "the container `{container}` runs without walls that are missing here: {}",
+            container,
+            "the container runs without walls that are missing here: {}",
             walls.missing_in_words()
         );
     }

@@ -3,10 +3,7 @@ use model::{EngineImageId, Healthcheck, ImageRef};
 
 use super::*;
 
-const V1_41: ApiVersion = ApiVersion {
-    major: 1,
-    minor: 41,
-};
+const V1_41: ClientVersion = api_1(41);
 
 /// A service as compose's defaults make it.
 fn service() -> ServiceConfig {
@@ -29,7 +26,7 @@ fn service() -> ServiceConfig {
     serde_json::from_str(text).unwrap()
 }
 
-fn request(config: &ServiceConfig, version: ApiVersion) -> Result<CreateRequest, EngineError> {
+fn request(config: &ServiceConfig, version: ClientVersion) -> Result<CreateRequest, EngineError> {
     let image_id: EngineImageId = "sha256:ab".parse().unwrap();
     let container = "c0ffee".parse().unwrap();
     let spec = ContainerSpec {
@@ -170,15 +167,7 @@ fn mac_address_goes_where_the_engines_version_reads_it() {
     let address = Value::from("02:42:ac:11:00:99");
     let old = request(&config, V1_41).unwrap().body;
     assert_eq!(old["MacAddress"], address);
-    let new = request(
-        &config,
-        ApiVersion {
-            major: 1,
-            minor: 44,
-        },
-    )
-    .unwrap()
-    .body;
+    let new = request(&config, api_1(44)).unwrap().body;
     assert_eq!(new["MacAddress"], Value::Null);
     assert_eq!(
         new["NetworkingConfig"]["EndpointsConfig"]["1_default"]["MacAddress"],
@@ -195,14 +184,7 @@ fn fields_that_the_engines_version_lacks_are_left_out_with_a_warning() {
         start_period: Some(1),
         ..Default::default()
     });
-    let request = request(
-        &config,
-        ApiVersion {
-            major: 1,
-            minor: 24,
-        },
-    )
-    .unwrap();
+    let request = request(&config, api_1(24)).unwrap();
     let expected = expect![[r#"
         `stop_grace_period` is ignored: this Docker engine has API 1.24, and the field needs 1.25
         `healthcheck.start_period` is ignored: this Docker engine has API 1.24, and the field needs 1.29

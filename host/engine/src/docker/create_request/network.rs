@@ -1,0 +1,143 @@
+//! What a container's network mode, and the version of its engine, leave of the fields of its request.
+
+use std::collections::{BTreeMap, HashMap};
+
+use bollard::ClientVersion;
+use bollard::models::NetworkingConfig;
+use model::{NetworkAttachment, NetworkMode, PortMapping, ServiceConfig};
+
+use super::super::connect::api_1;
+use super::endpoint;
+use crate::{ContainerSpec, EngineError};
+
+/// The warnings of one translation.
+#[derive(Default)]
+pub(super) struct LeftOut {
+    pub(super) warnings: Vec<String>,
+}
+
+impl LeftOut {
+    /// `value`, unless it is set and the engine's API is older than 1.`minor`.
+    pub(super) fn unless_since<T>(
+        &mut self,
+        version: ClientVersion,
+        field: &str,
+        minor: usize,
+        value: Option<T>,
+    ) -> Option<T> {
+        if value.is_some() && version < api_1(minor) {
+            self.warnings.push(format!(
+                "`{field}` is ignored: this Docker engine has API {version}, and the field needs 1.{minor}"
+            ));
+            return None;
+        }
+        value
+    }
+
+    pub(super) fn beside_network_mode(&mut self, field: &str, mode: &str) {
+        self.warnings.push(format!(
+            "`{field}` is ignored: it has no meaning with network_mode `{mode}`"
+        ));
+    }
+}
+
+/// What `network_mode` comes to.
+pub(super) struct Network {
+    /// In the engine's words.
+    pub(super) mode: String,
+    /// The mode as warnings call it.
+    pub(super) shown: String,
+    /// The network that is joined at creation.
+    pub(super) first: Option<String>,
+    /// The container has a network stack of its own, and may join networks.
+    pub(super) joinable: bool,
+    /// Another container's stack is shared, so everything about the stack is that one's.
+    shared: bool,
+}
+
+impl Network {
+    pub(super) fn of(spec: &ContainerSpec<'_>) -> Result<Self, EngineError> {
+        let plain = |mode: &str, joinable| Network {
+            mode: mode.to_owned(),
+            shown: mode.to_owned(),
+            first: None,
+            joinable,
+            shared: false,
+        };
+        Ok(match &spec.config.network_mode {
+            NetworkMode::Bridge => plain("bridge", true),
+            NetworkMode::Host => plain("host", false),
+            NetworkMode::None => plain("none", false),
+            NetworkMode::Network(name) => Network {
+                first: Some(name.clone()),
+                ..plain(name, true)
+            },
+            NetworkMode::Service(service) => {
+                let Some(container) = spec.network_container else {
+                    return Err(EngineError::Invalid(format!(
+                        "`{}` shares the network of the service `{service}`, which has no container yet",
+                        spec.name
+                    )));
+                };
+                Network {
+                    shown: format!("service:{service}"),
+                    shared: true,
+                    ..plain(&format!("container:{container}"), false)
+                }
+            }
+        })
+    }
+
+    pub(super) fn at_creation(&self, config: &ServiceConfig) -> Option<NetworkingConfig> {
+        let first = self.first.as_ref()?;
+        let attachment = config.networks.get(first).cloned().unwrap_or_default();
+        Some(NetworkingConfig {
+            endpoints_config: Some(HashMap::from([(first.clone(), endpoint(&attachment))])),
+        })
+    }
+
+    pub(super) fn joins(
+        &self,
+        config: &ServiceConfig,
+        left_out: &mut LeftOut,
+    ) -> BTreeMap<String, NetworkAttachment> {
+        let mut joins = config.networks.clone();
+        if let Some(first) = &self.first {
+            joins.remove(first);
+        }
+        if !self.joinable && !joins.is_empty() {
+            left_out.beside_network_mode("networks", &self.shown);
+            joins.clear();
+        }
+        joins
+    }
+
+    /// `value`, unless it is set and the stack that it is about is another container's.
+    pub(super) fn own_stack<T>(
+        &self,
+        field: &str,
+        value: Option<T>,
+        left_out: &mut LeftOut,
+    ) -> Option<T> {
+        if self.shared && value.is_some() {
+            left_out.beside_network_mode(field, &self.shown);
+            return None;
+        }
+        value
+    }
+
+    pub(super) fn ports<'a>(&self, config: &'a ServiceConfig) -> &'a [PortMapping] {
+        if self.joinable { &config.ports } else { &[] }
+    }
+
+    pub(super) fn own_ports<'a>(
+        &self,
+        config: &'a ServiceConfig,
+        left_out: &mut LeftOut,
+    ) -> &'a [PortMapping] {
+        if !self.joinable && !config.ports.is_empty() {
+            left_out.beside_network_mode("ports", &self.shown);
+        }
+        self.ports(config)
+    }
+}
