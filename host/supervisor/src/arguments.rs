@@ -1,9 +1,16 @@
 //! The command line: subcommands, and the flags of `run` with their environment variables and the keys
 //! of the configuration file.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use clap::{Arg, Args, Parser, Subcommand};
+use api::LocalModeAuth;
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
+use clap::{Arg, ArgMatches, Args, FromArgMatches, Parser, Subcommand};
+use model::Branding;
+use serde::Deserialize;
+
+use crate::listen_address::{MODES, local_mode_auth};
 
 /// Run the services of a device, and answer its HTTP API
 #[derive(Parser)]
@@ -95,9 +102,36 @@ Keys that only the configuration file has:
                    api_level, aliases
   [plugins.NAME]   settings for the plugin NAME";
 
-/// What can be set. Everything is optional here; [`crate::configuration`] brings the sources together.
-#[derive(Args, Debug, Default, Clone)]
-pub(crate) struct Flags {
+/// The flags of a subcommand as they were given, with their environment variables.
+#[derive(Debug, Clone)]
+pub(crate) struct Flags(pub(crate) ArgMatches);
+
+impl Args for Flags {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        Settings::augment_args(command)
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        Settings::augment_args_for_update(command)
+    }
+}
+
+impl FromArgMatches for Flags {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        Ok(Flags(matches.clone()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// What can be set, in the configuration file and by flags. Everything is optional here;
+/// [`crate::configuration`] completes it.
+#[derive(Args, Deserialize, Debug, Default)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Settings {
     /// Where state is kept: database, locks, compiled plugins, wasm services [default:
     /// /var/lib/supervisor] [config: state_dir]
     #[arg(long, value_name = "DIR", env = "SUPERVISOR_STATE_DIR")]
@@ -163,6 +197,7 @@ pub(crate) struct Flags {
 
     /// The configuration file; no other is read [default: none]
     #[arg(long, value_name = "FILE", env = "SUPERVISOR_CONFIG")]
+    #[serde(skip)]
     pub(crate) config: Option<PathBuf>,
 
     /// The root of the host's file system, below which the host is read and changed [default: /]
@@ -221,11 +256,11 @@ pub(crate) struct Flags {
     /// local_mode_auth]
     #[arg(
         long,
-        value_enum,
+        value_parser = PossibleValuesParser::new(MODES).try_map(|mode| local_mode_auth(&mode)),
         value_name = "MODE",
         env = "SUPERVISOR_LOCAL_MODE_AUTH"
     )]
-    pub(crate) local_mode_auth: Option<crate::configuration::LocalModeAuth>,
+    pub(crate) local_mode_auth: Option<LocalModeAuth>,
 
     /// A name by which clients may call the device, in addition to its address, its own name and its uuid,
     /// repeatable; requests for other names are refused, because pages of other sites send them [default: none]
@@ -241,6 +276,22 @@ pub(crate) struct Flags {
     /// What to log: a level, or a filter such as `info,access=debug` [default: info] [config: log]
     #[arg(long, value_name = "FILTER", env = "SUPERVISOR_LOG")]
     pub(crate) log: Option<String>,
+
+    // What only the configuration file has.
+    /// TCP ports that stay open where a target asks for a firewall.
+    #[arg(skip)]
+    pub(crate) firewall_ports: Option<BTreeSet<u16>>,
+    /// The first of the users that wasm services have.
+    #[arg(skip)]
+    pub(crate) first_service_user: Option<u32>,
+    /// What the keys of services open.
+    #[arg(skip)]
+    pub(crate) service_keys: api::ServiceKeys,
+    #[arg(skip)]
+    pub(crate) branding: Branding,
+    /// By the plugin's name.
+    #[arg(skip)]
+    pub(crate) plugins: toml::Table,
 }
 
 #[cfg(test)]

@@ -9,14 +9,14 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use clap::ValueEnum;
+use clap::{FromArgMatches, ValueEnum};
 use cloud_link::PlainHttp;
 use engine::wasm::UserRange;
 use model::{AppUuid, Branding};
 use os::UnitName;
 use serde::Deserialize;
 
-use crate::arguments::Flags;
+use crate::arguments::{Flags, Settings};
 use crate::listen_address::ListenAddress;
 
 /// Where services run.
@@ -36,24 +36,6 @@ pub(crate) enum HostActions {
     #[default]
     Dbus,
     Rehearse,
-}
-
-/// [`api::LocalModeAuth`] on the command line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LocalModeAuth {
-    LocalEndpoints,
-    Open,
-    Strict,
-}
-
-impl From<LocalModeAuth> for api::LocalModeAuth {
-    fn from(auth: LocalModeAuth) -> Self {
-        match auth {
-            LocalModeAuth::LocalEndpoints => api::LocalModeAuth::LocalEndpoints,
-            LocalModeAuth::Open => api::LocalModeAuth::Open,
-            LocalModeAuth::Strict => api::LocalModeAuth::Strict,
-        }
-    }
 }
 
 /// Everything that is set, once and for the life of the process.
@@ -110,37 +92,6 @@ impl Configuration {
     }
 }
 
-/// The configuration file.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct File {
-    state_dir: Option<PathBuf>,
-    listen: Vec<String>,
-    engine: Option<EngineChoice>,
-    docker_host: Option<String>,
-    plugin_dirs: Vec<PathBuf>,
-    policy: Option<PathBuf>,
-    allow_unpinned: Option<bool>,
-    allow_plain: Option<bool>,
-    firewall_ports: Option<BTreeSet<u16>>,
-    host_root: Option<PathBuf>,
-    device_type: Option<PathBuf>,
-    config_json: Option<PathBuf>,
-    host_actions: Option<HostActions>,
-    dbus_address: Option<String>,
-    journal_program: Option<PathBuf>,
-    vpn_unit: Option<String>,
-    own_app: Option<String>,
-    exclusive: Option<bool>,
-    first_service_user: Option<u32>,
-    local_mode_auth: Option<api::LocalModeAuth>,
-    host_names: Vec<String>,
-    service_keys: api::ServiceKeys,
-    log: Option<String>,
-    branding: Branding,
-    plugins: toml::Table,
-}
-
 /// Relative paths, also those in the file, are taken from the working folder.
 ///
 /// # Errors
@@ -148,114 +99,93 @@ struct File {
 /// what it should be.
 pub(crate) fn resolve(flags: Flags) -> Result<Configuration> {
     let program = std::env::current_exe().context("failed to find this program's own file")?;
-    let file = match &flags.config {
+    let mut settings = match flags.0.get_one::<PathBuf>("config") {
         Some(path) => read(path)?,
-        None => File::default(),
+        None => Settings::default(),
     };
-    merge(flags, file, &program)
+    settings.update_from_arg_matches(&flags.0)?;
+    complete(settings, &program)
 }
 
-fn read(path: &Path) -> Result<File> {
+fn read(path: &Path) -> Result<Settings> {
     let text = fs::read_to_string(path)
         .with_context(|| format!("failed to read the configuration file `{}`", path.display()))?;
     // The parser's message names line and column and shows the line.
     toml::from_str(&text).with_context(|| format!("failed to parse `{}`", path.display()))
 }
 
-fn merge(flags: Flags, file: File, program: &Path) -> Result<Configuration> {
+fn complete(settings: Settings, program: &Path) -> Result<Configuration> {
     let bin = program.parent().unwrap_or(Path::new("/"));
     let layout = bin.parent().unwrap_or(bin);
-    let host_root = path(flags.host_root, file.host_root, || "/".into())?;
-    check_branding(&file.branding)?;
-    let listen = first_filled(flags.listen, file.listen);
-    let local_mode_auth = flags
+    let host_root = path(settings.host_root, || "/".into())?;
+    check_branding(&settings.branding)?;
+    let local_mode_auth = settings
         .local_mode_auth
-        .map(Into::into)
-        .or(file.local_mode_auth)
-        .unwrap_or_default();
+        .map_or_else(Default::default, Into::into);
     let mut without_effect = Vec::new();
-    if listen.is_empty() && local_mode_auth != api::LocalModeAuth::Strict {
+    if settings.listen.is_empty() && local_mode_auth != api::LocalModeAuth::Strict {
         without_effect.push(format!(
             "`local_mode_auth` applies only to the addresses in `listen`: without `listen = [\"127.0.0.1:{DEFAULT_PORT}\"]` local mode requires keys"
         ));
     }
     Ok(Configuration {
-        state_dir: path(flags.state_dir, file.state_dir, || {
-            "/var/lib/supervisor".into()
-        })?,
-        listen: addresses(listen, local_mode_auth)?,
-        engine: flags.engine.or(file.engine).unwrap_or_default(),
-        docker_host: flags
+        state_dir: path(settings.state_dir, || "/var/lib/supervisor".into())?,
+        listen: addresses(settings.listen, local_mode_auth)?,
+        engine: settings.engine.unwrap_or_default(),
+        docker_host: settings
             .docker_host
-            .or(file.docker_host)
             .or_else(|| std::env::var("DOCKER_HOST").ok())
             .filter(|uri| !uri.is_empty())
             .unwrap_or_else(|| "unix:///var/run/docker.sock".into()),
-        plugin_dirs: match first_filled(flags.plugin_dirs, file.plugin_dirs) {
+        plugin_dirs: match settings.plugin_dirs {
             dirs if dirs.is_empty() => vec![layout.join("plugins")],
             dirs => dirs
                 .iter()
                 .map(std::path::absolute)
                 .collect::<Result<_, _>>()?,
         },
-        policy: path(flags.policy, file.policy, || layout.join("policy.toml"))?,
+        policy: path(settings.policy, || layout.join("policy.toml"))?,
         // A part of the layout, as the compiler is: not for the owner to choose.
         stock_plugins: layout.join("stock-plugins.toml"),
-        allow_unpinned: flags
-            .allow_unpinned
-            .or(file.allow_unpinned)
-            .unwrap_or(false),
-        firewall_ports: file.firewall_ports.unwrap_or(FIREWALL_PORTS.into()),
-        allow_plain: flags.allow_plain.or(file.allow_plain).unwrap_or(false),
-        device_type: path(flags.device_type, file.device_type, || {
+        allow_unpinned: settings.allow_unpinned.unwrap_or(false),
+        firewall_ports: settings.firewall_ports.unwrap_or(FIREWALL_PORTS.into()),
+        allow_plain: settings.allow_plain.unwrap_or(false),
+        device_type: path(settings.device_type, || {
             host_root.join("mnt/boot/device-type.json")
         })?,
-        config_json: path(flags.config_json, file.config_json, || {
+        config_json: path(settings.config_json, || {
             host_root.join("mnt/boot/config.json")
         })?,
-        host_actions: flags.host_actions.or(file.host_actions).unwrap_or_default(),
-        dbus_address: flags
+        host_actions: settings.host_actions.unwrap_or_default(),
+        dbus_address: settings
             .dbus_address
-            .or(file.dbus_address)
             .unwrap_or_else(|| os::system_bus_below(&host_root)),
         // A bare name is looked up in the search path, so it is not made absolute.
-        journal_program: flags
+        journal_program: settings
             .journal_program
-            .or(file.journal_program)
             .unwrap_or_else(|| "journalctl".into()),
-        vpn_unit: flags
+        vpn_unit: settings
             .vpn_unit
-            .or(file.vpn_unit)
-            .unwrap_or_else(|| "openvpn.service".into())
+            .as_deref()
+            .unwrap_or("openvpn.service")
             .parse()?,
-        own_app: match flags.own_app.or(file.own_app) {
-            Some(uuid) => Some(uuid.parse()?),
-            None => None,
-        },
+        own_app: settings.own_app.map(|uuid| uuid.parse()).transpose()?,
         host_root,
-        service_users: service_users(file.first_service_user)?,
-        exclusive: flags.exclusive.or(file.exclusive).unwrap_or(false),
-        host_names: host_names(first_filled(flags.host_names, file.host_names))?,
-        service_keys: file.service_keys,
+        service_users: service_users(settings.first_service_user)?,
+        exclusive: settings.exclusive.unwrap_or(false),
+        host_names: host_names(settings.host_names)?,
+        service_keys: settings.service_keys,
         without_effect,
-        log: flags.log.or(file.log).unwrap_or_else(|| "info".into()),
-        branding: file.branding,
-        plugins: file.plugins,
+        log: settings.log.unwrap_or_else(|| "info".into()),
+        branding: settings.branding,
+        plugins: settings.plugins,
         wasm_program: bin.join("supervisor-wasm"),
         compiler: bin.join("supervisor-compile"),
     })
 }
 
-fn first_filled<T>(flags: Vec<T>, file: Vec<T>) -> Vec<T> {
-    if flags.is_empty() { file } else { flags }
-}
-
-fn path(
-    flag: Option<PathBuf>,
-    file: Option<PathBuf>,
-    default: impl FnOnce() -> PathBuf,
-) -> Result<PathBuf> {
-    let path = flag.or(file).unwrap_or_else(default);
+fn path(setting: Option<PathBuf>, default: impl FnOnce() -> PathBuf) -> Result<PathBuf> {
+    let path = setting.unwrap_or_else(default);
     std::path::absolute(&path).with_context(|| format!("`{}` is not a path", path.display()))
 }
 
@@ -364,16 +294,21 @@ const LOWEST_API_LEVEL: [u32; 3] = [16, 6, 0];
 
 #[cfg(test)]
 mod tests {
+    use clap::Args as _;
+
     use super::*;
 
-    fn merged(flags: Flags, file: &str) -> Result<Configuration> {
-        let file = toml::from_str(file).context("failed to parse")?;
-        merge(flags, file, Path::new("/opt/dist/bin/supervisor"))
+    fn merged(flags: &[&str], file: &str) -> Result<Configuration> {
+        let mut settings: Settings = toml::from_str(file).context("failed to parse")?;
+        let command = Settings::augment_args(clap::Command::new("supervisor"));
+        let flags = command.no_binary_name(true).get_matches_from(flags);
+        settings.update_from_arg_matches(&flags)?;
+        complete(settings, Path::new("/opt/dist/bin/supervisor"))
     }
 
     #[test]
     fn defaults_are_beside_the_program() {
-        let configuration = merged(Flags::default(), "").unwrap();
+        let configuration = merged(&[], "").unwrap();
         assert_eq!(configuration.plugin_dirs, [Path::new("/opt/dist/plugins")]);
         assert_eq!(configuration.policy, Path::new("/opt/dist/policy.toml"));
         assert_eq!(
@@ -428,13 +363,12 @@ mod tests {
             [plugins.led-blink]
             led = "ACT"
         "#;
-        let flags = Flags {
-            state_dir: Some("/flag/state".into()),
-            plugin_dirs: vec!["/flag/plugins".into()],
-            exclusive: Some(false),
-            ..Flags::default()
-        };
-        let merged = merged(flags, file).unwrap();
+        let flags = [
+            "--state-dir=/flag/state",
+            "--plugin-dir=/flag/plugins",
+            "--exclusive=false",
+        ];
+        let merged = merged(&flags, file).unwrap();
         assert_eq!(merged.state_dir, Path::new("/flag/state"));
         assert_eq!(merged.plugin_dirs, [Path::new("/flag/plugins")]);
         assert!(!merged.exclusive);
@@ -469,7 +403,7 @@ mod tests {
 
     #[test]
     fn h3_an_address_that_nobody_named_is_not_opened() {
-        let configuration = merged(Flags::default(), "local_mode_auth = \"open\"").unwrap();
+        let configuration = merged(&[], "local_mode_auth = \"open\"").unwrap();
         assert_eq!(
             configuration.listen[0].keyless.auth,
             api::LocalModeAuth::Strict
@@ -495,7 +429,7 @@ mod tests {
             ("[branding]\nfolder = \"../x\"", "folder"),
             ("[branding]\nnmae = \"x\"", "line 2"),
         ] {
-            let error = merged(Flags::default(), file).unwrap_err();
+            let error = merged(&[], file).unwrap_err();
             let chain = format!("{error:#}");
             assert!(chain.contains(named), "{file}: {chain}");
         }

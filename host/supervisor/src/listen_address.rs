@@ -4,15 +4,22 @@ use std::net::SocketAddr;
 
 use anyhow::{Context, Result, bail};
 use api::{KeylessAccess, LocalModeAuth, LocalModeProcesses};
-use clap::ValueEnum;
 use model::compose::is_of_supervisor_network;
-
-use crate::configuration;
+use serde::Deserialize as _;
+use serde::de::IntoDeserializer as _;
 
 /// What an entry looks like, for messages.
 const FORM: &str = "such as `127.0.0.1:48484` or `127.0.0.1:48484=local-endpoints`";
 /// Lets all processes of the host in where others need a key.
 const ANY_PROCESS: &str = "any-process";
+
+/// The names of [`LocalModeAuth`] on the command line.
+pub(crate) const MODES: [&str; 3] = ["local-endpoints", "open", "strict"];
+
+/// What such a name stands for.
+pub(crate) fn local_mode_auth(name: &str) -> Result<LocalModeAuth, serde::de::value::Error> {
+    LocalModeAuth::deserialize(name.into_deserializer())
+}
 
 /// An address to listen on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,10 +70,9 @@ impl ListenAddress {
             Some((auth, ANY_PROCESS)) => (auth, LocalModeProcesses::Any),
             Some((_, other)) => bail!("`{other}` in `{text}` is not `{ANY_PROCESS}`"),
         };
-        let Ok(auth) = configuration::LocalModeAuth::from_str(auth, false) else {
+        let Ok(auth) = local_mode_auth(auth) else {
             bail!("`{auth}` in `{text}` is not one of `strict`, `local-endpoints` and `open`");
         };
-        let auth: LocalModeAuth = auth.into();
         if is_of_services && auth != LocalModeAuth::Strict {
             bail!("`{text}` is on the network of services, which have keys: it must be `strict`");
         }

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::arguments::Flags;
 use crate::configuration::{self, Configuration};
-use crate::facts::{Board, memory_of_board};
+use crate::facts::Board;
 use crate::host::Host;
 use crate::{address, run, walls};
 
@@ -63,14 +63,8 @@ fn of_running(address: SocketAddr, state_dir: &Path) -> Result<Value> {
 /// away, since the state folder may not be there, or not be ours to write.
 fn of_folders(configuration: &Configuration) -> Result<Value> {
     let scratch = tempfile::tempdir().context("failed to make a temporary folder")?;
-    let cache = compiled_code::Cache::new(
-        scratch.path().join("compiled"),
-        &configuration.compiler,
-        compiled_code::Limits::of_board(memory_of_board()),
-    )?;
     let rule = walls::rule(configuration);
-    let of_compiler = rule.clone();
-    let cache = cache.requiring_confinement(move || of_compiler.is_required());
+    let cache = walls::cache(configuration, scratch.path(), &rule)?;
     let mut configuration = configuration.clone();
     configuration.state_dir = scratch.path().to_owned();
     let board = Board::read(&configuration.device_type, &configuration.host_root);

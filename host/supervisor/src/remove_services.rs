@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use engine::{Engine, EngineError, Scope};
+use engine::{EngineError, Scope};
 use futures::future::join_all;
 use store::{OpenStore, Store};
 
@@ -53,12 +53,22 @@ pub(crate) fn remove(flags: Flags, removal: &Removal) -> Result<()> {
         } else {
             Vec::new()
         };
+        let grace = Duration::from_secs(removal.grace);
         let of_engines = engines.all().map(|engine| async {
             let engine = engine.as_ref();
-            let mut left = services(engine, Duration::from_secs(removal.grace)).await;
-            left.extend(networks(engine).await);
+            let mut left = remove_all(engine.containers().await, async |container| {
+                // One that does not stop is removed by force.
+                let _ = engine.stop_container(&container.id, grace).await;
+                engine.remove_container(&container.id).await
+            })
+            .await;
+            let networks = engine.networks().await;
+            left.extend(remove_all(networks, async |n| engine.remove_network(&n.name).await).await);
             if removal.all {
-                left.extend(volumes(engine).await);
+                let volumes = engine.volumes().await;
+                left.extend(
+                    remove_all(volumes, async |v| engine.remove_volume(&v.name).await).await,
+                );
                 for record in &images {
                     left.extend(problem(engine.remove_image(&record.image).await));
                 }
@@ -73,38 +83,18 @@ pub(crate) fn remove(flags: Flags, removal: &Removal) -> Result<()> {
     })
 }
 
-async fn services(engine: &dyn Engine, grace: Duration) -> Vec<String> {
-    let containers = match engine.containers().await {
-        Ok(containers) => containers,
+/// Removes all of `objects`; what could not be removed.
+async fn remove_all<T>(
+    objects: Result<Vec<T>, EngineError>,
+    remove: impl AsyncFn(&T) -> Result<(), EngineError>,
+) -> Vec<String> {
+    let objects = match objects {
+        Ok(objects) => objects,
         Err(error) => return problem(Err(error)).into_iter().collect(),
     };
-    let removals = containers.iter().map(|container| async {
-        // One that does not stop is removed by force.
-        let _ = engine.stop_container(&container.id, grace).await;
-        problem(engine.remove_container(&container.id).await)
-    });
-    join_all(removals).await.into_iter().flatten().collect()
-}
-
-async fn networks(engine: &dyn Engine) -> Vec<String> {
-    let networks = match engine.networks().await {
-        Ok(networks) => networks,
-        Err(error) => return problem(Err(error)).into_iter().collect(),
-    };
-    let removals = networks
+    let removals = objects
         .iter()
-        .map(|network| async { problem(engine.remove_network(&network.name).await) });
-    join_all(removals).await.into_iter().flatten().collect()
-}
-
-async fn volumes(engine: &dyn Engine) -> Vec<String> {
-    let volumes = match engine.volumes().await {
-        Ok(volumes) => volumes,
-        Err(error) => return problem(Err(error)).into_iter().collect(),
-    };
-    let removals = volumes
-        .iter()
-        .map(|volume| async { problem(engine.remove_volume(&volume.name).await) });
+        .map(|object| async { problem(remove(object).await) });
     join_all(removals).await.into_iter().flatten().collect()
 }
 

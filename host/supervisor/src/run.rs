@@ -216,14 +216,8 @@ impl Parts {
         let branding = &configuration.branding;
         let board = Board::read(&configuration.device_type, &configuration.host_root);
 
-        let cache = compiled_code::Cache::new(
-            configuration.state_dir.join("compiled"),
-            &configuration.compiler,
-            compiled_code::Limits::of_board(memory_of_board()),
-        )?;
         let rule = walls::rule(configuration);
-        let of_compiler = rule.clone();
-        let cache = cache.requiring_confinement(move || of_compiler.is_required());
+        let cache = walls::cache(configuration, &configuration.state_dir, &rule)?;
         let scope = Scope {
             device: store.device_uuid().clone(),
             former: store.former_uuids()?,

@@ -1,14 +1,16 @@
 //! The walls around processes that run foreign code, as the policy wants them and as they are.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use compiled_code::Cache;
+use compiled_code::{Cache, CompileError, Limits};
 use device_types::{ConfinedProcess, Confinement, MissingWall};
 use engine::Engines;
 use plugin_worker::{WorkerRuntime, WorkerWalls};
 use plugins::ConfinementRule;
 
 use crate::configuration::Configuration;
+use crate::facts::memory_of_board;
 
 /// What the policy says of missing walls.
 pub(crate) fn rule(configuration: &Configuration) -> Arc<ConfinementRule> {
@@ -16,6 +18,18 @@ pub(crate) fn rule(configuration: &Configuration) -> Arc<ConfinementRule> {
         configuration.policy.clone(),
         configuration.allow_unpinned,
     ))
+}
+
+/// The compiled code in `folder`, which nothing is compiled into where a wall is missing that `rule` requires.
+pub(crate) fn cache(
+    configuration: &Configuration,
+    folder: &Path,
+    rule: &Arc<ConfinementRule>,
+) -> Result<Cache, CompileError> {
+    let limits = Limits::of_board(memory_of_board());
+    let cache = Cache::new(folder.join("compiled"), &configuration.compiler, limits)?;
+    let rule = Arc::clone(rule);
+    Ok(cache.requiring_confinement(move || rule.is_required()))
 }
 
 /// Those who know which walls stand.
