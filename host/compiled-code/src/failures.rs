@@ -76,11 +76,11 @@ pub(crate) fn kept_for(error: &CompileError) -> Option<Duration> {
 
 /// Notes that what is known as `stem` failed. Where that cannot be written, it is tried again.
 pub(crate) fn note(folder: &Path, stem: &str, conditions: &Conditions, error: &CompileError) {
-    let Some(kept) = kept_for(error) else {
+    let Some(lifetime) = kept_for(error) else {
         return;
     };
     remove_old(folder);
-    let mut text = format!("{}\n{}\n{error}", conditions.0, kept.as_secs());
+    let mut text = format!("{}\n{}\n{error}", conditions.0, lifetime.as_secs());
     if text.len() > LONGEST {
         text.truncate(text.floor_char_boundary(LONGEST));
     }
@@ -92,8 +92,8 @@ pub(crate) fn recall(folder: &Path, stem: &str, conditions: &Conditions) -> Opti
     let path = path(folder, stem);
     let text = fs::read_to_string(&path).ok()?;
     let mut parts = text.splitn(3, '\n');
-    let (under, kept, reason) = (parts.next()?, parts.next()?, parts.next()?);
-    let again_in = Duration::from_secs(kept.parse().ok()?).checked_sub(age(&path))?;
+    let (under, lifetime, reason) = (parts.next()?, parts.next()?, parts.next()?);
+    let again_in = Duration::from_secs(lifetime.parse().ok()?).checked_sub(age(&path))?;
     (under == conditions.0 && !again_in.is_zero()).then(|| PastFailure {
         reason: reason.to_owned(),
         again_in,

@@ -21,14 +21,14 @@ impl Engines {
     /// The first engine of each kind counts. The first of all is the default.
     #[must_use]
     pub fn new(engines: Vec<Arc<dyn Engine>>) -> Self {
-        let mut kept: Vec<Arc<dyn Engine>> = Vec::new();
+        let mut unique: Vec<Arc<dyn Engine>> = Vec::new();
         for engine in engines {
-            if kept.iter().all(|other| other.kind() != engine.kind()) {
-                kept.push(engine);
+            if unique.iter().all(|other| other.kind() != engine.kind()) {
+                unique.push(engine);
             }
         }
         Engines {
-            engines: kept.into(),
+            engines: unique.into(),
             account: None,
         }
     }
@@ -81,9 +81,9 @@ impl Engines {
         auth: Option<&RegistryAuth>,
         progress: &(dyn Fn(PullProgress) + Send + Sync),
     ) -> Result<Image, EngineError> {
-        if let Some(found) = self.find(image).await {
+        if let Some(present) = self.find(image).await {
             progress(PullProgress { percent: 100 });
-            return Ok(found);
+            return Ok(present);
         }
         let kind = self.kind_of(image, auth).await?;
         match self.get(kind) {
@@ -123,8 +123,9 @@ impl Engines {
         for engine in self.all() {
             match engine.images().await {
                 Ok(images) => {
-                    if let Some(found) = images.into_iter().find(|i| i.references.contains(image)) {
-                        return Some(found);
+                    if let Some(present) = images.into_iter().find(|i| i.references.contains(image))
+                    {
+                        return Some(present);
                     }
                 }
                 Err(error) => tracing::debug!(%error, "failed to look for `{image}`"),

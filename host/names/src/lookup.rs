@@ -100,9 +100,9 @@ impl SystemNames {
     pub(crate) async fn look_up(&self, host: &str) -> Answer {
         let within = self.shared.within;
         let mut answer = self.answer(host)?;
-        let found = tokio::time::timeout(within, answer.wait_for(Option::is_some)).await;
-        match found {
-            Ok(Ok(found)) => found.clone().unwrap_or_else(|| Err(given_up(host))),
+        let outcome = tokio::time::timeout(within, answer.wait_for(Option::is_some)).await;
+        match outcome {
+            Ok(Ok(answer)) => answer.clone().unwrap_or_else(|| Err(given_up(host))),
             Ok(Err(_)) => Err(given_up(host)),
             Err(_) => Err(LookupError::Timeout {
                 host: host.to_owned(),
@@ -142,10 +142,10 @@ impl SystemNames {
                 Err(_) => {}
             }
         }
-        let (tell, told) = watch::channel(None);
-        questions.open.insert(host.to_owned(), tell);
+        let (sender, receiver) = watch::channel(None);
+        questions.open.insert(host.to_owned(), sender);
         questions.waiting.push_back(host.to_owned());
-        Ok(told)
+        Ok(receiver)
     }
 }
 
@@ -173,16 +173,17 @@ impl Shared {
     /// Asks until there is nothing left to ask.
     fn work(&self) {
         while let Some(host) = self.next() {
-            let asked = catch_unwind(AssertUnwindSafe(|| (self.ask)(&host)));
-            let asked = asked.unwrap_or_else(|_| Err(io::Error::other("the resolver failed")));
-            let found = asked.map_err(|error| LookupError::Failed {
+            let addresses = catch_unwind(AssertUnwindSafe(|| (self.ask)(&host)));
+            let addresses =
+                addresses.unwrap_or_else(|_| Err(io::Error::other("the resolver failed")));
+            let addresses = addresses.map_err(|error| LookupError::Failed {
                 host: host.clone(),
                 source: Arc::new(error),
             });
             let answer = self.questions().open.remove(&host);
             if let Some(answer) = answer {
                 // Nobody waits any more: nobody needs to know.
-                let _ = answer.send(Some(found));
+                let _ = answer.send(Some(addresses));
             }
         }
     }

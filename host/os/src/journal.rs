@@ -261,10 +261,13 @@ fn arguments(host_root: &Path, options: &JournalOptions) -> Result<Vec<OsString>
 
 /// What a failing command says, on one line; all of it is read, so that it is never held up.
 async fn complaint(mut errors: impl AsyncRead + Unpin) -> String {
-    let mut kept = Vec::new();
-    let _ = (&mut errors).take(COMPLAINT).read_to_end(&mut kept).await;
+    let mut beginning = Vec::new();
+    let _ = (&mut errors)
+        .take(COMPLAINT)
+        .read_to_end(&mut beginning)
+        .await;
     let _ = tokio::io::copy(&mut errors, &mut tokio::io::sink()).await;
-    let lines: Vec<String> = String::from_utf8_lossy(&kept)
+    let lines: Vec<String> = String::from_utf8_lossy(&beginning)
         .lines()
         .map(|line| line.trim().escape_debug().to_string())
         .collect();

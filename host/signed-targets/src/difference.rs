@@ -14,89 +14,99 @@ pub(crate) fn differences(
     app: &TargetApp,
     release: &TargetRelease,
 ) -> Vec<String> {
-    let mut found = Vec::new();
-    let (said, is) = (&statement.app, signed_app(app));
-    differ(&mut found, "the uuid of the app", &said.uuid, &is.uuid);
-    differ(&mut found, "the number of the app", &said.id, &is.id);
-    differ(&mut found, "the class of the app", &said.class, &is.class);
+    let mut all = Differences(Vec::new());
+    let (signed, actual) = (&statement.app, signed_app(app));
+    all.compare("the uuid of the app", &signed.uuid, &actual.uuid);
+    all.compare("the number of the app", &signed.id, &actual.id);
+    all.compare("the class of the app", &signed.class, &actual.class);
     if app.is_host {
-        found.push("it has the app as the host's operating system".to_owned());
+        all.0
+            .push("it has the app as the host's operating system".to_owned());
     }
-    let (said, is) = (&statement.release, signed_release(release));
-    differ(&mut found, "the release", &said.commit, &is.commit);
-    differ(&mut found, "the number of the release", &said.id, &is.id);
+    let (signed, actual) = (&statement.release, signed_release(release));
+    all.compare("the release", &signed.commit, &actual.commit);
+    all.compare("the number of the release", &signed.id, &actual.id);
     for (name, service) in &release.services {
         let name = name.as_str();
         match statement.services.get(name) {
-            Some(said) => in_service(&mut found, name, said, service),
-            None => found.push(format!("it has the service `{name}`, which is not signed")),
+            Some(signed) => all.compare_service(name, signed, service),
+            None => all
+                .0
+                .push(format!("it has the service `{name}`, which is not signed")),
         }
     }
     for name in statement.services.keys() {
         if !release.services.keys().any(|other| other.as_str() == name) {
-            found.push(format!("it lacks the service `{name}`"));
+            all.0.push(format!("it lacks the service `{name}`"));
         }
     }
     let volumes = digests(&release.volumes);
-    in_map(&mut found, "volume", "", &statement.volumes, &volumes);
+    all.compare_maps("volume", "", &statement.volumes, &volumes);
     let networks = digests(&release.networks);
-    in_map(&mut found, "network", "", &statement.networks, &networks);
-    found
+    all.compare_maps("network", "", &statement.networks, &networks);
+    all.0
 }
 
-fn in_service(found: &mut Vec<String>, name: &str, said: &SignedService, is: &TargetService) {
-    let of = format!(" of the service `{name}`");
-    differ(found, &format!("the number{of}"), &said.id, &is.id.0);
-    let number = format!("the number of the image{of}");
-    differ(found, &number, &said.image_id, &is.image_id.0);
-    let image = is.image.to_string();
-    differ(found, &format!("the image{of}"), &said.image, &image);
-    if !is.running {
-        found.push(format!("it has the service `{name}` stopped"));
-    }
-    in_map(found, "label", &of, &said.labels, &is.labels);
-    if said.contract != contract(is) {
-        found.push(format!("the contract{of} differs from the signed one"));
-    }
-    in_map(found, "compose field", &of, &said.compose, &compose(is));
-    for variable in is.environment.keys() {
-        if !said.variables.contains(variable) {
-            found.push(format!(
-                "it sets the variable `{variable}`{of}, which the statement does not allow"
-            ));
+/// What was found so far.
+struct Differences(Vec<String>);
+
+impl Differences {
+    fn compare_service(&mut self, name: &str, signed: &SignedService, actual: &TargetService) {
+        let of = format!(" of the service `{name}`");
+        self.compare(&format!("the number{of}"), &signed.id, &actual.id.0);
+        let number = format!("the number of the image{of}");
+        self.compare(&number, &signed.image_id, &actual.image_id.0);
+        let image = actual.image.to_string();
+        self.compare(&format!("the image{of}"), &signed.image, &image);
+        if !actual.running {
+            self.0.push(format!("it has the service `{name}` stopped"));
         }
-    }
-}
-
-fn differ<T: PartialEq + Display>(found: &mut Vec<String>, what: &str, said: &T, is: &T) {
-    if said != is {
-        found.push(format!("{what} is `{is}`, but `{said}` is signed"));
-    }
-}
-
-fn in_map<T: PartialEq>(
-    found: &mut Vec<String>,
-    what: &str,
-    of: &str,
-    said: &BTreeMap<String, T>,
-    is: &BTreeMap<String, T>,
-) {
-    for (name, value) in is {
-        match said.get(name) {
-            None => found.push(format!(
-                "it has the {what} `{name}`{of}, which is not signed"
-            )),
-            Some(said) if said != value => {
-                found.push(format!(
-                    "the {what} `{name}`{of} differs from the signed one"
+        self.compare_maps("label", &of, &signed.labels, &actual.labels);
+        if signed.contract != contract(actual) {
+            self.0
+                .push(format!("the contract{of} differs from the signed one"));
+        }
+        self.compare_maps("compose field", &of, &signed.compose, &compose(actual));
+        for variable in actual.environment.keys() {
+            if !signed.variables.contains(variable) {
+                self.0.push(format!(
+                    "it sets the variable `{variable}`{of}, which the statement does not allow"
                 ));
             }
-            Some(_) => {}
         }
     }
-    for name in said.keys() {
-        if !is.contains_key(name) {
-            found.push(format!("it lacks the {what} `{name}`{of}"));
+
+    fn compare<T: PartialEq + Display>(&mut self, what: &str, signed: &T, actual: &T) {
+        if signed != actual {
+            self.0
+                .push(format!("{what} is `{actual}`, but `{signed}` is signed"));
+        }
+    }
+
+    fn compare_maps<T: PartialEq>(
+        &mut self,
+        what: &str,
+        of: &str,
+        signed: &BTreeMap<String, T>,
+        actual: &BTreeMap<String, T>,
+    ) {
+        for (name, value) in actual {
+            match signed.get(name) {
+                None => self.0.push(format!(
+                    "it has the {what} `{name}`{of}, which is not signed"
+                )),
+                Some(signed) if signed != value => {
+                    self.0.push(format!(
+                        "the {what} `{name}`{of} differs from the signed one"
+                    ));
+                }
+                Some(_) => {}
+            }
+        }
+        for name in signed.keys() {
+            if !actual.contains_key(name) {
+                self.0.push(format!("it lacks the {what} `{name}`{of}"));
+            }
         }
     }
 }

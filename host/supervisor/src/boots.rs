@@ -50,8 +50,8 @@ impl Boots {
         let (Some(this), Some(mark)) = (self.current(), &self.mark) else {
             return false;
         };
-        let held = mark.read(LONGEST).ok().flatten();
-        held.is_some_and(|held| held.trim_ascii() == this.as_str().as_bytes())
+        let marked_boot = mark.read(LONGEST).ok().flatten();
+        marked_boot.is_some_and(|marked| marked.trim_ascii() == this.as_str().as_bytes())
     }
 
     /// Says so from now on.

@@ -135,13 +135,13 @@ pub(crate) struct DeviceFacts {
 struct GatewayWatch {
     gateway: IpAddr,
     /// The interfaces that were told of last.
-    told: Vec<String>,
+    reported: Vec<String>,
 }
 
 impl GatewayWatch {
     fn look(&mut self, own_network: &str) {
         let rivals = rivals_of_gateway(self.gateway, own_network);
-        if rivals == self.told {
+        if rivals == self.reported {
             return;
         }
         let gateway = self.gateway;
@@ -155,7 +155,7 @@ impl GatewayWatch {
                 rivals.join("`, `")
             );
         }
-        self.told = rivals;
+        self.reported = rivals;
     }
 }
 
@@ -175,7 +175,7 @@ impl DeviceFacts {
             gateway: gateway.map(|gateway| {
                 Mutex::new(GatewayWatch {
                     gateway,
-                    told: Vec::new(),
+                    reported: Vec::new(),
                 })
             }),
         };
@@ -286,13 +286,13 @@ mod tests {
     fn interfaces_with_the_gateways_address_are_remembered() {
         let mut watch = GatewayWatch {
             gateway: "127.0.0.1".parse().unwrap(),
-            told: Vec::new(),
+            reported: Vec::new(),
         };
         watch.look("supervisor0");
-        assert_eq!(watch.told, ["lo"]);
+        assert_eq!(watch.reported, ["lo"]);
         watch.gateway = "192.0.2.255".parse().unwrap();
         watch.look("supervisor0");
-        assert!(watch.told.is_empty());
+        assert!(watch.reported.is_empty());
     }
 
     #[test]

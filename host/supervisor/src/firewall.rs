@@ -45,16 +45,16 @@ impl FirewallState {
     }
 
     /// Says it once in the log, and as long as it lasts in the device's health.
-    fn note(&self, found: Option<String>) {
+    fn note(&self, problem_now: Option<String>) {
         let mut problem = self.problem.lock().unwrap_or_else(PoisonError::into_inner);
-        if *problem == found {
+        if *problem == problem_now {
             return;
         }
-        match &found {
+        match &problem_now {
             Some(why) => tracing::error!("{why}"),
             None => tracing::info!("the host's firewall matches the target"),
         }
-        *problem = found;
+        *problem = problem_now;
     }
 
     /// Follows what is in force until `stop`; then the table goes.
@@ -221,9 +221,13 @@ mod tests {
     async fn m7_a_device_that_cannot_have_its_firewall_says_so_until_nobody_asks_for_one() {
         let state = FirewallState::default();
         let off = Arc::new(in_force(FirewallMode::Off, Exposure::default()));
-        let (tell, told) = watch::channel(Arc::clone(&off));
+        let (sender, receiver) = watch::channel(Arc::clone(&off));
         let stop = CancellationToken::new();
-        let ends = state.follow(settings(Firewall::of_kernel("/nowhere/nft")), told, &stop);
+        let ends = state.follow(
+            settings(Firewall::of_kernel("/nowhere/nft")),
+            receiver,
+            &stop,
+        );
         let until = async |is_there: bool| {
             let there = async {
                 while state.problem().is_some() != is_there {
@@ -234,7 +238,7 @@ mod tests {
             there.expect("it is said in time");
         };
         assert_eq!(state.problem(), None);
-        tell.send_replace(Arc::new(in_force(FirewallMode::On, Exposure::default())));
+        sender.send_replace(Arc::new(in_force(FirewallMode::On, Exposure::default())));
         until(true).await;
         let problem = state.problem().unwrap();
         assert!(problem.contains("`HOST_FIREWALL_MODE` `on`"), "{problem}");
@@ -242,7 +246,7 @@ mod tests {
             problem.contains("install the package `nftables`"),
             "{problem}"
         );
-        tell.send_replace(off);
+        sender.send_replace(off);
         until(false).await;
         stop.cancel();
         ends.await.unwrap();

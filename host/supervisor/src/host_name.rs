@@ -64,10 +64,10 @@ impl plugins::HostName for HostName {
     fn get(&self) -> BoxFuture<'_, Result<Option<String>, HostNameError>> {
         let file = self.file.clone();
         async move {
-            let shown = file.display().to_string();
+            let path = file.display().to_string();
             let read = tokio::task::spawn_blocking(move || read(&file)).await;
             let read = read.map_err(|error| HostNameError::Other(error.to_string()))?;
-            read.map_err(|error| HostNameError::Other(format!("failed to read `{shown}`: {error}")))
+            read.map_err(|error| HostNameError::Other(format!("failed to read `{path}`: {error}")))
         }
         .boxed()
     }

@@ -43,7 +43,7 @@ impl ListenAddress {
     /// # Errors
     /// Where it is none of these, and where it opens the network of services.
     pub(crate) fn parse(text: &str, otherwise: LocalModeAuth) -> Result<Self> {
-        let (address, said) = match text.split_once('=') {
+        let (address, setting) = match text.split_once('=') {
             Some((address, setting)) => (address, Some(setting)),
             None => (text, None),
         };
@@ -51,7 +51,7 @@ impl ListenAddress {
             .parse()
             .with_context(|| format!("`{text}` is not an address to listen on, {FORM}"))?;
         let is_of_services = is_of_supervisor_network(address.ip());
-        let Some(said) = said else {
+        let Some(setting) = setting else {
             let auth = if is_of_services {
                 LocalModeAuth::Strict
             } else {
@@ -65,8 +65,8 @@ impl ListenAddress {
                 },
             });
         };
-        let (auth, processes) = match said.split_once('+') {
-            None => (said, LocalModeProcesses::Trusted),
+        let (auth, processes) = match setting.split_once('+') {
+            None => (setting, LocalModeProcesses::Trusted),
             Some((auth, ANY_PROCESS)) => (auth, LocalModeProcesses::Any),
             Some((_, other)) => bail!("`{other}` in `{text}` is not `{ANY_PROCESS}`"),
         };

@@ -12,11 +12,11 @@ pub(crate) fn of(
     access: Option<CloudAccess>,
 ) -> Option<(String, RegistryAuth)> {
     let access = access?;
-    let held = config
+    let keys = config
         .read()
         .inspect_err(|error| tracing::warn!(%error, "images are pulled without an account"))
         .ok()?;
-    let endpoint = held.get("registryEndpoint")?.as_str()?;
+    let endpoint = keys.get("registryEndpoint")?.as_str()?;
     let host = endpoint
         .split_once("://")
         .map_or(endpoint, |(_, host)| host);

@@ -157,10 +157,10 @@ async fn forward_datagrams(socket: UdpSocket, target: Target, port: u16) {
             }
         };
         let datagram = buffer[..length].to_vec();
-        let known = senders
+        let is_served = senders
             .get(&client)
             .is_some_and(|sender| !sender.is_closed());
-        if !known {
+        if !is_served {
             if senders.len() >= MAX_SENDERS {
                 continue;
             }

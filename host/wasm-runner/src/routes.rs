@@ -178,15 +178,15 @@ impl Questions {
     fn route(&mut self, address: IpAddr, scope: u32) -> io::Result<Option<(RouteKind, u32)>> {
         self.sequence = self.sequence.wrapping_add(1);
         self.send(&messages::route_to(self.sequence, address, scope))?;
-        let mut found = None;
+        let mut route = None;
         let outcome = self.read(&mut |reply| {
             if let Reply::Route { kind, interface } = reply {
-                found = Some((kind, interface));
+                route = Some((kind, interface));
             }
-            found.is_some()
+            route.is_some()
         });
         match outcome {
-            Ok(()) => Ok(found),
+            Ok(()) => Ok(route),
             // No route, or one that forbids.
             Err(error)
                 if matches!(

@@ -131,17 +131,17 @@ impl Sockets<'_> {
     ///
     /// # Errors
     /// Where the address is none of this service's, or the port is taken by itself.
-    fn binding(&self, asked: SocketAddr, protocol: Protocol) -> Result<Binding, ErrorCode> {
-        if !self.rules().is_local(asked.ip()) {
+    fn binding(&self, requested: SocketAddr, protocol: Protocol) -> Result<Binding, ErrorCode> {
+        if !self.rules().is_local(requested.ip()) {
             return Err(ErrorCode::AddressNotBindable);
         }
-        let is_unspecified = asked.ip().to_canonical().is_unspecified();
-        if protocol == Protocol::Udp && is_unspecified && asked.port() == 0 {
+        let is_unspecified = requested.ip().to_canonical().is_unspecified();
+        if protocol == Protocol::Udp && is_unspecified && requested.port() == 0 {
             // What programs do that only ask others: bound to a loopback address, the socket would
             // reach no other machine.
             return Ok(Binding::Anywhere);
         }
-        let port = (asked.port() != 0).then_some(asked.port());
+        let port = (requested.port() != 0).then_some(requested.port());
         if port.is_some_and(|port| self.rules().ports.real(protocol, port).is_some()) {
             return Err(ErrorCode::AddressInUse);
         }

@@ -185,7 +185,7 @@ fn set_mac_address(
         return;
     }
     if !network.joinable {
-        left_out.beside_network_mode("mac_address", &network.shown);
+        left_out.beside_network_mode("mac_address", &network.name);
         return;
     }
     let address = Value::from(config.mac_address.clone());

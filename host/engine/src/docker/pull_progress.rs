@@ -11,7 +11,7 @@ const MAX_LAYERS: usize = 1024;
 #[derive(Debug, Default)]
 pub(super) struct LayerProgress {
     layers: HashMap<String, Layer>,
-    shown: u8,
+    highest: u8,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
@@ -43,11 +43,11 @@ impl LayerProgress {
         } else {
             (current as f64 / total as f64).min(1.0)
         };
-        let known = self.layers.get(id).copied();
-        if known.is_none() && self.layers.len() >= MAX_LAYERS {
+        let layer_before = self.layers.get(id).copied();
+        if layer_before.is_none() && self.layers.len() >= MAX_LAYERS {
             return false;
         }
-        let mut layer = known.unwrap_or_default();
+        let mut layer = layer_before.unwrap_or_default();
         match status.as_str() {
             "Pulling fs layer" | "Waiting" => {}
             "Downloading" => {
@@ -91,9 +91,9 @@ impl LayerProgress {
         }
         if all > 0.0 {
             let percent = (100.0 * done / all).clamp(0.0, 99.0) as u8;
-            self.shown = self.shown.max(percent);
+            self.highest = self.highest.max(percent);
         }
-        self.shown
+        self.highest
     }
 }
 

@@ -51,7 +51,7 @@ pub(super) fn checked(
     let is_known = of_registry
         .iter()
         .chain(&cloud)
-        .any(|known| known.host() == url.host());
+        .any(|ours| ours.host() == url.host());
     if is_known {
         Ok(url)
     } else {

@@ -29,14 +29,14 @@ mod tests {
     #[test]
     fn addresses_are_loopback_and_nobody_elses() {
         let device: DeviceUuid = "0123456789abcdef0123456789abcdef".parse().unwrap();
-        let mut taken = Vec::new();
+        let mut in_use = Vec::new();
         for number in 0..500 {
             let id: ContainerId = format!("container{number}").parse().unwrap();
-            let address = allocate(&device, &id, &taken);
+            let address = allocate(&device, &id, &in_use);
             assert!(address.is_loopback() && address.octets()[1] != 0);
-            assert!(!taken.contains(&address));
-            assert_eq!(address, allocate(&device, &id, &taken));
-            taken.push(address);
+            assert!(!in_use.contains(&address));
+            assert_eq!(address, allocate(&device, &id, &in_use));
+            in_use.push(address);
         }
     }
 }

@@ -134,11 +134,11 @@ pub(super) fn put(path: &Path, fill: impl FnOnce(&Path) -> io::Result<()>) -> io
 /// Removes the folder `path`; one that is gone is no error. It is gone as soon as this begins: what a
 /// kill leaves of it is not found again.
 pub(super) fn remove(path: &Path) -> io::Result<()> {
-    let gone = beside(path, GONE)?;
-    match fs::rename(path, &gone) {
+    let aside = beside(path, GONE)?;
+    match fs::rename(path, &aside) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error),
-        Ok(()) => fs::remove_dir_all(gone),
+        Ok(()) => fs::remove_dir_all(aside),
     }
 }
 

@@ -81,13 +81,13 @@ impl Shared {
 
     /// A file may have become another one, or none: then the reference names nothing.
     fn as_it_is_now(&self, mut record: ImageRecord) -> Option<ImageRecord> {
-        let Some(seen) = record.file else {
+        let Some(mark_before) = record.file else {
             // A component that was lost is pulled again.
             return self.has_component(&record.id).then_some(record);
         };
         let path = file_path(&record.reference).ok()?;
         let mark = FileMark::of(&fs::metadata(&path).ok()?);
-        if mark == seen {
+        if mark == mark_before {
             return Some(record);
         }
         let (id, size) = digest_file(&path).ok()?;
@@ -159,12 +159,14 @@ impl Shared {
     }
 
     /// Removes what a container that is gone was the last to need. Held by the caller: the right to change records.
-    pub(super) fn sweep_component_of(&self, gone: &ContainerRecord) {
+    pub(super) fn sweep_component_of(&self, removed: &ContainerRecord) {
         let containers = self.containers.records();
-        let is_needed = containers.iter().any(|one| one.image_id == gone.image_id);
-        let names_it = |image: ImageRecord| image.id == gone.image_id;
+        let is_needed = containers
+            .iter()
+            .any(|one| one.image_id == removed.image_id);
+        let names_it = |image: ImageRecord| image.id == removed.image_id;
         // Where its own reference still names the image, nothing else has to be looked at.
-        let reference = self.folders.image(&gone.config.image);
+        let reference = self.folders.image(&removed.config.image);
         if !is_needed && !folders::read(&reference).is_some_and(names_it) {
             self.sweep_components();
         }

@@ -124,8 +124,8 @@ impl Follower {
             if is_whole || self.partial.len() > LONGEST {
                 let line = self.partial.strip_suffix(b"\n").unwrap_or(&self.partial);
                 let line = Entry::parse(line).map(log_line);
-                let wanted = |line: &LogLine| self.since.is_none_or(|at| line.timestamp_ms >= at);
-                self.lines.extend(line.filter(wanted));
+                let is_new = |line: &LogLine| self.since.is_none_or(|at| line.timestamp_ms >= at);
+                self.lines.extend(line.filter(is_new));
                 self.partial.clear();
             }
         }

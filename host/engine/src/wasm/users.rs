@@ -55,7 +55,7 @@ impl UserRange {
     }
 
     /// A number that is not among `taken`: the same for the same name, as far as it is free. `None` where all are taken.
-    fn allocate(&self, name: &str, taken: &BTreeSet<u32>) -> Option<u32> {
+    fn allocate(&self, name: &str, in_use: &BTreeSet<u32>) -> Option<u32> {
         let digest = Sha256::digest(name);
         let start = u32::from_be_bytes([digest[0], digest[1], digest[2], digest[3]]);
         let number = |attempt: u32| {
@@ -65,7 +65,7 @@ impl UserRange {
         };
         (0..self.count)
             .filter_map(number)
-            .find(|number| !taken.contains(number))
+            .find(|number| !in_use.contains(number))
     }
 
     /// The user of a service that has none yet.
@@ -76,20 +76,20 @@ impl UserRange {
         others: &[(NameInApp, ServiceUser)],
     ) -> Option<ServiceUser> {
         let NameInApp { app, service } = own;
-        let mut taken: BTreeSet<u32> = others
+        let mut in_use: BTreeSet<u32> = others
             .iter()
             .flat_map(|(_, user)| [user.uid, user.app_gid])
             .collect();
         let of_app = others.iter().find(|(other, _)| other.app == *app);
         let app_gid = match of_app {
             Some((_, user)) => user.app_gid,
-            None => self.allocate(&format!("{device} {app}"), &taken)?,
+            None => self.allocate(&format!("{device} {app}"), &in_use)?,
         };
-        taken.insert(app_gid);
+        in_use.insert(app_gid);
         let before = others.iter().find(|(other, _)| other == own);
         let uid = match before {
             Some((_, user)) => user.uid,
-            None => self.allocate(&format!("{device} {app} {service}"), &taken)?,
+            None => self.allocate(&format!("{device} {app} {service}"), &in_use)?,
         };
         Some(ServiceUser { uid, app_gid })
     }
@@ -171,18 +171,18 @@ mod tests {
     #[test]
     fn h4_each_service_has_a_user_of_its_own_and_each_app_a_group() {
         let range = UserRange::default();
-        let mut given: Vec<(NameInApp, ServiceUser)> = Vec::new();
+        let mut assigned: Vec<(NameInApp, ServiceUser)> = Vec::new();
         for app in 0..20 {
             for service in 0..20 {
                 let own = name(&format!("app{app}"), &format!("service{service}"));
-                let user = range.assign("device", &own, &given).unwrap();
+                let user = range.assign("device", &own, &assigned).unwrap();
                 assert!(range.contains(user.uid) && range.contains(user.app_gid));
-                for (other, theirs) in &given {
+                for (other, theirs) in &assigned {
                     assert_ne!(user.uid, theirs.uid);
                     assert_ne!(user.uid, theirs.app_gid);
                     assert_eq!(user.app_gid == theirs.app_gid, own.app == other.app);
                 }
-                given.push((own, user));
+                assigned.push((own, user));
             }
         }
     }
@@ -205,10 +205,10 @@ mod tests {
             count: 3,
         };
         let first = range.assign("device", &name("a", "web"), &[]).unwrap();
-        let given = vec![(name("a", "web"), first)];
-        let second = range.assign("device", &name("a", "db"), &given).unwrap();
+        let assigned = vec![(name("a", "web"), first)];
+        let second = range.assign("device", &name("a", "db"), &assigned).unwrap();
         assert_ne!(first.uid, second.uid);
-        let given = vec![(name("a", "web"), first), (name("a", "db"), second)];
-        assert_eq!(range.assign("device", &name("a", "cache"), &given), None);
+        let assigned = vec![(name("a", "web"), first), (name("a", "db"), second)];
+        assert_eq!(range.assign("device", &name("a", "cache"), &assigned), None);
     }
 }

@@ -13,7 +13,7 @@ use tokio::sync::{Mutex, watch};
 /// The lines of this device.
 pub(crate) struct LogLines {
     reconciler: Reconciler,
-    seen: Mutex<LogPolicyWatches>,
+    watches: Mutex<LogPolicyWatches>,
 }
 
 /// What tells that logs may be wanted, or not wanted any more: local mode shows in the status.
@@ -27,7 +27,7 @@ impl LogLines {
     pub(crate) fn new(reconciler: &Reconciler) -> Self {
         LogLines {
             reconciler: reconciler.clone(),
-            seen: Mutex::new(LogPolicyWatches {
+            watches: Mutex::new(LogPolicyWatches {
                 settings: reconciler.effective_settings(),
                 status: reconciler.watch(),
                 wanted: wanted(reconciler),
@@ -59,16 +59,16 @@ impl LogSource for LogLines {
 
     fn changed(&self) -> BoxFuture<'_, ()> {
         async {
-            let mut seen = self.seen.lock().await;
+            let mut watches = self.watches.lock().await;
             loop {
                 let now = wanted(&self.reconciler);
-                if now != seen.wanted {
-                    seen.wanted = now;
+                if now != watches.wanted {
+                    watches.wanted = now;
                     return;
                 }
                 let LogPolicyWatches {
                     settings, status, ..
-                } = &mut *seen;
+                } = &mut *watches;
                 let told = tokio::select! {
                     changed = settings.changed() => changed,
                     changed = status.changed() => changed,

@@ -29,7 +29,7 @@ pub(crate) struct DeviceState {
     supervisor_version: String,
     allow_unpinned: bool,
     sensors: Mutex<Sensors>,
-    seen: tokio::sync::Mutex<StateWatches>,
+    watches: tokio::sync::Mutex<StateWatches>,
 }
 
 /// What a device says of itself that takes any file for a plugin; the cloud keeps 50 characters.
@@ -71,7 +71,7 @@ impl DeviceState {
             supervisor_version: around.branding.api_level.clone(),
             allow_unpinned: around.allow_unpinned,
             sensors: Mutex::new(Sensors::new(around.host_root, around.state_dir)),
-            seen: tokio::sync::Mutex::new(StateWatches {
+            watches: tokio::sync::Mutex::new(StateWatches {
                 status: reconciler.watch(),
                 settings: reconciler.effective_settings(),
                 signing: reconciler.signing(),
@@ -139,10 +139,10 @@ impl StateSource for DeviceState {
         async {
             // What changes from here on is a reason to look again.
             {
-                let mut seen = self.seen.lock().await;
-                seen.status.borrow_and_update();
-                seen.settings.borrow_and_update();
-                seen.signing.borrow_and_update();
+                let mut watches = self.watches.lock().await;
+                watches.status.borrow_and_update();
+                watches.settings.borrow_and_update();
+                watches.signing.borrow_and_update();
             }
             // Files of the kernel, which are written when they are read.
             tokio::task::block_in_place(|| self.draw())
@@ -152,12 +152,12 @@ impl StateSource for DeviceState {
 
     fn changed(&self) -> BoxFuture<'_, ()> {
         async {
-            let mut seen = self.seen.lock().await;
+            let mut watches = self.watches.lock().await;
             let StateWatches {
                 status,
                 settings,
                 signing,
-            } = &mut *seen;
+            } = &mut *watches;
             tokio::select! {
                 changed = status.changed() => if changed.is_err() { std::future::pending().await },
                 changed = settings.changed() => if changed.is_err() { std::future::pending().await },

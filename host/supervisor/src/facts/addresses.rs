@@ -103,7 +103,7 @@ fn mac_addresses(class_net: &Path, own_network: &str) -> Vec<String> {
     let Ok(interfaces) = fs::read_dir(class_net) else {
         return Vec::new();
     };
-    let mut found: Vec<(String, String)> = interfaces
+    let mut by_interface: Vec<(String, String)> = interfaces
         .filter_map(|entry| {
             let entry = entry.ok()?;
             let name = entry.file_name().into_string().ok()?;
@@ -119,9 +119,9 @@ fn mac_addresses(class_net: &Path, own_network: &str) -> Vec<String> {
             (mac != "00:00:00:00:00:00" && !mac.is_empty()).then_some((name, mac))
         })
         .collect();
-    found.sort();
+    by_interface.sort();
     let mut addresses: Vec<String> = Vec::new();
-    for (_, mac) in found {
+    for (_, mac) in by_interface {
         if !addresses.contains(&mac) {
             addresses.push(mac);
         }

@@ -110,8 +110,8 @@ impl HostTcpSocket for Sockets<'_> {
     fn remote_address(&mut self, socket: Resource<TcpSocket>) -> SocketResult<IpSocketAddress> {
         let number = socket.rep();
         let address = HostTcpSocket::remote_address(&mut self.inner, socket)?;
-        let known = self.rules().known_as(address.into());
-        Ok(self.shown(TCP, number, known))
+        let believed = self.rules().known_as(address.into());
+        Ok(self.shown(TCP, number, believed))
     }
 
     fn address_family(&mut self, socket: Resource<TcpSocket>) -> wasmtime::Result<IpAddressFamily> {

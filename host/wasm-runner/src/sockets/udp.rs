@@ -36,8 +36,11 @@ impl Sockets<'_> {
         Ok(())
     }
 
-    fn datagram_destination(&self, asked: IpSocketAddress) -> Result<IpSocketAddress, ErrorCode> {
-        let real = self.rules().destination(asked.into(), UDP);
+    fn datagram_destination(
+        &self,
+        requested: IpSocketAddress,
+    ) -> Result<IpSocketAddress, ErrorCode> {
+        let real = self.rules().destination(requested.into(), UDP);
         real.map(IpSocketAddress::from)
             .ok_or(ErrorCode::ConnectionRefused)
     }
@@ -88,8 +91,8 @@ impl HostUdpSocket for Sockets<'_> {
     fn remote_address(&mut self, socket: Resource<UdpSocket>) -> SocketResult<IpSocketAddress> {
         let number = socket.rep();
         let address = HostUdpSocket::remote_address(&mut self.inner, socket)?;
-        let known = self.rules().known_as(address.into());
-        Ok(self.shown(UDP, number, known))
+        let believed = self.rules().known_as(address.into());
+        Ok(self.shown(UDP, number, believed))
     }
 
     fn address_family(&mut self, socket: Resource<UdpSocket>) -> wasmtime::Result<IpAddressFamily> {
@@ -125,8 +128,8 @@ impl HostIncomingDatagramStream for Sockets<'_> {
         let number = stream.rep();
         let mut datagrams = HostIncomingDatagramStream::receive(&mut self.inner, stream, most)?;
         for datagram in &mut datagrams {
-            let known = self.rules().known_as(datagram.remote_address.into());
-            datagram.remote_address = self.shown(UDP, number, known);
+            let believed = self.rules().known_as(datagram.remote_address.into());
+            datagram.remote_address = self.shown(UDP, number, believed);
         }
         Ok(datagrams)
     }
@@ -148,10 +151,10 @@ impl HostOutgoingDatagramStream for Sockets<'_> {
         mut datagrams: Vec<OutgoingDatagram>,
     ) -> SocketResult<u64> {
         for index in 0..datagrams.len() {
-            let Some(asked) = datagrams[index].remote_address else {
+            let Some(requested) = datagrams[index].remote_address else {
                 continue;
             };
-            match self.datagram_destination(asked) {
+            match self.datagram_destination(requested) {
                 Ok(real) => datagrams[index].remote_address = Some(real),
                 // An error is for the first datagram alone; the service comes again with the rest.
                 Err(error) if index == 0 => return Err(error.into()),

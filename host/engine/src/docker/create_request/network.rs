@@ -46,7 +46,7 @@ pub(super) struct Network {
     /// In the engine's words.
     pub(super) mode: String,
     /// The mode as warnings call it.
-    pub(super) shown: String,
+    pub(super) name: String,
     /// The network that is joined at creation.
     pub(super) first: Option<String>,
     /// The container has a network stack of its own, and may join networks.
@@ -59,7 +59,7 @@ impl Network {
     pub(super) fn of(spec: &ContainerSpec<'_>) -> Result<Self, EngineError> {
         let plain = |mode: &str, joinable| Network {
             mode: mode.to_owned(),
-            shown: mode.to_owned(),
+            name: mode.to_owned(),
             first: None,
             joinable,
             shared: false,
@@ -80,7 +80,7 @@ impl Network {
                     )));
                 };
                 Network {
-                    shown: format!("service:{service}"),
+                    name: format!("service:{service}"),
                     shared: true,
                     ..plain(&format!("container:{container}"), false)
                 }
@@ -106,7 +106,7 @@ impl Network {
             joins.remove(first);
         }
         if !self.joinable && !joins.is_empty() {
-            left_out.beside_network_mode("networks", &self.shown);
+            left_out.beside_network_mode("networks", &self.name);
             joins.clear();
         }
         joins
@@ -120,7 +120,7 @@ impl Network {
         left_out: &mut LeftOut,
     ) -> Option<T> {
         if self.shared && value.is_some() {
-            left_out.beside_network_mode(field, &self.shown);
+            left_out.beside_network_mode(field, &self.name);
             return None;
         }
         value
@@ -136,7 +136,7 @@ impl Network {
         left_out: &mut LeftOut,
     ) -> &'a [PortMapping] {
         if !self.joinable && !config.ports.is_empty() {
-            left_out.beside_network_mode("ports", &self.shown);
+            left_out.beside_network_mode("ports", &self.name);
         }
         self.ports(config)
     }
