@@ -29,6 +29,7 @@ mod routes;
 mod rules;
 mod service;
 mod sockets;
+mod state_file;
 mod stdio;
 
 use std::path::Path;

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::Write as _;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread;
@@ -17,10 +17,9 @@ use rustix::fs::{FlockOperation, OFlags, flock};
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{oneshot, watch};
-use wasm_service::log_file::{LogFile, now_ms};
-use wasm_service::process::ProcessId;
+use wasm_service::log_file::LogFile;
 use wasm_service::record::{
-    self, LAUNCH, LOCK, Launch, NOT_STARTED, Network, OwnNetwork, STATE, State, Status, near,
+    self, LAUNCH, LOCK, Launch, NOT_STARTED, Network, OwnNetwork, STATE, State, near,
 };
 use wasm_service::{Backoff, StartOutcome, starts_again};
 use wasmtime::Engine;
@@ -33,6 +32,7 @@ use crate::ports::PortMap;
 use crate::publish::{self, PublishedPort, Target};
 use crate::routes::Routes;
 use crate::rules::Rules;
+use crate::state_file::StateFile;
 use crate::stdio::{Input, ServiceLog};
 
 /// How long a process that was started waits for the one before it to be gone.
@@ -279,67 +279,6 @@ impl Runs {
     async fn stops_within(&mut self, wait: Duration) -> bool {
         let mut input = Input(self.stopping.clone());
         tokio::time::timeout(wait, input.closed()).await.is_ok()
-    }
-}
-
-/// The container's state, written at each change. That it cannot be written is no reason for the
-/// service to end; the engine finds the process by the state before.
-struct StateFile {
-    path: PathBuf,
-    state: State,
-    runs: u64,
-}
-
-impl StateFile {
-    fn open(folder: &Path) -> Result<Self> {
-        let path = folder.join(STATE);
-        // What is there of an earlier process matters for its count alone; damaged is as good as none.
-        let before = record::read::<State>(&path).ok().flatten();
-        let mut state = before.unwrap_or_else(State::created);
-        state.process = Some(ProcessId::own().context("failed to identify the process")?);
-        state.error = None;
-        Ok(StateFile {
-            path,
-            state,
-            runs: 0,
-        })
-    }
-
-    fn runs(&mut self) {
-        if self.runs > 0 {
-            self.state.restarts += 1;
-        }
-        self.runs += 1;
-        self.state.status = Status::Running;
-        self.state.started_at_ms = Some(now_ms());
-        self.save();
-    }
-
-    fn waits(&mut self, exit_code: i64) {
-        self.state.status = Status::Restarting;
-        self.end(exit_code);
-    }
-
-    fn exited(&mut self, exit_code: i64) {
-        self.state.status = Status::Exited;
-        self.end(exit_code);
-    }
-
-    fn fail(&mut self, error: &anyhow::Error) {
-        self.state.fail(format!("{error:#}"));
-        self.save();
-    }
-
-    fn end(&mut self, exit_code: i64) {
-        self.state.exit_code = Some(exit_code);
-        self.state.finished_at_ms = Some(now_ms());
-        self.save();
-    }
-
-    fn save(&self) {
-        if let Err(error) = record::write(&self.path, &self.state) {
-            tracing::warn!(%error, "failed to write `{}`", self.path.display());
-        }
     }
 }
 
