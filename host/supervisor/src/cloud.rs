@@ -7,7 +7,6 @@ mod proxy;
 mod state;
 
 use std::error::Error;
-use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
@@ -30,7 +29,9 @@ use store::{Store, TargetSource};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use crate::configuration::Configuration;
 use crate::facts::{Board, DeviceFacts};
+use crate::host::Host;
 use crate::host_settings::HostSettings;
 use log_lines::LogLines;
 use newcomer::Newcomer;
@@ -99,13 +100,14 @@ impl Membership {
     /// Where the store cannot be read.
     pub(crate) fn follow(self, around: CloudContext<'_>) -> Result<Cloud> {
         let CloudContext {
+            configuration,
             store,
             reconciler,
             board,
-            branding,
             stop,
             ..
         } = around;
+        let branding = &configuration.branding;
         let Some(identity) = self.identity else {
             return Ok(Cloud {
                 link: None,
@@ -113,9 +115,9 @@ impl Membership {
             });
         };
         tracing::info!(
-            "this device is `{}` of {}",
-            identity.uuid,
-            identity.endpoint
+            uuid = %identity.uuid,
+            cloud = identity.endpoint,
+            "this device follows its cloud"
         );
         let os = board.os_version.as_deref();
         let agent = user_agent(&branding.api_level, os, board.variant.as_deref());
@@ -137,7 +139,7 @@ impl Membership {
         };
         let provisioned = ProvisioningState::start(
             client.clone(),
-            Arc::new(DeviceConfig(around.config.clone())),
+            Arc::new(DeviceConfig(around.host.config_json.clone())),
             Arc::new(store.clone()),
             Arc::new(newcomer),
             follower.clone(),
@@ -155,7 +157,7 @@ impl Membership {
         cloud_link::upload_logs(
             Arc::new(LogEnd(client.clone())),
             Arc::new(LogLines::new(reconciler)),
-            around.state_dir.join(LOGS),
+            configuration.state_dir.join(LOGS),
             ready.clone(),
             stop.clone(),
         );
@@ -181,19 +183,15 @@ impl Membership {
 
 /// What following the cloud takes.
 pub(crate) struct CloudContext<'a> {
+    pub(crate) configuration: &'a Configuration,
+    pub(crate) host: &'a Host,
     pub(crate) store: &'a Store,
-    pub(crate) config: &'a ConfigJson,
     pub(crate) reconciler: &'a Reconciler,
     pub(crate) board: &'a Board,
     pub(crate) facts: &'a Arc<DeviceFacts>,
     pub(crate) host_settings: &'a HostSettings,
-    pub(crate) branding: &'a Branding,
-    pub(crate) host_root: &'a Path,
     /// Where to keep what the cloud has taken.
     pub(crate) reported: Option<SecureFile>,
-    pub(crate) state_dir: &'a Path,
-    /// Whether plugins' files need not be pinned, which the cloud's people are told.
-    pub(crate) allow_unpinned: bool,
     /// Cancelled when the supervisor is to be started anew, since the device is another one now.
     pub(crate) begin_again: &'a CancellationToken,
     pub(crate) stop: &'a CancellationToken,
@@ -235,24 +233,24 @@ impl Cloud {
     ) {
         let Some(link) = &self.link else { return };
         let mut settings = reconciler.effective_settings();
-        let (want, wanted) = watch::channel(settings.borrow_and_update().settings.vpn);
+        let (publish, is_wanted) = watch::channel(settings.borrow_and_update().settings.vpn);
         let following = async move {
             while settings.changed().await.is_ok() {
-                want.send_replace(settings.borrow_and_update().settings.vpn);
+                publish.send_replace(settings.borrow_and_update().settings.vpn);
             }
             std::future::pending::<()>().await;
         };
         tokio::spawn(stop.clone().run_until_cancelled_owned(following));
         let proxy = Proxy::new(app);
-        let kept = keep_tunnel(
+        let tunnel = keep_tunnel(
             link.client.clone(),
             link.protocol.clone(),
-            wanted,
+            is_wanted,
             move |request| proxy.clone().answer(request),
             link.ready.clone(),
             stop,
         );
-        let _ = kept.await;
+        let _ = tunnel.await;
     }
 
     /// `POST /v1/update`; answers whether something is done. Without a cloud the target that the device has

@@ -56,7 +56,6 @@ pub(crate) async fn choose(
     Ok(Engines::new(engines))
 }
 
-/// Whether containers have networks of their own here.
 /// The socket of the Docker that runs services here; `None` where there is none, or it is reached over
 /// the network.
 pub(crate) fn docker_socket(configuration: &Configuration, engines: &Engines) -> Option<String> {
@@ -64,6 +63,7 @@ pub(crate) fn docker_socket(configuration: &Configuration, engines: &Engines) ->
     has_docker(engines).then(|| socket.to_owned())
 }
 
+/// Whether containers have networks of their own here.
 pub(crate) fn has_docker(engines: &Engines) -> bool {
     engines.get(EngineKind::Docker).is_some()
 }
@@ -121,11 +121,14 @@ async fn answering(configuration: &Configuration, scope: Scope) -> Option<Docker
     match tokio::time::timeout(ANSWER_WITHIN, docker.info()).await {
         Ok(Ok(_)) => Some(docker),
         Ok(Err(error)) => {
-            tracing::debug!(%error, "no Docker engine answers at `{uri}`");
+            tracing::debug!(%error, uri, "no Docker engine answers");
             None
         }
         Err(_) => {
-            tracing::warn!("the Docker engine at `{uri}` did not answer within {ANSWER_WITHIN:?}");
+            tracing::warn!(
+                uri,
+                "the Docker engine did not answer within {ANSWER_WITHIN:?}"
+            );
             None
         }
     }

@@ -17,6 +17,7 @@ mod host_settings;
 mod listen_address;
 mod listeners;
 mod logging;
+mod parts;
 mod plugin_writes;
 mod plugins_list;
 mod plugins_trust;

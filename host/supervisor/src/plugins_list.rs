@@ -14,7 +14,7 @@ use crate::arguments::Flags;
 use crate::configuration::{self, Configuration};
 use crate::facts::Board;
 use crate::host::Host;
-use crate::{address, run, walls};
+use crate::{address, parts, walls};
 
 /// How long the running supervisor may take to answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(35);
@@ -72,9 +72,9 @@ fn of_folders(configuration: &Configuration) -> Result<Value> {
         .enable_all()
         .build()?;
     runtime.block_on(async {
-        let plugin_runtime = run::plugin_runtime(&configuration, rule);
+        let plugin_runtime = parts::plugin_runtime(&configuration, rule);
         let host = Host::new(&configuration);
-        let config = run::plugins_config(
+        let config = parts::plugins_config(
             &configuration,
             cache,
             plugin_runtime.clone(),

@@ -6,37 +6,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use api::{Events, Listener, Listening};
-use engine::Scope;
-use model::compose::{DeviceFacts as ServiceFacts, HostFacts};
-use os::Firewall;
-use plugin_protocol::GuestRuntime;
-use plugin_worker::{WorkerConfig, WorkerRuntime};
-use plugins::{ConfinementRule, HostServices, PluginsConfig};
-use reconcile::{Limits, Moments, Reconciler, ReconcilerConfig};
+use api::Listener;
 use store::{OpenStore, Store};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::address::{self, AddressFile};
-use crate::boots::Boots;
-use crate::cloud::{self, Membership};
-use crate::configuration::{Configuration, HostActions};
-use crate::device::{RunningDevice, UNNAMED};
-use crate::endpoints::{PluginData, PluginEndpoints, reserved_routes};
-use crate::facts::{Board, DeviceFacts, host_name, memory_of_board};
-use crate::firewall::{FirewallSettings, FirewallState};
+use crate::cloud::Membership;
+use crate::configuration::Configuration;
 use crate::host::Host;
-use crate::host_name::HostName;
-use crate::host_settings::HostSettings;
 use crate::listen_address::openness;
-use crate::power::Power;
-use crate::registry_account;
+use crate::parts::{Parts, StartContext};
 use crate::run_folder::RunFolder;
-use crate::variables::Variables;
-use crate::walls::{self, Walls};
-use crate::{engines, listeners, systemd, target_policy};
+use crate::{listeners, systemd};
 
 /// Threads that run tasks. A device has other things to do, and each thread costs memory.
 const WORKERS: usize = 2;
@@ -132,10 +114,10 @@ async fn device(configuration: &Configuration) -> Result<RunOutcome> {
         store,
         stopping.clone(),
     );
-    let (device, asked, stops) = (parts.device.clone(), app.clone(), stopping.clone());
+    let (device, api, stop) = (parts.device.clone(), app.clone(), stopping.clone());
     let tunnel = tokio::spawn(async move {
         let cloud = &device.cloud;
-        cloud.keep_tunnel(asked, &device.reconciler, stops).await;
+        cloud.keep_tunnel(api, &device.reconciler, stop).await;
     });
     for (listener, address) in sockets.iter().zip(&addresses) {
         if let Some(openness) = openness(*address, listener.keyless) {
@@ -178,195 +160,6 @@ async fn device(configuration: &Configuration) -> Result<RunOutcome> {
     Ok(ending)
 }
 
-/// What works behind the API.
-struct Parts {
-    device: Arc<RunningDevice>,
-    endpoints: PluginEndpoints,
-    host_settings: HostSettings,
-    has_docker: bool,
-    /// Ends once the host's firewall is as it was before.
-    firewall_ends: JoinHandle<()>,
-}
-
-/// What the parts are started with beside configuration and store.
-struct StartContext<'a> {
-    host: &'a Host,
-    membership: Membership,
-    run_folder: &'a RunFolder,
-    addresses: &'a [SocketAddr],
-    begin_again: &'a CancellationToken,
-    stopping: &'a CancellationToken,
-}
-
-impl Parts {
-    async fn start(
-        configuration: &Configuration,
-        store: &Store,
-        around: StartContext<'_>,
-    ) -> Result<Self> {
-        let StartContext {
-            host,
-            membership,
-            run_folder,
-            addresses,
-            begin_again,
-            stopping,
-        } = around;
-        let api_port = addresses.first().map_or(0, SocketAddr::port);
-        let branding = &configuration.branding;
-        let board = Board::read(&configuration.device_type, &configuration.host_root);
-
-        let rule = walls::rule(configuration);
-        let cache = walls::cache(configuration, &configuration.state_dir, &rule)?;
-        let scope = Scope {
-            device: store.device_uuid().clone(),
-            former: store.former_uuids()?,
-            exclusive: configuration.exclusive,
-            branding: branding.clone(),
-        };
-        let engines =
-            engines::choose(configuration, scope, cache.clone(), rule.clone(), addresses).await?;
-        let engines = match registry_account::of(&host.config_json, store, membership.access()) {
-            Some((registry, account)) => engines.with_account(registry, account),
-            None => engines,
-        };
-        let has_docker = engines::has_docker(&engines);
-
-        let plugin_runtime = plugin_runtime(configuration, rule.clone());
-        let walls = Walls {
-            rule,
-            plugins: plugin_runtime.clone(),
-            cache: cache.clone(),
-            engines: engines.clone(),
-        };
-        let host_facts = HostFacts {
-            engine_socket: engines::docker_socket(configuration, &engines),
-            board_revision: board.revision.clone(),
-            os_build: board.os_build.clone(),
-            cloud: membership.access(),
-            own_app: configuration.own_app.clone(),
-            ..HostFacts::default()
-        };
-        let boots = Boots::new(&configuration.host_root, run_folder.reboot_mark());
-        let boots = Arc::new(boots);
-        let events = Events::default();
-        let power = Power {
-            os: host.os.clone(),
-            host_root: configuration.host_root.clone(),
-            rehearses: configuration.host_actions == HostActions::Rehearse,
-            boots: boots.clone(),
-            events: events.clone(),
-            listening: Listening::default(),
-            agreed: Arc::default(),
-        };
-        let host_settings = HostSettings::new(boots, host.config_json.clone(), power.clone());
-        let reconciler = Reconciler::start(ReconcilerConfig {
-            engines,
-            store: store.clone(),
-            facts: service_facts(configuration, store, &board, api_port, host_facts),
-            host_root: configuration.host_root.clone(),
-            host: Arc::new(host_settings.clone()),
-            managed: membership.managed,
-            on_event: {
-                let events = events.clone();
-                Arc::new(move |audience, event| events.publish(audience, event))
-            },
-            offers: board.offers(branding),
-            target_policy: target_policy::reader(configuration),
-            limits: Limits::default(),
-            moments: moments()?,
-        })?;
-        let vpn = configuration.vpn_unit.clone();
-        let vpn = Some(vpn).filter(|_| membership.managed);
-        let variables = Variables::new(host.os.clone(), vpn, run_folder.variables());
-        variables.follow(&reconciler, stopping);
-        let firewall = FirewallState::default();
-        let firewall_ends = firewall.follow(
-            FirewallSettings {
-                firewall: match configuration.host_actions {
-                    HostActions::Dbus => Firewall::of_kernel("nft"),
-                    HostActions::Rehearse => Firewall::rehearsal(),
-                },
-                api_port,
-                network: branding.network.clone(),
-                tcp: configuration.firewall_ports.clone(),
-                service_users: configuration.service_users.ends(),
-            },
-            reconciler.effective_settings(),
-            stopping,
-        );
-        let facts = Arc::new(DeviceFacts::new(
-            api_port,
-            &board,
-            branding.network.clone(),
-            has_docker.then(listeners::gateway).flatten(),
-        ));
-        let cloud = membership.follow(cloud::CloudContext {
-            store,
-            config: &host.config_json,
-            reconciler: &reconciler,
-            board: &board,
-            facts: &facts,
-            host_settings: &host_settings,
-            branding,
-            host_root: &configuration.host_root,
-            reported: run_folder.reported(),
-            state_dir: &configuration.state_dir,
-            allow_unpinned: configuration.allow_unpinned,
-            begin_again,
-            stop: stopping,
-        })?;
-        let device = Arc::new(RunningDevice {
-            reconciler,
-            events,
-            cloud,
-            facts,
-            board,
-            uuid: store.device_uuid().clone(),
-            branding: branding.clone(),
-            power,
-            store: store.clone(),
-            firewall,
-            walls,
-        });
-        let endpoints = PluginEndpoints::start(plugins_config(
-            configuration,
-            cache,
-            plugin_runtime,
-            HostServices {
-                data: Arc::new(PluginData::new(store.clone())),
-                device: device.clone(),
-                locks: device.clone(),
-                host_name: Arc::new(HostName::new(&configuration.host_root, host)),
-                cloud: device.clone(),
-                os: host.os.clone(),
-                journal: host.journal.clone(),
-            },
-        ));
-        host_settings.attach(&device.reconciler, &endpoints);
-        Ok(Parts {
-            device,
-            endpoints,
-            host_settings,
-            has_docker,
-            firewall_ends,
-        })
-    }
-}
-
-/// The moment at which a test wants this process killed.
-#[cfg(feature = "abort-at")]
-fn moments() -> Result<Moments> {
-    let variable = "SUPERVISOR_TEST_ABORT_AT";
-    let Some(value) = std::env::var_os(variable) else {
-        return Ok(Moments::default());
-    };
-    match value.to_string_lossy().parse::<reconcile::AbortAt>() {
-        Ok(moment) => Ok(moment.into()),
-        Err(error) => Err(anyhow::anyhow!("{variable}: {error}")),
-    }
-}
-
 /// With few of them a test sees what waits where it must not.
 #[cfg(feature = "abort-at")]
 fn blocking_threads() -> Result<usize> {
@@ -380,79 +173,6 @@ fn blocking_threads() -> Result<usize> {
 #[cfg(not(feature = "abort-at"))]
 fn blocking_threads() -> Result<usize> {
     Ok(BLOCKING)
-}
-
-/// Nobody is told of moments: only the program that tests run is built with that.
-#[cfg(not(feature = "abort-at"))]
-fn moments() -> Result<Moments> {
-    Ok(Moments::default())
-}
-
-/// Where plugins run: in a process of their own, without rights. Runs in a tokio runtime.
-pub(crate) fn plugin_runtime(
-    configuration: &Configuration,
-    rule: Arc<ConfinementRule>,
-) -> Arc<WorkerRuntime> {
-    Arc::new(WorkerRuntime::start(WorkerConfig {
-        program: configuration.wasm_program.clone(),
-        slots: plugins::DEFAULT_SLOTS,
-        memory: plugins::memory_of_board(memory_of_board()),
-        control_groups: format!("{}-plugins", configuration.branding.folder).into(),
-        requires_confinement: Arc::new(move || rule.is_required()),
-    }))
-}
-
-/// What the plugins are started with, here and for `supervisor plugins list`.
-pub(crate) fn plugins_config(
-    configuration: &Configuration,
-    cache: compiled_code::Cache,
-    runtime: Arc<dyn GuestRuntime>,
-    services: HostServices,
-) -> PluginsConfig {
-    PluginsConfig {
-        runtime,
-        plugin_dirs: configuration.plugin_dirs.clone(),
-        policy: configuration.policy.clone(),
-        stock_plugins: configuration.stock_plugins.clone(),
-        allow_unpinned: configuration.allow_unpinned,
-        cache,
-        state_dir: configuration.state_dir.clone(),
-        host_root: configuration.host_root.clone(),
-        plugin_config: configuration.plugins.clone(),
-        services,
-        core_routes: reserved_routes(),
-        board_memory: memory_of_board(),
-    }
-}
-
-/// What services are told of the device; asked for anew for each target.
-fn service_facts(
-    configuration: &Configuration,
-    store: &Store,
-    board: &Board,
-    api_port: u16,
-    host: HostFacts,
-) -> Arc<dyn Fn() -> ServiceFacts + Send + Sync> {
-    let facts = ServiceFacts {
-        uuid: store.device_uuid().clone(),
-        // Until a target names the device.
-        name: UNNAMED.to_owned(),
-        hostname: host_name(),
-        device_type: board.device_type.clone(),
-        arch: board.arch.clone(),
-        os_version: board.os_version.clone().unwrap_or_default(),
-        host_root: configuration.host_root.to_string_lossy().into_owned(),
-        api_port,
-        branding: configuration.branding.clone(),
-        host,
-    };
-    let root = configuration.host_root.clone();
-    Arc::new(move || {
-        let mut facts = facts.clone();
-        facts.host.has_kernel_modules = root.join("lib/modules").is_dir();
-        facts.host.has_firmware = root.join("lib/firmware").is_dir();
-        facts
-    })
 }
 
 fn addresses(listeners: &[Listener]) -> Result<Vec<SocketAddr>> {

@@ -78,10 +78,10 @@ impl Variables {
     }
 
     /// Answers when it is to be looked at again.
-    async fn switch_vpn(&mut self, wanted: bool) -> Option<Instant> {
+    async fn switch_vpn(&mut self, on: bool) -> Option<Instant> {
         let vpn = self.vpn.clone()?;
         match is_on(&*self.os, &vpn).await {
-            Ok(Some(is)) if is != wanted => {}
+            Ok(Some(is)) if is != on => {}
             Ok(_) => return None,
             Err(error) => {
                 tracing::debug!("failed to determine the state of `{vpn}`: {error}");
@@ -93,9 +93,9 @@ impl Variables {
         {
             return Some(next);
         }
-        match switch(&*self.os, &vpn, wanted).await {
+        match switch(&*self.os, &vpn, on).await {
             Ok(()) => {
-                tracing::info!("the VPN is switched {}", if wanted { "on" } else { "off" });
+                tracing::info!("the VPN is switched {}", if on { "on" } else { "off" });
                 self.switched = Some(Instant::now());
                 None
             }
@@ -107,10 +107,10 @@ impl Variables {
     }
 
     async fn discover(&mut self, settings: &Settings) -> Option<Instant> {
-        let wanted = settings.discoverable;
+        let on = settings.discoverable;
         // A host that nobody said anything about is as its image has it.
-        if self.discoverable.unwrap_or(true) == wanted {
-            self.discoverable = Some(wanted);
+        if self.discoverable.unwrap_or(true) == on {
+            self.discoverable = Some(on);
             return None;
         }
         for name in DISCOVERY {
@@ -119,7 +119,7 @@ impl Variables {
             };
             let switched = async {
                 match is_on(&*self.os, &unit).await? {
-                    Some(is) if is != wanted => switch(&*self.os, &unit, wanted).await,
+                    Some(is) if is != on => switch(&*self.os, &unit, on).await,
                     _ => Ok(()),
                 }
             };
@@ -128,7 +128,7 @@ impl Variables {
                 return Some(Instant::now() + RETRY);
             }
         }
-        self.discoverable = Some(wanted);
+        self.discoverable = Some(on);
         None
     }
 

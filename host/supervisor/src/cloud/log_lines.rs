@@ -20,7 +20,8 @@ pub(crate) struct LogLines {
 struct LogPolicyWatches {
     settings: watch::Receiver<Arc<EffectiveSettings>>,
     status: watch::Receiver<Arc<DeviceStatus>>,
-    wanted: LogShipping,
+    /// As it was the last time.
+    shipping: LogShipping,
 }
 
 impl LogLines {
@@ -30,7 +31,7 @@ impl LogLines {
             watches: Mutex::new(LogPolicyWatches {
                 settings: reconciler.effective_settings(),
                 status: reconciler.watch(),
-                wanted: wanted(reconciler),
+                shipping: shipping(reconciler),
             }),
         }
     }
@@ -50,7 +51,7 @@ impl LogSource for LogLines {
     }
 
     fn wanted(&self) -> LogShipping {
-        wanted(&self.reconciler)
+        shipping(&self.reconciler)
     }
 
     fn forget(&self) {
@@ -61,19 +62,19 @@ impl LogSource for LogLines {
         async {
             let mut watches = self.watches.lock().await;
             loop {
-                let now = wanted(&self.reconciler);
-                if now != watches.wanted {
-                    watches.wanted = now;
+                let now = shipping(&self.reconciler);
+                if now != watches.shipping {
+                    watches.shipping = now;
                     return;
                 }
                 let LogPolicyWatches {
                     settings, status, ..
                 } = &mut *watches;
-                let told = tokio::select! {
+                let outcome = tokio::select! {
                     changed = settings.changed() => changed,
                     changed = status.changed() => changed,
                 };
-                if told.is_err() {
+                if outcome.is_err() {
                     return std::future::pending().await;
                 }
             }
@@ -82,7 +83,7 @@ impl LogSource for LogLines {
     }
 }
 
-fn wanted(reconciler: &Reconciler) -> LogShipping {
+fn shipping(reconciler: &Reconciler) -> LogShipping {
     if reconciler.local_mode() {
         LogShipping::NotNow
     } else if reconciler.effective_settings().borrow().settings.log_upload {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cloud_link::{METRICS, StateSource};
+use cloud_link::StateSource;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use model::{
@@ -49,11 +49,14 @@ struct StateWatches {
 impl DeviceState {
     pub(crate) fn new(around: &CloudContext<'_>) -> Self {
         let CloudContext {
-            reconciler, board, ..
+            configuration,
+            reconciler,
+            board,
+            ..
         } = around;
         let mut variant = board.variant.clone();
         if variant.is_none()
-            && let Ok(Some(develops)) = around.config.get("developmentMode")
+            && let Ok(Some(develops)) = around.host.config_json.get("developmentMode")
         {
             let name = if model::truthy(&develops) {
                 "dev"
@@ -68,9 +71,12 @@ impl DeviceState {
             store: around.store.clone(),
             os_version: board.os_version.clone(),
             os_variant: variant,
-            supervisor_version: around.branding.api_level.clone(),
-            allow_unpinned: around.allow_unpinned,
-            sensors: Mutex::new(Sensors::new(around.host_root, around.state_dir)),
+            supervisor_version: configuration.branding.api_level.clone(),
+            allow_unpinned: configuration.allow_unpinned,
+            sensors: Mutex::new(Sensors::new(
+                &configuration.host_root,
+                &configuration.state_dir,
+            )),
             watches: tokio::sync::Mutex::new(StateWatches {
                 status: reconciler.watch(),
                 settings: reconciler.effective_settings(),
@@ -123,8 +129,8 @@ impl DeviceState {
         }
         if !self.reconciler.local_mode() {
             put("logs_channel", Value::Null);
-            let wanted = self.reconciler.apps_of_the_cloud();
-            let mut apps = apps(&self.reconciler.status(), &wanted);
+            let in_target = self.reconciler.apps_of_the_cloud();
+            let mut apps = apps(&self.reconciler.status(), &in_target);
             if let Some(refused) = &signing.refused {
                 reject(&mut apps, refused);
             }
@@ -171,16 +177,15 @@ impl StateSource for DeviceState {
 /// Each measure; all of them null where none is wanted, so that the cloud does not show the last ones for
 /// ever.
 fn measured(readings: Option<Readings>) -> Vec<(&'static str, Value)> {
-    let Some(of) = readings else {
-        return METRICS.iter().map(|name| (*name, Value::Null)).collect();
-    };
+    let is_undervolted = readings.as_ref().map(|readings| readings.is_undervolted);
+    let of = readings.unwrap_or_default();
     let first = |pair: Option<(u64, u64)>| Value::from(pair.map(|pair| pair.0));
     let second = |pair: Option<(u64, u64)>| Value::from(pair.map(|pair| pair.1));
     vec![
         ("cpu_usage", of.cpu_usage.into()),
         ("cpu_temp", of.cpu_temp.into()),
         ("cpu_id", of.cpu_id.into()),
-        ("is_undervolted", of.is_undervolted.into()),
+        ("is_undervolted", is_undervolted.into()),
         ("memory_usage", first(of.memory)),
         ("memory_total", second(of.memory)),
         ("storage_usage", first(of.storage)),
@@ -191,12 +196,12 @@ fn measured(readings: Option<Readings>) -> Vec<(&'static str, Value)> {
 
 /// The apps that the cloud's target has, each with its releases: the one that the target names, and those of
 /// which there are containers.
-fn apps(status: &DeviceStatus, wanted: &[(AppId, AppUuid)]) -> Value {
-    let wanted = wanted.iter().filter_map(|(_, uuid)| {
+fn apps(status: &DeviceStatus, in_target: &[(AppId, AppUuid)]) -> Value {
+    let apps = in_target.iter().filter_map(|(_, uuid)| {
         let app = status.apps.get(uuid)?;
         Some((uuid.to_string(), app_of(status, app)))
     });
-    Value::Object(wanted.collect())
+    Value::Object(apps.collect())
 }
 
 /// Adds the releases of a target that was refused. One that runs already is told of as it runs.
@@ -209,12 +214,12 @@ fn reject(apps: &mut Value, refused: &RefusedTarget) {
         let app = app.or_insert_with(|| json!({ "releases": {} }));
         if let Some(releases) = app["releases"].as_object_mut() {
             let release = releases.entry(commit.as_str());
-            release.or_insert_with(|| Release::new(ReleaseState::Rejected).told());
+            release.or_insert_with(|| Release::new(ReleaseState::Rejected).report());
         }
     }
 }
 
-/// A release, as far as it is told.
+/// A release, as far as it is reported.
 struct Release {
     state: ReleaseState,
     services: Map<String, Value>,
@@ -236,7 +241,7 @@ impl Release {
         self.services.insert(name.to_string(), report);
     }
 
-    fn told(self) -> Value {
+    fn report(self) -> Value {
         json!({ "update_status": self.state.as_str(), "services": self.services })
     }
 }
@@ -270,7 +275,7 @@ fn app_of(status: &DeviceStatus, app: &AppStatus) -> Value {
     }
     let releases = releases.into_iter();
     let releases: Map<String, Value> = releases
-        .map(|(commit, release)| (commit.to_string(), release.told()))
+        .map(|(commit, release)| (commit.to_string(), release.report()))
         .collect();
     let mut report = json!({ "releases": releases });
     if let Some(commit) = &app.commit {
@@ -296,6 +301,7 @@ fn coming<'a>(
 
 #[cfg(test)]
 mod tests {
+    use cloud_link::METRICS;
     use model::{ImageId, ReleaseId, ServiceId, ServiceState, ServiceStatus};
 
     use super::*;

@@ -108,12 +108,12 @@ impl Sensors {
 
     fn serial_number(&self) -> Option<String> {
         let tree = text(&self.proc.join("device-tree/serial-number"));
-        let found = tree.or_else(|| {
+        let number = tree.or_else(|| {
             let cpu = text(&self.proc.join("cpuinfo"))?;
             let line = cpu.lines().find(|line| line.starts_with("Serial"))?;
             Some(line.split_once(':')?.1.to_owned())
         });
-        let plain: String = found?
+        let plain: String = number?
             .chars()
             .filter(char::is_ascii_graphic)
             .take(64)
@@ -124,7 +124,7 @@ impl Sensors {
     fn is_undervolted(&self) -> bool {
         entries(&self.sys.join("class/hwmon")).iter().any(|sensor| {
             let is = |file, value: &str| {
-                text(&sensor.join(file)).is_some_and(|found| found.trim() == value)
+                text(&sensor.join(file)).is_some_and(|content| content.trim() == value)
             };
             is("name", "rpi_volt") && is("in0_lcrit_alarm", "1")
         })
@@ -135,10 +135,10 @@ impl Sensors {
         let number = fs::metadata(&self.disk).ok()?.dev();
         let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
         let mounts = text(Path::new("/proc/self/mountinfo"))?;
-        let wanted = format!("{major}:{minor}");
+        let device = format!("{major}:{minor}");
         mounts.lines().find_map(|mount| {
             let (place, source) = mount.split_once(" - ")?;
-            let is = place.split(' ').nth(2)? == wanted;
+            let is = place.split(' ').nth(2)? == device;
             is.then(|| source.split(' ').nth(1).map(str::to_owned))?
         })
     }
