@@ -35,12 +35,12 @@ const LAST_WORD: Duration = Duration::from_secs(1);
 /// A cloud that goes away so often in a row is given time.
 const TOO_OFTEN: u32 = 3;
 
-/// Keeps a tunnel while `wanted`, once `ready` is cancelled, until `stop`; done when it is closed after that.
+/// Keeps a tunnel while `is_wanted`, once `ready` is cancelled, until `stop`; done when it is closed after that.
 /// `protocol` is its WebSocket subprotocol; `answer` answers what comes through it. Runs in a tokio runtime.
 pub fn keep_tunnel<F, A, B>(
     client: Arc<Client>,
     protocol: String,
-    wanted: watch::Receiver<bool>,
+    is_wanted: watch::Receiver<bool>,
     answer: F,
     ready: CancellationToken,
     stop: CancellationToken,
@@ -58,11 +58,11 @@ where
         }
         let mut backoff = Backoff::new(BASE);
         loop {
-            if !is_wanted(&wanted, &stop).await {
+            if !until_wanted(is_wanted.clone(), &stop).await {
                 return;
             }
             let begun = Instant::now();
-            let closing = until_unwanted(wanted.clone(), stop.clone());
+            let closing = until_unwanted(is_wanted.clone(), stop.clone());
             let ended = once(&client, &protocol, answer.clone(), closing).await;
             if stop.is_cancelled() {
                 return;
@@ -147,14 +147,13 @@ where
 }
 
 /// Waits until a tunnel is wanted; false where none will be.
-async fn is_wanted(wanted: &watch::Receiver<bool>, stop: &CancellationToken) -> bool {
-    let mut wanted = wanted.clone();
-    let wants = stop.run_until_cancelled(wanted.wait_for(|wanted| *wanted));
-    matches!(wants.await, Some(Ok(_)))
+async fn until_wanted(mut is_wanted: watch::Receiver<bool>, stop: &CancellationToken) -> bool {
+    let wanted = stop.run_until_cancelled(is_wanted.wait_for(|is_wanted| *is_wanted));
+    matches!(wanted.await, Some(Ok(_)))
 }
 
-async fn until_unwanted(mut wanted: watch::Receiver<bool>, stop: CancellationToken) {
-    let unwanted = wanted.wait_for(|wanted| !*wanted);
+async fn until_unwanted(mut is_wanted: watch::Receiver<bool>, stop: CancellationToken) {
+    let unwanted = is_wanted.wait_for(|is_wanted| !*is_wanted);
     let _ = stop.run_until_cancelled(unwanted).await;
 }
 

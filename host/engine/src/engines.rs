@@ -128,7 +128,7 @@ impl Engines {
                         return Some(present);
                     }
                 }
-                Err(error) => tracing::debug!(%error, "failed to look for `{image}`"),
+                Err(error) => tracing::debug!(%error, %image, "failed to look for an image"),
             }
         }
         None

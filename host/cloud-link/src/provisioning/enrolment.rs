@@ -52,7 +52,7 @@ impl ProvisioningTask {
         })
         .await?;
         self.client.set_device_id(id);
-        tracing::info!("this device is registered with its cloud, with the id {id}");
+        tracing::info!(id, "this device is registered with its cloud");
         Ok(())
     }
 

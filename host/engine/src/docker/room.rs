@@ -46,13 +46,15 @@ impl Docker {
             Ok(Err(error)) => {
                 tracing::debug!(
                     error = &error as &dyn std::error::Error,
-                    "failed to determine whether there is room for `{image}`"
+                    %image,
+                    "failed to determine whether there is room for an image"
                 );
                 Ok(())
             }
             Err(_) => {
                 tracing::debug!(
-                    "it took too long to determine whether there is room for `{image}`"
+                    %image,
+                    "it took too long to determine whether there is room for an image"
                 );
                 Ok(())
             }

@@ -36,8 +36,8 @@ impl Wasm {
             // Damaged since it was looked at, or made by another version of wasmtime or for another processor, as in a
             // state folder that was copied here.
             tracing::warn!(
-                "the compiled code of the image `{}` does not load, compiling it again: {reason}",
-                record.image_id
+                image = %record.image_id,
+                "the compiled code of an image does not load, compiling it again: {reason}"
             );
             self.shared.config.cache.discard(component).await;
             let component = self.compiled(&record.image_id).await?;
