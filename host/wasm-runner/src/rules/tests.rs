@@ -1,5 +1,6 @@
 //! The rules as tables: who may reach what, and where it is.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use ::tests::NetworkNamespace;
