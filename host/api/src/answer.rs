@@ -1,10 +1,10 @@
 //! The shapes that answers have. They differ between endpoints for historical reasons
-//! (docs/spec/device.md#http-answers): text, empty, JSON, and JSON with `status` and `message` for failures. Each
-//! shape is one function here, and [`Failure`] is the one way in which a handler refuses.
+//! (docs/spec/device.md#http-answers): text and empty ones, which axum makes of strings and of statuses, [`Json`], and
+//! JSON with `status` and `message` for failures. [`Failure`] is the one way in which a handler refuses.
 
 use std::error::Error;
 
-use axum::body::Body;
+use axum::response::IntoResponse;
 use bytes::Bytes;
 use http::header::{ALLOW, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use http::{Method, StatusCode};
@@ -14,53 +14,34 @@ use serde::Serialize;
 
 use crate::device::Response;
 
-const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
-/// The media type of Prometheus' text.
-pub(crate) const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
-const METRICS: HeaderValue = HeaderValue::from_static(PROMETHEUS);
-const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream; charset=utf-8");
-const NDJSON: HeaderValue = HeaderValue::from_static("application/x-ndjson; charset=utf-8");
 
 /// When a client may ask again for what is being loaded, in seconds.
 const LOADED_AGAIN: u32 = 5;
 
-/// Plain text. The cloud proxy lets only some characters of it through (docs/spec/device.md#http-text): no
-/// underscores, braces, parentheses or double quotes.
-pub(crate) fn text(status: StatusCode, text: impl Into<Body>) -> Response {
-    with_type(status, TEXT, text.into())
+/// JSON. axum's own names no charset.
+pub(crate) struct Json<T>(pub(crate) T);
+
+impl<T: Serialize> IntoResponse for Json<T> {
+    fn into_response(self) -> Response {
+        match serde_json::to_vec(&self.0) {
+            Ok(json) => WrittenJson(json.into()).into_response(),
+            // Answers are maps with string keys; were one not, the client should still get an answer.
+            Err(error) => {
+                tracing::error!(%error, "failed to write an answer as JSON");
+                StatusCode::INTERNAL_SERVER_ERROR.into_response()
+            }
+        }
+    }
 }
 
-/// No body and no content type.
-pub(crate) fn empty(status: StatusCode) -> Response {
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = status;
-    response
-}
+/// JSON that was written before.
+pub(crate) struct WrittenJson(pub(crate) Bytes);
 
-/// 200 with JSON.
-pub(crate) fn json(value: &impl Serialize) -> Response {
-    json_with(StatusCode::OK, value)
-}
-
-/// 200 with JSON that was written before.
-pub(crate) fn written_json(json: Bytes) -> Response {
-    with_type(StatusCode::OK, JSON, json.into())
-}
-
-/// 200 with a JSON object a line, for as long as the body goes on.
-pub(crate) fn ndjson(body: Body) -> Response {
-    with_type(StatusCode::OK, NDJSON, body)
-}
-
-/// 200 with Prometheus' text.
-pub(crate) fn metrics(body: Body) -> Response {
-    with_type(StatusCode::OK, METRICS, body)
-}
-
-/// 200 with server-sent events, for as long as the body goes on.
-pub(crate) fn event_stream(body: Body) -> Response {
-    with_type(StatusCode::OK, EVENTS, body)
+impl IntoResponse for WrittenJson {
+    fn into_response(self) -> Response {
+        ([(CONTENT_TYPE, JSON)], self.0).into_response()
+    }
 }
 
 /// The body of most failures of the API.
@@ -73,17 +54,6 @@ pub(crate) struct FailureBody<'a> {
     message: &'a str,
 }
 
-/// `{"status":"failed","message":message}`.
-pub(crate) fn failed(status: StatusCode, message: &str) -> Response {
-    json_with(
-        status,
-        &FailureBody {
-            status: "failed",
-            message,
-        },
-    )
-}
-
 /// Why a request was refused or failed. The client receives only what is described here.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -91,7 +61,8 @@ pub(crate) enum Failure {
     Unauthorized,
     /// `{"status":"failed"}` with this status and message.
     Refused(StatusCode, String),
-    /// Text with this status, as the oldest endpoints answer.
+    /// Text with this status, as the oldest endpoints answer. The cloud proxy lets only some characters of it through
+    /// (docs/spec/device.md#http-text): no underscores, braces, parentheses or double quotes.
     Plain(StatusCode, &'static str),
     /// 405: the path is known, with these methods.
     MethodNotAllowed(Vec<Method>),
@@ -115,26 +86,33 @@ impl Failure {
         Failure::Refused(StatusCode::UNAUTHORIZED, "Unauthorized".into())
     }
 
-    /// 423 if a lock is in the way, else 503; JSON-failed (docs/spec/device.md#locks-errors).
-    pub(crate) fn of_action(error: ActionError) -> Self {
+    /// 503 JSON-failed.
+    pub(crate) fn unavailable(message: impl Into<String>) -> Self {
+        Failure::Refused(StatusCode::SERVICE_UNAVAILABLE, message.into())
+    }
+}
+
+/// 423 if a lock is in the way, else 503; JSON-failed (docs/spec/device.md#locks-errors).
+impl From<ActionError> for Failure {
+    fn from(error: ActionError) -> Self {
         match error {
             ActionError::Locked(why) => Failure::Refused(StatusCode::LOCKED, why),
-            ActionError::Failed(why) => Failure::Refused(StatusCode::SERVICE_UNAVAILABLE, why),
+            ActionError::Failed(why) => Failure::unavailable(why),
         }
     }
+}
 
-    /// The answer that a client gets.
-    pub(crate) fn answer(self) -> Response {
+/// The answer that a client gets.
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
         match self {
-            Failure::Unauthorized => text(StatusCode::UNAUTHORIZED, "Unauthorized"),
+            Failure::Unauthorized => (StatusCode::UNAUTHORIZED, "Unauthorized").into_response(),
             Failure::Refused(status, message) => failed(status, &message),
-            Failure::Plain(status, message) => text(status, message),
+            Failure::Plain(status, message) => (status, message).into_response(),
             Failure::MethodNotAllowed(methods) => method_not_allowed(&methods),
             Failure::Loading(what) => {
-                let mut response = failed(StatusCode::SERVICE_UNAVAILABLE, &what);
-                let headers = response.headers_mut();
-                headers.insert(RETRY_AFTER, HeaderValue::from(LOADED_AGAIN));
-                response
+                let retry = [(RETRY_AFTER, HeaderValue::from(LOADED_AGAIN))];
+                (retry, failed(StatusCode::SERVICE_UNAVAILABLE, &what)).into_response()
             }
             Failure::Internal { doing, cause } => {
                 tracing::error!(cause = error_chain(cause.as_ref()), "failed to {doing}");
@@ -145,6 +123,15 @@ impl Failure {
             }
         }
     }
+}
+
+/// `{"status":"failed","message":message}`.
+fn failed(status: StatusCode, message: &str) -> Response {
+    let body = FailureBody {
+        status: "failed",
+        message,
+    };
+    (status, Json(body)).into_response()
 }
 
 fn method_not_allowed(methods: &[Method]) -> Response {
@@ -162,24 +149,5 @@ fn method_not_allowed(methods: &[Method]) -> Response {
     if let Ok(value) = HeaderValue::from_str(&allowed) {
         response.headers_mut().insert(ALLOW, value);
     }
-    response
-}
-
-/// JSON with this status.
-pub(crate) fn json_with(status: StatusCode, value: &impl Serialize) -> Response {
-    match serde_json::to_vec(value) {
-        Ok(json) => with_type(status, JSON, json.into()),
-        // Answers are maps with string keys; were one not, the client should still get an answer.
-        Err(error) => {
-            tracing::error!(%error, "failed to write an answer as JSON");
-            empty(StatusCode::INTERNAL_SERVER_ERROR)
-        }
-    }
-}
-
-fn with_type(status: StatusCode, content_type: HeaderValue, body: Body) -> Response {
-    let mut response = Response::new(body);
-    *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, content_type);
     response
 }

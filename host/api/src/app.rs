@@ -5,6 +5,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Instant;
 
+use axum::response::IntoResponse;
 use futures::FutureExt;
 use http::{Method, StatusCode};
 use model::Branding;
@@ -13,18 +14,18 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::access_log::{self, AccessLog};
-use crate::answer::{self, Failure};
+use crate::answer::Failure;
 use crate::auth::{self, Credentials};
-use crate::cached_json::CachedJson;
-use crate::call::Call;
+use crate::cached_json::{CachedJson, StateVersion};
 use crate::connection::ClientConnection;
 use crate::device::{Device, EndpointMatch, Endpoints, Request, Requester, Response};
+use crate::extract::PathParameters;
 use crate::large_body::LargeBodies;
 use crate::metrics::{Metrics, RouteLabel};
-use crate::routes::{self, Core, Handler, Outcome};
+use crate::routes::{self, CoreMatch};
 use crate::service_keys::ServiceKeys;
+use crate::sites;
 use crate::v2::local_logs::MAX_READERS;
-use crate::{ping, sites, v1};
 
 /// The settings of the API.
 #[derive(Debug, Clone, Default)]
@@ -50,16 +51,13 @@ pub(crate) struct Parts {
     pub(crate) endpoints: Arc<dyn Endpoints>,
     pub(crate) keys: Store,
     /// Answers of `GET /v1/device` and `GET /v2/applications/state`, written once for each state.
-    pub(crate) device_state: CachedJson,
-    pub(crate) applications: CachedJson,
+    pub(crate) device_state: CachedJson<StateVersion>,
+    pub(crate) applications: CachedJson<StateVersion>,
     /// One permit for each reader of the log stream.
     pub(crate) log_readers: Arc<Semaphore>,
     pub(crate) large_bodies: LargeBodies,
     pub(crate) metrics: Metrics,
     pub(crate) access_log: AccessLog,
-    /// The routes that are answered before any is looked up.
-    ping: RouteLabel,
-    health: RouteLabel,
     /// Cancelled when the API is about to stop: streams without an end close.
     stopping: CancellationToken,
 }
@@ -94,8 +92,6 @@ impl App {
         keys: Store,
         stopping: CancellationToken,
     ) -> Self {
-        let seen =
-            |path| routes::place_of(&Method::GET, path).map_or(RouteLabel::None, RouteLabel::Core);
         App {
             api: Api(Arc::new(Parts {
                 large_bodies: LargeBodies::new(settings.return_memory),
@@ -108,8 +104,6 @@ impl App {
                 log_readers: Arc::new(Semaphore::new(MAX_READERS)),
                 metrics: Metrics::new(),
                 access_log: AccessLog::new(),
-                ping: seen(ping::PATH),
-                health: seen(v1::health::PATH),
                 stopping,
             })),
         }
@@ -124,10 +118,18 @@ impl App {
         let reads = matches!(*request.method(), Method::GET | Method::HEAD);
         let (method, uri) = (request.method().clone(), request.uri().clone());
         let begun = Instant::now();
-        let mut seen = RouteLabel::None;
-        let response = self.answer_unlogged(request, &mut seen).await;
+        let mut label = RouteLabel::None;
+        let result = AssertUnwindSafe(self.dispatch(request, &mut label)).catch_unwind();
+        // The panic hook has logged where it happened.
+        let result = result.await.unwrap_or_else(|_| {
+            Err(Failure::Refused(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "the supervisor failed to answer this request; its log says why".into(),
+            ))
+        });
+        let response = result.into_response();
         let (status, time) = (response.status(), begun.elapsed());
-        self.api.metrics.requests.count(seen, status, time);
+        self.api.metrics.requests.count(label, status, time);
         if !(reads && status.is_success()) || access_log::wants_reads() {
             let log = &self.api.access_log;
             log.write(&method, uri.path(), status, time);
@@ -135,72 +137,44 @@ impl App {
         response
     }
 
-    async fn answer_unlogged(&self, request: Request, seen: &mut RouteLabel) -> Response {
-        match AssertUnwindSafe(self.dispatch(request, seen))
-            .catch_unwind()
-            .await
-        {
-            Ok(Ok(response)) => response,
-            Ok(Err(failure)) => failure.answer(),
-            // The panic hook has logged where it happened.
-            Err(_) => answer::failed(
-                StatusCode::INTERNAL_SERVER_ERROR,
-                "the supervisor failed to answer this request; its log says why",
-            ),
-        }
-    }
-
-    /// `seen` is told the route as soon as it is found.
-    async fn dispatch(&self, request: Request, seen: &mut RouteLabel) -> Outcome {
+    /// `label` is set as soon as the route is found, and its caller admitted.
+    async fn dispatch(
+        &self,
+        mut request: Request,
+        label: &mut RouteLabel,
+    ) -> Result<Response, Failure> {
         // The cloud's requests come through its tunnel, without a browser and without a connection.
-        let came_by_connection = request.extensions().get::<ClientConnection>().is_some();
-        if came_by_connection {
+        let connection = request.extensions().get::<ClientConnection>().cloned();
+        if connection.is_some() {
             sites::check(&request, || self.names())?;
         }
-        if let Some(response) = self.before_keys(&request, seen) {
-            return Ok(response);
-        }
+        let core = match routes::find(request.method(), request.uri().path()) {
+            CoreMatch::Route(place, route, _) if route.is_open => {
+                *label = RouteLabel::Core(place);
+                return Ok(route.call(request, self.api.clone()).await);
+            }
+            core => core,
+        };
         let caller = Credentials::of(&self.api, &request).admit().await?;
-        if let Some(connection) = request.extensions().get::<ClientConnection>() {
+        if let Some(connection) = connection {
             connection.is_admitted();
         }
-        match routes::find(request.method(), request.uri().path()) {
-            Core::Route(place, route, params) => {
-                *seen = RouteLabel::Core(place);
-                self.api.settings.service_keys.check(&caller, Some(route))?;
-                let call = Call {
-                    caller,
-                    params,
-                    request,
-                };
-                match route.handler {
-                    Handler::Now(answer) => answer(&self.api, &call),
-                    Handler::Later(answer) => answer(self.api.clone(), call).await,
-                }
+        let service_keys = self.api.settings.service_keys;
+        match core {
+            CoreMatch::Route(place, route, parameters) => {
+                *label = RouteLabel::Core(place);
+                service_keys.check(&caller, Some(route))?;
+                let extensions = request.extensions_mut();
+                extensions.insert(caller);
+                extensions.insert(PathParameters(parameters));
+                Ok(route.call(request, self.api.clone()).await)
             }
-            Core::OtherMethods(methods) => {
-                self.api.settings.service_keys.check(&caller, None)?;
-                self.ask_plugins(caller.requester(), request, methods, seen)
+            CoreMatch::OtherMethods(methods) => {
+                service_keys.check(&caller, None)?;
+                self.ask_plugins(caller.requester(), request, methods, label)
                     .await
             }
         }
-    }
-
-    /// Answers the requests that need no key.
-    fn before_keys(&self, request: &Request, seen: &mut RouteLabel) -> Option<Response> {
-        if !matches!(*request.method(), Method::GET | Method::HEAD) {
-            return None;
-        }
-        let path = request.uri().path();
-        let path = path.strip_suffix('/').unwrap_or(path);
-        if path.eq_ignore_ascii_case(ping::PATH) {
-            *seen = self.api.ping.clone();
-            return Some(ping::ping());
-        }
-        path.eq_ignore_ascii_case(v1::health::PATH).then(|| {
-            *seen = self.api.health.clone();
-            v1::health::health(&self.api)
-        })
     }
 
     /// The names by which clients may call the device.
@@ -210,23 +184,25 @@ impl App {
         names
     }
 
+    /// `core_methods` are those that the core has at the path.
     async fn ask_plugins(
         &self,
         requester: Requester,
         request: Request,
-        mut methods: Vec<Method>,
-        seen: &mut RouteLabel,
-    ) -> Outcome {
+        core_methods: Vec<Method>,
+        label: &mut RouteLabel,
+    ) -> Result<Response, Failure> {
         let endpoints = &self.api.endpoints;
         let (method, path) = (request.method(), request.uri().path());
-        let mut found = endpoints.find(method, path);
-        if let EndpointMatch::Loading(_) = found {
+        let mut endpoint = endpoints.find(method, path);
+        if let EndpointMatch::Loading(_) = endpoint {
             endpoints.served(method, path).await;
-            found = endpoints.find(method, path);
+            endpoint = endpoints.find(method, path);
         }
-        match found {
+        let mut methods = core_methods;
+        match endpoint {
             EndpointMatch::Route { pattern, call } => {
-                *seen = RouteLabel::Plugin(method.clone(), pattern);
+                *label = RouteLabel::Plugin(method.clone(), pattern);
                 return Ok(call(requester, auth::without_key(request)).await);
             }
             EndpointMatch::Loading(what) => return Err(Failure::Loading(what)),
@@ -236,7 +212,7 @@ impl App {
         if methods.is_empty() {
             return Err(Failure::Refused(
                 StatusCode::NOT_FOUND,
-                format!("no such endpoint: {} {path}", request.method()),
+                format!("no such endpoint: {method} {path}"),
             ));
         }
         Err(Failure::MethodNotAllowed(methods))

@@ -1,11 +1,13 @@
 //! Who may ask: the key of a request, and what it covers (docs/spec/device.md#keys).
 //!
-//! [`Credentials::admit`] runs for every request before its path is looked up, so that a caller without a key learns
-//! nothing about which paths exist. It never logs a key.
+//! [`Credentials::admit`] runs for every request that needs a key, whether or not its path exists, so that a caller
+//! without one learns nothing about which paths exist. It never logs a key.
 
 use std::borrow::Cow;
 
+use axum::extract::FromRequestParts;
 use http::header::AUTHORIZATION;
+use http::request::Parts;
 use http::{HeaderMap, Method};
 use model::AppId;
 use store::KeyOwner;
@@ -35,16 +37,16 @@ impl Scope {
         }
     }
 
-    /// Of a number as a request has it; `app` is `None` if no app could have it.
-    pub(crate) fn covers_number(self, app: Option<AppId>) -> bool {
-        match app {
-            Some(app) => self.covers(app),
-            None => self == Scope::All,
+    /// Of a number as a request has it, which no app may have.
+    pub(crate) fn covers_number(self, number: i64) -> bool {
+        match self {
+            Scope::All => true,
+            Scope::App(own) => u64::try_from(number) == Ok(own.0),
         }
     }
 }
 
-/// The caller of an admitted request.
+/// The caller of an admitted request, among its extensions.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
     pub(crate) scope: Scope,
@@ -63,6 +65,16 @@ impl Caller {
             },
             _ => Requester::LocalMode,
         }
+    }
+}
+
+/// Whoever is not admitted calls no handler that asks who it is.
+impl<S: Sync> FromRequestParts<S> for Caller {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
+        let caller = parts.extensions.get::<Caller>().cloned();
+        caller.ok_or(Failure::Unauthorized)
     }
 }
 

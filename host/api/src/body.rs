@@ -3,6 +3,7 @@
 //! be JSON.
 
 use axum::body::Body;
+use axum::extract::{FromRef, FromRequest};
 use bytes::{Bytes, BytesMut};
 use http::StatusCode;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
@@ -18,47 +19,54 @@ use crate::large_body::{LargeBodies, LargeBodyTurn};
 /// The byte-order mark of UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// The fields of a body and, if it is large, its turn, which must be held as long as they are.
+/// The body of an action, as the type that declares its fields. What does not fit a field counts as absent; an array,
+/// which the API takes at the top level as well, has no fields.
+///
+/// It is refused with 400 if it is malformed, 413 if it is too long or has too many values, 408 if it does not
+/// arrive, 415 if it is compressed or not in UTF-8.
+pub(crate) struct Fields<T>(pub(crate) T);
+
+impl<S: Sync, T: DeserializeOwned> FromRequest<S> for Fields<T> {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
+        let document = parse(request, None).await?;
+        let fields = T::deserialize(Value::Object(document.fields));
+        let fields = fields.map_err(|error| Failure::invalid(error.to_string()))?;
+        Ok(Fields(fields))
+    }
+}
+
+/// The fields of a body that may be large and, if it is, its turn, which must be held as long as they are. The body
+/// must not be taken for `{}`: anything but JSON is refused.
+///
+/// It is refused as [`Fields`] are, with 415 also if it is of another type, and with 503 if other large ones are in the
+/// way.
 pub(crate) struct Document {
     pub(crate) fields: Map<String, Value>,
     pub(crate) turn: Option<LargeBodyTurn>,
 }
 
-/// The body of an action as an object. An array, which the API takes at the top level as well, has no fields.
-///
-/// # Errors
-/// 400 if it is malformed, 413 if it is too long or has too many values, 408 if it does not
-/// arrive, 415 if it is compressed or not in UTF-8.
-pub(crate) async fn object(request: Request) -> Result<Map<String, Value>, Failure> {
-    let document = parse(request, None).await?;
-    Ok(document.fields)
-}
+impl<S: Sync> FromRequest<S> for Document
+where
+    LargeBodies: FromRef<S>,
+{
+    type Rejection = Failure;
 
-/// The body of an action, as the type that declares its fields. What does not fit a field counts as absent.
-///
-/// # Errors
-/// As [`object`].
-pub(crate) async fn action<T: DeserializeOwned>(request: Request) -> Result<T, Failure> {
-    let fields = object(request).await?;
-    T::deserialize(Value::Object(fields)).map_err(|error| Failure::invalid(error.to_string()))
-}
-
-/// As [`object`], for a document that may be large and must not be taken for `{}`: anything but JSON is
-/// refused.
-///
-/// # Errors
-/// As [`object`], 415 if the body is of another type, and 503 if other large ones are in the way.
-pub(crate) async fn json_document(
-    request: Request,
-    large: &LargeBodies,
-) -> Result<Document, Failure> {
-    match content_type(&request).as_deref() {
-        Some(essence) if is_json(essence) => parse(request, Some(large)).await,
-        _ => Err(Failure::Refused(
-            StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            "the body must be JSON: send it with `Content-Type: application/json`".into(),
-        )),
+    async fn from_request(request: Request, state: &S) -> Result<Self, Failure> {
+        match content_type(&request).as_deref() {
+            Some(essence) if is_json(essence) => {
+                parse(request, Some(&LargeBodies::from_ref(state))).await
+            }
+            _ => Err(unsupported(
+                "the body must be JSON: send it with `Content-Type: application/json`",
+            )),
+        }
     }
+}
+
+fn unsupported(message: impl Into<String>) -> Failure {
+    Failure::Refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, message.into())
 }
 
 async fn parse(request: Request, large: Option<&LargeBodies>) -> Result<Document, Failure> {
@@ -151,21 +159,17 @@ fn refuse_charset(request: &Request) -> Result<(), Failure> {
     });
     match charset.as_deref() {
         None | Some("utf-8" | "utf8" | "us-ascii") => Ok(()),
-        Some(other) => Err(Failure::Refused(
-            StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            format!("the body is in `{other}`: send it in UTF-8"),
-        )),
+        Some(other) => Err(unsupported(format!(
+            "the body is in `{other}`: send it in UTF-8"
+        ))),
     }
 }
 
 fn refuse_encoding(request: &Request) -> Result<(), Failure> {
     match request.headers().get(CONTENT_ENCODING) {
-        Some(encoding) if !encoding.as_bytes().eq_ignore_ascii_case(b"identity") => {
-            Err(Failure::Refused(
-                StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                "compressed bodies are not supported: send it without `Content-Encoding`".into(),
-            ))
-        }
+        Some(encoding) if !encoding.as_bytes().eq_ignore_ascii_case(b"identity") => Err(
+            unsupported("compressed bodies are not supported: send it without `Content-Encoding`"),
+        ),
         _ => Ok(()),
     }
 }

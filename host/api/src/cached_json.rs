@@ -1,4 +1,4 @@
-//! Answers that are drawn from the device's state, written once for each state rather than for each
+//! Answers that are drawn from what seldom changes, written once for each version of it rather than for each
 //! request.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,41 +6,50 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use model::DeviceStatus;
 
-use crate::device::Facts;
+use crate::device::{Device, Facts};
 
-/// The last answer and what it was drawn from.
-#[derive(Default)]
-pub(crate) struct CachedJson(Mutex<Option<CacheEntry>>);
+/// The last answer, and the version of what it was drawn from.
+pub(crate) struct CachedJson<V>(Mutex<Option<(V, Bytes)>>);
 
-struct CacheEntry {
-    // Holding both keeps their addresses from being used again, so that comparing pointers is enough.
-    status: Arc<DeviceStatus>,
-    facts: Arc<Facts>,
-    json: Bytes,
+impl<V> Default for CachedJson<V> {
+    fn default() -> Self {
+        CachedJson(Mutex::default())
+    }
 }
 
-impl CachedJson {
-    /// The answer for this state, drawn by `draw` if the last one was for another.
-    pub(crate) fn of(
-        &self,
-        status: Arc<DeviceStatus>,
-        facts: Arc<Facts>,
-        draw: impl FnOnce(&DeviceStatus, &Facts) -> Vec<u8>,
-    ) -> Bytes {
+impl<V: PartialEq> CachedJson<V> {
+    /// The answer for this version, drawn by `draw` if the last one was for another.
+    pub(crate) fn of(&self, version: V, draw: impl FnOnce(&V) -> Vec<u8>) -> Bytes {
         // A panic while drawing leaves the last picture as it was.
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(picture) = last.as_ref()
-            && Arc::ptr_eq(&picture.status, &status)
-            && Arc::ptr_eq(&picture.facts, &facts)
+        if let Some((drawn, json)) = last.as_ref()
+            && *drawn == version
         {
-            return picture.json.clone();
+            return json.clone();
         }
-        let json = Bytes::from(draw(&status, &facts));
-        *last = Some(CacheEntry {
-            status,
-            facts,
-            json: json.clone(),
-        });
+        let json = Bytes::from(draw(&version));
+        *last = Some((version, json.clone()));
         json
+    }
+}
+
+/// The device's state. Holding both keeps their addresses from being used again, so that comparing those is enough.
+pub(crate) struct StateVersion {
+    pub(crate) status: Arc<DeviceStatus>,
+    pub(crate) facts: Arc<Facts>,
+}
+
+impl StateVersion {
+    pub(crate) fn current(device: &dyn Device) -> Self {
+        StateVersion {
+            status: device.status(),
+            facts: device.facts(),
+        }
+    }
+}
+
+impl PartialEq for StateVersion {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.status, &other.status) && Arc::ptr_eq(&self.facts, &other.facts)
     }
 }

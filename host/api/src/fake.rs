@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use axum::response::IntoResponse;
 use device_types::{
     ConfinedProcess, Confinement, DevicePlan, LogEvent, MissingWall, PluginMetric,
     PluginMetricValue, PluginReport, PluginRoutes, PluginState, PluginStats, ReconcilerStats,
 };
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, future::BoxFuture};
-use http::{Method, StatusCode};
+use http::Method;
 use http_body_util::BodyExt;
 use model::{
     Action, ActionError, ApiLock, AppId, AppStatus, ContainerId, DeviceStatus, ImageState,
@@ -26,7 +27,7 @@ use crate::connection::ClientConnection;
 use crate::device::{
     Device, EndpointMatch, Endpoints, Facts, Request, Requester, Response, SetTargetError,
 };
-use crate::{App, Body, Events, LocalModeAuth, Settings, answer};
+use crate::{App, Body, Events, LocalModeAuth, Settings};
 
 /// A device with what a test needs to be different.
 pub(crate) struct FakeDevice {
@@ -304,7 +305,7 @@ impl Endpoints for FakeEndpoints {
             pattern: path.to_owned(),
             call: Box::new(|requester, request: Request| {
                 let text = format!("hello from {} to {requester:?}", request.uri().path());
-                async move { answer::text(StatusCode::OK, text) }.boxed()
+                async move { text.into_response() }.boxed()
             }),
         }
     }

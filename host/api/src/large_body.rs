@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
-use http::StatusCode;
+use axum::extract::FromRef;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::answer::Failure;
+use crate::app::Api;
 use crate::bounds::TURN_WITHIN;
 
 /// The queue of large bodies.
@@ -44,14 +45,17 @@ impl LargeBodies {
                 _place: place,
             }),
             // It is never closed.
-            Ok(Err(_)) | Err(_) => Err(Failure::Refused(
-                StatusCode::SERVICE_UNAVAILABLE,
-                format!(
-                    "other large bodies took {} s to read, and there is memory for only one at a time: try again",
-                    TURN_WITHIN.as_secs()
-                ),
-            )),
+            Ok(Err(_)) | Err(_) => Err(Failure::unavailable(format!(
+                "other large bodies took {} s to read, and there is memory for only one at a time: try again",
+                TURN_WITHIN.as_secs()
+            ))),
         }
+    }
+}
+
+impl FromRef<Api> for LargeBodies {
+    fn from_ref(api: &Api) -> Self {
+        api.large_bodies.clone()
     }
 }
 

@@ -1,15 +1,10 @@
 //! The device's HTTP API: [`App`] answers one request, [`serve`] connects it to sockets.
 //!
-//! A request passes the layers of `app` in order: access log, what needs no key, `auth`, then a core
-//! route from `routes::FAMILIES` or a plugin's. Handlers parse, call the device once through [`Device`]
-//! or [`Endpoints`], and answer; the state endpoints are drawn from the last published
+//! A request passes the layers of `app` in order: access log, sites, `auth`, then a core route from `routes::ROUTES` or
+//! a plugin's. Handlers are those of axum: their arguments are what they need of the request, and they call the device
+//! once through [`Device`] or [`Endpoints`]. The state endpoints are drawn from the last published
 //! [`model::DeviceStatus`] and never ask an engine. No endpoint family beyond the core ones is known
 //! here: all others come from the manifests of plugins.
-//!
-//! The routes are one table rather than a router of a framework, because the API's rules cut across
-//! what routers do: paths match whatever their case and with a slash at the end, an unknown path is
-//! refused for its key before it is found unknown, and 405 lists the methods of the core and of plugins
-//! together.
 
 #![warn(missing_docs)]
 
@@ -21,10 +16,10 @@ mod auth;
 mod body;
 mod bounds;
 mod cached_json;
-mod call;
 mod connection;
 mod device;
 mod events;
+mod extract;
 mod large_body;
 mod listener;
 mod listening;

@@ -12,27 +12,28 @@ mod requests;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use http::Method;
+use axum::extract::State;
+use device_types::{PluginMetricValue, PluginStats, ReconcilerStats};
+use http::StatusCode;
 use model::DeviceStatus;
 
 use self::exposition::Exposition;
 use self::process::Process;
 pub(crate) use self::requests::{Requests, RouteLabel};
 use crate::app::Api;
-use crate::auth::Scope;
-use crate::call::Call;
-use crate::operation::{Answer, Operation};
-use crate::routes::{Handler, Outcome, Route};
-use crate::{answer, events, v2};
-use device_types::{PluginMetricValue, PluginStats, ReconcilerStats};
+use crate::auth::{Caller, Scope};
+use crate::operation::{Answer, Content};
+use crate::routes::Route;
+use crate::{events, v2};
 
-pub(crate) const ROUTES: &[Route] = &[Route {
-    method: Method::GET,
-    path: "/metrics",
-    summary: "counters and gauges of the supervisor, for Prometheus",
-    operation: Operation::answering(&[Answer::page("the metrics", answer::PROMETHEUS)]),
-    handler: Handler::Later(|api, call| Box::pin(metrics(api, call))),
-}];
+pub(crate) fn routes() -> Vec<Route> {
+    let page = Content::Page(exposition::MEDIA_TYPE);
+    vec![
+        Route::get("/metrics", metrics)
+            .summary("counters and gauges of the supervisor, for Prometheus")
+            .answering([Answer::new(StatusCode::OK, "the metrics", page)]),
+    ]
+}
 
 /// The counters of the API itself.
 pub(crate) struct Metrics {
@@ -49,7 +50,7 @@ impl Metrics {
     }
 }
 
-async fn metrics(api: Api, call: Call) -> Outcome {
+async fn metrics(State(api): State<Api>, caller: Caller) -> Exposition {
     let store = api.keys.clone();
     // Both touch files, if only the kernel's.
     let looking = tokio::task::spawn_blocking(move || (Process::look(), store.size()));
@@ -60,11 +61,11 @@ async fn metrics(api: Api, call: Call) -> Outcome {
     api.metrics.requests.put(&mut text);
     put_streams(&mut text, &api);
     put_device(&mut text, &api.device.stats());
-    put_services(&mut text, &api.device.status(), call.caller.scope);
+    put_services(&mut text, &api.device.status(), caller.scope);
     let plugins = api.endpoints.stats();
     put_plugins(&mut text, &plugins);
     put_plugin_metrics(&mut text, &plugins);
-    Ok(answer::metrics(text.into()))
+    text
 }
 
 fn build(text: &mut Exposition, api_level: &str) {

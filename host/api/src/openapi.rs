@@ -7,14 +7,15 @@ mod plugins;
 
 use std::collections::BTreeMap;
 
+use device_types::PluginRoutes;
 use http::{Method, StatusCode};
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use crate::operation::{Answer, Body, Content, Parameter};
+use crate::answer::FailureBody;
+use crate::operation::{Answer, Content, Parameter, RequestBody, SchemaOf, schema};
 use crate::routes::{self, Route};
-use device_types::PluginRoutes;
 
 /// The place of schemas in the document.
 const SCHEMAS: &str = "#/components/schemas/";
@@ -27,10 +28,7 @@ pub(crate) fn describe(level: &str, plugins: Vec<PluginRoutes>) -> Value {
         let operation = core_operation(route, &mut generator);
         put(&mut paths, route.path, &route.method, operation);
     }
-    let failed = schema_of(
-        &mut generator,
-        crate::operation::schema::<crate::answer::FailureBody>,
-    );
+    let failed = schema_of(&mut generator, schema::<FailureBody>);
     let mut schemas = generator.take_definitions(true);
     for plugin in plugins {
         plugins::add(plugin, &failed, &mut paths, &mut schemas);
@@ -111,9 +109,8 @@ fn operation_id(method: &Method, pattern: &str) -> String {
 }
 
 fn core_operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
-    let about = &route.operation;
     let mut parameters: Vec<Value> = path_parameters(route.path).collect();
-    parameters.extend(about.query.iter().map(query_parameter));
+    parameters.extend(route.query.iter().map(query_parameter));
     let mut operation = json!({
         "operationId": operation_id(&route.method, route.path),
         "summary": route.summary,
@@ -122,10 +119,10 @@ fn core_operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
     if !parameters.is_empty() {
         operation["parameters"] = parameters.into();
     }
-    if about.open {
+    if route.is_open {
         operation["security"] = json!([]);
     }
-    if let Some(body) = request_body(about.body, generator) {
+    if let Some(body) = request_body(route.body, generator) {
         operation["requestBody"] = body;
     }
     operation["responses"] = responses(route, generator);
@@ -142,11 +139,11 @@ fn query_parameter(parameter: &Parameter) -> Value {
     })
 }
 
-fn request_body(body: Body, generator: &mut SchemaGenerator) -> Option<Value> {
+fn request_body(body: RequestBody, generator: &mut SchemaGenerator) -> Option<Value> {
     let (schema, required) = match body {
-        Body::Ignored => return None,
-        Body::Document(schema) => (schema_of(generator, schema), true),
-        Body::Action(schema) => {
+        RequestBody::Ignored => return None,
+        RequestBody::Document(schema) => (schema_of(generator, schema), true),
+        RequestBody::Action(schema) => {
             // A field that may be left out is always there once it is read: what is described is what is sent.
             let settings = SchemaSettings::draft2020_12().for_deserialize();
             let mut schema = schema_of(&mut settings.into_generator(), schema);
@@ -164,10 +161,9 @@ fn request_body(body: Body, generator: &mut SchemaGenerator) -> Option<Value> {
 
 /// What the operation says, and what is the same for all.
 fn responses(route: &Route, generator: &mut SchemaGenerator) -> Value {
-    let about = &route.operation;
-    let mut answers = about.answers.to_vec();
+    let mut answers = route.answers.clone();
     let mut add = |status, about| answers.push(Answer::failed(status, about));
-    if !matches!(about.body, Body::Ignored) {
+    if !matches!(route.body, RequestBody::Ignored) {
         add(StatusCode::BAD_REQUEST, "the body is malformed");
         add(StatusCode::REQUEST_TIMEOUT, "the body does not arrive");
         add(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large");
@@ -176,7 +172,7 @@ fn responses(route: &Route, generator: &mut SchemaGenerator) -> Value {
             "the body is compressed, or not in UTF-8",
         );
     }
-    if !about.open {
+    if !route.is_open {
         answers.push(Answer::text(
             StatusCode::UNAUTHORIZED,
             "the key is missing or unknown",
@@ -187,7 +183,7 @@ fn responses(route: &Route, generator: &mut SchemaGenerator) -> Value {
         StatusCode::FORBIDDEN,
         "`Host` is neither an address nor a name of this device, or `Origin` is another site",
     );
-    if !about.open {
+    if !route.is_open {
         add(StatusCode::SERVICE_UNAVAILABLE, "it failed temporarily");
     }
     add(
@@ -231,17 +227,17 @@ fn add_answer(
             schema_of(generator, schema),
         ),
     };
-    let known = by_status
+    let response = by_status
         .entry(answer.status.as_u16())
         .or_insert_with(|| json!({ "description": "" }));
-    let description = match known["description"].as_str() {
+    let description = match response["description"].as_str() {
         None | Some("") => answer.about.to_owned(),
-        Some(other) if other.split("; or ").any(|said| said == answer.about) => other.to_owned(),
+        Some(other) if other.split("; or ").any(|about| about == answer.about) => other.to_owned(),
         Some(other) => format!("{other}; or {}", answer.about),
     };
-    known["description"] = description.into();
+    response["description"] = description.into();
     let Some(media) = media else { return };
-    let content = &mut known["content"][media];
+    let content = &mut response["content"][media];
     let schemas = match content["schema"].take() {
         Value::Null => schema,
         first if first == schema => schema,
@@ -264,7 +260,7 @@ fn leave_out_rust(schema: &mut Value) {
     }
 }
 
-fn schema_of(generator: &mut SchemaGenerator, schema: crate::operation::SchemaOf) -> Value {
+fn schema_of(generator: &mut SchemaGenerator, schema: SchemaOf) -> Value {
     schema(generator).to_value()
 }
 
@@ -284,7 +280,7 @@ mod tests {
                 responses.keys().any(|status| status.starts_with('2')),
                 "{named} never succeeds"
             );
-            let asks = !route.operation.open;
+            let asks = !route.is_open;
             assert_eq!(responses.contains_key("401"), asks, "{named}");
             assert!(responses.contains_key("403"), "{named}");
         }

@@ -1,47 +1,56 @@
-//! The core routes as data: what the API dispatches by, what plugins may not claim, and what a
+//! The core routes as a table: what the API dispatches by, what plugins may not claim, and what a
 //! description of the API is made from.
 //!
-//! To add a route, write its handler in the file of its family and add a line to that family's `ROUTES`;
-//! to add a family, add it to [`FAMILIES`].
+//! The handlers are axum's, but its router does not find them. That router adds the core's methods in `Allow` to
+//! whatever answers another method, thus also to a plugin's answer; and around it every path would be rewritten to match
+//! in any case and with a slash at the end, and parameters be read from the path as it came.
+//!
+//! To add a route, write its handler in the file of its family and add it to the file's `routes`; to add a
+//! family, add its `routes` to [`ROUTES`].
 
+use std::sync::LazyLock;
+
+use axum::handler::Handler;
 use futures::future::BoxFuture;
 use http::Method;
 use percent_encoding::percent_decode_str;
+use schemars::JsonSchema;
 
-use crate::answer::Failure;
 use crate::app::Api;
-use crate::call::Call;
-use crate::device::Response;
-use crate::operation::Operation;
+use crate::device::{Request, Response};
+use crate::operation::{Answer, Parameter, RequestBody, SchemaOf, schema};
 use crate::{metrics, ping, v1, v2, v3};
 
-/// The core families; every other route is a plugin's.
-const FAMILIES: &[&[Route]] = &[
-    ping::ROUTES,
-    metrics::ROUTES,
-    v1::health::ROUTES,
-    v1::device::ROUTES,
-    v1::blink::ROUTES,
-    v1::api_key::ROUTES,
-    v1::actions::ROUTES,
-    v1::apps::ROUTES,
-    v1::power::ROUTES,
-    v1::update::ROUTES,
-    v2::version::ROUTES,
-    v2::state_status::ROUTES,
-    v2::applications::ROUTES,
-    v2::container_id::ROUTES,
-    v2::actions::ROUTES,
-    v2::volumes::ROUTES,
-    v2::local::ROUTES,
-    v3::events::ROUTES,
-    v3::locks::ROUTES,
-    v3::openapi::ROUTES,
-    v3::plan::ROUTES,
-    v3::plugins::ROUTES,
-];
+/// The core routes; every other route is a plugin's.
+static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| {
+    let families = [
+        ping::routes(),
+        metrics::routes(),
+        v1::health::routes(),
+        v1::device::routes(),
+        v1::blink::routes(),
+        v1::api_key::routes(),
+        v1::actions::routes(),
+        v1::apps::routes(),
+        v1::power::routes(),
+        v1::update::routes(),
+        v2::version::routes(),
+        v2::state_status::routes(),
+        v2::applications::routes(),
+        v2::container_id::routes(),
+        v2::actions::routes(),
+        v2::volumes::routes(),
+        v2::local::routes(),
+        v3::events::routes(),
+        v3::locks::routes(),
+        v3::openapi::routes(),
+        v3::plan::routes(),
+        v3::plugins::routes(),
+    ];
+    families.into_iter().flatten().collect()
+});
 
-/// One route: a method on a path.
+/// One route: a method on a path, what answers it, and what `GET /v3/openapi.json` says of it.
 pub struct Route {
     /// The method; `HEAD` is answered like `GET`.
     pub method: Method,
@@ -49,33 +58,100 @@ pub struct Route {
     pub path: &'static str,
     /// What the route does, in a few words.
     pub summary: &'static str,
-    pub(crate) operation: Operation,
-    pub(crate) handler: Handler,
+    /// Whether it is answered without a key.
+    pub(crate) is_open: bool,
+    pub(crate) query: &'static [Parameter],
+    pub(crate) body: RequestBody,
+    pub(crate) answers: Vec<Answer>,
+    handler: Box<dyn Fn(Request, Api) -> BoxFuture<'static, Response> + Send + Sync>,
 }
 
-pub(crate) type Outcome = Result<Response, Failure>;
+impl Route {
+    /// A route that takes no body, and of whose answers nothing is said yet.
+    pub(crate) fn new<H, T>(method: Method, path: &'static str, handler: H) -> Self
+    where
+        H: Handler<T, Api, Future = BoxFuture<'static, Response>>,
+    {
+        Route {
+            method,
+            path,
+            summary: "",
+            is_open: false,
+            query: &[],
+            body: RequestBody::Ignored,
+            answers: Vec::new(),
+            handler: Box::new(move |request, api| handler.clone().call(request, api)),
+        }
+    }
 
-/// The function that answers a route.
-#[derive(Clone, Copy)]
-pub(crate) enum Handler {
-    /// Answers from memory.
-    Now(fn(&Api, &Call) -> Outcome),
-    /// Answers after it has read the body or waited for something.
-    Later(fn(Api, Call) -> BoxFuture<'static, Outcome>),
+    pub(crate) fn get<H, T>(path: &'static str, handler: H) -> Self
+    where
+        H: Handler<T, Api, Future = BoxFuture<'static, Response>>,
+    {
+        Route::new(Method::GET, path, handler)
+    }
+
+    pub(crate) fn post<H, T>(path: &'static str, handler: H) -> Self
+    where
+        H: Handler<T, Api, Future = BoxFuture<'static, Response>>,
+    {
+        Route::new(Method::POST, path, handler)
+    }
+
+    /// Declares what the route does.
+    pub(crate) fn summary(self, summary: &'static str) -> Self {
+        Route { summary, ..self }
+    }
+
+    /// Answers without a key.
+    pub(crate) fn without_key(self) -> Self {
+        Route {
+            is_open: true,
+            ..self
+        }
+    }
+
+    /// Declares that the handler reads these parameters of the query.
+    pub(crate) fn asked_with(self, query: &'static [Parameter]) -> Self {
+        Route { query, ..self }
+    }
+
+    /// Declares that the handler reads an object with these fields.
+    pub(crate) fn taking<T: JsonSchema>(self) -> Self {
+        Route {
+            body: RequestBody::Action(schema::<T>),
+            ..self
+        }
+    }
+
+    /// Declares that the handler reads a document.
+    pub(crate) fn taking_document(self, schema: SchemaOf) -> Self {
+        Route {
+            body: RequestBody::Document(schema),
+            ..self
+        }
+    }
+
+    /// Declares how the handler answers. What all routes have in common, a key and how it is refused, need not be said.
+    pub(crate) fn answering(self, answers: impl Into<Vec<Answer>>) -> Self {
+        Route {
+            answers: answers.into(),
+            ..self
+        }
+    }
+
+    pub(crate) fn call(&self, request: Request, api: Api) -> BoxFuture<'static, Response> {
+        (self.handler)(request, api)
+    }
 }
 
 /// Lists all core routes.
 pub fn core_routes() -> impl Iterator<Item = &'static Route> {
-    FAMILIES.iter().copied().flatten()
-}
-
-/// The index of a core route.
-pub(crate) fn place_of(method: &Method, path: &str) -> Option<usize> {
-    core_routes().position(|route| route.method == *method && route.path == path)
+    ROUTES.iter()
 }
 
 /// The core's routes for a method and a path.
-pub(crate) enum Core {
+pub(crate) enum CoreMatch {
     /// With its place among all, and what its `:names` stand for.
     Route(usize, &'static Route, Vec<String>),
     /// The path is known, with these methods; none if it is not known.
@@ -83,22 +159,21 @@ pub(crate) enum Core {
 }
 
 /// Finds the route of a request. `HEAD` is answered as `GET`; its body is dropped on the way out.
-pub(crate) fn find(method: &Method, path: &str) -> Core {
-    let wanted = if *method == Method::HEAD {
-        &Method::GET
-    } else {
-        method
+pub(crate) fn find(method: &Method, path: &str) -> CoreMatch {
+    let method = match *method {
+        Method::HEAD => &Method::GET,
+        _ => method,
     };
     let mut others = Vec::new();
     for (place, route) in core_routes().enumerate() {
         if let Some(params) = matches(route.path, path) {
-            if route.method == *wanted {
-                return Core::Route(place, route, params);
+            if route.method == *method {
+                return CoreMatch::Route(place, route, params);
             }
             others.push(route.method.clone());
         }
     }
-    Core::OtherMethods(others)
+    CoreMatch::OtherMethods(others)
 }
 
 /// What the pattern's `:names` stand for, percent-decoded, if `path` matches: whatever its case, and
@@ -155,10 +230,10 @@ mod tests {
 
     #[test]
     fn no_two_routes_are_the_same_and_each_says_what_it_does() {
-        let mut seen = std::collections::BTreeSet::new();
+        let mut paths = std::collections::BTreeSet::new();
         for route in core_routes() {
             assert!(
-                seen.insert((route.path, route.method.as_str())),
+                paths.insert((route.path, route.method.as_str())),
                 "{}",
                 route.path
             );

@@ -2,10 +2,11 @@
 //! clients rely on (docs/spec/device.md#v2-services).
 
 use http::StatusCode;
-use model::{AppId, AppStatus, AppUuid, DeviceStatus, ServiceStatus};
+use model::{Action, AppId, AppStatus, AppUuid, DeviceStatus, ServiceStatus, Verb};
 
 use crate::action_body::ServiceAction;
 use crate::answer::Failure;
+use crate::app::Api;
 
 /// The app does not exist, or has no container.
 pub(crate) const APP_NOT_FOUND: &str =
@@ -29,14 +30,14 @@ pub(crate) struct CurrentApp<'a> {
 
 /// The app with this number, if it has at least one container, or gets them back from an action that is under way:
 /// another action then waits for its turn (docs/spec/device.md#v2-services).
-pub(crate) fn current_app(status: &DeviceStatus, id: AppId) -> Option<CurrentApp<'_>> {
-    let mut apps = current_apps(status);
-    apps.find(|found| found.app.id == id && found.services().next().is_some())
+pub(crate) fn current_app(status: &DeviceStatus, number: i64) -> Option<CurrentApp<'_>> {
+    let id = app_id(number)?;
+    current_apps(status).find(|current| current.app.id == id && current.services().next().is_some())
 }
 
 /// All services of the device on which actions are possible.
 pub(crate) fn current_services(status: &DeviceStatus) -> impl Iterator<Item = &ServiceStatus> {
-    current_apps(status).flat_map(|found| found.services())
+    current_apps(status).flat_map(|current| current.services())
 }
 
 fn current_apps(status: &DeviceStatus) -> impl Iterator<Item = CurrentApp<'_>> {
@@ -62,14 +63,14 @@ impl<'a> CurrentApp<'a> {
     ///
     /// # Errors
     /// 404 if there is no such service, or none in the target; 400 if the two disagree.
-    pub(crate) fn named(&self, wanted: &Selector) -> Result<&'a ServiceStatus, Failure> {
+    pub(crate) fn named(&self, body: &ServiceAction) -> Result<&'a ServiceStatus, Failure> {
         let missing = || Failure::Plain(StatusCode::NOT_FOUND, SERVICE_NOT_FOUND);
-        let by_name = wanted.name.as_deref().map(|name| {
+        let by_name = body.service_name.as_deref().map(|name| {
             self.services()
                 .find(|service| service.name.as_str() == name)
                 .ok_or_else(missing)
         });
-        let by_image = wanted.image_id.map(|id| {
+        let by_image = body.image_id.map(|id| {
             self.services()
                 .find(|service| i64::try_from(service.image_id.0) == Ok(id))
                 .ok_or_else(missing)
@@ -98,34 +99,32 @@ pub(crate) fn in_target(service: &ServiceStatus) -> Result<&ServiceStatus, Failu
     }
 }
 
-/// How a body names a service.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Selector {
-    name: Option<String>,
-    image_id: Option<i64>,
-}
-
-impl Selector {
-    /// The service that a body names; `None` if both fields are missing.
-    pub(crate) fn new(body: ServiceAction) -> Option<Self> {
-        (body.service_name.is_some() || body.image_id.is_some()).then_some(Selector {
-            name: body.service_name,
-            image_id: body.image_id,
-        })
-    }
-}
-
 /// An app's number as it stands in a path or a body.
-pub(crate) fn app_id(number: Option<i64>) -> Option<AppId> {
-    number
-        .and_then(|number| u64::try_from(number).ok())
-        .map(AppId)
+pub(crate) fn app_id(number: i64) -> Option<AppId> {
+    u64::try_from(number).ok().map(AppId)
 }
 
-/// The refusal of restart and purge for an app that the device does not run.
-pub(crate) fn not_current(id: impl std::fmt::Display) -> Failure {
-    Failure::Refused(
-        StatusCode::SERVICE_UNAVAILABLE,
-        format!("Application with ID {id} is not in the current state"),
-    )
+/// Carries out an action on all services of the app with this number.
+///
+/// # Errors
+/// 503 if the device does not run the app, and as the action fails.
+pub(crate) async fn act_on_app(
+    api: &Api,
+    number: i64,
+    verb: Verb,
+    force: bool,
+) -> Result<(), Failure> {
+    let status = api.device.status();
+    let current = current_app(&status, number).ok_or_else(|| {
+        Failure::unavailable(format!(
+            "Application with ID {number} is not in the current state"
+        ))
+    })?;
+    let action = Action {
+        app: current.uuid.clone(),
+        verb,
+        force,
+    };
+    drop(status);
+    Ok(api.device.act(action).await?)
 }

@@ -27,13 +27,10 @@ pub(crate) fn check(request: &Request, names: impl FnOnce() -> Vec<String>) -> R
         };
     };
     if !is_address(&host) && !is_own(&name_of(&host), names) {
-        return Err(Failure::Refused(
-            StatusCode::FORBIDDEN,
-            format!(
-                "`{}` is not a name of this device: use an address, or add the name to `host_names` in its configuration",
-                name_of(&host)
-            ),
-        ));
+        return Err(forbidden(format!(
+            "`{}` is not a name of this device: use an address, or add the name to `host_names` in its configuration",
+            name_of(&host)
+        )));
     }
     let mut origins = headers.get_all(ORIGIN).iter();
     let is_same = |origin: &http::HeaderValue| {
@@ -51,10 +48,11 @@ pub(crate) fn check(request: &Request, names: impl FnOnce() -> Vec<String>) -> R
 }
 
 fn foreign_origin() -> Failure {
-    Failure::Refused(
-        StatusCode::FORBIDDEN,
-        "pages of other sites may not send requests to this device".into(),
-    )
+    forbidden("pages of other sites may not send requests to this device")
+}
+
+fn forbidden(message: impl Into<String>) -> Failure {
+    Failure::Refused(StatusCode::FORBIDDEN, message.into())
 }
 
 /// What the client called, with the port if it named one: `Host`, which has to agree with the target if
@@ -62,12 +60,7 @@ fn foreign_origin() -> Failure {
 fn called_host(uri: &Uri, headers: &HeaderMap) -> Result<Option<String>, Failure> {
     let mut hosts = headers.get_all(HOST).iter();
     let of_header = hosts.next();
-    let contradiction = || {
-        Failure::Refused(
-            StatusCode::FORBIDDEN,
-            "the request names several hosts, or one that cannot be read".into(),
-        )
-    };
+    let contradiction = || forbidden("the request names several hosts, or one that cannot be read");
     if hosts.next().is_some() {
         return Err(contradiction());
     }

@@ -2,6 +2,11 @@ use serde_json::json;
 
 use super::*;
 
+async fn object(request: Request) -> Result<Map<String, Value>, Failure> {
+    let Fields(fields) = Fields::from_request(request, &()).await?;
+    Ok(fields)
+}
+
 async fn parsed(content_type: &str, body: impl Into<Body>) -> Result<Value, (u16, String)> {
     let request = http::Request::builder()
         .header(CONTENT_TYPE, content_type)
@@ -105,13 +110,13 @@ async fn h5_bodies_of_actions_are_small_and_those_of_documents_ten_mebibytes() {
     ] {
         let answered = object(json_request(spaces(length))).await;
         assert_eq!(status_of(answered), action, "{length}");
-        let answered = json_document(json_request(spaces(length)), &large).await;
+        let answered = Document::from_request(json_request(spaces(length)), &large).await;
         assert_eq!(status_of(answered), whole, "{length}");
     }
     // The same if the length is not announced.
     let answered = object(json_request(streamed(SMALL_BODY + 1))).await;
     assert_eq!(status_of(answered), 413);
-    let answered = json_document(json_request(streamed(LARGE_BODY + 1)), &large).await;
+    let answered = Document::from_request(json_request(streamed(LARGE_BODY + 1)), &large).await;
     assert_eq!(status_of(answered), 413);
 }
 
@@ -145,7 +150,7 @@ async fn h5_a_body_of_many_values_is_refused_before_it_is_parsed() {
     ] {
         let answered = object(json_request(body.clone())).await;
         assert_eq!(status_of(answered), action, "{body:.20}");
-        let answered = json_document(json_request(body.clone()), &large).await;
+        let answered = Document::from_request(json_request(body.clone()), &large).await;
         assert_eq!(status_of(answered), whole, "{body:.20}");
     }
     let fields = "a&".repeat(SMALL_VALUES);
@@ -161,15 +166,20 @@ async fn h5_large_bodies_are_in_memory_one_at_a_time_and_small_ones_beside_them(
         body.extend_from_slice(b"{}");
         json_request(body)
     };
-    let first = json_document(spaces(), &large).await.unwrap();
+    let first = Document::from_request(spaces(), &large).await.unwrap();
     assert!(first.turn.is_some());
-    let small = json_document(json_request("{}"), &large).await.unwrap();
+    let small = Document::from_request(json_request("{}"), &large)
+        .await
+        .unwrap();
     assert!(small.turn.is_none());
     // Also one that does not say how long it is has to wait before more of it is read.
     for request in [spaces(), json_request(streamed(SMALL_BODY + 1))] {
-        assert_eq!(status_of(json_document(request, &large).await), 503);
+        assert_eq!(
+            status_of(Document::from_request(request, &large).await),
+            503
+        );
     }
-    let mut second = Box::pin(json_document(spaces(), &large));
+    let mut second = Box::pin(Document::from_request(spaces(), &large));
     assert!(futures::poll!(second.as_mut()).is_pending());
     drop(first);
     assert!(second.await.unwrap().turn.is_some());
@@ -182,11 +192,15 @@ async fn h5_memory_is_given_back_after_a_large_body_and_not_after_each_small_one
     let large = LargeBodies::new(Some(|| {
         RETURNED.fetch_add(1, Ordering::Relaxed);
     }));
-    drop(json_document(json_request("{}"), &large).await.unwrap());
+    drop(
+        Document::from_request(json_request("{}"), &large)
+            .await
+            .unwrap(),
+    );
     assert_eq!(RETURNED.load(Ordering::Relaxed), 0);
     let bomb = format!("[{}", "0,".repeat(LARGE_VALUES));
     assert_eq!(
-        status_of(json_document(json_request(bomb), &large).await),
+        status_of(Document::from_request(json_request(bomb), &large).await),
         413
     );
     assert_eq!(RETURNED.load(Ordering::Relaxed), 1);

@@ -5,7 +5,13 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use axum::body::Body;
+use axum::response::IntoResponse;
+use http::header::{CONTENT_TYPE, HeaderValue};
+
+use crate::device::Response;
+
+/// The media type of Prometheus' text.
+pub(super) const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// A page of metrics.
 #[derive(Default)]
@@ -41,9 +47,10 @@ impl Exposition {
     }
 }
 
-impl From<Exposition> for Body {
-    fn from(page: Exposition) -> Self {
-        page.0.into()
+impl IntoResponse for Exposition {
+    fn into_response(self) -> Response {
+        let media_type = HeaderValue::from_static(MEDIA_TYPE);
+        ([(CONTENT_TYPE, media_type)], self.0).into_response()
     }
 }
 

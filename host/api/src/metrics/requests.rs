@@ -72,8 +72,8 @@ impl Requests {
         }
     }
 
-    pub(crate) fn count(&self, seen: RouteLabel, status: StatusCode, time: Duration) {
-        match seen {
+    pub(crate) fn count(&self, label: RouteLabel, status: StatusCode, time: Duration) {
+        match label {
             RouteLabel::None => self.none.add(status, time),
             RouteLabel::Core(place) => self.core.get(place).unwrap_or(&self.none).add(status, time),
             RouteLabel::Plugin(method, pattern) => self.plugin(method, pattern, |counts| {
@@ -84,25 +84,26 @@ impl Requests {
 
     fn plugin(&self, method: Method, pattern: String, count: impl FnOnce(Option<&Counts>)) {
         let key = (method, pattern);
-        let known = self.plugins.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(counts) = known.get(&key) {
+        let plugins = self.plugins.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(counts) = plugins.get(&key) {
             return count(Some(counts));
         }
-        drop(known);
-        let mut known = self.plugins.write().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= MAX_PLUGIN_ROUTES && !known.contains_key(&key) {
+        drop(plugins);
+        let mut plugins = self.plugins.write().unwrap_or_else(PoisonError::into_inner);
+        if plugins.len() >= MAX_PLUGIN_ROUTES && !plugins.contains_key(&key) {
             return count(None);
         }
-        count(Some(known.entry(key).or_default()));
+        count(Some(plugins.entry(key).or_default()));
     }
 
     pub(super) fn put(&self, page: &mut Exposition) {
-        let known = self.plugins.read().unwrap_or_else(PoisonError::into_inner);
-        let mut plugins: Vec<_> = known
+        let mut plugins: Vec<_> = self
+            .plugins
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
             .iter()
             .map(|(key, counts)| (key.clone(), Arc::clone(counts)))
             .collect();
-        drop(known);
         plugins.sort_by(|(one, _), (other, _)| {
             (&one.1, one.0.as_str()).cmp(&(&other.1, other.0.as_str()))
         });
@@ -112,16 +113,16 @@ impl Requests {
             .iter()
             .map(|((method, pattern), counts)| (method.as_str(), pattern.as_str(), &**counts));
         // A route that nobody asks for has no lines: the page is read over slow lines.
-        let asked: Vec<_> = core
+        let requested: Vec<_> = core
             .chain(plugins)
             .chain([("other", "other", &self.none)])
-            .filter(|(.., counts)| counts.is_asked())
+            .filter(|(.., counts)| counts.has_requests())
             .collect();
         let mut requests = page.counter(
             "supervisor_http_requests_total",
             "Requests by route and status; the route is `other` if none was looked up or found.",
         );
-        for (method, route, counts) in &asked {
+        for (method, route, counts) in &requested {
             let words = STATUSES.iter().map(|(_, word)| *word).chain(["other"]);
             for (count, status) in counts.statuses.iter().zip(words) {
                 let count = count.load(Relaxed);
@@ -135,7 +136,7 @@ impl Requests {
             "supervisor_http_request_duration_seconds",
             "Time from the head of a request to the head of its answer, by route.",
         );
-        for (method, route, counts) in &asked {
+        for (method, route, counts) in &requested {
             let labels = [("method", *method), ("route", *route)];
             counts.times.put(&mut times, &labels);
         }
@@ -145,14 +146,14 @@ impl Requests {
 impl Counts {
     fn add(&self, status: StatusCode, time: Duration) {
         let status = status.as_u16();
-        let place = STATUSES.iter().position(|(known, _)| *known == status);
+        let place = STATUSES.iter().position(|(number, _)| *number == status);
         if let Some(count) = self.statuses.get(place.unwrap_or(STATUSES.len())) {
             count.fetch_add(1, Relaxed);
         }
         self.times.add(time);
     }
 
-    fn is_asked(&self) -> bool {
+    fn has_requests(&self) -> bool {
         self.statuses.iter().any(|count| count.load(Relaxed) > 0)
     }
 }

@@ -1,109 +1,106 @@
 //! `POST /v1/restart` and `POST /v1/purge`: all services of the app that the body names (docs/spec/device.md#v1).
 
-use http::{Method, StatusCode};
-use model::{Action, ActionError, Verb};
+use axum::extract::State;
+use http::StatusCode;
+use model::Verb;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::action_body::AppAction;
-use crate::answer::{self, Failure};
+use crate::answer::{Failure, Json};
 use crate::app::Api;
-use crate::body;
-use crate::call::Call;
-use crate::operation::{Answer, Operation, schema};
-use crate::routes::{Handler, Outcome, Route};
+use crate::auth::Caller;
+use crate::body::Fields;
+use crate::operation::{Answer, schema};
+use crate::routes::Route;
 use crate::services;
 
+const NO_APP_ID: Answer = Answer::text(
+    StatusCode::BAD_REQUEST,
+    "`appId` is missing or not a number",
+);
 const OUT_OF_SCOPE: Answer = Answer::failed(StatusCode::UNAUTHORIZED, "the key is of another app");
 const NOT_CURRENT: Answer = Answer::failed(
     StatusCode::SERVICE_UNAVAILABLE,
     "the device does not run the app",
 );
 
-pub(crate) const ROUTES: &[Route] = &[
-    Route {
-        method: Method::POST,
-        path: "/v1/restart",
-        summary: "removes the containers of an app and creates them again",
-        operation: Operation::answering(&[
-            Answer::OK,
-            Answer::text(
-                StatusCode::BAD_REQUEST,
-                "`appId` is missing or not a number",
-            ),
-            OUT_OF_SCOPE,
-            Answer::LOCKED,
-            NOT_CURRENT,
-        ])
-        .taking(schema::<AppAction>),
-        handler: Handler::Later(|api, call| Box::pin(restart(api, call))),
-    },
-    Route {
-        method: Method::POST,
-        path: "/v1/purge",
-        summary: "removes all data of an app and creates its containers again",
-        operation: Operation::answering(&[
-            Answer::json("all data has been removed", schema::<DataAndError>),
-            Answer::text(
-                StatusCode::BAD_REQUEST,
-                "`appId` is missing or not a number",
-            ),
-            OUT_OF_SCOPE,
-            Answer::LOCKED,
-            NOT_CURRENT,
-        ])
-        .taking(schema::<AppAction>),
-        handler: Handler::Later(|api, call| Box::pin(purge(api, call))),
-    },
-];
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        Route::post("/v1/restart", restart)
+            .summary("removes the containers of an app and creates them again")
+            .taking::<AppAction>()
+            .answering([
+                Answer::OK,
+                NO_APP_ID,
+                OUT_OF_SCOPE,
+                Answer::LOCKED,
+                NOT_CURRENT,
+            ]),
+        Route::post("/v1/purge", purge)
+            .summary("removes all data of an app and creates its containers again")
+            .taking::<AppAction>()
+            .answering([
+                Answer::json("all data has been removed", schema::<DataAndError>),
+                NO_APP_ID,
+                OUT_OF_SCOPE,
+                Answer::LOCKED,
+                NOT_CURRENT,
+            ]),
+    ]
+}
 
 /// `{"Data":"OK","Error":""}`, and the failures of the same shape.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct DataAndError<'a> {
+pub(super) struct DataAndError {
     #[serde(rename = "Data")]
     /// `OK`, or empty if the action failed.
-    pub(super) data: &'a str,
+    pub(super) data: &'static str,
     #[serde(rename = "Error")]
     /// The reason of a failure, or empty.
-    pub(super) error: &'a str,
+    pub(super) error: String,
 }
 
-async fn restart(api: Api, call: Call) -> Outcome {
-    act(api, call, Verb::Restart(None), "Missing app id").await?;
-    Ok(answer::text(StatusCode::OK, "OK"))
+async fn restart(
+    State(api): State<Api>,
+    caller: Caller,
+    Fields(body): Fields<AppAction>,
+) -> Result<&'static str, Failure> {
+    act(&api, &caller, &body, Verb::Restart(None), "Missing app id").await?;
+    Ok("OK")
 }
 
-async fn purge(api: Api, call: Call) -> Outcome {
-    act(api, call, Verb::Purge, "Invalid or missing appId").await?;
-    Ok(answer::json(&DataAndError {
+async fn purge(
+    State(api): State<Api>,
+    caller: Caller,
+    Fields(body): Fields<AppAction>,
+) -> Result<Json<DataAndError>, Failure> {
+    act(
+        &api,
+        &caller,
+        &body,
+        Verb::Purge,
+        "Invalid or missing appId",
+    )
+    .await?;
+    Ok(Json(DataAndError {
         data: "OK",
-        error: "",
+        error: String::new(),
     }))
 }
 
-async fn act(api: Api, call: Call, verb: Verb, no_id: &'static str) -> Result<(), Failure> {
-    let scope = call.caller.scope;
-    let body: AppAction = body::action(call.request).await?;
+async fn act(
+    api: &Api,
+    caller: &Caller,
+    body: &AppAction,
+    verb: Verb,
+    no_id: &'static str,
+) -> Result<(), Failure> {
     let Some(number) = body.app_id.filter(|number| *number != 0) else {
         return Err(Failure::Plain(StatusCode::BAD_REQUEST, no_id));
     };
-    let id = services::app_id(Some(number));
-    if !scope.covers_number(id) {
+    if !caller.scope.covers_number(number) {
         return Err(Failure::out_of_scope());
     }
-    let Some(id) = id else {
-        return Err(services::not_current(number));
-    };
-    let status = api.device.status();
-    let Some(found) = services::current_app(&status, id) else {
-        return Err(services::not_current(id));
-    };
-    let action = Action {
-        app: found.uuid.clone(),
-        verb,
-        force: body.force,
-    };
-    drop(status);
-    let done: Result<(), ActionError> = api.device.act(action).await;
-    done.map_err(Failure::of_action)
+    services::act_on_app(api, number, verb, body.force).await
 }

@@ -2,29 +2,29 @@
 
 use std::error::Error;
 
-use http::{Method, StatusCode};
+use axum::extract::State;
+use http::StatusCode;
 use model::ApiKey;
 use store::KeyOwner;
 
-use crate::answer::{self, Failure};
+use crate::answer::Failure;
 use crate::app::Api;
-use crate::call::Call;
-use crate::operation::{Answer, Operation};
-use crate::routes::{Handler, Outcome, Route};
+use crate::auth::Caller;
+use crate::operation::Answer;
+use crate::routes::Route;
 
-pub(crate) const ROUTES: &[Route] = &[Route {
-    method: Method::POST,
-    path: "/v1/regenerate-api-key",
-    summary: "replaces the key of the request and returns the new one",
-    operation: Operation::answering(&[Answer::text(StatusCode::OK, "the new key")]),
-    handler: Handler::Later(|api, call| Box::pin(regenerate(api, call))),
-}];
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        Route::post("/v1/regenerate-api-key", regenerate)
+            .summary("replaces the key of the request and returns the new one")
+            .answering([Answer::text(StatusCode::OK, "the new key")]),
+    ]
+}
 
-async fn regenerate(api: Api, call: Call) -> Outcome {
-    let Some(owner) = call.caller.key else {
-        return Err(Failure::Refused(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "there is no key to replace: the request has none".into(),
+async fn regenerate(State(api): State<Api>, caller: Caller) -> Result<String, Failure> {
+    let Some(owner) = caller.key else {
+        return Err(Failure::unavailable(
+            "there is no key to replace: the request has none",
         ));
     };
     let failed = |cause| Failure::Internal {
@@ -36,7 +36,7 @@ async fn regenerate(api: Api, call: Call) -> Outcome {
         .await
         .map_err(|cause| failed(cause.into()))?
         .map_err(failed)?;
-    Ok(answer::text(StatusCode::OK, key.reveal().to_owned()))
+    Ok(key.reveal().to_owned())
 }
 
 async fn replace(api: Api, owner: KeyOwner) -> Result<ApiKey, Box<dyn Error + Send + Sync>> {

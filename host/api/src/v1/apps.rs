@@ -3,65 +3,59 @@
 
 use std::collections::BTreeMap;
 
-use http::{Method, StatusCode};
-use model::{Action, AppUuid, DeviceStatus, ServiceStatus, Verb};
+use axum::extract::State;
+use axum::response::IntoResponse;
+use http::StatusCode;
+use model::{Action, AppUuid, DeviceStatus, ServiceName, ServiceStatus, Verb};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::action_body::Forced;
-use crate::answer::{self, Failure};
+use crate::answer::{Failure, Json};
 use crate::app::Api;
-use crate::body;
-use crate::call::Call;
-use crate::operation::{Answer, Operation, schema};
-use crate::routes::{Handler, Outcome, Route};
+use crate::auth::Caller;
+use crate::body::Fields;
+use crate::device::Response;
+use crate::extract::Path;
+use crate::operation::{Answer, schema};
+use crate::routes::Route;
 use crate::services::{self, APP_NOT_FOUND, PARAMS_MISSING};
 
-/// Stop and start answer the same.
-const ACT: Operation = Operation::answering(&[
-    Answer::json("the action is complete", schema::<ActedContainer>),
-    Answer::text(
-        StatusCode::BAD_REQUEST,
-        "the app does not exist, or the device runs several containers",
-    ),
-    Answer::text(StatusCode::NOT_FOUND, "the service is being removed"),
-    Answer::LOCKED,
-])
-.taking(schema::<Forced>);
+const NOT_THE_ONLY: Answer = Answer::text(
+    StatusCode::BAD_REQUEST,
+    "the app does not exist, or the device runs several containers",
+);
 
-pub(crate) const ROUTES: &[Route] = &[
-    Route {
-        method: Method::GET,
-        path: "/v1/apps/:appId",
-        summary: "the only container of the device",
-        operation: Operation::answering(&[
-            Answer::json("the container", schema::<App>),
-            Answer::text(
-                StatusCode::BAD_REQUEST,
-                "the app does not exist, or the device runs several containers",
-            ),
-            Answer::failed(StatusCode::UNAUTHORIZED, "the key is of another app"),
-        ]),
-        handler: Handler::Later(|api, call| Box::pin(app(api, call))),
-    },
-    Route {
-        method: Method::POST,
-        path: "/v1/apps/:appId/stop",
-        summary: "stops the only container of the device",
-        operation: ACT,
-        handler: Handler::Later(|api, call| Box::pin(act(api, call, Verb::Stop))),
-    },
-    Route {
-        method: Method::POST,
-        path: "/v1/apps/:appId/start",
-        summary: "starts the only container of the device",
-        operation: ACT,
-        handler: Handler::Later(|api, call| Box::pin(act(api, call, Verb::Start))),
-    },
-];
+pub(crate) fn routes() -> Vec<Route> {
+    let action = |path, verb: fn(ServiceName) -> Verb| {
+        Route::post(path, move |api, caller, path, body| {
+            act(api, caller, path, body, verb)
+        })
+        .taking::<Forced>()
+        .answering([
+            Answer::json("the action is complete", schema::<ActedContainer>),
+            NOT_THE_ONLY,
+            Answer::text(StatusCode::NOT_FOUND, "the service is being removed"),
+            Answer::LOCKED,
+        ])
+    };
+    vec![
+        Route::get("/v1/apps/:appId", app)
+            .summary("the only container of the device")
+            .answering([
+                Answer::json("the container", schema::<OnlyContainer>),
+                NOT_THE_ONLY,
+                Answer::failed(StatusCode::UNAUTHORIZED, "the key is of another app"),
+            ]),
+        action("/v1/apps/:appId/stop", Verb::Stop)
+            .summary("stops the only container of the device"),
+        action("/v1/apps/:appId/start", Verb::Start)
+            .summary("starts the only container of the device"),
+    ]
+}
 
 /// The only service of the device, if it is the app's.
-struct Only<'a> {
+struct OnlyService<'a> {
     uuid: &'a AppUuid,
     service: &'a ServiceStatus,
     commit: Option<&'a str>,
@@ -73,26 +67,27 @@ fn only<'a>(
     id: i64,
     not_found: &'static str,
     several: &'static str,
-) -> Result<Only<'a>, Failure> {
-    let refused = |text| Failure::Plain(StatusCode::BAD_REQUEST, text);
-    let found = services::app_id(Some(id)).and_then(|id| services::current_app(status, id));
-    let found = found.ok_or_else(|| refused(not_found))?;
+) -> Result<OnlyService<'a>, Failure> {
+    let current = services::current_app(status, id).ok_or_else(|| refused(not_found))?;
     if services::current_services(status).count() > 1 {
         return Err(refused(several));
     }
-    let service = found.services().next().ok_or_else(|| refused(not_found))?;
-    Ok(Only {
-        uuid: found.uuid,
-        service,
-        commit: found.app.commit.as_ref().map(model::Commit::as_str),
+    let service = current.services().next();
+    Ok(OnlyService {
+        uuid: current.uuid,
+        service: service.ok_or_else(|| refused(not_found))?,
+        commit: current.app.commit.as_ref().map(model::Commit::as_str),
     })
+}
+
+fn refused(text: &'static str) -> Failure {
+    Failure::Plain(StatusCode::BAD_REQUEST, text)
 }
 
 /// The only container of the device.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(rename = "OnlyContainer")]
-struct App<'a> {
+struct OnlyContainer<'a> {
     app_id: i64,
     /// The commit of the container's release.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -105,10 +100,13 @@ struct App<'a> {
     release_id: u64,
 }
 
-async fn app(api: Api, call: Call) -> Outcome {
-    let refused = |text| Failure::Plain(StatusCode::BAD_REQUEST, text);
-    let id = lenient::parse_int(call.segment()).ok_or_else(|| refused("Missing app id"))?;
-    if !services::app_id(Some(id)).is_some_and(|id| call.caller.scope.covers(id)) {
+async fn app(
+    State(api): State<Api>,
+    caller: Caller,
+    Path([id]): Path<1>,
+) -> Result<Response, Failure> {
+    let id = lenient::parse_int(&id).ok_or_else(|| refused("Missing app id"))?;
+    if !services::app_id(id).is_some_and(|id| caller.scope.covers(id)) {
         return Err(Failure::Refused(
             StatusCode::UNAUTHORIZED,
             "Application is not available".into(),
@@ -133,31 +131,33 @@ async fn app(api: Api, call: Call) -> Outcome {
     for secret in branding.secret_variables() {
         env.remove(&secret);
     }
-    Ok(answer::json(&App {
+    let container = OnlyContainer {
         app_id: id,
         commit: only.commit,
         container_id: container.as_str(),
         env,
         image_id: only.service.image.as_str(),
         release_id: only.service.release.0,
-    }))
+    };
+    Ok(Json(container).into_response())
 }
 
 /// The container that was stopped or started.
 #[derive(Serialize, JsonSchema)]
-#[schemars(rename = "ActedContainer")]
 struct ActedContainer<'a> {
     #[serde(rename = "containerId")]
     container_id: &'a str,
 }
 
-async fn act(api: Api, call: Call, verb: fn(model::ServiceName) -> Verb) -> Outcome {
-    let refused = |text| Failure::Plain(StatusCode::BAD_REQUEST, text);
-    let id = lenient::parse_int(call.segment());
-    let scope = call.caller.scope;
-    let body: Forced = body::action(call.request).await?;
-    let id = id.ok_or_else(|| refused("Invalid app id"))?;
-    if !services::app_id(Some(id)).is_some_and(|id| scope.covers(id)) {
+async fn act(
+    State(api): State<Api>,
+    caller: Caller,
+    Path([id]): Path<1>,
+    Fields(body): Fields<Forced>,
+    verb: fn(ServiceName) -> Verb,
+) -> Result<Response, Failure> {
+    let id = lenient::parse_int(&id).ok_or_else(|| refused("Invalid app id"))?;
+    if !services::app_id(id).is_some_and(|id| caller.scope.covers(id)) {
         return Err(Failure::Unauthorized);
     }
     let status = api.device.status();
@@ -171,7 +171,7 @@ async fn act(api: Api, call: Call, verb: fn(model::ServiceName) -> Verb) -> Outc
     };
     drop(status);
     let app = action.app.clone();
-    api.device.act(action).await.map_err(Failure::of_action)?;
+    api.device.act(action).await?;
     // The action may have waited for another that made the container anew.
     let status = api.device.status();
     let services = status
@@ -184,7 +184,6 @@ async fn act(api: Api, call: Call, verb: fn(model::ServiceName) -> Verb) -> Outc
         .filter_map(|service| service.container.as_ref());
     let container = containers.next_back().or(before.as_ref());
     let container = container.ok_or_else(|| refused(APP_NOT_FOUND))?;
-    Ok(answer::json(&ActedContainer {
-        container_id: container.as_str(),
-    }))
+    let container_id = container.as_str();
+    Ok(Json(ActedContainer { container_id }).into_response())
 }

@@ -1,21 +1,24 @@
 //! `POST /v1/blink`: shows the device to a person.
 
-use http::{Method, StatusCode};
+use axum::extract::State;
+use http::StatusCode;
 
-use crate::answer;
-use crate::operation::{Answer, Operation};
-use crate::routes::{Handler, Route};
+use crate::app::Api;
+use crate::auth::Caller;
+use crate::operation::Answer;
+use crate::routes::Route;
 
-pub(crate) const ROUTES: &[Route] = &[Route {
-    method: Method::POST,
-    path: "/v1/blink",
-    summary: "blinks an LED for 15 s, if the device has one",
-    operation: Operation::answering(&[Answer::empty(
-        StatusCode::OK,
-        "the device identifies itself for 15 s, if it can",
-    )]),
-    handler: Handler::Now(|api, call| {
-        api.endpoints.identify(call.caller.requester());
-        Ok(answer::empty(StatusCode::OK))
-    }),
-}];
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        Route::post("/v1/blink", blink)
+            .summary("blinks an LED for 15 s, if the device has one")
+            .answering([Answer::empty(
+                StatusCode::OK,
+                "the device identifies itself for 15 s, if it can",
+            )]),
+    ]
+}
+
+async fn blink(State(api): State<Api>, caller: Caller) {
+    api.endpoints.identify(caller.requester());
+}

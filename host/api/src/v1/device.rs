@@ -1,23 +1,24 @@
 //! `GET /v1/device`: the device's state in a few fields (docs/spec/device.md#v1-device).
 
-use http::Method;
+use axum::extract::State;
 use model::{AppStatus, Branding, DeviceStatus, ServiceState};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::answer;
+use crate::answer::WrittenJson;
 use crate::app::Api;
+use crate::cached_json::StateVersion;
 use crate::device::Facts;
-use crate::operation::{Answer, Operation, schema};
-use crate::routes::{Handler, Outcome, Route};
+use crate::operation::{Answer, schema};
+use crate::routes::Route;
 
-pub(crate) const ROUTES: &[Route] = &[Route {
-    method: Method::GET,
-    path: "/v1/device",
-    summary: "the state of the device and of its first service",
-    operation: Operation::answering(&[Answer::json("the state", schema::<DeviceState>)]),
-    handler: Handler::Now(|api, _| device(api)),
-}];
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        Route::get("/v1/device", device)
+            .summary("the state of the device and of its first service")
+            .answering([Answer::json("the state", schema::<DeviceState>)]),
+    ]
+}
 
 /// Fields that are not known are left out rather than null; only the progress is null when there is none.
 #[derive(Serialize, JsonSchema)]
@@ -45,13 +46,11 @@ struct FirstService {
     download_progress: Option<u8>,
 }
 
-fn device(api: &Api) -> Outcome {
-    let json = api
-        .device_state
-        .of(api.device.status(), api.device.facts(), |status, facts| {
-            write(status, facts, &api.settings.branding)
-        });
-    Ok(answer::written_json(json))
+async fn device(State(api): State<Api>) -> WrittenJson {
+    let state = StateVersion::current(&*api.device);
+    WrittenJson(api.device_state.of(state, |state| {
+        write(&state.status, &state.facts, &api.settings.branding)
+    }))
 }
 
 /// The answer as JSON; also what plugins read as the device's state.

@@ -1,67 +1,53 @@
 //! `POST /v1/reboot` and `POST /v1/shutdown` (docs/spec/device.md#v1-power). Their failures have a shape of their
 //! own.
 
-use http::{Method, StatusCode};
+use axum::extract::State;
+use http::StatusCode;
 use model::{ActionError, PowerAction};
 
 use super::actions::DataAndError;
 use crate::action_body::Forced;
-use crate::answer;
+use crate::answer::Json;
 use crate::app::Api;
-use crate::body;
-use crate::call::Call;
-use crate::operation::{Answer, Operation, schema};
-use crate::routes::{Handler, Outcome, Route};
+use crate::body::Fields;
+use crate::operation::{Answer, Content, schema};
+use crate::routes::Route;
 
-/// The answers, which both operations share.
-const OPERATION: Operation = Operation::answering(&[
-    Answer::json_with(
-        StatusCode::ACCEPTED,
-        "the device is about to go down",
-        schema::<DataAndError>,
-    ),
-    Answer::json_with(
-        StatusCode::LOCKED,
-        "an update lock is held and `force` is not given",
-        schema::<DataAndError>,
-    ),
-    Answer::json_with(
-        StatusCode::INTERNAL_SERVER_ERROR,
-        "the request cannot be passed on to the host",
-        schema::<DataAndError>,
-    ),
-])
-.taking(schema::<Forced>);
+pub(crate) fn routes() -> Vec<Route> {
+    let route = |path, action| {
+        let answer =
+            |status, about| Answer::new(status, about, Content::Json(schema::<DataAndError>));
+        Route::post(path, move |api, body| power(api, body, action))
+            .taking::<Forced>()
+            .answering([
+                answer(StatusCode::ACCEPTED, "the device is about to go down"),
+                answer(
+                    StatusCode::LOCKED,
+                    "an update lock is held and `force` is not given",
+                ),
+                answer(
+                    StatusCode::INTERNAL_SERVER_ERROR,
+                    "the request cannot be passed on to the host",
+                ),
+            ])
+    };
+    vec![
+        route("/v1/reboot", PowerAction::Reboot)
+            .summary("stops all services and reboots the device"),
+        route("/v1/shutdown", PowerAction::PowerOff)
+            .summary("stops all services and switches the device off"),
+    ]
+}
 
-pub(crate) const ROUTES: &[Route] = &[
-    Route {
-        method: Method::POST,
-        path: "/v1/reboot",
-        summary: "stops all services and reboots the device",
-        operation: OPERATION,
-        handler: Handler::Later(|api, call| Box::pin(power(api, call, PowerAction::Reboot))),
-    },
-    Route {
-        method: Method::POST,
-        path: "/v1/shutdown",
-        summary: "stops all services and switches the device off",
-        operation: OPERATION,
-        handler: Handler::Later(|api, call| Box::pin(power(api, call, PowerAction::PowerOff))),
-    },
-];
-
-async fn power(api: Api, call: Call, action: PowerAction) -> Outcome {
-    let Forced { force } = body::action(call.request).await?;
-    let (status, data, error) = match api.device.power(action, force).await {
+async fn power(
+    State(api): State<Api>,
+    Fields(body): Fields<Forced>,
+    action: PowerAction,
+) -> (StatusCode, Json<DataAndError>) {
+    let (status, data, error) = match api.device.power(action, body.force).await {
         Ok(()) => (StatusCode::ACCEPTED, "OK", String::new()),
         Err(ActionError::Locked(why)) => (StatusCode::LOCKED, "", why),
         Err(ActionError::Failed(why)) => (StatusCode::INTERNAL_SERVER_ERROR, "", why),
     };
-    Ok(answer::json_with(
-        status,
-        &DataAndError {
-            data,
-            error: &error,
-        },
-    ))
+    (status, Json(DataAndError { data, error }))
 }

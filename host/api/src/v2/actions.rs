@@ -1,135 +1,116 @@
 //! `POST /v2/applications/:appId/…`: one service, or all of an app (docs/spec/device.md#v2-services).
 
-use http::{Method, StatusCode};
-use model::{Action, AppId, ServiceName, Verb};
+use axum::extract::State;
+use http::StatusCode;
+use model::{Action, ServiceName, Verb};
 
 use crate::action_body::{Forced, ServiceAction};
-use crate::answer::{self, Failure};
+use crate::answer::Failure;
 use crate::app::Api;
-use crate::body;
-use crate::call::Call;
-use crate::operation::{Answer, Operation, schema};
-use crate::routes::{Handler, Outcome, Route};
-use crate::services::{self, APP_NOT_FOUND, PARAMS_MISSING, Selector};
+use crate::auth::Caller;
+use crate::body::Fields;
+use crate::extract::Path;
+use crate::operation::Answer;
+use crate::routes::Route;
+use crate::services::{self, APP_NOT_FOUND, PARAMS_MISSING};
 
-/// Actions on one service.
-const ON_SERVICE: Operation = Operation::answering(&[
-    Answer::OK,
-    Answer::failed(
-        StatusCode::BAD_REQUEST,
-        "`appId` is not a number, or the fields contradict each other",
-    ),
-    Answer::text(StatusCode::BAD_REQUEST, "both fields are missing"),
-    Answer::failed(StatusCode::UNAUTHORIZED, "the key is of another app"),
-    Answer::text(
-        StatusCode::NOT_FOUND,
-        "the app or the service does not exist",
-    ),
-    Answer::LOCKED,
-])
-.taking(schema::<ServiceAction>);
-/// Actions on all services of an app.
-const ON_APP: Operation = Operation::answering(&[
-    Answer::OK,
-    Answer::failed(StatusCode::BAD_REQUEST, "`appId` is not a number"),
-    Answer::failed(StatusCode::UNAUTHORIZED, "the key is of another app"),
-    Answer::LOCKED,
-    Answer::failed(
-        StatusCode::SERVICE_UNAVAILABLE,
-        "the device does not run the app",
-    ),
-])
-.taking(schema::<Forced>);
+pub(crate) fn routes() -> Vec<Route> {
+    let on_service = |path, verb: fn(ServiceName) -> Verb| {
+        Route::post(path, move |api, caller, path, body| {
+            act_on_service(api, caller, path, body, verb)
+        })
+        .taking::<ServiceAction>()
+        .answering([
+            Answer::OK,
+            Answer::failed(
+                StatusCode::BAD_REQUEST,
+                "`appId` is not a number, or the fields contradict each other",
+            ),
+            Answer::text(StatusCode::BAD_REQUEST, "both fields are missing"),
+            Answer::failed(StatusCode::UNAUTHORIZED, "the key is of another app"),
+            Answer::text(
+                StatusCode::NOT_FOUND,
+                "the app or the service does not exist",
+            ),
+            Answer::LOCKED,
+        ])
+    };
+    let on_app = |path, verb: Verb| {
+        Route::post(path, move |api, caller, path, body| {
+            act_on_app(api, caller, path, body, verb)
+        })
+        .taking::<Forced>()
+        .answering([
+            Answer::OK,
+            Answer::failed(StatusCode::BAD_REQUEST, "`appId` is not a number"),
+            Answer::failed(StatusCode::UNAUTHORIZED, "the key is of another app"),
+            Answer::LOCKED,
+            Answer::failed(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "the device does not run the app",
+            ),
+        ])
+    };
+    vec![
+        on_service("/v2/applications/:appId/restart-service", |name| {
+            Verb::Restart(Some(name))
+        })
+        .summary("removes the container of a service and creates it again"),
+        on_service("/v2/applications/:appId/stop-service", Verb::Stop)
+            .summary("stops a service and keeps its container"),
+        on_service("/v2/applications/:appId/start-service", Verb::Start)
+            .summary("starts a service that was stopped"),
+        on_app("/v2/applications/:appId/restart", Verb::Restart(None))
+            .summary("removes the containers of an app and creates them again"),
+        on_app("/v2/applications/:appId/purge", Verb::Purge)
+            .summary("removes all data of an app and creates its containers again"),
+    ]
+}
 
-pub(crate) const ROUTES: &[Route] = &[
-    Route {
-        method: Method::POST,
-        path: "/v2/applications/:appId/restart-service",
-        summary: "removes the container of a service and creates it again",
-        operation: ON_SERVICE,
-        handler: Handler::Later(|api, call| {
-            Box::pin(service(api, call, |name| Verb::Restart(Some(name))))
-        }),
-    },
-    Route {
-        method: Method::POST,
-        path: "/v2/applications/:appId/stop-service",
-        summary: "stops a service and keeps its container",
-        operation: ON_SERVICE,
-        handler: Handler::Later(|api, call| Box::pin(service(api, call, Verb::Stop))),
-    },
-    Route {
-        method: Method::POST,
-        path: "/v2/applications/:appId/start-service",
-        summary: "starts a service that was stopped",
-        operation: ON_SERVICE,
-        handler: Handler::Later(|api, call| Box::pin(service(api, call, Verb::Start))),
-    },
-    Route {
-        method: Method::POST,
-        path: "/v2/applications/:appId/restart",
-        summary: "removes the containers of an app and creates them again",
-        operation: ON_APP,
-        handler: Handler::Later(|api, call| Box::pin(app(api, call, Verb::Restart(None)))),
-    },
-    Route {
-        method: Method::POST,
-        path: "/v2/applications/:appId/purge",
-        summary: "removes all data of an app and creates its containers again",
-        operation: ON_APP,
-        handler: Handler::Later(|api, call| Box::pin(app(api, call, Verb::Purge))),
-    },
-];
-
-/// The app of the path, if the key covers it.
-fn app_id(call: &Call, invalid: &'static str) -> Result<i64, Failure> {
-    let id = lenient::parse_int(call.segment()).filter(|id| *id != 0);
-    let id = id.ok_or_else(|| Failure::invalid(invalid))?;
-    if call.caller.scope.covers_number(services::app_id(Some(id))) {
-        Ok(id)
+/// The app's number in the path, if the key covers it.
+fn app_number(segment: &str, caller: &Caller, invalid: &'static str) -> Result<i64, Failure> {
+    let number = lenient::parse_int(segment).filter(|number| *number != 0);
+    let number = number.ok_or_else(|| Failure::invalid(invalid))?;
+    if caller.scope.covers_number(number) {
+        Ok(number)
     } else {
         Err(Failure::out_of_scope())
     }
 }
 
-async fn service(api: Api, call: Call, verb: fn(ServiceName) -> Verb) -> Outcome {
-    let id = app_id(&call, "Invalid app id");
-    let body: ServiceAction = body::action(call.request).await?;
-    let id = id?;
-    let force = body.force;
-    let Some(selector) = Selector::new(body) else {
+async fn act_on_service(
+    State(api): State<Api>,
+    caller: Caller,
+    Path([app]): Path<1>,
+    Fields(body): Fields<ServiceAction>,
+    verb: fn(ServiceName) -> Verb,
+) -> Result<&'static str, Failure> {
+    let app = app_number(&app, &caller, "Invalid app id")?;
+    if body.service_name.is_none() && body.image_id.is_none() {
         return Err(Failure::Plain(StatusCode::BAD_REQUEST, PARAMS_MISSING));
-    };
+    }
     let status = api.device.status();
-    let found = services::app_id(Some(id)).and_then(|id| services::current_app(&status, id));
-    let found = found.ok_or(Failure::Plain(StatusCode::NOT_FOUND, APP_NOT_FOUND))?;
-    let service = found.named(&selector)?;
+    let current = services::current_app(&status, app)
+        .ok_or(Failure::Plain(StatusCode::NOT_FOUND, APP_NOT_FOUND))?;
+    let service = current.named(&body)?;
     let action = Action {
-        app: found.uuid.clone(),
+        app: current.uuid.clone(),
         verb: verb(service.name.clone()),
-        force,
-    };
-    drop(status);
-    act(&api, action).await
-}
-
-async fn app(api: Api, call: Call, verb: Verb) -> Outcome {
-    let id = app_id(&call, "Missing app id");
-    let body: Forced = body::action(call.request).await?;
-    let id = id?;
-    let status = api.device.status();
-    let found = services::app_id(Some(id)).and_then(|id: AppId| services::current_app(&status, id));
-    let found = found.ok_or_else(|| services::not_current(id))?;
-    let action = Action {
-        app: found.uuid.clone(),
-        verb,
         force: body.force,
     };
     drop(status);
-    act(&api, action).await
+    api.device.act(action).await?;
+    Ok("OK")
 }
 
-async fn act(api: &Api, action: Action) -> Outcome {
-    api.device.act(action).await.map_err(Failure::of_action)?;
-    Ok(answer::text(StatusCode::OK, "OK"))
+async fn act_on_app(
+    State(api): State<Api>,
+    caller: Caller,
+    Path([app]): Path<1>,
+    Fields(body): Fields<Forced>,
+    verb: Verb,
+) -> Result<&'static str, Failure> {
+    let app = app_number(&app, &caller, "Missing app id")?;
+    services::act_on_app(&api, app, verb, body.force).await?;
+    Ok("OK")
 }

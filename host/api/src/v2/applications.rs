@@ -2,63 +2,59 @@
 
 use std::collections::BTreeMap;
 
-use http::{Method, StatusCode};
-use model::{AppStatus, DeviceStatus, ServiceState, ServiceStatus};
+use axum::extract::State;
+use axum::response::IntoResponse;
+use http::StatusCode;
+use model::{AppStatus, DeviceStatus, ServiceStatus};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::answer::{self, Failure};
+use crate::answer::{Failure, Json, WrittenJson};
 use crate::app::Api;
-use crate::auth::Scope;
-use crate::call::Call;
-use crate::operation::{Answer, Operation, schema};
-use crate::routes::{Handler, Outcome, Route};
+use crate::auth::{Caller, Scope};
+use crate::cached_json::StateVersion;
+use crate::device::Response;
+use crate::extract::Path;
+use crate::operation::{Answer, schema};
+use crate::routes::Route;
 
-pub(crate) const ROUTES: &[Route] = &[
-    Route {
-        method: Method::GET,
-        path: "/v2/applications/state",
-        summary: "the services of all apps, by app name",
-        operation: Operation::answering(&[Answer::json(
-            "the apps by name",
-            schema::<BTreeMap<String, App>>,
-        )]),
-        handler: Handler::Now(all),
-    },
-    Route {
-        method: Method::GET,
-        path: "/v2/applications/:appId/state",
-        summary: "the services of one app, by service id",
-        operation: Operation::answering(&[
-            Answer::json("the services by number", schema::<OneApp>),
-            Answer::failed(StatusCode::BAD_REQUEST, "`appId` is not a number"),
-            Answer::failed(
-                StatusCode::CONFLICT,
-                "the device has no such app, or the key is of another",
-            ),
-        ]),
-        handler: Handler::Now(one),
-    },
-];
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        Route::get("/v2/applications/state", all)
+            .summary("the services of all apps, by app name")
+            .answering([Answer::json(
+                "the apps by name",
+                schema::<BTreeMap<String, AppState>>,
+            )]),
+        Route::get("/v2/applications/:appId/state", one)
+            .summary("the services of one app, by service id")
+            .answering([
+                Answer::json("the services by number", schema::<OneApp>),
+                Answer::failed(StatusCode::BAD_REQUEST, "`appId` is not a number"),
+                Answer::failed(
+                    StatusCode::CONFLICT,
+                    "the device has no such app, or the key is of another",
+                ),
+            ]),
+    ]
+}
 
 /// An app and its services.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(rename = "AppState")]
-struct App<'a> {
+struct AppState<'a> {
     app_id: u64,
     app_uuid: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     commit: Option<&'a str>,
     update_status: &'static str,
-    services: BTreeMap<&'a str, Service<'a>>,
+    services: BTreeMap<&'a str, ServiceState<'a>>,
 }
 
 /// A service of the target.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(rename = "ServiceState")]
-struct Service<'a> {
+struct ServiceState<'a> {
     status: &'static str,
     release_id: u64,
     download_progress: Option<u8>,
@@ -88,32 +84,33 @@ struct ServiceById {
     download_progress: Option<u8>,
 }
 
-fn all(api: &Api, call: &Call) -> Outcome {
-    let (status, facts) = (api.device.status(), api.device.facts());
-    Ok(answer::written_json(match call.caller.scope {
-        Scope::All => api
-            .applications
-            .of(status, facts, |status, _| write(status, Scope::All)),
-        scope @ Scope::App(_) => write(&status, scope).into(),
-    }))
+async fn all(State(api): State<Api>, caller: Caller) -> WrittenJson {
+    WrittenJson(match caller.scope {
+        Scope::All => {
+            let state = StateVersion::current(&*api.device);
+            let draw = |state: &StateVersion| write(&state.status, Scope::All);
+            api.applications.of(state, draw)
+        }
+        scope @ Scope::App(_) => write(&api.device.status(), scope).into(),
+    })
 }
 
 /// Apps that the key does not cover are left out without a word. Of two apps with one name the last is
 /// shown.
 fn write(status: &DeviceStatus, scope: Scope) -> Vec<u8> {
-    let apps: BTreeMap<&str, App<'_>> = status
+    let apps: BTreeMap<&str, AppState<'_>> = status
         .apps
         .iter()
         .filter(|(_, app)| scope.covers(app.id))
         .map(|(uuid, app)| {
-            let shown = App {
+            let state = AppState {
                 app_id: app.id.0,
                 app_uuid: uuid.as_str(),
                 commit: app.target_commit.as_ref().map(model::Commit::as_str),
                 update_status: app.state.as_str(),
                 services: services_of_target(app),
             };
-            (app.name.as_str(), shown)
+            (app.name.as_str(), state)
         })
         .collect();
     // Strings and numbers under string keys: writing them cannot fail.
@@ -121,50 +118,49 @@ fn write(status: &DeviceStatus, scope: Scope) -> Vec<u8> {
 }
 
 /// The services of the target's release, under that release's number.
-fn services_of_target(app: &AppStatus) -> BTreeMap<&str, Service<'_>> {
+fn services_of_target(app: &AppStatus) -> BTreeMap<&str, ServiceState<'_>> {
     app.services
         .iter()
         .filter(|service| service.in_target)
         .map(|service| {
-            let shown = Service {
+            let state = ServiceState {
                 status: service.state.as_str(),
                 release_id: app.target_release.unwrap_or(service.release).0,
                 download_progress: service.download_progress,
                 image: service.image.as_str(),
             };
-            (service.name.as_str(), shown)
+            (service.name.as_str(), state)
         })
         .collect()
 }
 
 /// An app that the key does not cover is answered as one that does not exist.
-fn one(api: &Api, call: &Call) -> Outcome {
-    let Some(id) = lenient::parse_int(call.segment()).filter(|id| *id != 0) else {
+async fn one(
+    State(api): State<Api>,
+    caller: Caller,
+    Path([segment]): Path<1>,
+) -> Result<Response, Failure> {
+    let Some(id) = lenient::parse_int(&segment).filter(|id| *id != 0) else {
         return Err(Failure::invalid(format!(
-            "Invalid application ID: {}",
-            call.segment()
+            "Invalid application ID: {segment}"
         )));
     };
     let status = api.device.status();
-    let app = status
-        .apps
-        .values()
-        .find(|app| i64::try_from(app.id.0) == Ok(id) && call.caller.scope.covers(app.id));
-    let Some(app) = app else {
-        return Err(Failure::Refused(
-            StatusCode::CONFLICT,
-            format!("Application ID does not exist: {id}"),
-        ));
-    };
-    Ok(answer::json(&OneApp {
+    let mut apps = status.apps.values();
+    let app = apps
+        .find(|app| i64::try_from(app.id.0) == Ok(id) && caller.scope.covers(app.id))
+        .ok_or_else(|| {
+            Failure::Refused(
+                StatusCode::CONFLICT,
+                format!("Application ID does not exist: {id}"),
+            )
+        })?;
+    let services = services_by_id(&app.services);
+    let app = OneApp {
         commit: app.commit.as_ref().map(model::Commit::as_str),
-        local: BTreeMap::from([(
-            app.id.0,
-            Services {
-                services: services_by_id(&app.services),
-            },
-        )]),
-    }))
+        local: BTreeMap::from([(app.id.0, Services { services })]),
+    };
+    Ok(Json(app).into_response())
 }
 
 /// Two containers of one service are a hand-over, shown under the release of the older one.
@@ -175,7 +171,7 @@ fn services_by_id(services: &[ServiceStatus]) -> BTreeMap<u64, ServiceById> {
             .entry(service.id.0)
             .and_modify(|older| {
                 if service.container.is_some() {
-                    older.status = ServiceState::HandingOver.as_str();
+                    older.status = model::ServiceState::HandingOver.as_str();
                 }
             })
             .or_insert_with(|| ServiceById {

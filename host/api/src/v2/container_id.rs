@@ -2,51 +2,54 @@
 
 use std::collections::BTreeMap;
 
-use http::{Method, StatusCode};
+use axum::extract::{RawQuery, State};
+use axum::response::IntoResponse;
+use http::StatusCode;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::answer::{self, Failure};
+use crate::answer::{Failure, Json};
 use crate::app::Api;
-use crate::call::Call;
-use crate::operation::{Answer, Operation, Parameter, schema};
-use crate::routes::{Handler, Outcome, Route};
+use crate::auth::Caller;
+use crate::device::Response;
+use crate::extract::query_parameter;
+use crate::operation::{Answer, Parameter, schema};
+use crate::routes::Route;
 
-pub(crate) const ROUTES: &[Route] = &[Route {
-    method: Method::GET,
-    path: "/v2/containerId",
-    summary: "the container of one service, or of each",
-    operation: Operation::answering(&[
-        Answer::json("one container, or all by service", schema::<OneOrAll>),
-        Answer::failed(StatusCode::SERVICE_UNAVAILABLE, "there is no such service"),
-    ])
-    .asked_with(&[
-        Parameter {
-            name: "service",
-            about: "the service; by default all services",
-        },
-        Parameter {
-            name: "serviceName",
-            about: "the same; it takes precedence",
-        },
-    ]),
-    handler: Handler::Now(container_id),
-}];
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        Route::get("/v2/containerId", container_id)
+            .summary("the container of one service, or of each")
+            .asked_with(&[
+                Parameter {
+                    name: "service",
+                    about: "the service; by default all services",
+                },
+                Parameter {
+                    name: "serviceName",
+                    about: "the same; it takes precedence",
+                },
+            ])
+            .answering([
+                Answer::json("one container, or all by service", schema::<ContainerIds>),
+                Answer::failed(StatusCode::SERVICE_UNAVAILABLE, "there is no such service"),
+            ]),
+    ]
+}
 
 /// The answer, with or without a requested service.
 #[derive(JsonSchema)]
-#[schemars(untagged, rename = "ContainerIds")]
+#[schemars(untagged)]
 #[expect(dead_code, reason = "says what the two ways to answer are")]
-enum OneOrAll {
-    One(One<'static>),
-    All(All),
+enum ContainerIds {
+    One(ContainerId<'static>),
+    All(AllContainerIds),
 }
 
 /// The container of one service.
 #[derive(Serialize, JsonSchema)]
-#[schemars(rename = "ContainerId")]
-struct One<'a> {
+struct ContainerId<'a> {
     status: &'static str,
     #[serde(rename = "containerId")]
     #[schemars(with = "String")]
@@ -55,20 +58,23 @@ struct One<'a> {
 
 /// The container of each service.
 #[derive(Serialize, JsonSchema)]
-#[schemars(rename = "AllContainerIds")]
-struct All {
+struct AllContainerIds {
     status: &'static str,
     /// Container ids by service name.
     #[schemars(with = "BTreeMap<String, String>")]
     services: Map<String, Value>,
 }
 
-fn container_id(api: &Api, call: &Call) -> Outcome {
+async fn container_id(
+    State(api): State<Api>,
+    caller: Caller,
+    RawQuery(query): RawQuery,
+) -> Result<Response, Failure> {
     let status = api.device.status();
     // Two apps may have services of one name: the last one wins, as this endpoint names no app.
     let mut services = Map::new();
     for app in status.apps.values() {
-        if call.caller.scope.covers(app.id) {
+        if caller.scope.covers(app.id) {
             for service in &app.services {
                 if let Some(container) = &service.container {
                     services.insert(service.name.to_string(), container.as_str().into());
@@ -77,21 +83,20 @@ fn container_id(api: &Api, call: &Call) -> Outcome {
         }
     }
     // An empty name is a name that no service has: a script whose variable is not set is to notice.
-    let wanted = call.query("serviceName").or_else(|| call.query("service"));
-    match wanted {
-        None => Ok(answer::json(&All {
+    let parameter = |name| query_parameter(query.as_deref(), name);
+    let Some(name) = parameter("serviceName").or_else(|| parameter("service")) else {
+        let all = AllContainerIds {
             status: "success",
             services,
-        })),
-        Some(name) => match services.get(name.as_ref()) {
-            Some(container_id) => Ok(answer::json(&One {
-                status: "success",
-                container_id,
-            })),
-            None => Err(Failure::Refused(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "Could not find service with that name".into(),
-            )),
-        },
-    }
+        };
+        return Ok(Json(all).into_response());
+    };
+    let container_id = services
+        .get(name.as_ref())
+        .ok_or_else(|| Failure::unavailable("Could not find service with that name"))?;
+    let one = ContainerId {
+        status: "success",
+        container_id,
+    };
+    Ok(Json(one).into_response())
 }

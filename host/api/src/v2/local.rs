@@ -2,66 +2,59 @@
 //! mode with (docs/spec/device.md#target-local, docs/spec/device.md#local-logs). The others of `/v2/local/` are
 //! plugins'.
 
-use http::{Method, StatusCode};
+use axum::extract::State;
+use device_types::LogEvent;
+use http::StatusCode;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::answer::{self, Failure};
+use crate::answer::{Failure, Json};
 use crate::app::Api;
-use crate::auth::Scope;
-use crate::body::{self, Document};
-use crate::call::Call;
+use crate::auth::{Caller, Scope};
+use crate::body::Document;
 use crate::device::SetTargetError;
-use crate::operation::{Answer, Operation, schema};
-use crate::routes::{Handler, Outcome, Route};
+use crate::operation::{Answer, Content, schema};
+use crate::routes::Route;
 use crate::v2::{local_logs, local_target};
-use device_types::LogEvent;
 
-pub(crate) const ROUTES: &[Route] = &[
-    Route {
-        method: Method::GET,
-        path: "/v2/local/target-state",
-        summary: "the target that was set over this API",
-        operation: Operation::answering(&[Answer::json("the target", schema::<Target>)]),
-        handler: Handler::Now(|api, call| target(api, call.caller.scope)),
-    },
-    Route {
-        method: Method::POST,
-        path: "/v2/local/target-state",
-        summary: "sets the target of a device in local mode and starts to apply it",
-        operation: Operation::answering(&[
-            Answer::json(
-                "the target is accepted, and about to be applied",
-                schema::<TargetTaken>,
-            ),
-            Answer::failed(
-                StatusCode::BAD_REQUEST,
-                "the target is not valid or names no apps, or the device is not in local mode",
-            ),
-        ])
-        .taking_document(local_target::schema),
-        handler: Handler::Later(|api, call| Box::pin(set_target(api, call))),
-    },
-    Route {
-        method: Method::GET,
-        path: "/v2/local/logs",
-        summary: "what services and the supervisor print from now on, one JSON object per line",
-        operation: Operation::answering(&[
-            Answer::lines("the lines from now on", schema::<LogEvent>),
-            Answer::failed(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "too many clients are already reading the log",
-            ),
-        ]),
-        handler: Handler::Now(local_logs::logs),
-    },
-];
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        Route::get("/v2/local/target-state", target)
+            .summary("the target that was set over this API")
+            .answering([Answer::json("the target", schema::<LocalTarget>)]),
+        Route::post("/v2/local/target-state", set_target)
+            .summary("sets the target of a device in local mode and starts to apply it")
+            .taking_document(local_target::schema)
+            .answering([
+                Answer::json(
+                    "the target is accepted, and about to be applied",
+                    schema::<TargetTaken>,
+                ),
+                Answer::failed(
+                    StatusCode::BAD_REQUEST,
+                    "the target is not valid or names no apps, or the device is not in local mode",
+                ),
+            ]),
+        Route::get("/v2/local/logs", local_logs::logs)
+            .summary("what services and the supervisor print from now on, one JSON object per line")
+            .answering([
+                Answer::new(
+                    StatusCode::OK,
+                    "the lines from now on",
+                    Content::Lines(schema::<LogEvent>),
+                ),
+                Answer::failed(
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    "too many clients are already reading the log",
+                ),
+            ]),
+    ]
+}
 
 /// The target of local mode.
 #[derive(Serialize, JsonSchema)]
-#[schemars(rename = "LocalTarget")]
-struct Target {
+struct LocalTarget {
     status: &'static str,
     /// `{ "local": … }`.
     #[schemars(schema_with = "local_target::schema")]
@@ -70,7 +63,6 @@ struct Target {
 
 /// That the target is taken.
 #[derive(Serialize, JsonSchema)]
-#[schemars(rename = "TargetTaken")]
 struct TargetTaken {
     status: &'static str,
     message: &'static str,
@@ -79,11 +71,11 @@ struct TargetTaken {
     warnings: Vec<String>,
 }
 
-fn target(api: &Api, scope: Scope) -> Outcome {
-    Ok(answer::json(&Target {
+async fn target(State(api): State<Api>, caller: Caller) -> Json<LocalTarget> {
+    Json(LocalTarget {
         status: "success",
-        state: seen_by(scope, api.device.local_target()),
-    }))
+        state: seen_by(caller.scope, api.device.local_target()),
+    })
 }
 
 /// Whether a target says which apps there shall be, be it none. What is no object at all is the parser's to name.
@@ -106,13 +98,15 @@ fn seen_by(scope: Scope, mut target: Value) -> Value {
     target
 }
 
-async fn set_target(api: Api, call: Call) -> Outcome {
+async fn set_target(
+    State(api): State<Api>,
     // What a client sent otherwise would read as a target without apps, and end every service.
-    let Document {
+    Document {
         fields: target,
         // Until the target is stored.
         turn: _turn,
-    } = body::json_document(call.request, &api.large_bodies).await?;
+    }: Document,
+) -> Result<Json<TargetTaken>, Failure> {
     if !names_apps(&target) {
         return Err(Failure::invalid(
             "Invalid target state.\n`local.apps` is missing: to remove all services send `{\"local\": {\"apps\": {}}}`",
@@ -124,7 +118,7 @@ async fn set_target(api: Api, call: Call) -> Outcome {
         .set_local_target(Value::Object(target), force)
         .await
     {
-        Ok(warnings) => Ok(answer::json(&TargetTaken {
+        Ok(warnings) => Ok(Json(TargetTaken {
             status: "success",
             message: "OK",
             warnings,

@@ -4,38 +4,39 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::body::Body;
+use axum::extract::State;
+use axum::response::IntoResponse;
 use bytes::Bytes;
-use futures::StreamExt;
-use http::StatusCode;
-
-use crate::answer::{self, Failure};
-use crate::app::Api;
-use crate::call::Call;
-use crate::routes::Outcome;
 use device_types::LogEvent;
+use futures::StreamExt;
+use http::header::{CONTENT_TYPE, HeaderValue};
+
+use crate::answer::Failure;
+use crate::app::Api;
+
+const NDJSON: HeaderValue = HeaderValue::from_static("application/x-ndjson; charset=utf-8");
 
 /// Readers at the same time. Each holds a connection and a buffer for as long as it likes, and they must
 /// leave connections for everybody else.
 pub(crate) const MAX_READERS: usize = 64;
 
 /// Ends when the reader leaves or the API stops.
-pub(crate) fn logs(api: &Api, _: &Call) -> Outcome {
+pub(crate) async fn logs(State(api): State<Api>) -> Result<impl IntoResponse, Failure> {
     let Ok(reader) = api.log_readers.clone().try_acquire_owned() else {
-        return Err(Failure::Refused(
-            StatusCode::SERVICE_UNAVAILABLE,
-            format!("{MAX_READERS} clients are already reading the log"),
-        ));
+        return Err(Failure::unavailable(format!(
+            "{MAX_READERS} clients are already reading the log"
+        )));
     };
     // The first line comes at once, so that a client does not wait for a silent service.
     let greeting = Arc::new(LogEvent::system("Streaming logs", None));
     let lines = futures::stream::iter([greeting])
         .chain(api.device.logs())
         .map(move |event| {
-            let _held_while_reading = &reader;
+            let _counted_while_reading = &reader;
             Ok::<_, Infallible>(line(&event))
         })
         .take_until(api.stopping().clone().cancelled_owned());
-    Ok(answer::ndjson(Body::from_stream(lines)))
+    Ok(([(CONTENT_TYPE, NDJSON)], Body::from_stream(lines)))
 }
 
 fn line(event: &LogEvent) -> Bytes {

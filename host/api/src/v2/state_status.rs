@@ -1,28 +1,29 @@
 //! `GET /v2/state/status`: containers and images of one app (docs/spec/device.md#v2-state-status).
 
-use http::Method;
+use axum::extract::State;
+use axum::response::IntoResponse;
+use device_types::Moment;
 use model::{AppId, DeviceStatus};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::answer;
+use crate::answer::Json;
 use crate::app::Api;
-use crate::auth::Scope;
-use crate::call::Call;
-use crate::operation::{Answer, Operation, schema};
-use crate::routes::{Handler, Outcome, Route};
-use device_types::Moment;
+use crate::auth::{Caller, Scope};
+use crate::device::Response;
+use crate::operation::{Answer, schema};
+use crate::routes::Route;
 
-pub(crate) const ROUTES: &[Route] = &[Route {
-    method: Method::GET,
-    path: "/v2/state/status",
-    summary: "whether the state has settled, with the containers and images of one app",
-    operation: Operation::answering(&[Answer::json(
-        "the containers and images",
-        schema::<StateStatus>,
-    )]),
-    handler: Handler::Now(state_status),
-}];
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        Route::get("/v2/state/status", state_status)
+            .summary("whether the state has settled, with the containers and images of one app")
+            .answering([Answer::json(
+                "the containers and images",
+                schema::<StateStatus>,
+            )]),
+    ]
+}
 
 /// Whether the state has settled, with the containers and images of one app.
 #[derive(Serialize, JsonSchema)]
@@ -33,8 +34,8 @@ struct StateStatus<'a> {
     app_state: &'static str,
     /// Percent, while images are downloaded.
     overall_download_progress: Option<u64>,
-    containers: Vec<Container<'a>>,
-    images: Vec<Image<'a>>,
+    containers: Vec<StatusContainer<'a>>,
+    images: Vec<StatusImage<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     release: Option<&'a str>,
 }
@@ -42,8 +43,7 @@ struct StateStatus<'a> {
 /// A container of the app.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(rename = "StatusContainer")]
-struct Container<'a> {
+struct StatusContainer<'a> {
     status: &'static str,
     service_name: &'a str,
     app_id: u64,
@@ -57,8 +57,7 @@ struct Container<'a> {
 /// An image of the app.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(rename = "StatusImage")]
-struct Image<'a> {
+struct StatusImage<'a> {
     name: &'a str,
     app_id: u64,
     service_name: &'a str,
@@ -69,12 +68,11 @@ struct Image<'a> {
     download_progress: Option<u8>,
 }
 
-fn state_status(api: &Api, call: &Call) -> Outcome {
+async fn state_status(State(api): State<Api>, Caller { scope, .. }: Caller) -> Response {
     let status = api.device.status();
-    let scope = call.caller.scope;
     let chosen = chosen_app(&status, scope);
     let app = chosen.and_then(|id| status.apps.values().find(|app| app.id == id));
-    Ok(answer::json(&StateStatus {
+    let state = StateStatus {
         status: "success",
         app_state: if status.applying {
             "applying"
@@ -87,7 +85,8 @@ fn state_status(api: &Api, call: &Call) -> Outcome {
         release: app
             .and_then(|app| app.commit.as_ref())
             .map(model::Commit::as_str),
-    }))
+    };
+    Json(state).into_response()
 }
 
 /// The app of the first container, else of the first image.
@@ -111,11 +110,11 @@ fn chosen_app(status: &DeviceStatus, scope: Scope) -> Option<AppId> {
     })
 }
 
-fn containers(status: &DeviceStatus, chosen: Option<AppId>) -> Vec<Container<'_>> {
+fn containers(status: &DeviceStatus, chosen: Option<AppId>) -> Vec<StatusContainer<'_>> {
     let apps = status.apps.values().filter(|app| Some(app.id) == chosen);
     apps.flat_map(|app| {
         app.services.iter().filter_map(|service| {
-            Some(Container {
+            Some(StatusContainer {
                 status: service.state.as_str(),
                 service_name: service.name.as_str(),
                 app_id: app.id.0,
@@ -131,12 +130,12 @@ fn containers(status: &DeviceStatus, chosen: Option<AppId>) -> Vec<Container<'_>
     .collect()
 }
 
-fn images(status: &DeviceStatus, chosen: Option<AppId>) -> Vec<Image<'_>> {
+fn images(status: &DeviceStatus, chosen: Option<AppId>) -> Vec<StatusImage<'_>> {
     status
         .images
         .iter()
         .filter(|image| Some(image.app_id) == chosen)
-        .map(|image| Image {
+        .map(|image| StatusImage {
             name: image.name.as_str(),
             app_id: image.app_id.0,
             service_name: image.service.as_str(),

@@ -1,25 +1,23 @@
 //! `GET /v2/version`: the API level that clients gate features on (docs/spec/device.md#api-level).
 
-use http::Method;
+use axum::extract::State;
+use axum::response::IntoResponse;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::answer;
-use crate::operation::{Answer, Operation, schema};
-use crate::routes::{Handler, Route};
+use crate::answer::Json;
+use crate::app::Api;
+use crate::device::Response;
+use crate::operation::{Answer, schema};
+use crate::routes::Route;
 
-pub(crate) const ROUTES: &[Route] = &[Route {
-    method: Method::GET,
-    path: "/v2/version",
-    summary: "the level of this API",
-    operation: Operation::answering(&[Answer::json("the level", schema::<Version>)]),
-    handler: Handler::Now(|api, _| {
-        Ok(answer::json(&Version {
-            status: "success",
-            version: &api.settings.branding.api_level,
-        }))
-    }),
-}];
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        Route::get("/v2/version", version)
+            .summary("the level of this API")
+            .answering([Answer::json("the level", schema::<Version>)]),
+    ]
+}
 
 /// The level of the API.
 #[derive(Serialize, JsonSchema)]
@@ -27,4 +25,12 @@ struct Version<'a> {
     status: &'static str,
     /// A semantic version.
     version: &'a str,
+}
+
+async fn version(State(api): State<Api>) -> Response {
+    let version = Version {
+        status: "success",
+        version: &api.settings.branding.api_level,
+    };
+    Json(version).into_response()
 }

@@ -1,25 +1,26 @@
 //! `GET /v2/cleanup-volumes`: removes volumes that nothing uses (docs/spec/device.md#cleanup-volumes). A `GET` with
 //! an effect, as clients know it.
 
-use http::{Method, StatusCode};
+use axum::extract::State;
+use http::StatusCode;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::answer::{self, Failure};
+use crate::answer::{Failure, Json};
 use crate::app::Api;
-use crate::operation::{Answer, Operation, schema};
-use crate::routes::{Handler, Outcome, Route};
+use crate::operation::{Answer, schema};
+use crate::routes::Route;
 
-pub(crate) const ROUTES: &[Route] = &[Route {
-    method: Method::GET,
-    path: "/v2/cleanup-volumes",
-    summary: "removes the volumes that no container uses and no target names",
-    operation: Operation::answering(&[
-        Answer::json("the volumes have been removed", schema::<CleanedUp>),
-        Answer::failed(StatusCode::SERVICE_UNAVAILABLE, "some could not be removed"),
-    ]),
-    handler: Handler::Later(|api, _| Box::pin(clean_up(api))),
-}];
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        Route::get("/v2/cleanup-volumes", clean_up)
+            .summary("removes the volumes that no container uses and no target names")
+            .answering([
+                Answer::json("the volumes have been removed", schema::<CleanedUp>),
+                Answer::failed(StatusCode::SERVICE_UNAVAILABLE, "some could not be removed"),
+            ]),
+    ]
+}
 
 /// That the action is complete.
 #[derive(Serialize, JsonSchema)]
@@ -27,9 +28,8 @@ struct CleanedUp {
     status: &'static str,
 }
 
-async fn clean_up(api: Api) -> Outcome {
-    match api.device.clean_up_volumes().await {
-        Ok(()) => Ok(answer::json(&CleanedUp { status: "success" })),
-        Err(why) => Err(Failure::Refused(StatusCode::SERVICE_UNAVAILABLE, why)),
-    }
+async fn clean_up(State(api): State<Api>) -> Result<Json<CleanedUp>, Failure> {
+    let result = api.device.clean_up_volumes().await;
+    result.map_err(Failure::unavailable)?;
+    Ok(Json(CleanedUp { status: "success" }))
 }

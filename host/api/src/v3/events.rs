@@ -1,91 +1,97 @@
 //! `GET /v3/events`: what happens on the device, as server-sent events, for as long as the reader stays.
 
 use axum::body::Body;
+use axum::extract::{RawQuery, State};
+use axum::response::IntoResponse;
 use device_types::event::EventType;
 use futures::StreamExt;
-use http::header::{CACHE_CONTROL, HeaderValue};
-use http::{Method, StatusCode};
+use http::StatusCode;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue};
 
-use crate::answer::{self, Failure};
+use crate::answer::Failure;
 use crate::app::Api;
-use crate::call::Call;
+use crate::auth::Caller;
 use crate::events::{self, EventData, Filter, MAX_READERS, Position};
-use crate::operation::{Answer, Operation, Parameter, schema};
-use crate::routes::{Handler, Outcome, Route};
+use crate::extract::query_parameter;
+use crate::operation::{Answer, Content, Parameter, schema};
+use crate::routes::Route;
 
-pub(crate) const ROUTES: &[Route] = &[Route {
-    method: Method::GET,
-    path: "/v3/events",
-    summary: "what happens on the device, as server-sent events",
-    operation: Operation::answering(&[
-        Answer::events(
-            "the events from now on, or since the last one",
-            schema::<EventData>,
-        ),
-        Answer::failed(StatusCode::BAD_REQUEST, "`types` contains an unknown type"),
-        Answer::failed(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "too many clients are already reading events",
-        ),
-    ])
-    .asked_with(&[Parameter {
-        name: "types",
-        about: "the types of events to send, separated by commas; by default all",
-    }]),
-    handler: Handler::Now(events),
-}];
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        Route::get("/v3/events", events)
+            .summary("what happens on the device, as server-sent events")
+            .asked_with(&[Parameter {
+                name: "types",
+                about: "the types of events to send, separated by commas; by default all",
+            }])
+            .answering([
+                Answer::new(
+                    StatusCode::OK,
+                    "the events from now on, or since the last one",
+                    Content::Events(schema::<EventData>),
+                ),
+                Answer::failed(StatusCode::BAD_REQUEST, "`types` contains an unknown type"),
+                Answer::failed(
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    "too many clients are already reading events",
+                ),
+            ]),
+    ]
+}
 
+const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream; charset=utf-8");
 /// The longest list of types, in bytes: more than all of them take.
 const MAX_TYPES: usize = 256;
 
 /// Ends when the reader leaves or the API stops.
-fn events(api: &Api, call: &Call) -> Outcome {
+async fn events(
+    State(api): State<Api>,
+    caller: Caller,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Result<impl IntoResponse, Failure> {
     let filter = Filter {
-        scope: call.caller.scope,
-        types: types(call)?,
+        scope: caller.scope,
+        types: query_parameter(query.as_deref(), "types")
+            .map(|list| event_types(&list))
+            .transpose()?,
     };
     let events = api.device.events().clone();
-    let from = match call.request.headers().get("last-event-id") {
+    let from = match headers.get("last-event-id") {
         // What cannot be read is of somebody else's stream.
         Some(last) => Position::after(&events, last.to_str().unwrap_or_default()),
         None => Position::Now,
     };
     let Some(place) = events.admit() else {
-        return Err(Failure::Refused(
-            StatusCode::SERVICE_UNAVAILABLE,
-            format!(
-                "{MAX_READERS} clients are already reading events: try again when one has disconnected"
-            ),
-        ));
+        return Err(Failure::unavailable(format!(
+            "{MAX_READERS} clients are already reading events: try again when one has disconnected"
+        )));
     };
     let pieces = events::read(events, from, filter, place)
         .take_until(api.stopping().clone().cancelled_owned());
-    let mut response = answer::event_stream(Body::from_stream(pieces));
-    let no_cache = HeaderValue::from_static("no-cache");
-    response.headers_mut().insert(CACHE_CONTROL, no_cache);
-    Ok(response)
+    let headers = [
+        (CONTENT_TYPE, EVENT_STREAM),
+        (CACHE_CONTROL, HeaderValue::from_static("no-cache")),
+    ];
+    Ok((headers, Body::from_stream(pieces)))
 }
 
-/// The types that a reader asks for; all if it names none.
-fn types(call: &Call) -> Result<Option<Vec<EventType>>, Failure> {
-    let Some(wanted) = call.query("types") else {
-        return Ok(None);
-    };
-    let known = EventType::ALL;
-    if wanted.len() > MAX_TYPES {
+/// The types of events in a list with commas.
+fn event_types(list: &str) -> Result<Vec<EventType>, Failure> {
+    if list.len() > MAX_TYPES {
         return Err(Failure::invalid(format!(
             "`types` is longer than {MAX_TYPES} bytes"
         )));
     }
-    let types = wanted.split(',').map(|name| {
-        let found = known.iter().copied().find(|kind| kind.name() == name);
-        found.ok_or_else(|| {
-            let names: Vec<_> = known.iter().map(|kind| kind.name()).collect();
+    let event_type = |name| {
+        let mut types = EventType::ALL.iter().copied();
+        types.find(|kind| kind.name() == name).ok_or_else(|| {
+            let names: Vec<_> = EventType::ALL.iter().map(|kind| kind.name()).collect();
             Failure::invalid(format!(
                 "`types` contains `{name}`, which is not a type of event: use {}",
                 names.join(", ")
             ))
         })
-    });
-    types.collect::<Result<_, _>>().map(Some)
+    };
+    list.split(',').map(event_type).collect()
 }

@@ -3,6 +3,9 @@
 
 use std::time::Duration;
 
+use axum::extract::{FromRequestParts, State};
+use device_types::Moment;
+use http::request::Parts;
 use http::{Method, StatusCode};
 use model::{
     AppId, LockHolder, LockKind, LockRefusal, LockRequest, MAX_LOCK_REASON, MAX_LOCK_TTL,
@@ -12,62 +15,52 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::answer::{self, Failure};
+use crate::answer::{Failure, Json};
 use crate::app::Api;
-use crate::body;
-use crate::call::Call;
-use crate::operation::{Answer, Operation, schema};
-use crate::routes::{Handler, Outcome, Route};
+use crate::auth::Caller;
+use crate::body::Fields;
+use crate::extract::Path;
+use crate::operation::{Answer, schema};
+use crate::routes::Route;
 use crate::services;
-use device_types::Moment;
 
-pub(crate) const ROUTES: &[Route] = &[
-    Route {
-        method: Method::GET,
-        path: "/v3/locks",
-        summary: "the update locks that are held now, and by whom",
-        operation: Operation::answering(&[Answer::json("the locks", schema::<Locks>)]),
-        handler: Handler::Later(|api, call| Box::pin(list(api, call))),
-    },
-    Route {
-        method: Method::PUT,
-        path: "/v3/locks/:appId/:service",
-        summary: "takes the update lock of a service for a time, or renews it",
-        operation: Operation::answering(&[
-            Answer::json("the lock is held", schema::<LeaseAnswer>),
-            Answer::failed(
-                StatusCode::BAD_REQUEST,
-                "a field is wrong, and the message names it",
-            ),
-            OTHER_APP,
-            Answer::failed(
-                StatusCode::NOT_FOUND,
-                "the device has no such app or service",
-            ),
-            ELSEWHERE,
-            BUSY,
-        ])
-        .taking_document(schema::<Wish>),
-        handler: Handler::Later(|api, call| Box::pin(put(api, call))),
-    },
-    Route {
-        method: Method::DELETE,
-        path: "/v3/locks/:appId/:service",
-        summary: "releases the update lock that was taken over the API",
-        operation: Operation::answering(&[
-            Answer::json("the lock is released", schema::<Done>),
-            Answer::failed(StatusCode::BAD_REQUEST, "`appId` is not a number"),
-            OTHER_APP,
-            Answer::failed(
-                StatusCode::NOT_FOUND,
-                "the device has no such app or service, or the service has no lock that was taken over the API",
-            ),
-            ELSEWHERE,
-            BUSY,
-        ]),
-        handler: Handler::Later(|api, call| Box::pin(delete(api, call))),
-    },
-];
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        Route::get("/v3/locks", list)
+            .summary("the update locks that are held now, and by whom")
+            .answering([Answer::json("the locks", schema::<Locks>)]),
+        Route::new(Method::PUT, "/v3/locks/:appId/:service", put)
+            .summary("takes the update lock of a service for a time, or renews it")
+            .taking_document(schema::<LeaseRequest>)
+            .answering([
+                Answer::json("the lock is held", schema::<LeaseAnswer>),
+                Answer::failed(
+                    StatusCode::BAD_REQUEST,
+                    "a field is wrong, and the message names it",
+                ),
+                OTHER_APP,
+                Answer::failed(
+                    StatusCode::NOT_FOUND,
+                    "the device has no such app or service",
+                ),
+                ELSEWHERE,
+                BUSY,
+            ]),
+        Route::new(Method::DELETE, "/v3/locks/:appId/:service", delete)
+            .summary("releases the update lock that was taken over the API")
+            .answering([
+                Answer::json("the lock is released", schema::<Done>),
+                Answer::failed(StatusCode::BAD_REQUEST, "`appId` is not a number"),
+                OTHER_APP,
+                Answer::failed(
+                    StatusCode::NOT_FOUND,
+                    "the device has no such app or service, or the service has no lock that was taken over the API",
+                ),
+                ELSEWHERE,
+                BUSY,
+            ]),
+    ]
+}
 
 const OTHER_APP: Answer = Answer::failed(StatusCode::UNAUTHORIZED, "the key is of another app");
 const ELSEWHERE: Answer = Answer::failed(
@@ -82,8 +75,9 @@ const BUSY: Answer = Answer::failed(
 /// What `PUT /v3/locks/:appId/:service` reads. Other fields are refused.
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "Wish")]
 #[expect(dead_code, reason = "its schema alone is of use")]
-struct Wish {
+struct LeaseRequest {
     /// Why the service must not be disturbed, on one line.
     #[schemars(length(min = 1, max = 256))]
     reason: String,
@@ -181,7 +175,7 @@ enum LockFileKind {
 
 impl Lock {
     fn of(lock: UpdateLock) -> Self {
-        let shown = Lock {
+        let of_supervisor = Lock {
             app_id: lock.app.0,
             service: lock.service.map(|service| service.to_string()),
             holder: Holder::Supervisor,
@@ -195,7 +189,7 @@ impl Lock {
             error: None,
         };
         match lock.holder {
-            LockHolder::Supervisor => shown,
+            LockHolder::Supervisor => of_supervisor,
             LockHolder::File(kind) => Lock {
                 holder: Holder::File,
                 kind: Some(match kind {
@@ -204,7 +198,7 @@ impl Lock {
                     LockKind::Link => LockFileKind::Symlink,
                     LockKind::Other => LockFileKind::Other,
                 }),
-                ..shown
+                ..of_supervisor
             },
             LockHolder::Api(lock) => Lock {
                 holder: Holder::Api,
@@ -212,87 +206,103 @@ impl Lock {
                 expires: Some(Moment(lock.expires_ms)),
                 ttl: Some(lock.ttl.as_secs()),
                 survives_reboot: Some(lock.survives_reboot),
-                ..shown
+                ..of_supervisor
             },
             LockHolder::Unreadable(why) => Lock {
                 holder: Holder::Unreadable,
                 kind: None,
                 error: Some(why),
-                ..shown
+                ..of_supervisor
             },
         }
     }
 }
 
-async fn list(api: Api, call: Call) -> Outcome {
+async fn list(State(api): State<Api>, caller: Caller) -> Result<Json<Locks>, Failure> {
     let locks = api.device.update_locks().await;
     let locks = locks.map_err(|cause| Failure::Internal {
         doing: "read the update locks",
         cause: cause.into(),
     })?;
-    let scope = call.caller.scope;
-    let covered = locks.into_iter().filter(|lock| scope.covers(lock.app));
-    Ok(answer::json(&Locks {
+    let covered = locks
+        .into_iter()
+        .filter(|lock| caller.scope.covers(lock.app));
+    Ok(Json(Locks {
         status: "success",
         locks: covered.map(Lock::of).collect(),
     }))
 }
 
-async fn put(api: Api, call: Call) -> Outcome {
-    let (app, name) = target(&call)?;
-    let body = body::object(call.request).await?;
+async fn put(
+    State(api): State<Api>,
+    LockTarget { app, service }: LockTarget,
+    Fields(body): Fields<Map<String, Value>>,
+) -> Result<Json<LeaseAnswer>, Failure> {
     let request = LockRequest {
         app,
-        service: known(&api, app, &name)?,
+        service: service_of_device(&api, app, &service)?,
         reason: reason(&body)?,
         ttl: ttl(&body)?,
         survives_reboot: survives_reboot(&body)?,
     };
     refuse_unknown(&body)?;
-    let lock = api.device.lease_lock(request).await.map_err(refusal)?;
-    Ok(answer::json(&LeaseAnswer {
+    let lock = api.device.lease_lock(request).await?;
+    Ok(Json(LeaseAnswer {
         status: "success",
         lock: Lock::of(lock),
     }))
 }
 
-async fn delete(api: Api, call: Call) -> Outcome {
-    let (app, name) = target(&call)?;
-    let given = match (known(&api, app, &name), name.parse()) {
+async fn delete(
+    State(api): State<Api>,
+    LockTarget { app, service }: LockTarget,
+) -> Result<Json<Done>, Failure> {
+    let result = match (service_of_device(&api, app, &service), service.parse()) {
         (Ok(service), _) => api.device.give_lock_back(app, service).await,
         // A service that is gone meanwhile may have left its lock.
         (Err(unknown), Ok(service)) => match api.device.give_lock_back(app, service).await {
             Err(LockRefusal::NotHeld(_)) => return Err(unknown),
-            given => given,
+            result => result,
         },
         (Err(unknown), Err(_)) => return Err(unknown),
     };
-    given.map_err(refusal)?;
-    Ok(answer::json(&Done { status: "success" }))
+    result?;
+    Ok(Json(Done { status: "success" }))
 }
 
-/// The app and the service of the path, if the key covers them.
-fn target(call: &Call) -> Result<(AppId, String), Failure> {
-    let app = services::app_id(lenient::parse_int(call.segment()).filter(|id| *id > 0));
-    let app = app.ok_or_else(|| Failure::invalid("Invalid app id"))?;
-    if !call.caller.scope.covers(app) {
-        return Err(Failure::out_of_scope());
+/// The service that a path names, whose app the key covers.
+struct LockTarget {
+    app: AppId,
+    service: String,
+}
+
+impl FromRequestParts<Api> for LockTarget {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, Failure> {
+        let Path([app, service]) = Path::from_request_parts(parts, api).await?;
+        let number = lenient::parse_int(&app).filter(|number| *number > 0);
+        let app = number.and_then(services::app_id);
+        let app = app.ok_or_else(|| Failure::invalid("Invalid app id"))?;
+        let caller = Caller::from_request_parts(parts, api).await?;
+        if !caller.scope.covers(app) {
+            return Err(Failure::out_of_scope());
+        }
+        Ok(LockTarget { app, service })
     }
-    let name = call.params.get(1).cloned().unwrap_or_default();
-    Ok((app, name))
 }
 
 /// The service, if the device runs it or is to run it.
-fn known(api: &Api, app: AppId, name: &str) -> Result<ServiceName, Failure> {
+fn service_of_device(api: &Api, id: AppId, name: &str) -> Result<ServiceName, Failure> {
     let missing = |what: String| Failure::Refused(StatusCode::NOT_FOUND, what);
     let status = api.device.status();
-    let found = status.apps.values().find(|found| found.id == app);
-    let found = found.ok_or_else(|| missing(format!("there is no app {app} on this device")))?;
-    let mut services = found.services.iter();
+    let app = status.apps.values().find(|app| app.id == id);
+    let app = app.ok_or_else(|| missing(format!("there is no app {id} on this device")))?;
+    let mut services = app.services.iter();
     let service = services.find(|service| service.name.as_str() == name);
     service
         .map(|service| service.name.clone())
-        .ok_or_else(|| missing(format!("app {app} has no service of that name")))
+        .ok_or_else(|| missing(format!("app {id} has no service of that name")))
 }
 
 fn reason(body: &Map<String, Value>) -> Result<String, Failure> {
@@ -335,8 +345,8 @@ fn survives_reboot(body: &Map<String, Value>) -> Result<bool, Failure> {
 
 /// Refuses unknown fields: a client that misspells an option relies on it.
 fn refuse_unknown(body: &Map<String, Value>) -> Result<(), Failure> {
-    let known = ["reason", "ttl", "survivesReboot"];
-    match body.keys().find(|key| !known.contains(&key.as_str())) {
+    let fields = ["reason", "ttl", "survivesReboot"];
+    match body.keys().find(|key| !fields.contains(&key.as_str())) {
         None => Ok(()),
         Some(key) => Err(Failure::invalid(format!(
             "`{}` is not a known field: use `reason`, `ttl` and `survivesReboot`",
@@ -345,11 +355,14 @@ fn refuse_unknown(body: &Map<String, Value>) -> Result<(), Failure> {
     }
 }
 
-fn refusal(refusal: LockRefusal) -> Failure {
-    match refusal {
-        LockRefusal::HeldByFile(why) => Failure::Refused(StatusCode::CONFLICT, why),
-        LockRefusal::HeldBySupervisor(why) => Failure::Refused(StatusCode::LOCKED, why),
-        LockRefusal::NotHeld(why) => Failure::Refused(StatusCode::NOT_FOUND, why),
-        LockRefusal::Failed(why) => Failure::Refused(StatusCode::SERVICE_UNAVAILABLE, why),
+impl From<LockRefusal> for Failure {
+    fn from(refusal: LockRefusal) -> Self {
+        let (status, why) = match refusal {
+            LockRefusal::HeldByFile(why) => (StatusCode::CONFLICT, why),
+            LockRefusal::HeldBySupervisor(why) => (StatusCode::LOCKED, why),
+            LockRefusal::NotHeld(why) => (StatusCode::NOT_FOUND, why),
+            LockRefusal::Failed(why) => (StatusCode::SERVICE_UNAVAILABLE, why),
+        };
+        Failure::Refused(status, why)
     }
 }

@@ -1,24 +1,23 @@
 //! `GET /v3/plan`: what would change, in order, and what blocks each step. Asking changes nothing.
 
+use axum::extract::State;
 use device_types::DevicePlan;
-use http::{Method, StatusCode};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::answer::{self, Failure};
+use crate::answer::{Failure, Json};
 use crate::app::Api;
-use crate::auth::Scope;
-use crate::call::Call;
-use crate::operation::{Answer, Operation, schema};
-use crate::routes::{Handler, Outcome, Route};
+use crate::auth::{Caller, Scope};
+use crate::operation::{Answer, schema};
+use crate::routes::Route;
 
-pub(crate) const ROUTES: &[Route] = &[Route {
-    method: Method::GET,
-    path: "/v3/plan",
-    summary: "what would change, in order, and what blocks each step",
-    operation: Operation::answering(&[Answer::json("the plan", schema::<PlanAnswer>)]),
-    handler: Handler::Later(|api, call| Box::pin(plan(api, call))),
-}];
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        Route::get("/v3/plan", plan)
+            .summary("what would change, in order, and what blocks each step")
+            .answering([Answer::json("the plan", schema::<PlanAnswer>)]),
+    ]
+}
 
 /// Limits `plan` to what `scope` covers. An app's key does not see what belongs to no app.
 fn limit_to(plan: &mut DevicePlan, scope: Scope) {
@@ -46,11 +45,11 @@ struct PlanAnswer {
     plan: DevicePlan,
 }
 
-async fn plan(api: Api, call: Call) -> Outcome {
+async fn plan(State(api): State<Api>, caller: Caller) -> Result<Json<PlanAnswer>, Failure> {
     let plan = api.device.plan().await;
-    let mut plan = plan.map_err(|why| Failure::Refused(StatusCode::SERVICE_UNAVAILABLE, why))?;
-    limit_to(&mut plan, call.caller.scope);
-    Ok(answer::json(&PlanAnswer {
+    let mut plan = plan.map_err(Failure::unavailable)?;
+    limit_to(&mut plan, caller.scope);
+    Ok(Json(PlanAnswer {
         status: "success",
         plan,
     }))

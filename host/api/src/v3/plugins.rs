@@ -1,22 +1,24 @@
 //! `GET /v3/plugins`: what is loaded, what it may do, how it fares.
 
+use axum::extract::State;
 use device_types::{Confinement, PluginReport};
-use http::Method;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::answer;
+use crate::answer::Json;
 use crate::app::Api;
-use crate::operation::{Answer, Operation, schema};
-use crate::routes::{Handler, Outcome, Route};
+use crate::operation::{Answer, schema};
+use crate::routes::Route;
 
-pub(crate) const ROUTES: &[Route] = &[Route {
-    method: Method::GET,
-    path: "/v3/plugins",
-    summary: "the plugins with their routes, grants, state and calls, and the walls around foreign code",
-    operation: Operation::answering(&[Answer::json("the plugins", schema::<Plugins>)]),
-    handler: Handler::Later(|api, _| Box::pin(plugins(api))),
-}];
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        Route::get("/v3/plugins", plugins)
+            .summary(
+                "the plugins with their routes, grants, state and calls, and the walls around foreign code",
+            )
+            .answering([Answer::json("the plugins", schema::<Plugins>)]),
+    ]
+}
 
 /// The plugins.
 #[derive(Serialize, JsonSchema)]
@@ -39,14 +41,14 @@ struct Plugins {
     plugins: Vec<PluginReport>,
 }
 
-async fn plugins(api: Api) -> Outcome {
+async fn plugins(State(api): State<Api>) -> Json<Plugins> {
     api.endpoints.listed().await;
-    Ok(answer::json(&Plugins {
+    Json(Plugins {
         status: "success",
         version: env!("CARGO_PKG_VERSION"),
         allow_unpinned: api.endpoints.allow_unpinned(),
         policy_error: api.endpoints.policy_error(),
         confinement: api.device.confinement().await,
         plugins: api.endpoints.report(),
-    }))
+    })
 }
