@@ -26,6 +26,7 @@ use crate::routes::{self, CoreMatch};
 use crate::service_keys::ServiceKeys;
 use crate::sites;
 use crate::v2::local_logs::MAX_READERS;
+use crate::v3::openapi::Description;
 
 /// The settings of the API.
 #[derive(Debug, Clone, Default)]
@@ -53,6 +54,7 @@ pub(crate) struct Parts {
     /// Answers of `GET /v1/device` and `GET /v2/applications/state`, written once for each state.
     pub(crate) device_state: CachedJson<StateVersion>,
     pub(crate) applications: CachedJson<StateVersion>,
+    pub(crate) description: Description,
     /// One permit for each reader of the log stream.
     pub(crate) log_readers: Arc<Semaphore>,
     pub(crate) large_bodies: LargeBodies,
@@ -101,6 +103,7 @@ impl App {
                 keys,
                 device_state: CachedJson::default(),
                 applications: CachedJson::default(),
+                description: Description::default(),
                 log_readers: Arc::new(Semaphore::new(MAX_READERS)),
                 metrics: Metrics::new(),
                 access_log: AccessLog::new(),

@@ -263,6 +263,8 @@ pub(crate) struct FakeEndpoints {
     /// Nothing is found before somebody has waited for it, and `GET /v3/slow` never.
     waited: AtomicBool,
     pub(crate) problems: Mutex<Vec<String>>,
+    /// What the plugin says of its routes.
+    pub(crate) description: Mutex<Option<Value>>,
 }
 
 impl Endpoints for FakeEndpoints {
@@ -338,7 +340,7 @@ impl Endpoints for FakeEndpoints {
         vec![PluginRoutes {
             plugin: "greet".to_owned(),
             routes: vec![(Method::GET, "/v3/greet".to_owned())],
-            description: None,
+            description: self.description.lock().unwrap().clone(),
         }]
     }
 

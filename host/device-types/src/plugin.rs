@@ -72,7 +72,7 @@ pub struct RouteReport {
 }
 
 /// What one plugin answers.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Hash)]
 pub struct PluginRoutes {
     /// Its name.
     pub plugin: String,

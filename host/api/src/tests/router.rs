@@ -232,6 +232,20 @@ async fn what_is_no_core_route_is_a_plugins() {
 }
 
 #[tokio::test]
+async fn the_description_is_of_the_plugins_that_there_are_now() {
+    let device = managed();
+    let summary = async || {
+        let description = device.json("/v3/openapi.json").await;
+        description["paths"]["/v3/greet"]["get"]["summary"].clone()
+    };
+    assert_eq!(summary().await, "answered by plugin `greet`");
+    assert_eq!(summary().await, "answered by plugin `greet`");
+    let newer = json!({"paths": {"/v3/greet": {"get": {"summary": "greets"}}}});
+    *device.endpoints.description.lock().unwrap() = Some(newer);
+    assert_eq!(summary().await, "greets");
+}
+
+#[tokio::test]
 async fn item2_a_plugin_is_told_whose_request_it_answers() {
     let shop = r#"Service { app: AppId(1), service: ServiceName("web") }"#;
     let managed = managed();

@@ -1,11 +1,13 @@
 //! `GET /v3/openapi.json`: the API as it is on this device, plugins included.
 
+use std::hash::{BuildHasher, RandomState};
+
 use axum::extract::State;
 use schemars::{Schema, SchemaGenerator, json_schema};
-use serde_json::Value;
 
-use crate::answer::Json;
+use crate::answer::WrittenJson;
 use crate::app::Api;
+use crate::cached_json::CachedJson;
 use crate::openapi;
 use crate::operation::Answer;
 use crate::routes::Route;
@@ -18,13 +20,25 @@ pub(crate) fn routes() -> Vec<Route> {
     ]
 }
 
+/// The description, written once for each set of plugins. It is known by its hash: what the plugins say of themselves
+/// is large, and need not stay in memory.
+#[derive(Default)]
+pub(crate) struct Description {
+    json: CachedJson<u64>,
+    hasher: RandomState,
+}
+
 /// The document's own schema is its standard's.
 fn description(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "object", "required": ["openapi", "info", "paths"] })
 }
 
-async fn describe(State(api): State<Api>) -> Json<Value> {
+async fn describe(State(api): State<Api>) -> WrittenJson {
     api.endpoints.listed().await;
-    let level = &api.settings.branding.api_level;
-    Json(openapi::describe(level, api.endpoints.routes()))
+    let plugins = api.endpoints.routes();
+    let version = api.description.hasher.hash_one(&plugins);
+    WrittenJson(api.description.json.of(version, |_| {
+        let level = &api.settings.branding.api_level;
+        openapi::describe(level, plugins).to_string().into()
+    }))
 }
