@@ -1,8 +1,6 @@
 //! The bodies of actions: read as leniently as clients of this API are used to (docs/spec/device.md#http-lenient), and
 //! described from the same declarations.
 
-use std::borrow::Cow;
-
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
@@ -12,7 +10,7 @@ use serde::Deserialize;
 pub(crate) struct Forced {
     /// whether to override update locks that are held
     #[serde(default, deserialize_with = "lenient::truthy")]
-    #[schemars(with = "Flag")]
+    #[schemars(schema_with = "flag")]
     pub(crate) force: bool,
 }
 
@@ -23,11 +21,11 @@ pub(crate) struct Forced {
 pub(crate) struct AppAction {
     /// the number of the app
     #[serde(default, deserialize_with = "lenient::int")]
-    #[schemars(with = "Integer")]
+    #[schemars(schema_with = "integer")]
     pub(crate) app_id: Option<i64>,
     /// whether to override update locks that are held
     #[serde(default, deserialize_with = "lenient::truthy")]
-    #[schemars(with = "Flag")]
+    #[schemars(schema_with = "flag")]
     pub(crate) force: bool,
 }
 
@@ -42,11 +40,11 @@ pub(crate) struct ServiceAction {
     pub(crate) service_name: Option<String>,
     /// the service, by the number of its image
     #[serde(default, deserialize_with = "lenient::int")]
-    #[schemars(with = "Integer")]
+    #[schemars(schema_with = "integer")]
     pub(crate) image_id: Option<i64>,
     /// whether to override update locks that are held
     #[serde(default, deserialize_with = "lenient::truthy")]
-    #[schemars(with = "Flag")]
+    #[schemars(schema_with = "flag")]
     pub(crate) force: bool,
 }
 
@@ -56,46 +54,22 @@ pub(crate) struct ServiceAction {
 pub(crate) struct Update {
     /// whether to override update locks that are held
     #[serde(default, deserialize_with = "lenient::truthy")]
-    #[schemars(with = "Flag")]
+    #[schemars(schema_with = "flag")]
     pub(crate) force: bool,
     /// whether to cancel the update in progress
     #[serde(default, deserialize_with = "lenient::truthy")]
-    #[schemars(with = "Flag")]
+    #[schemars(schema_with = "flag")]
     pub(crate) cancel: bool,
 }
 
 /// A whole number, also as a string of digits.
-struct Integer;
-
-impl JsonSchema for Integer {
-    fn schema_name() -> Cow<'static, str> {
-        "Integer".into()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "anyOf": [{ "type": "integer" }, { "type": "string", "pattern": "^-?[0-9]+(\\.0+)?$" }]
-        })
-    }
+fn integer(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "anyOf": [{ "type": "integer" }, { "type": "string", "pattern": "^-?[0-9]+(\\.0+)?$" }]
+    })
 }
 
 /// `true`, `1`, `"1"`, `"true"` or `"on"`; any other value is false.
-struct Flag;
-
-impl JsonSchema for Flag {
-    fn schema_name() -> Cow<'static, str> {
-        "Flag".into()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": ["boolean", "integer", "string"] })
-    }
+fn flag(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": ["boolean", "integer", "string"] })
 }

@@ -42,11 +42,10 @@ pub struct Settings {
 }
 
 /// The state that handlers share.
-#[derive(Clone)]
-pub(crate) struct Api(Arc<Parts>);
+pub(crate) type Api = Arc<ApiState>;
 
-/// The parts of [`Api`].
-pub(crate) struct Parts {
+/// What handlers know besides their request.
+pub(crate) struct ApiState {
     pub(crate) settings: Settings,
     pub(crate) device: Arc<dyn Device>,
     pub(crate) endpoints: Arc<dyn Endpoints>,
@@ -61,20 +60,7 @@ pub(crate) struct Parts {
     pub(crate) metrics: Metrics,
     pub(crate) access_log: AccessLog,
     /// Cancelled when the API is about to stop: streams without an end close.
-    stopping: CancellationToken,
-}
-
-impl Api {
-    pub(crate) fn stopping(&self) -> &CancellationToken {
-        &self.0.stopping
-    }
-}
-
-impl std::ops::Deref for Api {
-    type Target = Parts;
-    fn deref(&self) -> &Parts {
-        &self.0
-    }
+    pub(crate) stopping: CancellationToken,
 }
 
 /// The whole API, without a socket.
@@ -95,7 +81,7 @@ impl App {
         stopping: CancellationToken,
     ) -> Self {
         App {
-            api: Api(Arc::new(Parts {
+            api: Arc::new(ApiState {
                 large_bodies: LargeBodies::new(settings.return_memory),
                 settings,
                 device,
@@ -108,12 +94,12 @@ impl App {
                 metrics: Metrics::new(),
                 access_log: AccessLog::new(),
                 stopping,
-            })),
+            }),
         }
     }
 
-    pub(crate) fn api(&self) -> &Api {
-        &self.api
+    pub(crate) fn stopping(&self) -> &CancellationToken {
+        &self.api.stopping
     }
 
     /// Answers any request: failures, also a handler's panic, become answers too.

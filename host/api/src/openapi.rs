@@ -159,7 +159,7 @@ fn request_body(body: RequestBody, generator: &mut SchemaGenerator) -> Option<Va
     }))
 }
 
-/// What the operation says, and what is the same for all.
+/// What the route says, and what is the same for all.
 fn responses(route: &Route, generator: &mut SchemaGenerator) -> Value {
     let mut answers = route.answers.clone();
     let mut add = |status, about| answers.push(Answer::failed(status, about));
@@ -172,38 +172,31 @@ fn responses(route: &Route, generator: &mut SchemaGenerator) -> Value {
             "the body is compressed, or not in UTF-8",
         );
     }
+    add(
+        StatusCode::FORBIDDEN,
+        "`Host` is neither an address nor a name of this device, or `Origin` is another site",
+    );
+    add(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        "the supervisor failed to answer this request; its log says why",
+    );
     if !route.is_open {
+        add(StatusCode::SERVICE_UNAVAILABLE, "it failed temporarily");
         answers.push(Answer::text(
             StatusCode::UNAUTHORIZED,
             "the key is missing or unknown",
         ));
     }
-    let mut add = |status, about| answers.push(Answer::failed(status, about));
-    add(
-        StatusCode::FORBIDDEN,
-        "`Host` is neither an address nor a name of this device, or `Origin` is another site",
-    );
-    if !route.is_open {
-        add(StatusCode::SERVICE_UNAVAILABLE, "it failed temporarily");
-    }
-    add(
-        StatusCode::INTERNAL_SERVER_ERROR,
-        "the supervisor failed to answer this request; its log says why",
-    );
-    let mut by_status: BTreeMap<u16, Value> = BTreeMap::new();
+    let mut by_status: BTreeMap<String, Value> = BTreeMap::new();
     for answer in answers {
         add_answer(&mut by_status, answer, generator);
     }
-    let by_status = by_status.into_iter();
-    by_status
-        .map(|(status, answer)| (status.to_string(), answer))
-        .collect::<Map<_, _>>()
-        .into()
+    by_status.into_iter().collect()
 }
 
 /// Two answers of one status are one that says both, with the types of both.
 fn add_answer(
-    by_status: &mut BTreeMap<u16, Value>,
+    by_status: &mut BTreeMap<String, Value>,
     answer: Answer,
     generator: &mut SchemaGenerator,
 ) {
@@ -228,7 +221,7 @@ fn add_answer(
         ),
     };
     let response = by_status
-        .entry(answer.status.as_u16())
+        .entry(answer.status.as_str().to_owned())
         .or_insert_with(|| json!({ "description": "" }));
     let description = match response["description"].as_str() {
         None | Some("") => answer.about.to_owned(),

@@ -65,6 +65,14 @@ impl Answer {
         StatusCode::LOCKED,
         "an update lock is held and `force` is not given",
     );
+    /// 401, JSON-failed.
+    pub(crate) const OTHER_APP: Answer =
+        Answer::failed(StatusCode::UNAUTHORIZED, "the key is of another app");
+    /// 503, JSON-failed.
+    pub(crate) const NOT_CURRENT: Answer = Answer::failed(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "the device does not run the app",
+    );
 
     pub(crate) const fn new(status: StatusCode, about: &'static str, content: Content) -> Self {
         Answer {

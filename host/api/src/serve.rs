@@ -21,7 +21,7 @@ const FULL: &[u8] =
 /// streams close at once, other requests get [`GRACE`], and what is left after that is dropped. While `listening` is
 /// paused nobody can connect.
 pub async fn serve(app: App, listeners: Vec<Listener>, listening: Listening) {
-    let stopping = app.api().stopping().clone();
+    let stopping = app.stopping().clone();
     let connections = TaskTracker::new();
     let cut = CancellationToken::new();
     let accepting = TaskTracker::new();
@@ -75,7 +75,7 @@ async fn attend(
         }
     };
     loop {
-        let closing = app.api().stopping().child_token();
+        let closing = app.stopping().child_token();
         tokio::select! {
             () = accept(&socket, keyless, &places, &app, connections, &closing, cut) => {}
             () = listening.becomes(false) => {}

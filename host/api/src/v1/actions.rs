@@ -19,11 +19,6 @@ const NO_APP_ID: Answer = Answer::text(
     StatusCode::BAD_REQUEST,
     "`appId` is missing or not a number",
 );
-const OUT_OF_SCOPE: Answer = Answer::failed(StatusCode::UNAUTHORIZED, "the key is of another app");
-const NOT_CURRENT: Answer = Answer::failed(
-    StatusCode::SERVICE_UNAVAILABLE,
-    "the device does not run the app",
-);
 
 pub(crate) fn routes() -> Vec<Route> {
     vec![
@@ -33,9 +28,9 @@ pub(crate) fn routes() -> Vec<Route> {
             .answering([
                 Answer::OK,
                 NO_APP_ID,
-                OUT_OF_SCOPE,
+                Answer::OTHER_APP,
                 Answer::LOCKED,
-                NOT_CURRENT,
+                Answer::NOT_CURRENT,
             ]),
         Route::post("/v1/purge", purge)
             .summary("removes all data of an app and creates its containers again")
@@ -43,9 +38,9 @@ pub(crate) fn routes() -> Vec<Route> {
             .answering([
                 Answer::json("all data has been removed", schema::<DataAndError>),
                 NO_APP_ID,
-                OUT_OF_SCOPE,
+                Answer::OTHER_APP,
                 Answer::LOCKED,
-                NOT_CURRENT,
+                Answer::NOT_CURRENT,
             ]),
     ]
 }

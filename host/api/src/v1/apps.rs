@@ -45,7 +45,7 @@ pub(crate) fn routes() -> Vec<Route> {
             .answering([
                 Answer::json("the container", schema::<OnlyContainer>),
                 NOT_THE_ONLY,
-                Answer::failed(StatusCode::UNAUTHORIZED, "the key is of another app"),
+                Answer::OTHER_APP,
             ]),
         action("/v1/apps/:appId/stop", Verb::Stop)
             .summary("stops the only container of the device"),

@@ -27,7 +27,7 @@ pub(crate) fn routes() -> Vec<Route> {
                 "`appId` is not a number, or the fields contradict each other",
             ),
             Answer::text(StatusCode::BAD_REQUEST, "both fields are missing"),
-            Answer::failed(StatusCode::UNAUTHORIZED, "the key is of another app"),
+            Answer::OTHER_APP,
             Answer::text(
                 StatusCode::NOT_FOUND,
                 "the app or the service does not exist",
@@ -43,12 +43,9 @@ pub(crate) fn routes() -> Vec<Route> {
         .answering([
             Answer::OK,
             Answer::failed(StatusCode::BAD_REQUEST, "`appId` is not a number"),
-            Answer::failed(StatusCode::UNAUTHORIZED, "the key is of another app"),
+            Answer::OTHER_APP,
             Answer::LOCKED,
-            Answer::failed(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "the device does not run the app",
-            ),
+            Answer::NOT_CURRENT,
         ])
     };
     vec![

@@ -35,7 +35,7 @@ pub(crate) async fn logs(State(api): State<Api>) -> Result<impl IntoResponse, Fa
             let _counted_while_reading = &reader;
             Ok::<_, Infallible>(line(&event))
         })
-        .take_until(api.stopping().clone().cancelled_owned());
+        .take_until(api.stopping.clone().cancelled_owned());
     Ok(([(CONTENT_TYPE, NDJSON)], Body::from_stream(lines)))
 }
 

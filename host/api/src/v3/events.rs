@@ -68,7 +68,7 @@ async fn events(
         )));
     };
     let pieces = events::read(events, from, filter, place)
-        .take_until(api.stopping().clone().cancelled_owned());
+        .take_until(api.stopping.clone().cancelled_owned());
     let headers = [
         (CONTENT_TYPE, EVENT_STREAM),
         (CACHE_CONTROL, HeaderValue::from_static("no-cache")),

@@ -38,7 +38,7 @@ pub(crate) fn routes() -> Vec<Route> {
                     StatusCode::BAD_REQUEST,
                     "a field is wrong, and the message names it",
                 ),
-                OTHER_APP,
+                Answer::OTHER_APP,
                 Answer::failed(
                     StatusCode::NOT_FOUND,
                     "the device has no such app or service",
@@ -51,7 +51,7 @@ pub(crate) fn routes() -> Vec<Route> {
             .answering([
                 Answer::json("the lock is released", schema::<Done>),
                 Answer::failed(StatusCode::BAD_REQUEST, "`appId` is not a number"),
-                OTHER_APP,
+                Answer::OTHER_APP,
                 Answer::failed(
                     StatusCode::NOT_FOUND,
                     "the device has no such app or service, or the service has no lock that was taken over the API",
@@ -62,7 +62,6 @@ pub(crate) fn routes() -> Vec<Route> {
     ]
 }
 
-const OTHER_APP: Answer = Answer::failed(StatusCode::UNAUTHORIZED, "the key is of another app");
 const ELSEWHERE: Answer = Answer::failed(
     StatusCode::CONFLICT,
     "the service has a lock that was not taken over the API",
