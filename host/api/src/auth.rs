@@ -183,9 +183,9 @@ fn key_in_query(query: Option<&str>) -> Option<Cow<'_, str>> {
 
 fn key_in_header(headers: &HeaderMap) -> Option<Cow<'_, str>> {
     let (scheme, key) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
-    let known = scheme.eq_ignore_ascii_case("bearer") || scheme.eq_ignore_ascii_case("apikey");
-    let clean = !key.is_empty() && key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-    (known && clean).then_some(Cow::Borrowed(key))
+    let is_key = scheme.eq_ignore_ascii_case("bearer") || scheme.eq_ignore_ascii_case("apikey");
+    let is_clean = !key.is_empty() && key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    (is_key && is_clean).then_some(Cow::Borrowed(key))
 }
 
 #[cfg(test)]
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn keys_are_taken_out_of_a_request_before_others_see_it() {
-        for (given, left) in [
+        for (target, remaining) in [
             ("/a?apikey=k", "/a"),
             ("/a?x=1&apikey=k&y=%20&apikey=l", "/a?x=1&y=%20"),
             ("/a?api%6Bey=k&z", "/a?z"),
@@ -244,12 +244,12 @@ mod tests {
             ("/a", "/a"),
         ] {
             let request = http::Request::builder()
-                .uri(given)
+                .uri(target)
                 .header(AUTHORIZATION, "Bearer k")
                 .body(Body::empty())
                 .unwrap();
             let request = without_key(request);
-            assert_eq!(request.uri().to_string(), left);
+            assert_eq!(request.uri().to_string(), remaining);
             assert!(request.headers().is_empty());
         }
     }

@@ -38,7 +38,7 @@ pub struct Events(Arc<Ring>);
 struct Ring {
     /// Tells the events of this run from those of others: when it began, in milliseconds since the epoch.
     epoch: i64,
-    held: Mutex<RingContent>,
+    content: Mutex<RingContent>,
     /// The number of the newest event.
     newest: watch::Sender<u64>,
     places: Arc<Semaphore>,
@@ -111,7 +111,7 @@ impl Default for Events {
     fn default() -> Self {
         Events(Arc::new(Ring {
             epoch: Moment::now().0,
-            held: Mutex::default(),
+            content: Mutex::default(),
             newest: watch::Sender::new(0),
             places: Arc::new(Semaphore::new(MAX_READERS)),
         }))
@@ -122,25 +122,25 @@ impl Events {
     /// Publishes an event to `audience`, with the current time. Never waits.
     pub fn publish(&self, audience: Audience, event: Event) {
         let event = event.bounded();
-        let mut held = self.held();
-        held.number += 1;
-        let number = held.number;
+        let mut content = self.content();
+        content.number += 1;
+        let number = content.number;
         let kind = event.event_type();
         let frame = self.frame(number, kind, &event);
-        held.bytes += frame.len();
-        held.events.push_back(StoredEvent {
+        content.bytes += frame.len();
+        content.events.push_back(StoredEvent {
             number,
             kind,
             audience,
             frame,
         });
-        while held.events.len() > MAX_EVENTS || held.bytes > MAX_BYTES {
-            let Some(oldest) = held.events.pop_front() else {
+        while content.events.len() > MAX_EVENTS || content.bytes > MAX_BYTES {
+            let Some(oldest) = content.events.pop_front() else {
                 break;
             };
-            held.bytes -= oldest.frame.len();
+            content.bytes -= oldest.frame.len();
         }
-        drop(held);
+        drop(content);
         self.0.newest.send_replace(number);
     }
 
@@ -180,8 +180,11 @@ impl Events {
     }
 
     /// A panic elsewhere leaves a ring that may miss an event's bytes in its count, and nothing worse.
-    fn held(&self) -> MutexGuard<'_, RingContent> {
-        self.0.held.lock().unwrap_or_else(PoisonError::into_inner)
+    fn content(&self) -> MutexGuard<'_, RingContent> {
+        self.0
+            .content
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -184,7 +184,7 @@ impl Device for FakeDevice {
     }
 
     fn lease_lock(&self, request: LockRequest) -> BoxFuture<'_, Result<UpdateLock, LockRefusal>> {
-        let taken = match &self.lock_refusal {
+        let lock = match &self.lock_refusal {
             Some(refusal) => Err(refusal.clone()),
             None => Ok(UpdateLock {
                 app: request.app,
@@ -200,7 +200,7 @@ impl Device for FakeDevice {
             }),
         };
         self.leased.lock().unwrap().push(request);
-        std::future::ready(taken).boxed()
+        std::future::ready(lock).boxed()
     }
 
     fn give_lock_back(

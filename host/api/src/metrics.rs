@@ -53,8 +53,8 @@ impl Metrics {
 async fn metrics(State(api): State<Api>, caller: Caller) -> Exposition {
     let store = api.keys.clone();
     // Both touch files, if only the kernel's.
-    let looking = tokio::task::spawn_blocking(move || (Process::look(), store.size()));
-    let (process, store_size) = looking.await.unwrap_or_default();
+    let readings = tokio::task::spawn_blocking(move || (Process::look(), store.size()));
+    let (process, store_size) = readings.await.unwrap_or_default();
     let mut text = Exposition::default();
     build(&mut text, &api.settings.branding.api_level);
     put_process(&mut text, &process, api.metrics.begun.elapsed(), store_size);

@@ -14,7 +14,7 @@ use crate::bounds::{LISTENER_CONNECTIONS, PEER_CONNECTIONS};
 /// The places of one listener.
 #[derive(Default)]
 pub(crate) struct Places {
-    taken: Mutex<Occupancy>,
+    occupancy: Mutex<Occupancy>,
 }
 
 #[derive(Default)]
@@ -51,17 +51,21 @@ impl Places {
     /// A place for a connection of `peer`, if there is one or one can be made.
     pub(crate) fn take(self: &Arc<Self>, peer: IpAddr) -> Option<ConnectionSlot> {
         let peer = peer_of(peer);
-        let mut taken = self.taken();
+        let mut occupancy = self.occupancy();
         let of_peer = |standing: &Standing| standing.peer == peer;
-        let count = taken.connections.values().filter(|s| of_peer(s)).count();
+        let count = occupancy
+            .connections
+            .values()
+            .filter(|s| of_peer(s))
+            .count();
         if !peer.is_loopback() && count >= PEER_CONNECTIONS {
-            taken.displace(of_peer)?;
+            occupancy.displace(of_peer)?;
         }
-        if taken.connections.len() >= LISTENER_CONNECTIONS {
-            taken.displace(|_| true)?;
+        if occupancy.connections.len() >= LISTENER_CONNECTIONS {
+            occupancy.displace(|_| true)?;
         }
-        let number = taken.next;
-        taken.next += 1;
+        let number = occupancy.next;
+        occupancy.next += 1;
         let displaced = CancellationToken::new();
         let standing = Standing {
             peer,
@@ -70,7 +74,7 @@ impl Places {
             idle_since: 0,
             displaced: displaced.clone(),
         };
-        taken.connections.insert(number, standing);
+        occupancy.connections.insert(number, standing);
         Some(ConnectionSlot {
             places: self.clone(),
             number,
@@ -78,8 +82,10 @@ impl Places {
         })
     }
 
-    fn taken(&self) -> MutexGuard<'_, Occupancy> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    fn occupancy(&self) -> MutexGuard<'_, Occupancy> {
+        self.occupancy
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -116,10 +122,10 @@ impl ConnectionSlot {
 
     /// Changes the entry, unless somebody else has taken the place.
     fn with(&self, change: impl FnOnce(&mut Standing, u64)) {
-        let mut taken = self.places.taken();
-        taken.clock += 1;
-        let now = taken.clock;
-        if let Some(standing) = taken.connections.get_mut(&self.number) {
+        let mut occupancy = self.places.occupancy();
+        occupancy.clock += 1;
+        let now = occupancy.clock;
+        if let Some(standing) = occupancy.connections.get_mut(&self.number) {
             change(standing, now);
         }
     }
@@ -136,7 +142,7 @@ impl Drop for UnderWay {
 
 impl Drop for ConnectionSlot {
     fn drop(&mut self) {
-        self.places.taken().connections.remove(&self.number);
+        self.places.occupancy().connections.remove(&self.number);
     }
 }
 

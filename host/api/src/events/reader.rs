@@ -46,7 +46,7 @@ pub(crate) struct Filter {
 impl Position {
     /// Reads the position from the header `Last-Event-ID`.
     pub(crate) fn after(events: &Events, last: &str) -> Self {
-        let newest = events.held().number;
+        let newest = events.content().number;
         let number = last
             .split_once('-')
             .filter(|(epoch, _)| epoch.parse() == Ok(events.0.epoch))
@@ -67,7 +67,7 @@ pub(crate) fn read(
     let newest = events.0.newest.subscribe();
     let oldest = events.oldest();
     let (next, mut greeting) = match from {
-        Position::Now => (events.held().number + 1, String::new()),
+        Position::Now => (events.content().number + 1, String::new()),
         Position::After(number) => (number + 1, String::new()),
         Position::Elsewhere => (oldest, Events::gap(None)),
     };
@@ -106,10 +106,10 @@ impl Reader {
     async fn piece(&mut self) -> Option<Bytes> {
         loop {
             self.newest.borrow_and_update();
-            let found = self.take();
-            if !found.is_empty() {
+            let piece = self.take();
+            if !piece.is_empty() {
                 self.heartbeat.reset();
-                return Some(found);
+                return Some(piece);
             }
             tokio::select! {
                 changed = self.newest.changed() => changed.ok()?,
@@ -121,18 +121,21 @@ impl Reader {
     /// Takes what is available, up to the size of a piece.
     fn take(&mut self) -> Bytes {
         let mut piece = BytesMut::new();
-        let held = self.events.held();
-        let oldest = held.events.front().map_or(held.number + 1, |e| e.number);
+        let content = self.events.content();
+        let oldest = content
+            .events
+            .front()
+            .map_or(content.number + 1, |e| e.number);
         if let Some(missed) = oldest.checked_sub(self.next).filter(|missed| *missed > 0) {
             piece.extend_from_slice(Events::gap(Some(missed)).as_bytes());
             self.next = oldest;
         }
-        let seen = usize::try_from(self.next.saturating_sub(oldest)).unwrap_or(usize::MAX);
-        for event in held.events.iter().skip(seen) {
+        let passed = usize::try_from(self.next.saturating_sub(oldest)).unwrap_or(usize::MAX);
+        for event in content.events.iter().skip(passed) {
             self.next = event.number + 1;
             let types = self.filter.types.as_ref();
-            let wanted = types.is_none_or(|types| types.contains(&event.kind));
-            if wanted && includes(event.audience, self.filter.scope) {
+            let is_selected = types.is_none_or(|types| types.contains(&event.kind));
+            if is_selected && includes(event.audience, self.filter.scope) {
                 piece.extend_from_slice(&event.frame);
             }
             if piece.len() >= PIECE {
@@ -144,10 +147,10 @@ impl Reader {
 }
 
 impl Events {
-    /// The number of the oldest event that is held, or of the next one if none is.
+    /// The number of the oldest stored event, or of the next one if none is.
     fn oldest(&self) -> u64 {
-        let held = self.held();
-        let oldest = held.events.front();
-        oldest.map_or(held.number + 1, |event| event.number)
+        let content = self.content();
+        let oldest = content.events.front();
+        oldest.map_or(content.number + 1, |event| event.number)
     }
 }

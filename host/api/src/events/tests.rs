@@ -34,8 +34,8 @@ fn reader(events: &Events, from: Position, scope: Scope, types: Option<Vec<Event
 
 /// The events of the next pieces, as type and data, until there are `count`.
 async fn next(pieces: &mut Pieces, count: usize) -> Vec<(String, Value)> {
-    let mut found = Vec::new();
-    while found.len() < count {
+    let mut messages = Vec::new();
+    while messages.len() < count {
         let piece = pieces.next().await.unwrap().unwrap();
         let text = String::from_utf8(piece.to_vec()).unwrap();
         for frame in text.split_terminator("\n\n") {
@@ -51,14 +51,14 @@ async fn next(pieces: &mut Pieces, count: usize) -> Vec<(String, Value)> {
             assert_eq!(data["type"], kind.as_str());
             assert_eq!(field("id: ").as_deref(), data["id"].as_str());
             assert!(data["time"].as_str().unwrap().ends_with('Z'), "{data}");
-            found.push((kind, data["data"].clone()));
+            messages.push((kind, data["data"].clone()));
         }
     }
-    found
+    messages
 }
 
-fn numbers(found: &[(String, Value)]) -> Vec<usize> {
-    let numbers = found.iter().map(|(_, data)| data["message"].as_str());
+fn numbers(messages: &[(String, Value)]) -> Vec<usize> {
+    let numbers = messages.iter().map(|(_, data)| data["message"].as_str());
     numbers.map(|n| n.unwrap().parse().unwrap()).collect()
 }
 
@@ -104,9 +104,9 @@ async fn a_reader_that_comes_back_goes_on_where_it_was() {
     }
     drop(pieces);
     let mut pieces = reader(&events, Position::Elsewhere, Scope::All, None);
-    let found = next(&mut pieces, 6).await;
-    assert_eq!(found[0], ("gap".into(), json!({"missed": null})));
-    assert_eq!(numbers(&found[1..]), [1, 2, 3, 4, 5]);
+    let messages = next(&mut pieces, 6).await;
+    assert_eq!(messages[0], ("gap".into(), json!({"missed": null})));
+    assert_eq!(numbers(&messages[1..]), [1, 2, 3, 4, 5]);
 }
 
 #[tokio::test]
@@ -116,10 +116,10 @@ async fn a_reader_that_is_too_slow_is_told_how_much_it_missed() {
     for number in 1..=MAX_EVENTS + 10 {
         events.publish(Audience::Everyone, fault(number));
     }
-    let found = next(&mut pieces, 3).await;
-    assert_eq!(found[0], ("gap".into(), json!({"missed": 10})));
-    assert_eq!(numbers(&found[1..3]), [11, 12]);
-    assert!(events.held().events.len() <= MAX_EVENTS);
+    let messages = next(&mut pieces, 3).await;
+    assert_eq!(messages[0], ("gap".into(), json!({"missed": 10})));
+    assert_eq!(numbers(&messages[1..3]), [11, 12]);
+    assert!(events.content().events.len() <= MAX_EVENTS);
 }
 
 #[tokio::test]
@@ -132,14 +132,14 @@ async fn the_ring_is_bounded_in_bytes_and_so_are_messages() {
     let mut pieces = reader(&events, Position::Now, Scope::All, None);
     events.publish(Audience::Everyone, long);
     let (bytes, sum): (usize, usize) = {
-        let held = events.held();
-        let frames = held.events.iter().map(|event| event.frame.len());
-        (held.bytes, frames.sum())
+        let content = events.content();
+        let frames = content.events.iter().map(|event| event.frame.len());
+        (content.bytes, frames.sum())
     };
     assert!(bytes < 2048, "{bytes}");
     assert_eq!(bytes, sum);
-    let found = next(&mut pieces, 1).await;
-    assert!(found[0].1["message"].as_str().unwrap().ends_with('…'));
+    let messages = next(&mut pieces, 1).await;
+    assert!(messages[0].1["message"].as_str().unwrap().ends_with('…'));
 }
 
 #[tokio::test]
@@ -158,15 +158,15 @@ async fn a_reader_sees_its_app_what_is_everybodys_and_the_types_it_names() {
     events.publish(Audience::Owner, fault(1));
     events.publish(Audience::App(AppId(1)), events_of(1));
     events.publish(Audience::Everyone, fault(2));
-    let kinds = |found: Vec<(String, Value)>| found.into_iter().map(|(kind, _)| kind);
-    let seen: Vec<_> = kinds(next(&mut all, 4).await).collect();
+    let kinds = |messages: Vec<(String, Value)>| messages.into_iter().map(|(kind, _)| kind);
+    let all_kinds: Vec<_> = kinds(next(&mut all, 4).await).collect();
     assert_eq!(
-        seen,
+        all_kinds,
         ["download", "plugin-fault", "download", "plugin-fault"]
     );
-    let found = next(&mut app, 2).await;
-    assert_eq!(found[0].1["appId"], 1);
-    assert_eq!(found[1].1["message"], "2");
+    let messages = next(&mut app, 2).await;
+    assert_eq!(messages[0].1["appId"], 1);
+    assert_eq!(messages[1].1["message"], "2");
     assert_eq!(numbers(&next(&mut faults, 1).await), [2]);
 }
 

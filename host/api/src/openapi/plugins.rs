@@ -8,7 +8,7 @@ use super::{SCHEMAS, operation_id, path_parameters, put, template};
 use device_types::PluginRoutes;
 
 /// What a plugin may say of an operation; the rest is the host's to say.
-const SAID: [&str; 6] = [
+const DETAILS: [&str; 6] = [
     "summary",
     "description",
     "deprecated",
@@ -54,7 +54,7 @@ pub(super) fn add(
         description,
     } = plugin;
     let mut description = description.unwrap_or_default();
-    let own = match taken(&mut description, &["components", "schemas"]) {
+    let own = match take_at(&mut description, &["components", "schemas"]) {
         Value::Object(own) => own,
         _ => Map::new(),
     };
@@ -64,8 +64,8 @@ pub(super) fn add(
     };
     for (method, pattern) in &routes {
         let name = method.as_str().to_ascii_lowercase();
-        let said = taken(&mut description, &["paths", &template(pattern), &name]);
-        let operation = operation(&named, method, pattern, said, failed);
+        let details = take_at(&mut description, &["paths", &template(pattern), &name]);
+        let operation = operation(&named, method, pattern, details, failed);
         put(paths, pattern, method, operation);
     }
     for (name, schema) in own.clone() {
@@ -79,7 +79,7 @@ fn operation(
     named: &PluginSchemas<'_>,
     method: &Method,
     pattern: &str,
-    said: Value,
+    details: Value,
     failed: &Value,
 ) -> Value {
     let mut operation = Map::new();
@@ -89,9 +89,9 @@ fn operation(
     if !parameters.is_empty() {
         operation.insert("parameters".into(), parameters.into());
     }
-    if let Value::Object(mut said) = said {
-        for key in SAID {
-            if let Some(value) = said.remove(key) {
+    if let Value::Object(mut details) = details {
+        for key in DETAILS {
+            if let Some(value) = details.remove(key) {
                 operation.insert(key.into(), named.rename(value));
             }
         }
@@ -113,7 +113,7 @@ fn operation(
 }
 
 /// What stands at `path`, taken out; null if nothing does, whatever does on the way.
-fn taken(value: &mut Value, path: &[&str]) -> Value {
+fn take_at(value: &mut Value, path: &[&str]) -> Value {
     let mut at = value;
     for name in path {
         match at.get_mut(name) {

@@ -272,15 +272,15 @@ async fn the_only_container_of_a_device_is_stopped_started_and_shown_by_the_firs
         assert_eq!(asked(&device), [action]);
     }
     // Keys that the container holds are not shown.
-    let shown = json!({
+    let container = json!({
         "appId": 2, "commit": "old2", "containerId": "container-21",
         "env": {"CONTAINER": "container-21"}, "imageId": "registry/web:1", "releaseId": 7,
     });
-    let found = device.get("/v1/apps/2").await;
-    assert_eq!(found.status, 200);
+    let response = device.get("/v1/apps/2").await;
+    assert_eq!(response.status, 200);
     assert_eq!(
-        serde_json::from_str::<serde_json::Value>(&found.body).unwrap(),
-        shown
+        serde_json::from_str::<serde_json::Value>(&response.body).unwrap(),
+        container
     );
 }
 

@@ -70,8 +70,8 @@ async fn locks_are_shown_with_their_holder_to_who_may_see_the_app() {
          "since": epoch},
         {"appId": 3, "holder": "unreadable", "path": "/tmp/3", "error": "loop"},
     ]);
-    let shown = device.json("/v3/locks").await;
-    assert_eq!(shown, json!({"status": "success", "locks": all}));
+    let locks = device.json("/v3/locks").await;
+    assert_eq!(locks, json!({"status": "success", "locks": all}));
 
     let own = ask(&device, "GET", "/v3/locks", &device.shop_key, "").await;
     let own: Value = serde_json::from_str(&own.body).unwrap();
@@ -104,9 +104,9 @@ async fn a_lock_is_taken_with_its_reason_and_its_time() {
         let leased = std::mem::take(&mut *device.device.leased.lock().unwrap());
         assert_eq!(leased, [web(survives)]);
     }
-    let given = ask(&device, "DELETE", "/v3/locks/1/web", &device.shop_key, "").await;
+    let response = ask(&device, "DELETE", "/v3/locks/1/web", &device.shop_key, "").await;
     assert_eq!(
-        (given.status, given.body.as_str()),
+        (response.status, response.body.as_str()),
         (200, r#"{"status":"success"}"#)
     );
     let given_back = device.device.given_back.lock().unwrap().clone();
@@ -237,6 +237,6 @@ async fn each_refusal_has_its_status() {
 #[tokio::test]
 async fn the_lock_that_a_service_left_behind_can_be_given_back_by_its_app() {
     let device = device(FakeDevice::default());
-    let given = ask(&device, "DELETE", "/v3/locks/1/left", &device.shop_key, "").await;
-    assert_eq!(given.status, 200, "{given:?}");
+    let response = ask(&device, "DELETE", "/v3/locks/1/left", &device.shop_key, "").await;
+    assert_eq!(response.status, 200, "{response:?}");
 }

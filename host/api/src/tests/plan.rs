@@ -162,8 +162,8 @@ async fn a_key_of_an_app_sees_the_steps_of_that_app_alone() {
     let answer = device
         .ask(request("GET", "/v3/plan", &device.shop_key))
         .await;
-    let seen: Value = serde_json::from_str(&answer.body).unwrap();
-    let steps = seen["steps"].as_array().unwrap();
+    let plan: Value = serde_json::from_str(&answer.body).unwrap();
+    let steps = plan["steps"].as_array().unwrap();
     let numbers: Vec<&Value> = steps.iter().map(|step| &step["number"]).collect();
     assert_eq!(numbers, [1, 3]);
     assert_eq!(
@@ -172,9 +172,9 @@ async fn a_key_of_an_app_sees_the_steps_of_that_app_alone() {
         "others use the image too"
     );
     // What concerns the device concerns every app.
-    assert_eq!(seen["unplanned"].as_array().map(Vec::len), Some(1));
+    assert_eq!(plan["unplanned"].as_array().map(Vec::len), Some(1));
     // That a target was refused does as well; the sentences may be about other apps.
-    assert_eq!(seen["signedTargets"], json!({"refused": []}));
+    assert_eq!(plan["signedTargets"], json!({"refused": []}));
 }
 
 #[tokio::test]

@@ -309,17 +309,17 @@ async fn regenerating_answers_the_new_key_and_needs_the_old_one() {
         let answered = device.ask(request("POST", path, old)).await;
         assert_eq!(answered.body.len(), 32);
         assert_eq!(answered, answer(200, TEXT, &answered.body));
-        let known = |key: &str| device.ask(request("POST", path, key));
-        assert_eq!(known(old).await.status, 503);
-        assert_eq!(known(&answered.body).await.status, 200);
+        let regenerate = |key: &str| device.ask(request("POST", path, key));
+        assert_eq!(regenerate(old).await.status, 503);
+        assert_eq!(regenerate(&answered.body).await.status, 200);
     }
     let shop = KeyOwner::Service {
         app: AppId(1),
         service: "web".parse().unwrap(),
     };
-    let told = device.device.replaced.lock().unwrap().clone();
+    let owners = device.device.replaced.lock().unwrap().clone();
     let global = KeyOwner::Global;
-    assert_eq!(told, [global.clone(), global, shop.clone(), shop]);
+    assert_eq!(owners, [global.clone(), global, shop.clone(), shop]);
     assert_eq!(
         device.ask(request("POST", path, "")).await,
         failed(503, "there is no key to replace: the request has none")
@@ -490,10 +490,10 @@ async fn container_ids_are_found_by_service_name() {
         let answer = device
             .ask(request("GET", &format!("/v2/containerId{query}"), key))
             .await;
-        let mut found: Value = serde_json::from_str(&answer.body).unwrap();
-        assert_eq!(found["status"].take(), "success");
-        found.as_object_mut().unwrap().remove("status");
-        assert_eq!(found, expected, "{query}");
+        let mut ids: Value = serde_json::from_str(&answer.body).unwrap();
+        assert_eq!(ids["status"].take(), "success");
+        ids.as_object_mut().unwrap().remove("status");
+        assert_eq!(ids, expected, "{query}");
     }
     // `db` has no container yet.
     for name in ["db", "nothing", "WEB", ""] {
@@ -697,8 +697,8 @@ async fn an_update_that_configuration_holds_back_is_accepted_and_not_made() {
         LocalModeAuth::default(),
     );
     let json = "application/json";
-    let held = device.ask(post(&device, "/v1/update", json, "{}")).await;
-    assert_eq!((held.status, held.body.as_str()), (202, "Accepted"));
+    let accepted = device.ask(post(&device, "/v1/update", json, "{}")).await;
+    assert_eq!((accepted.status, accepted.body.as_str()), (202, "Accepted"));
     let forced = r#"{"force":1}"#;
     let forced = device.ask(post(&device, "/v1/update", json, forced)).await;
     assert_eq!(forced.status, 204);

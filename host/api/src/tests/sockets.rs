@@ -205,10 +205,10 @@ async fn clients_that_send_no_head_go() {
 async fn m3_clients_without_a_key_keep_nobody_out() {
     let device = served(FakeDevice::default()).await;
     // What each of them has begun takes its place for seconds, and nobody waits for that.
-    let mut held = Vec::new();
+    let mut connections = Vec::new();
     for number in 0..3 * LISTENER_CONNECTIONS {
         let begun = ["", "GET /ping HTTP/1.1\r\nHost:", "GET /ping"][number % 3];
-        held.push(device.send(begun).await);
+        connections.push(device.send(begun).await);
         if number % LISTENER_CONNECTIONS == LISTENER_CONNECTIONS - 1 {
             assert!(rest(&mut device.send(PING).await).await.ends_with("OK"));
         }
@@ -222,15 +222,15 @@ async fn m3_whoever_has_shown_a_key_keeps_its_place() {
         "GET /v2/version HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n\r\n",
         device.fixture.key
     );
-    let mut known = device.send(&ask).await;
-    until(&mut known, "success").await;
-    let mut unknown = Vec::new();
+    let mut with_key = device.send(&ask).await;
+    until(&mut with_key, "success").await;
+    let mut without_key = Vec::new();
     for _ in 0..2 * LISTENER_CONNECTIONS {
-        unknown.push(device.send("GET /ping").await);
+        without_key.push(device.send("GET /ping").await);
     }
     assert!(rest(&mut device.send(PING).await).await.ends_with("OK"));
-    known.write_all(ask.as_bytes()).await.unwrap();
-    until(&mut known, "success").await;
+    with_key.write_all(ask.as_bytes()).await.unwrap();
+    until(&mut with_key, "success").await;
 }
 
 #[tokio::test]

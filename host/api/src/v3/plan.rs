@@ -33,7 +33,7 @@ fn limit_to(plan: &mut DevicePlan, scope: Scope) {
     }
     // What concerns the device concerns every app on it.
     plan.unplanned
-        .retain(|left| left.app_id.is_none_or(|app| app == own));
+        .retain(|step| step.app_id.is_none_or(|app| app == own));
 }
 
 /// The plan of the device.
