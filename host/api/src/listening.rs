@@ -67,15 +67,15 @@ pub(crate) fn hold(address: SocketAddr) -> io::Result<TcpSocket> {
 }
 
 /// Listens again at an address, however long that takes.
-pub(crate) async fn reopen(held: io::Result<TcpSocket>, address: SocketAddr) -> TcpListener {
-    let mut held = held;
+pub(crate) async fn reopen(reservation: io::Result<TcpSocket>, address: SocketAddr) -> TcpListener {
+    let mut reservation = reservation;
     loop {
-        match held.and_then(|socket| socket.listen(BACKLOG)) {
+        match reservation.and_then(|socket| socket.listen(BACKLOG)) {
             Ok(listener) => return listener,
             Err(error) => {
-                tracing::error!(%error, "failed to listen on {address} again");
+                tracing::error!(%error, %address, "failed to listen on the address again");
                 tokio::time::sleep(AFTER_FAILURE).await;
-                held = hold(address);
+                reservation = hold(address);
             }
         }
     }

@@ -81,12 +81,12 @@ async fn attend(
             () = listening.becomes(false) => {}
         }
         drop(socket);
-        let held = hold(address);
+        let reservation = hold(address);
         closing.cancel();
-        tracing::info!("the API does not listen on {address} any more");
+        tracing::info!(%address, "the API does not listen on its address any more");
         listening.becomes(true).await;
-        socket = reopen(held, address).await;
-        tracing::info!("the API listens on {address} again");
+        socket = reopen(reservation, address).await;
+        tracing::info!(%address, "the API listens on its address again");
     }
 }
 
