@@ -52,6 +52,14 @@ struct RingContent {
     bytes: usize,
 }
 
+impl RingContent {
+    /// The number of the oldest event that is stored, or of the next one if none is.
+    fn oldest(&self) -> u64 {
+        let oldest = self.events.front();
+        oldest.map_or(self.number + 1, |event| event.number)
+    }
+}
+
 /// Whether a reader with `scope` may know of an event for `audience`.
 fn includes(audience: Audience, scope: Scope) -> bool {
     match audience {

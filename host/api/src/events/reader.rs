@@ -65,11 +65,10 @@ pub(crate) fn read(
 ) -> impl Stream<Item = Result<Bytes, Infallible>> + Send {
     // From before the position is looked up, so that nothing falls between the two.
     let newest = events.0.newest.subscribe();
-    let oldest = events.oldest();
     let (next, mut greeting) = match from {
         Position::Now => (events.content().number + 1, String::new()),
         Position::After(number) => (number + 1, String::new()),
-        Position::Elsewhere => (oldest, Events::gap(None)),
+        Position::Elsewhere => (events.content().oldest(), Events::gap(None)),
     };
     // The first bytes come at once: a client does not wait for a silent device.
     greeting.insert_str(0, COME_BACK_AFTER);
@@ -122,10 +121,7 @@ impl Reader {
     fn take(&mut self) -> Bytes {
         let mut piece = BytesMut::new();
         let content = self.events.content();
-        let oldest = content
-            .events
-            .front()
-            .map_or(content.number + 1, |e| e.number);
+        let oldest = content.oldest();
         if let Some(missed) = oldest.checked_sub(self.next).filter(|missed| *missed > 0) {
             piece.extend_from_slice(Events::gap(Some(missed)).as_bytes());
             self.next = oldest;
@@ -143,14 +139,5 @@ impl Reader {
             }
         }
         piece.freeze()
-    }
-}
-
-impl Events {
-    /// The number of the oldest stored event, or of the next one if none is.
-    fn oldest(&self) -> u64 {
-        let content = self.content();
-        let oldest = content.events.front();
-        oldest.map_or(content.number + 1, |event| event.number)
     }
 }
