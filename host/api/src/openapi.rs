@@ -14,7 +14,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 use crate::answer::FailureBody;
-use crate::operation::{Answer, Content, Parameter, RequestBody, SchemaOf, schema};
+use crate::operation::{Answer, Content, RequestBody, SchemaOf, schema};
 use crate::routes::{self, Route};
 
 /// The place of schemas in the document.
@@ -129,12 +129,12 @@ fn core_operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
     operation
 }
 
-fn query_parameter(parameter: &Parameter) -> Value {
+fn query_parameter((name, about): &(&str, &str)) -> Value {
     json!({
-        "name": parameter.name,
+        "name": name,
         "in": "query",
         "required": false,
-        "description": parameter.about,
+        "description": about,
         "schema": { "type": "string" },
     })
 }

@@ -25,13 +25,6 @@ pub(crate) enum RequestBody {
     Document(SchemaOf),
 }
 
-/// A parameter of a query: text that may be left out.
-#[derive(Clone, Copy)]
-pub(crate) struct Parameter {
-    pub(crate) name: &'static str,
-    pub(crate) about: &'static str,
-}
-
 /// One way in which an operation answers.
 #[derive(Clone, Copy)]
 pub(crate) struct Answer {

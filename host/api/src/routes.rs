@@ -18,7 +18,7 @@ use schemars::JsonSchema;
 
 use crate::app::Api;
 use crate::device::{Request, Response};
-use crate::operation::{Answer, Parameter, RequestBody, SchemaOf, schema};
+use crate::operation::{Answer, RequestBody, SchemaOf, schema};
 use crate::{metrics, ping, v1, v2, v3};
 
 /// The core routes; every other route is a plugin's.
@@ -60,7 +60,8 @@ pub struct Route {
     pub summary: &'static str,
     /// Whether it is answered without a key.
     pub(crate) is_open: bool,
-    pub(crate) query: &'static [Parameter],
+    /// The parameters of the query, all of which may be left out, and what they are.
+    pub(crate) query: &'static [(&'static str, &'static str)],
     pub(crate) body: RequestBody,
     pub(crate) answers: Vec<Answer>,
     handler: Box<dyn Fn(Request, Api) -> BoxFuture<'static, Response> + Send + Sync>,
@@ -111,8 +112,8 @@ impl Route {
         }
     }
 
-    /// Declares that the handler reads these parameters of the query.
-    pub(crate) fn asked_with(self, query: &'static [Parameter]) -> Self {
+    /// Declares that the handler reads these parameters of the query, and what they are.
+    pub(crate) fn with_query(self, query: &'static [(&'static str, &'static str)]) -> Self {
         Route { query, ..self }
     }
 

@@ -54,10 +54,7 @@ pub(super) fn add(
         description,
     } = plugin;
     let mut description = description.unwrap_or_default();
-    let own = match take_at(&mut description, &["components", "schemas"]) {
-        Value::Object(own) => own,
-        _ => Map::new(),
-    };
+    let own = object(take_at(&mut description, &["components", "schemas"]));
     let named = PluginSchemas {
         plugin: &plugin,
         own: &own,
@@ -89,11 +86,10 @@ fn operation(
     if !parameters.is_empty() {
         operation.insert("parameters".into(), parameters.into());
     }
-    if let Value::Object(mut details) = details {
-        for key in DETAILS {
-            if let Some(value) = details.remove(key) {
-                operation.insert(key.into(), named.rename(value));
-            }
+    let mut details = object(details);
+    for key in DETAILS {
+        if let Some(value) = details.remove(key) {
+            operation.insert(key.into(), named.rename(value));
         }
     }
     operation
@@ -125,9 +121,9 @@ fn take_at(value: &mut Value, path: &[&str]) -> Value {
 }
 
 /// The value if it is an object, else an empty one.
-fn object(value: Option<Value>) -> Map<String, Value> {
+fn object(value: Value) -> Map<String, Value> {
     match value {
-        Some(Value::Object(fields)) => fields,
+        Value::Object(fields) => fields,
         _ => Map::new(),
     }
 }
@@ -140,10 +136,10 @@ fn add_failures(responses: &mut Map<String, Value>, failed: &Value) {
             "401" => ("text/plain; charset=utf-8", json!({ "type": "string" })),
             _ => ("application/json; charset=utf-8", failed.clone()),
         };
-        let mut response = object(responses.remove(status));
+        let mut response = object(responses.remove(status).unwrap_or_default());
         response.entry("description").or_insert(about.into());
-        let mut content = object(response.remove("content"));
-        let mut written = object(content.remove(media));
+        let mut content = object(response.remove("content").unwrap_or_default());
+        let mut written = object(content.remove(media).unwrap_or_default());
         let schema = match written.remove("schema") {
             None => schema,
             Some(own) if own == schema => own,

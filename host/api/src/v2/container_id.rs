@@ -14,22 +14,16 @@ use crate::app::Api;
 use crate::auth::Caller;
 use crate::device::Response;
 use crate::extract::query_parameter;
-use crate::operation::{Answer, Parameter, schema};
+use crate::operation::{Answer, schema};
 use crate::routes::Route;
 
 pub(crate) fn routes() -> Vec<Route> {
     vec![
         Route::get("/v2/containerId", container_id)
             .summary("the container of one service, or of each")
-            .asked_with(&[
-                Parameter {
-                    name: "service",
-                    about: "the service; by default all services",
-                },
-                Parameter {
-                    name: "serviceName",
-                    about: "the same; it takes precedence",
-                },
+            .with_query(&[
+                ("service", "the service; by default all services"),
+                ("serviceName", "the same; it takes precedence"),
             ])
             .answering([
                 Answer::json("one container, or all by service", schema::<ContainerIds>),

@@ -13,17 +13,17 @@ use crate::app::Api;
 use crate::auth::Caller;
 use crate::events::{self, EventData, Filter, MAX_READERS, Position};
 use crate::extract::query_parameter;
-use crate::operation::{Answer, Content, Parameter, schema};
+use crate::operation::{Answer, Content, schema};
 use crate::routes::Route;
 
 pub(crate) fn routes() -> Vec<Route> {
     vec![
         Route::get("/v3/events", events)
             .summary("what happens on the device, as server-sent events")
-            .asked_with(&[Parameter {
-                name: "types",
-                about: "the types of events to send, separated by commas; by default all",
-            }])
+            .with_query(&[(
+                "types",
+                "the types of events to send, separated by commas; by default all",
+            )])
             .answering([
                 Answer::new(
                     StatusCode::OK,
