@@ -1,0 +1,132 @@
+//! Plugins as plain values.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use axum::response::IntoResponse;
+use device_types::{
+    PluginMetric, PluginMetricValue, PluginReport, PluginRoutes, PluginState, PluginStats,
+};
+use futures::{FutureExt, future::BoxFuture};
+use http::Method;
+use serde_json::Value;
+
+use crate::device::{EndpointMatch, Endpoints, Request, Requester};
+
+/// One plugin with `GET /v3/greet` and `PATCH /v1/device`.
+#[derive(Default)]
+pub(crate) struct FakeEndpoints {
+    pub(crate) identified: AtomicUsize,
+    /// Nothing is found before somebody has waited for it, and `GET /v3/slow` never.
+    waited: AtomicBool,
+    pub(crate) problems: Mutex<Vec<String>>,
+    /// What the plugin says of its routes.
+    pub(crate) description: Mutex<Option<Value>>,
+}
+
+impl Endpoints for FakeEndpoints {
+    fn problems(&self) -> Vec<String> {
+        self.problems.lock().unwrap().clone()
+    }
+
+    fn allow_unpinned(&self) -> bool {
+        false
+    }
+
+    fn policy_error(&self) -> Option<String> {
+        None
+    }
+
+    fn listed(&self) -> BoxFuture<'_, ()> {
+        futures::future::ready(()).boxed()
+    }
+
+    fn served<'a>(&'a self, _: &'a Method, path: &'a str) -> BoxFuture<'a, ()> {
+        self.waited.store(path != "/v3/slow", Ordering::Relaxed);
+        futures::future::ready(()).boxed()
+    }
+
+    fn find(&self, method: &Method, path: &str) -> EndpointMatch {
+        let has = match path {
+            "/v3/greet" => Method::GET,
+            "/v1/device" => Method::PATCH,
+            "/v3/slow" => Method::GET,
+            _ => return EndpointMatch::Nothing,
+        };
+        if !self.waited.load(Ordering::Relaxed) {
+            return EndpointMatch::Loading("plugin `greet` is being loaded".to_owned());
+        }
+        let answers_head = *method == Method::HEAD && has == Method::GET;
+        if *method != has && !answers_head {
+            return EndpointMatch::OtherMethods(vec![has]);
+        }
+        EndpointMatch::Route {
+            pattern: path.to_owned(),
+            call: Box::new(|requester, request: Request| {
+                let text = format!("hello from {} to {requester:?}", request.uri().path());
+                async move { text.into_response() }.boxed()
+            }),
+        }
+    }
+
+    fn identify(&self, _: Requester) {
+        self.identified.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn report(&self) -> Vec<PluginReport> {
+        vec![PluginReport {
+            name: "greet".to_owned(),
+            file: "/plugins/greet.wasm".to_owned(),
+            version: None,
+            interface: None,
+            digest: String::new(),
+            state: PluginState::Running,
+            unpinned: false,
+            signed_by: None,
+            refused: None,
+            routes: Vec::new(),
+            provides: Vec::new(),
+            grants: Vec::new(),
+            calls: 3,
+            failures: 1,
+            last_error: None,
+        }]
+    }
+
+    fn routes(&self) -> Vec<PluginRoutes> {
+        vec![PluginRoutes {
+            plugin: "greet".to_owned(),
+            routes: vec![(Method::GET, "/v3/greet".to_owned())],
+            description: self.description.lock().unwrap().clone(),
+        }]
+    }
+
+    fn stats(&self) -> Vec<PluginStats> {
+        vec![PluginStats {
+            name: "greet".into(),
+            calls: 3,
+            faults: 1,
+            time: std::time::Duration::from_millis(2),
+            metrics: vec![
+                metric(
+                    "level",
+                    &[("tank", "a \"b\"")],
+                    PluginMetricValue::Gauge(1e300),
+                ),
+                metric("level", &[("tank", "c")], PluginMetricValue::Gauge(-0.5)),
+                metric("refills_total", &[], PluginMetricValue::Counter(u64::MAX)),
+            ],
+        }]
+    }
+}
+
+fn metric(name: &str, labels: &[(&str, &str)], value: PluginMetricValue) -> PluginMetric {
+    PluginMetric {
+        name: name.to_owned(),
+        labels: labels
+            .iter()
+            .map(|&(name, value)| (name.to_owned(), value.to_owned()))
+            .collect(),
+        value,
+    }
+}
