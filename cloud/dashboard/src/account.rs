@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use axum::Router;
 use axum::extract::{ConnectInfo, State};
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Redirect};
 use axum::routing::{get, post};
 use cloud_core::accounts::cloud_administrators::is_one;
 use cloud_core::accounts::keys::{self, KeyDescription};
@@ -13,7 +13,6 @@ use cloud_core::accounts::users::{self, PasswordChange};
 use cloud_core::accounts::verification::{Claim, verified};
 use cloud_core::answer::Refusal;
 use cloud_core::clock::now;
-use cloud_core::cloud::{Cloud, SharedCloud};
 use cloud_core::credential::{Credential, Identity};
 use cloud_core::random::random_text;
 use http::{HeaderMap, header};
@@ -25,7 +24,7 @@ use serde_json::json;
 use super::form::{Form, Number};
 use super::live::{LiveFragment, stream_fragments};
 use super::page::{self, Page, Section};
-use super::problem::PageError;
+use super::problem::{PageError, PageResult};
 use super::show::{self, once};
 use super::state::DashboardState;
 use super::visitor::{self, SessionUser, leave_for};
@@ -66,13 +65,10 @@ struct Session {
     is_of_dashboard: bool,
 }
 
-async fn page(
-    State(cloud): State<SharedCloud>,
-    visitor: SessionUser,
-) -> Result<Response, PageError> {
-    let keys = part(&cloud, &visitor).await?;
-    let sessions = sessions_part(&cloud, &visitor).await?;
-    let administers_cloud = is_one(&cloud, &visitor.identity).await?;
+async fn page(visitor: SessionUser) -> PageResult {
+    let keys = part(&visitor).await?;
+    let sessions = sessions_part(&visitor).await?;
+    let administers_cloud = is_one(&visitor.cloud, &visitor.identity).await?;
     let main = html! {
         h1 { "Account" }
         p {
@@ -104,26 +100,20 @@ async fn page(
     .into_response())
 }
 
-async fn live(
-    State(state): State<DashboardState>,
-    visitor: SessionUser,
-) -> Result<Response, PageError> {
-    stream_fragments(state, visitor, |cloud, visitor| async move {
-        Ok(vec![
-            part(&cloud, &visitor).await?,
-            sessions_part(&cloud, &visitor).await?,
-        ])
+async fn live(State(state): State<DashboardState>, visitor: SessionUser) -> PageResult {
+    stream_fragments(state, visitor, |visitor| async move {
+        Ok(vec![part(&visitor).await?, sessions_part(&visitor).await?])
     })
     .await
 }
 
-async fn part(cloud: &Cloud, visitor: &SessionUser) -> Result<LiveFragment, PageError> {
+async fn part(visitor: &SessionUser) -> PageResult<LiveFragment> {
     let actor = visitor.identity.actor().unwrap_or_default();
     let query = format!(
         "$select=id,name,description,created_at,expiry_date,scope,last_used_at&$filter=is_of__actor eq {actor}\
          &$orderby=created_at desc&$top={MOST}"
     );
-    let keys: Vec<Key> = visitor.rows(cloud, "/api_key", &query).await?;
+    let keys: Vec<Key> = visitor.rows("/api_key", &query).await?;
     Ok(LiveFragment::new(
         "keys",
         html! {
@@ -176,12 +166,12 @@ fn row(key: &Key) -> Markup {
     }
 }
 
-async fn sessions_part(cloud: &Cloud, visitor: &SessionUser) -> Result<LiveFragment, PageError> {
+async fn sessions_part(visitor: &SessionUser) -> PageResult<LiveFragment> {
     let query = format!(
         "$select=id,created_at,last_used_at,expires_at,address,user_agent,is_of_dashboard\
          &$orderby=last_used_at desc&$top={MOST}"
     );
-    let sessions: Vec<Session> = visitor.rows(cloud, "/user_session", &query).await?;
+    let sessions: Vec<Session> = visitor.rows("/user_session", &query).await?;
     Ok(LiveFragment::new(
         "sessions",
         html! {
@@ -297,15 +287,20 @@ fn new_password(visitor: &SessionUser) -> Markup {
 /// # Errors
 /// 403 where the password is not right.
 pub(super) async fn with_password(
-    cloud: &Cloud,
     visitor: &SessionUser,
     form: &Form,
     from: SocketAddr,
-) -> Result<Identity, PageError> {
+) -> PageResult<Identity> {
     let mut identity = visitor.identity.clone();
     if !form.exact("password").is_empty() {
         let password = form.exact("password").to_owned();
-        let given = verified(cloud, Claim::User(visitor.user), password, from.ip()).await;
+        let given = verified(
+            &visitor.cloud,
+            Claim::User(visitor.user),
+            password,
+            from.ip(),
+        )
+        .await;
         given.map_err(|error| match error {
             Refusal::Unauthorized => Refusal::Forbidden("The password is incorrect.".to_owned()),
             error => error,
@@ -319,16 +314,15 @@ pub(super) async fn with_password(
 
 /// `POST /dashboard/account/keys`: a key, shown this once.
 async fn make(
-    State(cloud): State<SharedCloud>,
     ConnectInfo(from): ConnectInfo<SocketAddr>,
     visitor: SessionUser,
     form: Form,
-) -> Result<Response, PageError> {
+) -> PageResult {
     let name = form.text("name");
     if name.is_empty() {
         return Err(PageError::wrong("Enter what the key is for."));
     }
-    let identity = with_password(&cloud, &visitor, &form, from).await?;
+    let identity = with_password(&visitor, &form, from).await?;
     let actor = keys::of_user(&identity).map_err(|error| {
         match error {
         Refusal::UnauthorizedSaying(_) => Refusal::Forbidden(
@@ -358,7 +352,7 @@ async fn make(
         },
     };
     let key = random_text(16).map_err(Refusal::Fault)?;
-    keys::kept(&cloud, actor, Role::UserKey, &key, described).await?;
+    keys::kept(&visitor.cloud, actor, Role::UserKey, &key, described).await?;
     let message = once("The key", &key);
     Ok(if visitor.in_place {
         message.into_response()
@@ -371,47 +365,37 @@ async fn make(
     })
 }
 
-async fn delete(
-    State(cloud): State<SharedCloud>,
-    visitor: SessionUser,
-    Number(id): Number,
-) -> Result<Response, PageError> {
-    visitor.delete(&cloud, &format!("/api_key({id})")).await?;
+async fn delete(visitor: SessionUser, Number(id): Number) -> PageResult {
+    visitor.delete(&format!("/api_key({id})")).await?;
     Ok(visitor.done("The key was deleted.", PLACE))
 }
 
-async fn end_session(
-    State(cloud): State<SharedCloud>,
-    visitor: SessionUser,
-    Number(id): Number,
-) -> Result<Response, PageError> {
-    visitor
-        .delete(&cloud, &format!("/user_session({id})"))
-        .await?;
+async fn end_session(visitor: SessionUser, Number(id): Number) -> PageResult {
+    visitor.delete(&format!("/user_session({id})")).await?;
     Ok(visitor.done("The session has ended.", PLACE))
 }
 
 async fn password(
-    State(cloud): State<SharedCloud>,
     ConnectInfo(from): ConnectInfo<SocketAddr>,
     headers: HeaderMap,
     visitor: SessionUser,
     form: Form,
-) -> Result<Response, PageError> {
+) -> PageResult {
     let change = PasswordChange {
         current: form.exact("current").to_owned(),
         new: form.exact("new").to_owned(),
         end_keys: form.text("end_keys") == "true",
     };
     let beginning = SessionOrigin::of(&headers, from, SignInKind::Dashboard);
-    let changed = users::password_changed(&cloud, visitor.user, change, from, beginning).await;
+    let changed =
+        users::password_changed(&visitor.cloud, visitor.user, change, from, beginning).await;
     let token = changed.map_err(|error| match error {
         Refusal::Unauthorized => {
             Refusal::Forbidden("The current password is incorrect.".to_owned())
         }
         error => error,
     })?;
-    let cookie = [(header::SET_COOKIE, visitor::kept(&cloud, &token)?)];
+    let cookie = [(header::SET_COOKIE, visitor::kept(&visitor.cloud, &token)?)];
     Ok(if visitor.in_place {
         (cookie, leave_for(PLACE)).into_response()
     } else {

@@ -5,12 +5,12 @@ use std::sync::LazyLock;
 
 use axum::Router;
 use axum::extract::Path;
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use axum::routing::get;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use sha2::{Digest, Sha256};
 
-use super::problem::PageError;
+use super::problem::{PageError, PageResult};
 use super::state::DashboardState;
 
 /// A file of the dashboard.
@@ -103,10 +103,7 @@ pub(super) fn routes() -> Router<DashboardState> {
     Router::new().route("/assets/{hash}/{name}", get(serve))
 }
 
-async fn serve(
-    Path((hash, name)): Path<(String, String)>,
-    headers: HeaderMap,
-) -> Result<Response, PageError> {
+async fn serve(Path((hash, name)): Path<(String, String)>, headers: HeaderMap) -> PageResult {
     let asset = ASSETS
         .all()
         .into_iter()

@@ -1,17 +1,15 @@
 //! What was done in the visitor's organizations, and by the visitor.
 
 use axum::Router;
-use axum::extract::State;
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use axum::routing::get;
-use cloud_core::cloud::SharedCloud;
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::form::Search;
 use super::page::{Page, Section};
-use super::problem::PageError;
+use super::problem::PageResult;
 use super::show;
 use super::state::DashboardState;
 use super::visitor::SessionUser;
@@ -40,17 +38,13 @@ struct Event {
 }
 
 /// `GET /dashboard/audit?before=<id>`: the newest events that the visitor may see, or those before one.
-async fn page(
-    State(cloud): State<SharedCloud>,
-    visitor: SessionUser,
-    Search(search): Search,
-) -> Result<Response, PageError> {
+async fn page(visitor: SessionUser, Search(search): Search) -> PageResult {
     let before = search.text("before").parse::<i64>().unwrap_or(i64::MAX);
     let query = format!(
         "$select=id,created_at,verb,resource,row_id,fields,times,user_name,credential,credential_id,address\
          &$filter=id lt {before}&$orderby=id desc&$top={MOST}"
     );
-    let events: Vec<Event> = visitor.rows(&cloud, "/audit_event", &query).await?;
+    let events: Vec<Event> = visitor.rows("/audit_event", &query).await?;
     let older = events.last().filter(|_| events.len() == MOST);
     let main = html! {
         h1 { "Audit log" }

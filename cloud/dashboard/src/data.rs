@@ -2,7 +2,6 @@
 
 use axum::response::Response;
 use cloud_core::answer::Refusal;
-use cloud_core::cloud::{Cloud, SharedCloud};
 use cloud_core::tunnels::proxy;
 use data::RowRight;
 use data::query::{self, ReadStatement};
@@ -13,7 +12,7 @@ use resources::{Method, Version};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::problem::PageError;
+use super::problem::{PageError, PageResult};
 use super::visitor::SessionUser;
 
 /// Bytes of rows that a page takes: a page that asks for more is wrong, and says so.
@@ -41,7 +40,6 @@ impl SessionUser {
     /// As `POST /supervisor/<path>` answers.
     pub(crate) async fn ask(
         &self,
-        cloud: &SharedCloud,
         path: &str,
         whom: (&str, Value),
         data: Value,
@@ -51,7 +49,7 @@ impl SessionUser {
             .map_err(|error: http::uri::InvalidUri| Refusal::Fault(error.into()))?;
         let (name, whom) = whom;
         let body = Map::from_iter([(name.to_owned(), whom), ("data".to_owned(), data)]);
-        proxy::pass_on(cloud.clone(), &self.identity, &address, &body).await
+        proxy::pass_on(self.cloud.clone(), &self.identity, &address, &body).await
     }
 
     /// The rows of `GET /v7<path>?<query>`, as this user sees them. Spaces in the query need no encoding; text
@@ -61,18 +59,17 @@ impl SessionUser {
     /// Where the API refuses it, or the database fails.
     pub(crate) async fn rows<T: DeserializeOwned>(
         &self,
-        cloud: &Cloud,
         path: &str,
         query: &str,
-    ) -> Result<Vec<T>, PageError> {
+    ) -> PageResult<Vec<T>> {
         let query = query.replace(' ', "%20");
         let query = Some(query.as_str());
         let request = odata::parse(path, query)?;
-        let setting = cloud.setting(self.caller());
+        let setting = self.cloud.setting(self.caller());
         let ReadStatement::Records(select) = query::read(&setting, &request, path, query)? else {
             return Err(broken(format!("{path} lists no rows")));
         };
-        let texts = cloud.database_of(self.caller()).texts(&select).await?;
+        let texts = self.cloud.database_of(self.caller()).texts(&select).await?;
         let length: usize = texts.iter().flatten().map(String::len).sum();
         if length > MOST {
             return Err(broken(format!(
@@ -93,13 +90,8 @@ impl SessionUser {
     ///
     /// # Errors
     /// 404 where there is none that this user sees; as [`SessionUser::rows`].
-    pub(crate) async fn row<T: DeserializeOwned>(
-        &self,
-        cloud: &Cloud,
-        path: &str,
-        query: &str,
-    ) -> Result<T, PageError> {
-        let rows = self.rows(cloud, path, query).await?;
+    pub(crate) async fn row<T: DeserializeOwned>(&self, path: &str, query: &str) -> PageResult<T> {
+        let rows = self.rows(path, query).await?;
         rows.into_iter().next().ok_or_else(PageError::nothing_here)
     }
 
@@ -107,21 +99,16 @@ impl SessionUser {
     ///
     /// # Errors
     /// As [`SessionUser::rows`].
-    pub(crate) async fn count(
-        &self,
-        cloud: &Cloud,
-        path: &str,
-        query: &str,
-    ) -> Result<i64, PageError> {
+    pub(crate) async fn count(&self, path: &str, query: &str) -> PageResult<i64> {
         let path = format!("{path}/$count");
         let query = query.replace(' ', "%20");
         let query = Some(query.as_str()).filter(|query| !query.is_empty());
         let request = odata::parse(&path, query)?;
-        let setting = cloud.setting(self.caller());
+        let setting = self.cloud.setting(self.caller());
         let ReadStatement::Count(select) = query::read(&setting, &request, &path, query)? else {
             return Err(broken(format!("{path} counts nothing")));
         };
-        match cloud.database_of(self.caller()).row(&select).await? {
+        match self.cloud.database_of(self.caller()).row(&select).await? {
             Some(row) => Ok(row.id(0)?),
             None => Ok(0),
         }
@@ -131,14 +118,8 @@ impl SessionUser {
     ///
     /// # Errors
     /// Where the database fails.
-    pub(crate) async fn may(
-        &self,
-        cloud: &Cloud,
-        resource: &str,
-        id: i64,
-        method: Method,
-    ) -> Result<bool, PageError> {
-        Ok(self.right(cloud, resource, id, method).await?.is_some())
+    pub(crate) async fn may(&self, resource: &str, id: i64, method: Method) -> PageResult<bool> {
+        Ok(self.right(resource, id, method).await?.is_some())
     }
 
     /// The right of this user to do this with the row of an id, where there is one.
@@ -147,13 +128,12 @@ impl SessionUser {
     /// Where the database fails.
     pub(crate) async fn right(
         &self,
-        cloud: &Cloud,
         resource: &str,
         id: i64,
         method: Method,
-    ) -> Result<Option<RowRight>, PageError> {
-        let setting = cloud.setting(self.caller());
-        let database = cloud.database_of(self.caller());
+    ) -> PageResult<Option<RowRight>> {
+        let setting = self.cloud.setting(self.caller());
+        let database = self.cloud.database_of(self.caller());
         let right = database.right(&setting, resource, id, method).await;
         right.map_err(|error| PageError(error.into()))
     }
@@ -164,12 +144,11 @@ impl SessionUser {
     /// Where the API refuses it, or the database fails; then nothing is changed.
     pub(crate) async fn change(
         &self,
-        cloud: &Cloud,
         verb: Verb,
         path: &str,
         query: &str,
         body: Value,
-    ) -> Result<WriteOutcome, PageError> {
+    ) -> PageResult<WriteOutcome> {
         let query = query.replace(' ', "%20");
         let query = Some(query.as_str()).filter(|query| !query.is_empty());
         let request = odata::parse(path, query)?;
@@ -186,53 +165,40 @@ impl SessionUser {
             body: &body,
             file: None,
         };
-        let setting = cloud.setting(self.caller());
-        let database = cloud.database_of(self.caller());
-        Ok(write(&database, &cloud.environment, setting, change).await?)
+        let setting = self.cloud.setting(self.caller());
+        let database = self.cloud.database_of(self.caller());
+        Ok(write(&database, &self.cloud.environment, setting, change).await?)
     }
 
     /// Changes the one row at `path` (`/device(7)`).
     ///
     /// # Errors
     /// 404 where this user may not change it, or there is none; as [`SessionUser::change`].
-    pub(crate) async fn patch(
-        &self,
-        cloud: &Cloud,
-        path: &str,
-        body: Value,
-    ) -> Result<(), PageError> {
-        some(self.change(cloud, Verb::Patch, path, "", body).await?)
+    pub(crate) async fn patch(&self, path: &str, body: Value) -> PageResult<()> {
+        some(self.change(Verb::Patch, path, "", body).await?)
     }
 
     /// Deletes the one row at `path`.
     ///
     /// # Errors
     /// As [`SessionUser::patch`].
-    pub(crate) async fn delete(&self, cloud: &Cloud, path: &str) -> Result<(), PageError> {
-        some(
-            self.change(cloud, Verb::Delete, path, "", Value::Null)
-                .await?,
-        )
+    pub(crate) async fn delete(&self, path: &str) -> PageResult<()> {
+        some(self.change(Verb::Delete, path, "", Value::Null).await?)
     }
 
     /// Makes a row of a resource (`/application`); its id.
     ///
     /// # Errors
     /// As [`SessionUser::change`].
-    pub(crate) async fn create(
-        &self,
-        cloud: &Cloud,
-        path: &str,
-        body: Value,
-    ) -> Result<i64, PageError> {
-        match self.change(cloud, Verb::Post, path, "", body).await? {
+    pub(crate) async fn create(&self, path: &str, body: Value) -> PageResult<i64> {
+        match self.change(Verb::Post, path, "", body).await? {
             WriteOutcome::Created { id, .. } => Ok(id),
             WriteOutcome::Changed(_) => Err(broken(format!("{path} made no row"))),
         }
     }
 }
 
-fn some(written: WriteOutcome) -> Result<(), PageError> {
+fn some(written: WriteOutcome) -> PageResult<()> {
     match written {
         WriteOutcome::Changed(0) => Err(PageError::nothing_here()),
         WriteOutcome::Changed(_) | WriteOutcome::Created { .. } => Ok(()),

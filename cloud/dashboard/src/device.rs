@@ -10,7 +10,6 @@ mod variables;
 
 use axum::Router;
 use axum::extract::{FromRequestParts, Path};
-use cloud_core::cloud::Cloud;
 use cloud_core::device::is_uuid;
 use data::RowRight;
 use http::request::Parts;
@@ -20,7 +19,7 @@ use serde::Deserialize;
 
 use super::live::LiveFragment;
 use super::page::{Page, Section};
-use super::problem::PageError;
+use super::problem::{PageError, PageResult};
 use super::state::DashboardState;
 use super::visitor::SessionUser;
 
@@ -40,10 +39,7 @@ struct Uuid(String);
 impl FromRequestParts<DashboardState> for Uuid {
     type Rejection = PageError;
 
-    async fn from_request_parts(
-        parts: &mut Parts,
-        state: &DashboardState,
-    ) -> Result<Self, PageError> {
+    async fn from_request_parts(parts: &mut Parts, state: &DashboardState) -> PageResult<Self> {
         let uuid = Path::<String>::from_request_parts(parts, state).await;
         match uuid {
             Ok(Path(uuid)) if is_uuid(&uuid) => Ok(Uuid(uuid)),
@@ -90,23 +86,19 @@ impl Device {
     ///
     /// # Errors
     /// 404 where the visitor does not see it.
-    async fn find(cloud: &Cloud, visitor: &SessionUser, uuid: &Uuid) -> Result<Self, PageError> {
+    async fn find(visitor: &SessionUser, uuid: &Uuid) -> PageResult<Self> {
         let query =
             "$select=id,uuid,device_name&$expand=belongs_to__application($select=id,app_name)";
         let path = format!("/device(uuid='{}')", uuid.0);
-        visitor.row(cloud, &path, query).await
+        visitor.row(&path, query).await
     }
 
     /// The right of the visitor to read it, for what the data API does not have: its log.
     ///
     /// # Errors
     /// 404 where the visitor does not see it (any more).
-    async fn right_to_read(
-        &self,
-        cloud: &Cloud,
-        visitor: &SessionUser,
-    ) -> Result<RowRight, PageError> {
-        let right = visitor.right(cloud, "device", self.id, Method::Read);
+    async fn right_to_read(&self, visitor: &SessionUser) -> PageResult<RowRight> {
+        let right = visitor.right("device", self.id, Method::Read);
         right.await?.ok_or_else(PageError::nothing_here)
     }
 

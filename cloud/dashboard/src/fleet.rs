@@ -8,13 +8,12 @@ mod together;
 mod variables;
 
 use axum::Router;
-use cloud_core::cloud::Cloud;
 use maud::{Markup, html};
 use resources::Method;
 use serde::Deserialize;
 
 use super::page::{Page, Section};
-use super::problem::PageError;
+use super::problem::PageResult;
 use super::show::badge;
 use super::state::DashboardState;
 use super::visitor::SessionUser;
@@ -82,18 +81,14 @@ pub(crate) struct Destination {
 
 impl Destination {
     /// Those that the visitor sees, by name; all but this one.
-    pub(crate) async fn all(
-        cloud: &Cloud,
-        visitor: &SessionUser,
-        but: Option<i64>,
-    ) -> Result<Vec<Self>, PageError> {
+    pub(crate) async fn all(visitor: &SessionUser, but: Option<i64>) -> PageResult<Vec<Self>> {
         let but = but.map(|fleet| format!(" and not(id eq {fleet})"));
         let query = format!(
             "$select=id,app_name,slug&$filter=is_of__class eq 'fleet' and is_host eq false{}\
              &$orderby=app_name asc&$top={DESTINATIONS}",
             but.unwrap_or_default()
         );
-        visitor.rows(cloud, "/application", &query).await
+        visitor.rows("/application", &query).await
     }
 
     /// As the options of a choice.
@@ -113,18 +108,12 @@ impl Fleet {
     ///
     /// # Errors
     /// 404 where the visitor does not see it.
-    pub(crate) async fn find(
-        cloud: &Cloud,
-        visitor: &SessionUser,
-        id: i64,
-    ) -> Result<Self, PageError> {
+    pub(crate) async fn find(visitor: &SessionUser, id: i64) -> PageResult<Self> {
         let query =
             "$select=id,app_name,slug,is_public&$expand=is_for__device_type($select=slug,name)";
         let path = format!("/application({id})");
-        let mut fleet: Fleet = visitor.row(cloud, &path, query).await?;
-        fleet.may_change = visitor
-            .may(cloud, "application", id, Method::Update)
-            .await?;
+        let mut fleet: Fleet = visitor.row(&path, query).await?;
+        fleet.may_change = visitor.may("application", id, Method::Update).await?;
         Ok(fleet)
     }
 

@@ -2,9 +2,8 @@
 
 use axum::Router;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use axum::routing::get;
-use cloud_core::cloud::{Cloud, SharedCloud};
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::json;
@@ -13,7 +12,7 @@ use super::data::literal;
 use super::form::{Form, Search};
 use super::live::{LiveFragment, stream_fragments};
 use super::page::{Page, Section};
-use super::problem::PageError;
+use super::problem::PageResult;
 use super::show::{self, badge};
 use super::state::DashboardState;
 use super::visitor::SessionUser;
@@ -64,13 +63,9 @@ struct OnlineCount {
     devices: i64,
 }
 
-async fn list(
-    State(cloud): State<SharedCloud>,
-    visitor: SessionUser,
-    Search(search): Search,
-) -> Result<Response, PageError> {
+async fn list(visitor: SessionUser, Search(search): Search) -> PageResult {
     let search_text = search.text("search").to_owned();
-    let part = table(&cloud, &visitor, &search_text).await?;
+    let part = table(&visitor, &search_text).await?;
     let query: String = form_urlencoded::byte_serialize(search_text.as_bytes()).collect();
     let main = html! {
         header.head {
@@ -100,20 +95,16 @@ async fn live(
     State(state): State<DashboardState>,
     visitor: SessionUser,
     Search(search): Search,
-) -> Result<Response, PageError> {
+) -> PageResult {
     let search_text = search.text("search").to_owned();
-    stream_fragments(state, visitor, move |cloud, visitor| {
+    stream_fragments(state, visitor, move |visitor| {
         let search_text = search_text.clone();
-        async move { Ok(vec![table(&cloud, &visitor, &search_text).await?]) }
+        async move { Ok(vec![table(&visitor, &search_text).await?]) }
     })
     .await
 }
 
-async fn table(
-    cloud: &Cloud,
-    visitor: &SessionUser,
-    search_text: &str,
-) -> Result<LiveFragment, PageError> {
+async fn table(visitor: &SessionUser, search_text: &str) -> PageResult<LiveFragment> {
     let mut filter = "is_of__class eq 'fleet' and is_host eq false".to_owned();
     if !search_text.is_empty() {
         let search_text = literal(&search_text.to_lowercase());
@@ -127,14 +118,14 @@ async fn table(
          &$expand=is_for__device_type($select=id,name),should_be_running__release($select=id,commit,raw_version),owns__device/$count\
          &$filter={filter}&$orderby=app_name asc&$top={one_more}"
     );
-    let mut fleets: Vec<Fleet> = visitor.rows(cloud, "/application", &query).await?;
+    let mut fleets: Vec<Fleet> = visitor.rows("/application", &query).await?;
     let more = fleets.len() > MOST;
     fleets.truncate(MOST);
     let query = format!(
         "$select=id&$expand=owns__device/$count($filter={ONLINE})&$filter={filter}\
          &$orderby=app_name asc&$top={MOST}"
     );
-    let online: Vec<OnlineCount> = visitor.rows(cloud, "/application", &query).await?;
+    let online: Vec<OnlineCount> = visitor.rows("/application", &query).await?;
     let online = |id: i64| {
         let found = online.iter().find(|fleet| fleet.id == id);
         found.map_or(0, |fleet| fleet.devices)
@@ -194,15 +185,12 @@ fn row(fleet: &Fleet, online: i64) -> Markup {
     }
 }
 
-async fn new(
-    State(cloud): State<SharedCloud>,
-    visitor: SessionUser,
-) -> Result<Response, PageError> {
+async fn new(visitor: SessionUser) -> PageResult {
     let organizations: Vec<DeviceTypeName> = visitor
-        .rows(&cloud, "/organization", "$select=id,name&$orderby=name asc")
+        .rows("/organization", "$select=id,name&$orderby=name asc")
         .await?;
     let types: Vec<DeviceTypeName> = visitor
-        .rows(&cloud, "/device_type", "$select=id,name&$orderby=name asc")
+        .rows("/device_type", "$select=id,name&$orderby=name asc")
         .await?;
     let main = html! {
         h1 { "New fleet" }
@@ -247,16 +235,12 @@ async fn new(
     .into_response())
 }
 
-async fn create(
-    State(cloud): State<SharedCloud>,
-    visitor: SessionUser,
-    form: Form,
-) -> Result<Response, PageError> {
+async fn create(visitor: SessionUser, form: Form) -> PageResult {
     let body = json!({
         "app_name": form.text("name"),
         "is_for__device_type": form.number("device type")?,
         "organization": form.number("organization")?,
     });
-    let id = visitor.create(&cloud, "/application", body).await?;
+    let id = visitor.create("/application", body).await?;
     Ok(visitor.go(&format!("/dashboard/fleets/{id}")))
 }

@@ -7,7 +7,7 @@ use cloud_core::body;
 use http::request::Parts;
 use maud::{Markup, html};
 
-use super::problem::PageError;
+use super::problem::{PageError, PageResult};
 use super::state::DashboardState;
 use super::visitor::{SessionUser, leave_for};
 
@@ -53,7 +53,7 @@ impl Form {
     ///
     /// # Errors
     /// 400 where it is none.
-    pub(crate) fn number(&self, name: &str) -> Result<i64, PageError> {
+    pub(crate) fn number(&self, name: &str) -> PageResult<i64> {
         self.text(name)
             .parse()
             .map_err(|_| PageError::wrong(format!("Choose a {name}.")))
@@ -63,7 +63,7 @@ impl Form {
     ///
     /// # Errors
     /// 400 where something else was.
-    pub(crate) fn confirms(&self, word: &str) -> Result<(), PageError> {
+    pub(crate) fn confirms(&self, word: &str) -> PageResult<()> {
         if self.text("confirm") == word {
             Ok(())
         } else {
@@ -73,7 +73,7 @@ impl Form {
         }
     }
 
-    fn read(text: &[u8]) -> Result<Self, PageError> {
+    fn read(text: &[u8]) -> PageResult<Self> {
         let fields: Vec<(String, String)> = form_urlencoded::parse(text)
             .take(MOST + 1)
             .map(|(name, value)| (name.into_owned(), value.replace("\r\n", "\n")))
@@ -91,10 +91,7 @@ impl Form {
 impl FromRequest<DashboardState> for Form {
     type Rejection = PageError;
 
-    async fn from_request(
-        request: Request<Body>,
-        state: &DashboardState,
-    ) -> Result<Self, PageError> {
+    async fn from_request(request: Request<Body>, state: &DashboardState) -> PageResult<Self> {
         let most = state.cloud.configuration.limits.body;
         let bytes = body::bytes(request.into_body(), most).await?;
         Form::read(&bytes)
@@ -138,7 +135,7 @@ pub(crate) struct Search(pub(crate) Form);
 impl FromRequestParts<DashboardState> for Search {
     type Rejection = PageError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &DashboardState) -> Result<Self, PageError> {
+    async fn from_request_parts(parts: &mut Parts, _: &DashboardState) -> PageResult<Self> {
         let query = parts.uri.query().unwrap_or_default();
         Ok(Search(Form::read(query.as_bytes())?))
     }
@@ -151,10 +148,7 @@ pub(crate) struct Number(pub(crate) i64);
 impl FromRequestParts<DashboardState> for Number {
     type Rejection = PageError;
 
-    async fn from_request_parts(
-        parts: &mut Parts,
-        state: &DashboardState,
-    ) -> Result<Self, PageError> {
+    async fn from_request_parts(parts: &mut Parts, state: &DashboardState) -> PageResult<Self> {
         let Path(id) = Path::<i64>::from_request_parts(parts, state)
             .await
             .map_err(|_| PageError::nothing_here())?;

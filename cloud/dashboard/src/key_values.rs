@@ -7,10 +7,8 @@
 mod table;
 
 use axum::Router;
-use axum::extract::{Path, State};
-use axum::response::Response;
+use axum::extract::Path;
 use axum::routing::post;
-use cloud_core::cloud::{Cloud, SharedCloud};
 use data::write::Verb;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -18,7 +16,7 @@ use serde_json::{Map, Value, json};
 use super::data::{Id, literal};
 use super::form::Form;
 use super::live::LiveFragment;
-use super::problem::PageError;
+use super::problem::{PageError, PageResult};
 use super::state::DashboardState;
 use super::visitor::{SessionUser, local};
 
@@ -117,7 +115,7 @@ impl KeyValueKind {
         }
     }
 
-    fn named(resource: &str) -> Result<Self, PageError> {
+    fn named(resource: &str) -> PageResult<Self> {
         KeyValueKind::ALL
             .into_iter()
             .find(|kind| kind.resource().0 == resource)
@@ -143,17 +141,16 @@ pub(crate) struct KeyValue {
 /// # Errors
 /// Where the API refuses it, or the database fails.
 pub(crate) async fn list(
-    cloud: &Cloud,
     visitor: &SessionUser,
     kind: KeyValueKind,
     owner: i64,
-) -> Result<Vec<KeyValue>, PageError> {
+) -> PageResult<Vec<KeyValue>> {
     let (resource, link) = kind.resource();
     let name = kind.name();
     let fields = kind.fields();
     let query =
         format!("$select={fields}&$filter={link} eq {owner}&$orderby={name} asc&$top={MOST}");
-    visitor.rows(cloud, &format!("/{resource}"), &query).await
+    visitor.rows(&format!("/{resource}"), &query).await
 }
 
 /// A variable of a service, on every device of its fleet.
@@ -169,16 +166,15 @@ pub(crate) struct ServiceKeyValue {
 /// # Errors
 /// As [`pairs`].
 pub(crate) async fn of_services(
-    cloud: &Cloud,
     visitor: &SessionUser,
     fleet: i64,
-) -> Result<Vec<ServiceKeyValue>, PageError> {
+) -> PageResult<Vec<ServiceKeyValue>> {
     let (resource, _) = KeyValueKind::ServiceVariable.resource();
     let query = format!(
         "$select=id,name,value,is_secret,service&$filter=service/any(s:s/application eq {fleet})\
          &$orderby=name asc&$top={MOST}"
     );
-    visitor.rows(cloud, &format!("/{resource}"), &query).await
+    visitor.rows(&format!("/{resource}"), &query).await
 }
 
 /// The tags of a kind with this owner, on the page at `back`, as a part that follows.
@@ -186,13 +182,12 @@ pub(crate) async fn of_services(
 /// # Errors
 /// As [`pairs`].
 pub(crate) async fn tags(
-    cloud: &Cloud,
     visitor: &SessionUser,
     kind: KeyValueKind,
     owner: i64,
     back: &str,
-) -> Result<LiveFragment, PageError> {
-    let tags = list(cloud, visitor, kind, owner).await?;
+) -> PageResult<LiveFragment> {
+    let tags = list(visitor, kind, owner).await?;
     let table = KeyValueTable {
         caption: "Tags",
         empty: "No tags.",
@@ -210,13 +205,12 @@ pub(crate) async fn tags(
 /// # Errors
 /// Where the API refuses it, or the database fails.
 pub(crate) async fn set(
-    cloud: &Cloud,
     visitor: &SessionUser,
     kind: KeyValueKind,
     owner: i64,
     name: &str,
     value: &str,
-) -> Result<(), PageError> {
+) -> PageResult<()> {
     let (resource, link) = kind.resource();
     let path = format!(
         "/{resource}({link}={owner},{}={})",
@@ -224,32 +218,20 @@ pub(crate) async fn set(
         literal(name)
     );
     let body = json!({ "value": value });
-    visitor
-        .change(cloud, Verb::Put, &path, "", body)
-        .await
-        .map(|_| ())
+    visitor.change(Verb::Put, &path, "", body).await.map(|_| ())
 }
 
 /// Takes one away.
 ///
 /// # Errors
 /// 404 where there is none that the visitor may take away; where the database fails.
-pub(crate) async fn remove(
-    cloud: &Cloud,
-    visitor: &SessionUser,
-    kind: KeyValueKind,
-    id: i64,
-) -> Result<(), PageError> {
+pub(crate) async fn remove(visitor: &SessionUser, kind: KeyValueKind, id: i64) -> PageResult<()> {
     let (resource, _) = kind.resource();
-    visitor.delete(cloud, &format!("/{resource}({id})")).await
+    visitor.delete(&format!("/{resource}({id})")).await
 }
 
 /// `POST /dashboard/pairs`: `to` is the resource and the owner, `back` the page without a script.
-async fn add(
-    State(cloud): State<SharedCloud>,
-    visitor: SessionUser,
-    form: Form,
-) -> Result<Response, PageError> {
+async fn add(visitor: SessionUser, form: Form) -> PageResult {
     let to = form.text("to").split_once(' ');
     let to = to.and_then(|(resource, owner)| Some((resource, owner.parse::<i64>().ok()?)));
     let (resource, owner) =
@@ -268,20 +250,19 @@ async fn add(
         body.insert("is_secret".to_owned(), json!(true));
     }
     let path = format!("/{resource}");
-    visitor.create(&cloud, &path, Value::Object(body)).await?;
+    visitor.create(&path, Value::Object(body)).await?;
     Ok(visitor.done(&format!("Added {name}."), back(&form)))
 }
 
 /// `POST /dashboard/pairs/<resource>/<id>`: another `value`, perhaps `secret` from now on, or `delete`.
 async fn change(
-    State(cloud): State<SharedCloud>,
     visitor: SessionUser,
     Path((resource, id)): Path<(String, i64)>,
     form: Form,
-) -> Result<Response, PageError> {
+) -> PageResult {
     let kind = KeyValueKind::named(&resource)?;
     if form.has("delete") {
-        remove(&cloud, &visitor, kind, id).await?;
+        remove(&visitor, kind, id).await?;
         return Ok(visitor.done("Deleted.", back(&form)));
     }
     let mut body = json!({ "value": form.exact("value") });
@@ -289,9 +270,7 @@ async fn change(
     if form.has("secret") && kind.may_be_secret() {
         body["is_secret"] = json!(true);
     }
-    visitor
-        .patch(&cloud, &format!("/{resource}({id})"), body)
-        .await?;
+    visitor.patch(&format!("/{resource}({id})"), body).await?;
     Ok(visitor.done("Saved.", back(&form)))
 }
 

@@ -13,11 +13,10 @@ use std::collections::{HashMap, VecDeque};
 use std::convert::Infallible;
 use std::time::{Duration, Instant};
 
+use axum::response::IntoResponse;
 use axum::response::sse::{Event, KeepAlive, Sse};
-use axum::response::{IntoResponse, Response};
 use cloud_core::answer::Refusal;
 use cloud_core::bus::Subscription;
-use cloud_core::cloud::SharedCloud;
 use futures::{Stream, StreamExt as _, stream};
 use maud::{Markup, html};
 use tokio::sync::watch;
@@ -25,7 +24,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::live_pages::StreamSlot;
-use super::problem::PageError;
+use super::problem::{PageError, PageResult};
 use super::state::DashboardState;
 use super::visitor::SessionUser;
 
@@ -87,10 +86,10 @@ pub(crate) async fn stream_fragments<F, L>(
     state: DashboardState,
     visitor: SessionUser,
     look: F,
-) -> Result<Response, PageError>
+) -> PageResult
 where
-    F: Fn(SharedCloud, SessionUser) -> L + Send + 'static,
-    L: Future<Output = Result<Vec<LiveFragment>, PageError>> + Send,
+    F: Fn(SessionUser) -> L + Send + 'static,
+    L: Future<Output = PageResult<Vec<LiveFragment>>> + Send,
 {
     follow_with(state, visitor, look, stream::empty()).await
 }
@@ -104,15 +103,15 @@ pub(crate) async fn follow_with<F, L>(
     visitor: SessionUser,
     look: F,
     more: impl Stream<Item = Event> + Send + 'static,
-) -> Result<Response, PageError>
+) -> PageResult
 where
-    F: Fn(SharedCloud, SessionUser) -> L + Send + 'static,
-    L: Future<Output = Result<Vec<LiveFragment>, PageError>> + Send,
+    F: Fn(SessionUser) -> L + Send + 'static,
+    L: Future<Output = PageResult<Vec<LiveFragment>>> + Send,
 {
     let over = CancellationToken::new();
     let more = more.take_until(over.clone().cancelled_owned());
     let over = over.drop_guard();
-    let first = look(state.cloud.clone(), visitor.clone()).await?;
+    let first = look(visitor.clone()).await?;
     let mut following = LiveStream {
         written: state.cloud.database.written(),
         news: state.cloud.bus.subscribe(),
@@ -138,8 +137,8 @@ where
 
 impl<F, L> LiveStream<F>
 where
-    F: Fn(SharedCloud, SessionUser) -> L,
-    L: Future<Output = Result<Vec<LiveFragment>, PageError>>,
+    F: Fn(SessionUser) -> L,
+    L: Future<Output = PageResult<Vec<LiveFragment>>>,
 {
     async fn next(&mut self) -> Option<Event> {
         loop {
@@ -180,11 +179,11 @@ where
     }
 
     /// Nothing once the session has ended.
-    async fn parts(&mut self) -> Result<Option<Vec<LiveFragment>>, PageError> {
-        if !self.visitor.still_there(&self.state.cloud).await? {
+    async fn parts(&mut self) -> PageResult<Option<Vec<LiveFragment>>> {
+        if !self.visitor.still_there().await? {
             return Ok(None);
         }
-        let parts = (self.look)(self.state.cloud.clone(), self.visitor.clone());
+        let parts = (self.look)(self.visitor.clone());
         Ok(Some(parts.await?))
     }
 

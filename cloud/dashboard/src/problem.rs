@@ -5,6 +5,9 @@ use cloud_core::answer::Refusal;
 use http::{StatusCode, header};
 use maud::{Markup, html};
 
+/// What a page, or a step towards one, comes to.
+pub(crate) type PageResult<T = Response> = Result<T, PageError>;
+
 /// Why something is not shown or done.
 #[derive(Debug)]
 pub(crate) struct PageError(pub(crate) Refusal);

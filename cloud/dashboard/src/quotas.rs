@@ -3,13 +3,13 @@
 use std::net::SocketAddr;
 
 use axum::Router;
-use axum::extract::{ConnectInfo, State};
-use axum::response::{IntoResponse, Response};
+use axum::extract::ConnectInfo;
+use axum::response::IntoResponse;
 use axum::routing::{get, post};
 use cloud_core::accounts::cloud_administrators::is_one;
 use cloud_core::accounts::organization_quotas::{Changes, give, may_read};
 use cloud_core::answer::Refusal;
-use cloud_core::cloud::{Cloud, SharedCloud};
+use cloud_core::cloud::Cloud;
 use data::SystemPurpose;
 use data::quota::{Quota, QuotaUsage};
 use maud::{Markup, html};
@@ -17,7 +17,7 @@ use maud::{Markup, html};
 use super::account::with_password;
 use super::form::{Form, Number, Search};
 use super::page::{Page, Section};
-use super::problem::PageError;
+use super::problem::{PageError, PageResult};
 use super::state::DashboardState;
 use super::visitor::SessionUser;
 
@@ -33,18 +33,18 @@ pub(super) fn routes() -> Router<DashboardState> {
 }
 
 /// `GET /dashboard/organizations?after=<id>`: all of them, for administrators of the cloud.
-async fn list(
-    State(cloud): State<SharedCloud>,
-    visitor: SessionUser,
-    Search(search): Search,
-) -> Result<Response, PageError> {
-    if !is_one(&cloud, &visitor.identity).await? {
+async fn list(visitor: SessionUser, Search(search): Search) -> PageResult {
+    if !is_one(&visitor.cloud, &visitor.identity).await? {
         return Err(PageError::nothing_here());
     }
     let after = search.text("after").parse::<i64>().unwrap_or(0);
     let select = SystemPurpose::Administration
         .sql("SELECT id, name, handle FROM organization WHERE id > ? ORDER BY id LIMIT ?");
-    let rows = cloud.database.rows(&select.with(after).with(MOST)).await?;
+    let rows = visitor
+        .cloud
+        .database
+        .rows(&select.with(after).with(MOST))
+        .await?;
     let mut organizations = Vec::with_capacity(rows.len());
     for row in &rows {
         organizations.push((row.id(0)?, row.some_text(1)?, row.some_text(2)?));
@@ -85,21 +85,17 @@ async fn list(
 }
 
 /// `GET /dashboard/organizations/<id>`
-async fn page(
-    State(cloud): State<SharedCloud>,
-    visitor: SessionUser,
-    Number(id): Number,
-) -> Result<Response, PageError> {
-    let changes = is_one(&cloud, &visitor.identity).await?;
-    if !changes && !may_read(&cloud, &visitor.identity, id).await? {
+async fn page(visitor: SessionUser, Number(id): Number) -> PageResult {
+    let changes = is_one(&visitor.cloud, &visitor.identity).await?;
+    if !changes && !may_read(&visitor.cloud, &visitor.identity, id).await? {
         return Err(PageError::nothing_here());
     }
     let name = SystemPurpose::Administration
         .sql("SELECT name FROM organization WHERE id = ?")
         .with(id);
-    let name = cloud.database.row(&name).await?;
+    let name = visitor.cloud.database.row(&name).await?;
     let name = name.ok_or_else(PageError::nothing_here)?.some_text(0)?;
-    let found = usage(&cloud, id).await?;
+    let found = usage(&visitor.cloud, id).await?;
     let main = html! {
         h1 { (name) }
         @if changes {
@@ -128,7 +124,7 @@ async fn page(
 }
 
 /// What an organization keeps and may.
-pub(super) async fn usage(cloud: &Cloud, organization: i64) -> Result<Vec<QuotaUsage>, PageError> {
+pub(super) async fn usage(cloud: &Cloud, organization: i64) -> PageResult<Vec<QuotaUsage>> {
     let defaults = &cloud.environment.quotas;
     let found = cloud.database.quotas(organization, defaults).await;
     found.map_err(Refusal::from).map_err(PageError)
@@ -136,11 +132,10 @@ pub(super) async fn usage(cloud: &Cloud, organization: i64) -> Result<Vec<QuotaU
 
 /// Where the limits of an organization are changed, for those who may.
 pub(super) async fn place_to_change(
-    cloud: &Cloud,
     visitor: &SessionUser,
     organization: i64,
-) -> Result<Option<String>, PageError> {
-    let may = is_one(cloud, &visitor.identity).await?;
+) -> PageResult<Option<String>> {
+    let may = is_one(&visitor.cloud, &visitor.identity).await?;
     Ok(may.then(|| format!("{PLACE}/{organization}")))
 }
 
@@ -202,13 +197,12 @@ fn form(visitor: &SessionUser, organization: i64, found: &[QuotaUsage]) -> Marku
 
 /// `POST /dashboard/organizations/<id>/quotas`: all of them, as the form has them.
 async fn change(
-    State(cloud): State<SharedCloud>,
     ConnectInfo(from): ConnectInfo<SocketAddr>,
     visitor: SessionUser,
     Number(id): Number,
     form: Form,
-) -> Result<Response, PageError> {
-    if !is_one(&cloud, &visitor.identity).await? {
+) -> PageResult {
+    if !is_one(&visitor.cloud, &visitor.identity).await? {
         return Err(PageError::nothing_here());
     }
     let mut changes = Changes::new();
@@ -228,8 +222,8 @@ async fn change(
             }
         });
     }
-    let identity = with_password(&cloud, &visitor, &form, from).await?;
-    give(&cloud, &identity, id, &changes)
+    let identity = with_password(&visitor, &form, from).await?;
+    give(&visitor.cloud, &identity, id, &changes)
         .await
         .map_err(|error| match error {
             Refusal::UnauthorizedSaying(_) => Refusal::Forbidden(

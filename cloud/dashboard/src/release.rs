@@ -2,9 +2,8 @@
 
 use axum::Router;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use axum::routing::{get, post};
-use cloud_core::cloud::{Cloud, SharedCloud};
 use jiff::Timestamp;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -16,7 +15,7 @@ use super::form::{DeleteForm, Form, Number};
 use super::key_values::{AddForm, KeyValueKind, tags};
 use super::live::{LiveFragment, stream_fragments};
 use super::page::{Page, Section};
-use super::problem::PageError;
+use super::problem::{PageError, PageResult};
 use super::show::{self, badge, short, status};
 use super::state::DashboardState;
 use super::visitor::SessionUser;
@@ -98,7 +97,7 @@ struct Device {
 }
 
 impl Release {
-    async fn find(cloud: &Cloud, visitor: &SessionUser, id: i64) -> Result<Self, PageError> {
+    async fn find(visitor: &SessionUser, id: i64) -> PageResult<Self> {
         let query = "$select=id,commit,raw_version,semver,status,source,is_final,is_invalidated,is_passing_tests,\
              invalidation_reason,note,signed_statement,start_timestamp,end_timestamp,composition\
              &$expand=belongs_to__application($select=id,should_be_running__release,should_track_latest_release),\
@@ -106,7 +105,7 @@ impl Release {
              release_image($select=id;$orderby=id asc;$top=200;$expand=image($select=status,image_size,content_hash,\
              is_stored_at__image_location;$expand=is_a_build_of__service($select=service_name)))";
         let path = format!("/release({id})");
-        visitor.row(cloud, &path, query).await
+        visitor.row(&path, query).await
     }
 
     fn name(&self) -> String {
@@ -132,23 +131,15 @@ impl Release {
 }
 
 /// Its fleet, as far as the visitor sees that.
-async fn fleet(
-    cloud: &Cloud,
-    visitor: &SessionUser,
-    release: &Release,
-) -> Result<Fleet, PageError> {
+async fn fleet(visitor: &SessionUser, release: &Release) -> PageResult<Fleet> {
     let fleet = release.fleet.first().ok_or_else(PageError::nothing_here)?;
-    Fleet::find(cloud, visitor, fleet.id).await
+    Fleet::find(visitor, fleet.id).await
 }
 
-async fn page(
-    State(cloud): State<SharedCloud>,
-    visitor: SessionUser,
-    Number(id): Number,
-) -> Result<Response, PageError> {
-    let release = Release::find(&cloud, &visitor, id).await?;
-    let fleet = fleet(&cloud, &visitor, &release).await?;
-    let [head, devices, tags] = parts(&cloud, &visitor, &fleet, &release).await?;
+async fn page(visitor: SessionUser, Number(id): Number) -> PageResult {
+    let release = Release::find(&visitor, id).await?;
+    let fleet = fleet(&visitor, &release).await?;
+    let [head, devices, tags] = parts(&visitor, &fleet, &release).await?;
     let name = release.name();
     let place = release.place();
     let tag = AddForm {
@@ -197,34 +188,33 @@ async fn live(
     State(state): State<DashboardState>,
     visitor: SessionUser,
     Number(id): Number,
-) -> Result<Response, PageError> {
-    stream_fragments(state, visitor, move |cloud, visitor| async move {
-        let release = Release::find(&cloud, &visitor, id).await?;
-        let fleet = fleet(&cloud, &visitor, &release).await?;
-        Ok(parts(&cloud, &visitor, &fleet, &release).await?.into())
+) -> PageResult {
+    stream_fragments(state, visitor, move |visitor| async move {
+        let release = Release::find(&visitor, id).await?;
+        let fleet = fleet(&visitor, &release).await?;
+        Ok(parts(&visitor, &fleet, &release).await?.into())
     })
     .await
 }
 
 async fn parts(
-    cloud: &Cloud,
     visitor: &SessionUser,
     fleet: &Fleet,
     release: &Release,
-) -> Result<[LiveFragment; 3], PageError> {
+) -> PageResult<[LiveFragment; 3]> {
     let filter = format!("is_running__release eq {}", release.id);
     let count = visitor
-        .count(cloud, "/device", &format!("$filter={filter}"))
+        .count("/device", &format!("$filter={filter}"))
         .await?;
     let query = format!(
         "$select=uuid,device_name,overall_status&$filter={filter}&$orderby=device_name asc&$top={MOST}"
     );
-    let devices: Vec<Device> = visitor.rows(cloud, "/device", &query).await?;
+    let devices: Vec<Device> = visitor.rows("/device", &query).await?;
     let place = release.place();
     Ok([
         LiveFragment::new("head", head(fleet, release)),
         LiveFragment::new("devices", on_it(&devices, count)),
-        tags(cloud, visitor, KeyValueKind::ReleaseTag, release.id, &place).await?,
+        tags(visitor, KeyValueKind::ReleaseTag, release.id, &place).await?,
     ])
 }
 
@@ -410,12 +400,7 @@ fn delete_form(release: &Release, place: &str) -> Markup {
 }
 
 /// `POST /dashboard/releases/<id>`: `validity` with a `reason`; or `semver`, `note` and `final`.
-async fn change(
-    State(cloud): State<SharedCloud>,
-    visitor: SessionUser,
-    Number(id): Number,
-    form: Form,
-) -> Result<Response, PageError> {
+async fn change(visitor: SessionUser, Number(id): Number, form: Form) -> PageResult {
     let path = format!("/release({id})");
     let place = format!("/dashboard/releases/{id}");
     if form.has("validity") {
@@ -424,11 +409,11 @@ async fn change(
         if invalid && !form.text("reason").is_empty() {
             body["invalidation_reason"] = json!(form.text("reason"));
         }
-        visitor.patch(&cloud, &path, body).await?;
+        visitor.patch(&path, body).await?;
         // The form is another one now.
         return Ok(visitor.go(&place));
     }
-    let release = Release::find(&cloud, &visitor, id).await?;
+    let release = Release::find(&visitor, id).await?;
     let mut body = json!({ "note": form.exact("note") });
     let version = form.text("semver");
     if !version.is_empty() && version != release.semver {
@@ -437,7 +422,7 @@ async fn change(
     if form.has("final") {
         body["is_final"] = json!(true);
     }
-    visitor.patch(&cloud, &path, body).await?;
+    visitor.patch(&path, body).await?;
     if form.has("final") {
         Ok(visitor.go(&place))
     } else {
@@ -445,15 +430,10 @@ async fn change(
     }
 }
 
-async fn delete(
-    State(cloud): State<SharedCloud>,
-    visitor: SessionUser,
-    Number(id): Number,
-    form: Form,
-) -> Result<Response, PageError> {
-    let release = Release::find(&cloud, &visitor, id).await?;
+async fn delete(visitor: SessionUser, Number(id): Number, form: Form) -> PageResult {
+    let release = Release::find(&visitor, id).await?;
     form.confirms(&release.commit)?;
-    visitor.delete(&cloud, &format!("/release({id})")).await?;
+    visitor.delete(&format!("/release({id})")).await?;
     let fleet = release.fleet.first().map_or(0, |fleet| fleet.id);
     Ok(visitor.go(&format!("/dashboard/fleets/{fleet}/releases")))
 }

@@ -1,10 +1,9 @@
 //! A choice of the releases that devices of a fleet can be pinned to.
 
-use cloud_core::cloud::Cloud;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::problem::PageError;
+use super::problem::PageResult;
 use super::show::{exact, release_name};
 use super::visitor::SessionUser;
 
@@ -25,16 +24,12 @@ struct Release {
 impl ReleasePicker {
     /// # Errors
     /// Where the database fails.
-    pub(crate) async fn of(
-        cloud: &Cloud,
-        visitor: &SessionUser,
-        fleet: i64,
-    ) -> Result<Self, PageError> {
+    pub(crate) async fn of(visitor: &SessionUser, fleet: i64) -> PageResult<Self> {
         let query = format!(
             "$select=id,commit,raw_version,created_at&$filter=belongs_to__application eq {fleet} \
              and status eq 'success' and is_invalidated eq false&$orderby=created_at desc&$top={MOST}"
         );
-        let releases = visitor.rows(cloud, "/release", &query).await?;
+        let releases = visitor.rows("/release", &query).await?;
         Ok(ReleasePicker(releases))
     }
 

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use axum::Router;
 use axum::extract::{ConnectInfo, State};
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Redirect};
 use axum::routing::{get, post};
 use cloud_core::accounts::sessions::{self, SessionOrigin, SignInKind};
 use cloud_core::answer::Refusal;
@@ -14,7 +14,7 @@ use maud::{Markup, html};
 
 use super::form::{Form, Search};
 use super::page;
-use super::problem::{PageError, notice};
+use super::problem::{PageError, PageResult, notice};
 use super::state::DashboardState;
 use super::visitor::{self, local};
 
@@ -31,7 +31,7 @@ async fn ask(
     State(cloud): State<SharedCloud>,
     headers: HeaderMap,
     Search(search): Search,
-) -> Result<Response, PageError> {
+) -> PageResult {
     let next = local(search.text("next")).unwrap_or(FIRST);
     if visitor::of(&cloud, &headers).await?.is_some() {
         return Ok(Redirect::to(next).into_response());
@@ -44,7 +44,7 @@ async fn sign_in(
     ConnectInfo(from): ConnectInfo<SocketAddr>,
     headers: HeaderMap,
     form_data: Form,
-) -> Result<Response, PageError> {
+) -> PageResult {
     let next = local(form_data.text("next")).unwrap_or(FIRST);
     let name = form_data.text("username");
     let password = form_data.exact("password").to_owned();
@@ -99,10 +99,7 @@ fn form(next: &str, name: &str, wrong: Option<&str>) -> Markup {
 }
 
 /// Ends the session, here and for whoever has a copy of its cookie.
-async fn sign_out(
-    State(cloud): State<SharedCloud>,
-    headers: HeaderMap,
-) -> Result<Response, PageError> {
+async fn sign_out(State(cloud): State<SharedCloud>, headers: HeaderMap) -> PageResult {
     if let Some(visitor) = visitor::of(&cloud, &headers).await? {
         sessions::end(&cloud, &visitor.claims).await?;
     }

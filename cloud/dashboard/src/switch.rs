@@ -1,16 +1,13 @@
 //! Settings of devices that are on or off, for a device or all of a fleet, as switches.
 
 use axum::Router;
-use axum::extract::State;
-use axum::response::Response;
 use axum::routing::post;
-use cloud_core::cloud::SharedCloud;
 use maud::{Markup, html};
 use resources::Branding;
 
 use super::form::Form;
 use super::key_values::{self, KeyValue, KeyValueKind, back};
-use super::problem::PageError;
+use super::problem::{PageError, PageResult};
 use super::state::DashboardState;
 use super::visitor::SessionUser;
 
@@ -147,11 +144,7 @@ fn flag(value: &str) -> Option<bool> {
 }
 
 /// `POST /dashboard/switch`
-async fn turn(
-    State(cloud): State<SharedCloud>,
-    visitor: SessionUser,
-    form: Form,
-) -> Result<Response, PageError> {
+async fn turn(visitor: SessionUser, form: Form) -> PageResult {
     let name = form.text("setting");
     let switch = ALL.into_iter().find(|switch| switch.name() == name);
     let switch = switch.ok_or_else(PageError::nothing_here)?;
@@ -161,15 +154,15 @@ async fn turn(
         .ok_or_else(PageError::nothing_here)?;
     let owner = form.number("owner")?;
     let on = form.text("on") == "yes";
-    let branding = &cloud.configuration.branding;
-    let own = key_values::list(&cloud, &visitor, kind, owner).await?;
+    let branding = &visitor.cloud.configuration.branding;
+    let own = key_values::list(&visitor, kind, owner).await?;
     let name = format!("{}{}", branding.env_prefix, switch.name());
     let value = if on { "true" } else { "false" };
-    key_values::set(&cloud, &visitor, kind, owner, &name, value).await?;
+    key_values::set(&visitor, kind, owner, &name, value).await?;
     // What stands there under other names of the setting would contradict it.
     for other in switch.of(branding, &own) {
         if other.name != name {
-            key_values::remove(&cloud, &visitor, kind, other.id).await?;
+            key_values::remove(&visitor, kind, other.id).await?;
         }
     }
     let word = format!("{} is {} now.", switch.label, if on { "on" } else { "off" });

@@ -6,14 +6,14 @@ use axum::extract::FromRequestParts;
 use axum::response::{IntoResponse, Redirect, Response};
 use cloud_core::answer::Refusal;
 use cloud_core::clock::now;
-use cloud_core::cloud::Cloud;
+use cloud_core::cloud::{Cloud, SharedCloud};
 use cloud_core::credential::{Credential, Identity, select};
 use cloud_core::session::{LIFE, SessionClaims};
 use data::query::Caller;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
-use super::problem::PageError;
+use super::problem::{PageError, PageResult};
 use super::state::DashboardState;
 
 /// The cookie of a session where the dashboard is served without TLS.
@@ -25,9 +25,10 @@ pub(super) const IN_PLACE: HeaderName = HeaderName::from_static("hx-request");
 /// A token that is as old as this is replaced, in seconds.
 const RENEWED: i64 = 24 * 60 * 60;
 
-/// A user who is signed in.
-#[derive(Debug, Clone)]
+/// A user who is signed in, and the cloud that they look at.
+#[derive(Clone)]
 pub(crate) struct SessionUser {
+    pub(crate) cloud: SharedCloud,
     pub(crate) identity: Identity,
     pub(crate) user: i64,
     /// What they are called.
@@ -48,8 +49,8 @@ impl SessionUser {
     ///
     /// # Errors
     /// Where the database fails.
-    pub(crate) async fn still_there(&self, cloud: &Cloud) -> Result<bool, PageError> {
-        match cloud.auth.identify_session(self.claims.clone()).await {
+    pub(crate) async fn still_there(&self) -> PageResult<bool> {
+        match self.cloud.auth.identify_session(self.claims.clone()).await {
             Ok(_) => Ok(true),
             Err(Refusal::Unauthorized) => Ok(false),
             Err(error) => Err(PageError(error)),
@@ -85,9 +86,9 @@ impl FromRequestParts<DashboardState> for SessionUser {
 /// # Errors
 /// Where the database fails.
 pub(crate) async fn of(
-    cloud: &Cloud,
+    cloud: &SharedCloud,
     headers: &HeaderMap,
-) -> Result<Option<SessionUser>, PageError> {
+) -> PageResult<Option<SessionUser>> {
     let Some(token) = cookie(cloud, headers) else {
         return Ok(None);
     };
@@ -111,6 +112,7 @@ pub(crate) async fn of(
         return Ok(None);
     };
     Ok(Some(SessionUser {
+        cloud: cloud.clone(),
         user: claims.id,
         name: name.some_text(0)?,
         identity,
@@ -145,7 +147,7 @@ fn cookie<'a>(cloud: &Cloud, headers: &'a HeaderMap) -> Option<&'a str> {
 ///
 /// # Errors
 /// Where the token is none that a header takes.
-pub(super) fn kept(cloud: &Cloud, token: &str) -> Result<HeaderValue, PageError> {
+pub(super) fn kept(cloud: &Cloud, token: &str) -> PageResult<HeaderValue> {
     let (name, attributes) = named(cloud);
     let text = format!("{name}={token}; Max-Age={LIFE}{attributes}");
     HeaderValue::from_str(&text).map_err(|error| PageError(Refusal::Fault(error.into())))
@@ -154,7 +156,7 @@ pub(super) fn kept(cloud: &Cloud, token: &str) -> Result<HeaderValue, PageError>
 /// The header that keeps a session in the browser for as long again, where that is due: whoever works on the pages
 /// is not signed out in the middle of it. When the password was given stays as it was, and a new password ends it
 /// like any session.
-pub(super) async fn renewed(cloud: &Cloud, headers: &HeaderMap) -> Option<HeaderValue> {
+pub(super) async fn renewed(cloud: &SharedCloud, headers: &HeaderMap) -> Option<HeaderValue> {
     let Some(Ok(claims)) = cookie(cloud, headers).and_then(|token| cloud.auth.sessions.read(token))
     else {
         return None;

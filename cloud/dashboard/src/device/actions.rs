@@ -17,7 +17,7 @@ use super::{Device, Uuid};
 use crate::actions::{ACTIONS, DeviceAction, SERVICE_ACTIONS};
 use crate::form::Form;
 use crate::page;
-use crate::problem::PageError;
+use crate::problem::{PageError, PageResult};
 use crate::state::DashboardState;
 use crate::visitor::SessionUser;
 
@@ -104,8 +104,8 @@ async fn ask(
     visitor: SessionUser,
     uuid: Uuid,
     form: Form,
-) -> Result<Response, PageError> {
-    let device = Device::find(&state.cloud, &visitor, &uuid).await?;
+) -> PageResult {
+    let device = Device::find(&visitor, &uuid).await?;
     let name = form.text("action");
     let action = ACTIONS
         .iter()
@@ -130,7 +130,7 @@ async fn ask(
         None => json!({ "appId": fleet, "force": force }),
     };
     let whom = ("uuid", json!(device.uuid));
-    match visitor.ask(&state.cloud, &path, whom, data).await {
+    match visitor.ask(&path, whom, data).await {
         Ok(answer) => {
             let status = answer.status();
             let notice = answer_text(answer).await;

@@ -1,13 +1,12 @@
 //! How a device is: what it runs and should run, whether it is there, and what it says of its host.
 
-use cloud_core::cloud::Cloud;
 use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::{Device, Uuid};
 use crate::data::Id;
 use crate::live::LiveFragment;
-use crate::problem::PageError;
+use crate::problem::PageResult;
 use crate::show::{self, badge, progress, status};
 use crate::visitor::SessionUser;
 
@@ -77,11 +76,7 @@ impl Facts {
     ///
     /// # Errors
     /// 404 where the visitor does not see it.
-    pub(super) async fn of(
-        cloud: &Cloud,
-        visitor: &SessionUser,
-        uuid: &Uuid,
-    ) -> Result<Self, PageError> {
+    pub(super) async fn of(visitor: &SessionUser, uuid: &Uuid) -> PageResult<Self> {
         let query = "$select=device_name,uuid,note,is_active,is_online,api_heartbeat_state,last_connectivity_event,\
             changed_api_heartbeat_state_on__date,overall_status,overall_progress,status,update_status,os_version,\
             os_variant,supervisor_version,ip_address,mac_address,public_address,memory_usage,memory_total,\
@@ -91,7 +86,7 @@ impl Facts {
             should_be_running__release($select=id,commit,raw_version),\
             device_tag($select=tag_key,value;$orderby=tag_key asc;$top=20)";
         let path = format!("/device(uuid='{}')", uuid.0);
-        visitor.row(cloud, &path, query).await
+        visitor.row(&path, query).await
     }
 
     /// The release that it is pinned on.

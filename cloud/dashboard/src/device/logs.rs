@@ -4,11 +4,9 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::State;
+use axum::response::IntoResponse;
 use axum::response::sse::Event;
-use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use cloud_core::cloud::{Cloud, SharedCloud};
 use cloud_core::logs::line::LogLine;
 use cloud_core::logs::tail;
 use futures::{Stream, stream};
@@ -19,7 +17,7 @@ use serde::Deserialize;
 use tokio::time::sleep;
 
 use super::{Device, Uuid};
-use crate::problem::PageError;
+use crate::problem::PageResult;
 use crate::state::DashboardState;
 use crate::visitor::SessionUser;
 
@@ -42,28 +40,27 @@ struct ServiceName {
 }
 
 impl Names {
-    async fn of(cloud: &Cloud, visitor: &SessionUser, device: &Device) -> Result<Self, PageError> {
+    async fn of(visitor: &SessionUser, device: &Device) -> PageResult<Self> {
         let Some(fleet) = device.fleet() else {
             return Ok(Names(HashMap::new()));
         };
         let query = format!(
             "$select=id,service_name&$filter=application eq {fleet}&$orderby=service_name asc&$top=1000"
         );
-        let named: Vec<ServiceName> = visitor.rows(cloud, "/service", &query).await?;
+        let named: Vec<ServiceName> = visitor.rows("/service", &query).await?;
         let named = named.into_iter().map(|it| (it.id, it.service_name));
         Ok(Names(named.collect()))
     }
 
     /// Looks up those that are not known yet: a release may bring a service, a move another fleet's.
-    async fn learn(&mut self, cloud: &Cloud, visitor: &SessionUser, lines: &[LogLine]) {
+    async fn learn(&mut self, visitor: &SessionUser, lines: &[LogLine]) {
         let unknown = lines.iter().filter_map(|line| line.service);
         let mut unknown: Vec<i64> = unknown.filter(|id| !self.0.contains_key(id)).collect();
         unknown.sort_unstable();
         unknown.dedup();
         for id in unknown {
             let path = format!("/service({id})");
-            let found: Result<ServiceName, _> =
-                visitor.row(cloud, &path, "$select=id,service_name").await;
+            let found: Result<ServiceName, _> = visitor.row(&path, "$select=id,service_name").await;
             let name = found.map_or_else(|_| format!("service {id}"), |it| it.service_name);
             self.0.insert(id, name);
         }
@@ -85,22 +82,18 @@ impl Names {
 }
 
 /// The log on its page: the lines that are there; a script shows those that come.
-pub(super) async fn panel(
-    cloud: &Cloud,
-    visitor: &SessionUser,
-    device: &Device,
-) -> Result<Markup, PageError> {
-    let mut names = Names::of(cloud, visitor, device).await?;
+pub(super) async fn panel(visitor: &SessionUser, device: &Device) -> PageResult<Markup> {
+    let mut names = Names::of(visitor, device).await?;
     // Where the bus is away, the rest of the page is not.
-    let right = device.right_to_read(cloud, visitor).await?;
-    let (lines, unread) = match tail::latest(cloud, &right).await {
+    let right = device.right_to_read(visitor).await?;
+    let (lines, unread) = match tail::latest(&visitor.cloud, &right).await {
         Ok(lines) => (lines, false),
         Err(error) => {
             tracing::warn!("log lines cannot be read: {error}");
             (Vec::new(), true)
         }
     };
-    names.learn(cloud, visitor, &lines).await;
+    names.learn(visitor, &lines).await;
     Ok(html! {
         section.stack aria-labelledby="log" data-log {
             div.head {
@@ -139,17 +132,16 @@ pub(super) async fn panel(
 /// # Errors
 /// Where the database fails.
 pub(super) async fn events(
-    cloud: &SharedCloud,
     visitor: &SessionUser,
     device: &Device,
-) -> Result<impl Stream<Item = Event> + Send + 'static, PageError> {
-    let names = Names::of(cloud, visitor, device).await?;
-    let right = device.right_to_read(cloud, visitor).await?;
-    let live = tail::followed(cloud, &right).await?;
-    let state = (cloud.clone(), visitor.clone(), names, live, true);
+) -> PageResult<impl Stream<Item = Event> + Send + 'static> {
+    let names = Names::of(visitor, device).await?;
+    let right = device.right_to_read(visitor).await?;
+    let live = tail::followed(&visitor.cloud, &right).await?;
+    let state = (visitor.clone(), names, live, true);
     Ok(stream::unfold(
         state,
-        |(cloud, visitor, mut names, mut live, first)| async move {
+        |(visitor, mut names, mut live, first)| async move {
             if !first {
                 sleep(REST).await;
             }
@@ -157,7 +149,7 @@ pub(super) async fn events(
             while lines.is_empty() && !first {
                 lines = live.next().await?;
             }
-            names.learn(&cloud, &visitor, &lines).await;
+            names.learn(&visitor, &lines).await;
             let skipped = lines.len().saturating_sub(KEPT);
             let text: String = lines
                 .iter()
@@ -166,7 +158,7 @@ pub(super) async fn events(
                 .collect();
             let name = if first { "lines-anew" } else { "lines" };
             let event = Event::default().event(name).data(text);
-            Some((event, (cloud, visitor, names, live, false)))
+            Some((event, (visitor, names, live, false)))
         },
     ))
 }
@@ -215,16 +207,12 @@ fn readable(message: &str) -> String {
 }
 
 /// `GET /dashboard/devices/<uuid>/log.txt`
-async fn download(
-    State(cloud): State<SharedCloud>,
-    visitor: SessionUser,
-    uuid: Uuid,
-) -> Result<Response, PageError> {
-    let device = Device::find(&cloud, &visitor, &uuid).await?;
-    let mut names = Names::of(&cloud, &visitor, &device).await?;
-    let right = device.right_to_read(&cloud, &visitor).await?;
-    let lines = tail::latest(&cloud, &right).await?;
-    names.learn(&cloud, &visitor, &lines).await;
+async fn download(visitor: SessionUser, uuid: Uuid) -> PageResult {
+    let device = Device::find(&visitor, &uuid).await?;
+    let mut names = Names::of(&visitor, &device).await?;
+    let right = device.right_to_read(&visitor).await?;
+    let lines = tail::latest(&visitor.cloud, &right).await?;
+    names.learn(&visitor, &lines).await;
     let mut text = String::new();
     for line in &lines {
         let message = readable(&line.message);

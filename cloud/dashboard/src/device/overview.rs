@@ -2,16 +2,15 @@
 
 use axum::Router;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use axum::routing::get;
-use cloud_core::cloud::{Cloud, SharedCloud};
 use futures::FutureExt as _;
 use maud::html;
 
 use super::facts::Facts;
 use super::{Device, Tab, Uuid, actions, logs, services, settings};
 use crate::live::{LiveFragment, follow_with};
-use crate::problem::PageError;
+use crate::problem::PageResult;
 use crate::state::DashboardState;
 use crate::visitor::SessionUser;
 
@@ -21,13 +20,9 @@ pub(super) fn routes() -> Router<DashboardState> {
         .route("/devices/{uuid}/live", get(live))
 }
 
-async fn page(
-    State(cloud): State<SharedCloud>,
-    visitor: SessionUser,
-    uuid: Uuid,
-) -> Result<Response, PageError> {
-    let device = Device::find(&cloud, &visitor, &uuid).await?;
-    let [head, facts, services] = parts(&cloud, &visitor, &device, &uuid).await?;
+async fn page(visitor: SessionUser, uuid: Uuid) -> PageResult {
+    let device = Device::find(&visitor, &uuid).await?;
+    let [head, facts, services] = parts(&visitor, &device, &uuid).await?;
     let main = html! {
         (settings::rename_in_place(&device))
         section.card aria-label="State" { (facts.placed()) }
@@ -36,7 +31,7 @@ async fn page(
             (services.placed())
         }
         (actions::panel(&device))
-        (logs::panel(&cloud, &visitor, &device).await?)
+        (logs::panel(&visitor, &device).await?)
     };
     let live = Some(format!("{}/live", device.place()));
     Ok(device
@@ -44,18 +39,14 @@ async fn page(
         .into_response())
 }
 
-async fn live(
-    State(state): State<DashboardState>,
-    visitor: SessionUser,
-    uuid: Uuid,
-) -> Result<Response, PageError> {
-    let device = Device::find(&state.cloud, &visitor, &uuid).await?;
-    let lines = logs::events(&state.cloud, &visitor, &device).await?;
-    let look = move |cloud: SharedCloud, visitor: SessionUser| {
+async fn live(State(state): State<DashboardState>, visitor: SessionUser, uuid: Uuid) -> PageResult {
+    let device = Device::find(&visitor, &uuid).await?;
+    let lines = logs::events(&visitor, &device).await?;
+    let look = move |visitor: SessionUser| {
         let uuid = uuid.clone();
         async move {
-            let device = Device::find(&cloud, &visitor, &uuid).await?;
-            let parts = parts(&cloud, &visitor, &device, &uuid).await?;
+            let device = Device::find(&visitor, &uuid).await?;
+            let parts = parts(&visitor, &device, &uuid).await?;
             Ok(Vec::from(parts))
         }
         .boxed()
@@ -64,12 +55,11 @@ async fn live(
 }
 
 async fn parts(
-    cloud: &Cloud,
     visitor: &SessionUser,
     device: &Device,
     uuid: &Uuid,
-) -> Result<[LiveFragment; 3], PageError> {
-    let facts = Facts::of(cloud, visitor, uuid).await?;
-    let services = services::part(cloud, visitor, device).await?;
+) -> PageResult<[LiveFragment; 3]> {
+    let facts = Facts::of(visitor, uuid).await?;
+    let services = services::part(visitor, device).await?;
     Ok([facts.head(device), facts.part(), services])
 }

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use cloud_core::cloud::Cloud;
 use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::{Device, actions};
 use crate::live::LiveFragment;
-use crate::problem::PageError;
+use crate::problem::PageResult;
 use crate::show::{self, badge, progress};
 use crate::visitor::SessionUser;
 
@@ -62,23 +61,19 @@ impl Install {
 const MOST: usize = 500;
 
 /// As they are at this moment.
-pub(super) async fn part(
-    cloud: &Cloud,
-    visitor: &SessionUser,
-    device: &Device,
-) -> Result<LiveFragment, PageError> {
+pub(super) async fn part(visitor: &SessionUser, device: &Device) -> PageResult<LiveFragment> {
     let query = format!(
         "$select=id&$expand=installs__service($select=service_name)&$filter=device eq {}&$top={MOST}",
         device.id
     );
-    let targets: Vec<ServiceInstall> = visitor.rows(cloud, "/service_install", &query).await?;
+    let targets: Vec<ServiceInstall> = visitor.rows("/service_install", &query).await?;
     let query = format!(
         "$select=id,status,download_progress&$filter=device eq {} and status ne 'deleted'&$orderby=id asc&$top={MOST}\
          &$expand=installs__image($select=id;$expand=is_a_build_of__service($select=service_name)),\
          is_provided_by__release($select=id,commit,raw_version)",
         device.id
     );
-    let installs: Vec<Install> = visitor.rows(cloud, "/image_install", &query).await?;
+    let installs: Vec<Install> = visitor.rows("/image_install", &query).await?;
     let mut services: BTreeMap<&str, Vec<&Install>> = BTreeMap::new();
     for service in targets.iter().flat_map(|target| &target.services) {
         services.entry(&service.service_name).or_default();

@@ -2,9 +2,8 @@
 
 use axum::Router;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use axum::routing::{get, post};
-use cloud_core::cloud::{Cloud, SharedCloud};
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
@@ -14,7 +13,7 @@ use crate::fleet::Destination;
 use crate::form::Form;
 use crate::key_values::{AddForm, KeyValueKind, list as key_values, tags};
 use crate::live::{LiveFragment, stream_fragments};
-use crate::problem::PageError;
+use crate::problem::{PageError, PageResult};
 use crate::release_picker::ReleasePicker;
 use crate::state::DashboardState;
 use crate::switch::{OVERRIDE_LOCKS, REMOTE_ACCESS};
@@ -32,14 +31,10 @@ pub(super) fn routes() -> Router<DashboardState> {
         .route("/devices/{uuid}/delete", post(delete))
 }
 
-async fn page(
-    State(cloud): State<SharedCloud>,
-    visitor: SessionUser,
-    uuid: Uuid,
-) -> Result<Response, PageError> {
-    let device = Device::find(&cloud, &visitor, &uuid).await?;
-    let facts = Facts::of(&cloud, &visitor, &uuid).await?;
-    let [tags, switches] = parts(&cloud, &visitor, &device).await?;
+async fn page(visitor: SessionUser, uuid: Uuid) -> PageResult {
+    let device = Device::find(&visitor, &uuid).await?;
+    let facts = Facts::of(&visitor, &uuid).await?;
+    let [tags, switches] = parts(&visitor, &device).await?;
     let at = format!("{}/settings", device.place());
     let adder = AddForm {
         back: &at,
@@ -63,7 +58,7 @@ async fn page(
             div.stack {
                 section.card.stack aria-labelledby="release" {
                     h2 id="release" { "Release" }
-                    (choose_release(&cloud, &visitor, &device, &facts).await?)
+                    (choose_release(&visitor, &device, &facts).await?)
                 }
                 section.card.stack aria-labelledby="switches" {
                     h2 id="switches" { "Switches" }
@@ -79,7 +74,7 @@ async fn page(
         div.cards {
             section.card.stack aria-labelledby="fleet" {
                 h2 id="fleet" { "Fleet" }
-                (choose_fleet(&cloud, &visitor, &device).await?)
+                (choose_fleet(&visitor, &device).await?)
             }
             section.card.stack aria-labelledby="use" {
                 h2 id="use" { "In use" }
@@ -111,17 +106,13 @@ async fn page(
         .into_response())
 }
 
-async fn live(
-    State(state): State<DashboardState>,
-    visitor: SessionUser,
-    uuid: Uuid,
-) -> Result<Response, PageError> {
-    stream_fragments(state, visitor, move |cloud, visitor| {
+async fn live(State(state): State<DashboardState>, visitor: SessionUser, uuid: Uuid) -> PageResult {
+    stream_fragments(state, visitor, move |visitor| {
         let uuid = uuid.clone();
         async move {
-            let device = Device::find(&cloud, &visitor, &uuid).await?;
-            let head = Facts::of(&cloud, &visitor, &uuid).await?.head(&device);
-            let [tags, switches] = parts(&cloud, &visitor, &device).await?;
+            let device = Device::find(&visitor, &uuid).await?;
+            let head = Facts::of(&visitor, &uuid).await?.head(&device);
+            let [tags, switches] = parts(&visitor, &device).await?;
             Ok(vec![head, tags, switches])
         }
     })
@@ -156,18 +147,14 @@ fn form(device: &Device, action: &str, fields: Markup) -> Markup {
     }
 }
 
-async fn parts(
-    cloud: &Cloud,
-    visitor: &SessionUser,
-    device: &Device,
-) -> Result<[LiveFragment; 2], PageError> {
+async fn parts(visitor: &SessionUser, device: &Device) -> PageResult<[LiveFragment; 2]> {
     let at = format!("{}/settings", device.place());
-    let own = key_values(cloud, visitor, KeyValueKind::DeviceSetting, device.id).await?;
+    let own = key_values(visitor, KeyValueKind::DeviceSetting, device.id).await?;
     let fleet = match device.fleet() {
-        Some(fleet) => key_values(cloud, visitor, KeyValueKind::FleetSetting, fleet).await?,
+        Some(fleet) => key_values(visitor, KeyValueKind::FleetSetting, fleet).await?,
         None => Vec::new(),
     };
-    let branding = &cloud.configuration.branding;
+    let branding = &visitor.cloud.configuration.branding;
     let of = (KeyValueKind::DeviceSetting, device.id);
     let switches = html! {
         @for switch in [&OVERRIDE_LOCKS, &REMOTE_ACCESS] {
@@ -175,21 +162,20 @@ async fn parts(
         }
     };
     Ok([
-        tags(cloud, visitor, KeyValueKind::DeviceTag, device.id, &at).await?,
+        tags(visitor, KeyValueKind::DeviceTag, device.id, &at).await?,
         LiveFragment::new("switches", switches),
     ])
 }
 
 async fn choose_release(
-    cloud: &Cloud,
     visitor: &SessionUser,
     device: &Device,
     facts: &Facts,
-) -> Result<Markup, PageError> {
+) -> PageResult<Markup> {
     let Some(fleet) = device.fleet() else {
         return Ok(html! { p.faint { "This device is not in a fleet." } });
     };
-    let releases = ReleasePicker::of(cloud, visitor, fleet).await?;
+    let releases = ReleasePicker::of(visitor, fleet).await?;
     let pinned = facts.pin();
     Ok(form(
         device,
@@ -232,12 +218,8 @@ fn in_use(device: &Device, facts: &Facts) -> Markup {
     )
 }
 
-async fn choose_fleet(
-    cloud: &Cloud,
-    visitor: &SessionUser,
-    device: &Device,
-) -> Result<Markup, PageError> {
-    let fleets = Destination::all(cloud, visitor, None).await?;
+async fn choose_fleet(visitor: &SessionUser, device: &Device) -> PageResult<Markup> {
+    let fleets = Destination::all(visitor, None).await?;
     let current = device.fleet();
     Ok(form(
         device,
@@ -254,48 +236,26 @@ async fn choose_fleet(
     ))
 }
 
-async fn rename(
-    State(cloud): State<SharedCloud>,
-    visitor: SessionUser,
-    uuid: Uuid,
-    form: Form,
-) -> Result<Response, PageError> {
+async fn rename(visitor: SessionUser, uuid: Uuid, form: Form) -> PageResult {
     let name = form.text("name");
     if name.is_empty() {
         return Err(PageError::wrong("Enter a name."));
     }
     let word = format!("Renamed to {name}.");
-    patched(
-        &cloud,
-        &visitor,
-        &uuid,
-        json!({ "device_name": name }),
-        &word,
-    )
-    .await
+    patched(&visitor, &uuid, json!({ "device_name": name }), &word).await
 }
 
-async fn note(
-    State(cloud): State<SharedCloud>,
-    visitor: SessionUser,
-    uuid: Uuid,
-    form: Form,
-) -> Result<Response, PageError> {
+async fn note(visitor: SessionUser, uuid: Uuid, form: Form) -> PageResult {
     let note = form.text("note");
     let note = if note.is_empty() {
         Value::Null
     } else {
         json!(note)
     };
-    patched(&cloud, &visitor, &uuid, json!({ "note": note }), "Saved.").await
+    patched(&visitor, &uuid, json!({ "note": note }), "Saved.").await
 }
 
-async fn pin(
-    State(cloud): State<SharedCloud>,
-    visitor: SessionUser,
-    uuid: Uuid,
-    form: Form,
-) -> Result<Response, PageError> {
+async fn pin(visitor: SessionUser, uuid: Uuid, form: Form) -> PageResult {
     let (release, word) = match form.text("release") {
         "" => (Value::Null, "The device follows its fleet."),
         _ => (
@@ -304,7 +264,6 @@ async fn pin(
         ),
     };
     patched(
-        &cloud,
         &visitor,
         &uuid,
         json!({ "is_pinned_on__release": release }),
@@ -313,59 +272,38 @@ async fn pin(
     .await
 }
 
-async fn activate(
-    State(cloud): State<SharedCloud>,
-    visitor: SessionUser,
-    uuid: Uuid,
-    form: Form,
-) -> Result<Response, PageError> {
+async fn activate(visitor: SessionUser, uuid: Uuid, form: Form) -> PageResult {
     let (active, word) = match form.text("active") {
         "yes" => (true, "The device is active."),
         "no" => (false, "The device is deactivated."),
         _ => return Err(PageError::nothing_here()),
     };
     let body = json!({ "is_active": active });
-    patched(&cloud, &visitor, &uuid, body, word).await
+    patched(&visitor, &uuid, body, word).await
 }
 
 /// Changes its row; the page that it came from shows the rest.
-async fn patched(
-    cloud: &Cloud,
-    visitor: &SessionUser,
-    uuid: &Uuid,
-    body: Value,
-    word: &str,
-) -> Result<Response, PageError> {
-    let device = Device::find(cloud, visitor, uuid).await?;
-    visitor.patch(cloud, &device.path(), body).await?;
+async fn patched(visitor: &SessionUser, uuid: &Uuid, body: Value, word: &str) -> PageResult {
+    let device = Device::find(visitor, uuid).await?;
+    visitor.patch(&device.path(), body).await?;
     Ok(visitor.done(word, &format!("{}/settings", device.place())))
 }
 
-async fn move_elsewhere(
-    State(cloud): State<SharedCloud>,
-    visitor: SessionUser,
-    uuid: Uuid,
-    form: Form,
-) -> Result<Response, PageError> {
-    let device = Device::find(&cloud, &visitor, &uuid).await?;
+async fn move_elsewhere(visitor: SessionUser, uuid: Uuid, form: Form) -> PageResult {
+    let device = Device::find(&visitor, &uuid).await?;
     let body = json!({ "belongs_to__application": form.number("fleet")? });
-    visitor.patch(&cloud, &device.path(), body).await?;
+    visitor.patch(&device.path(), body).await?;
     Ok(visitor.go(&format!("{}/settings", device.place())))
 }
 
-async fn delete(
-    State(cloud): State<SharedCloud>,
-    visitor: SessionUser,
-    uuid: Uuid,
-    form: Form,
-) -> Result<Response, PageError> {
-    let device = Device::find(&cloud, &visitor, &uuid).await?;
+async fn delete(visitor: SessionUser, uuid: Uuid, form: Form) -> PageResult {
+    let device = Device::find(&visitor, &uuid).await?;
     if form.text("name") != device.device_name.trim() {
         return Err(PageError::wrong(
             "That is not the device's name; nothing was deleted.",
         ));
     }
-    visitor.delete(&cloud, &device.path()).await?;
+    visitor.delete(&device.path()).await?;
     let fleet = device.fleet();
     let place = fleet.map_or("/dashboard".to_owned(), |id| {
         format!("/dashboard/fleets/{id}")

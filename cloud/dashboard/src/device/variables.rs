@@ -4,9 +4,8 @@ use std::collections::HashSet;
 
 use axum::Router;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use axum::routing::get;
-use cloud_core::cloud::{Cloud, SharedCloud};
 use maud::html;
 use serde::Deserialize;
 
@@ -17,7 +16,7 @@ use crate::key_values::{
     list, of_services,
 };
 use crate::live::{LiveFragment, stream_fragments};
-use crate::problem::PageError;
+use crate::problem::PageResult;
 use crate::state::DashboardState;
 use crate::visitor::SessionUser;
 
@@ -42,15 +41,11 @@ struct Service {
     service_name: String,
 }
 
-async fn page(
-    State(cloud): State<SharedCloud>,
-    visitor: SessionUser,
-    uuid: Uuid,
-) -> Result<Response, PageError> {
-    let device = Device::find(&cloud, &visitor, &uuid).await?;
-    let facts = Facts::of(&cloud, &visitor, &uuid).await?;
-    let installs = installs(&cloud, &visitor, &device).await?;
-    let [variables, settings] = parts(&cloud, &visitor, &device).await?;
+async fn page(visitor: SessionUser, uuid: Uuid) -> PageResult {
+    let device = Device::find(&visitor, &uuid).await?;
+    let facts = Facts::of(&visitor, &uuid).await?;
+    let installs = installs(&visitor, &device).await?;
+    let [variables, settings] = parts(&visitor, &device).await?;
     let at = format!("{}/variables", device.place());
     let all = (
         KeyValueKind::DeviceVariable,
@@ -86,7 +81,7 @@ async fn page(
             h2 id="settings" { "Settings" }
             p.faint {
                 "Settings of its supervisor and its host. Names begin with "
-                code { (cloud.configuration.branding.env_prefix) } "."
+                code { (visitor.cloud.configuration.branding.env_prefix) } "."
             }
             (settings.placed())
             (setting.markup())
@@ -103,52 +98,40 @@ async fn page(
         .into_response())
 }
 
-async fn live(
-    State(state): State<DashboardState>,
-    visitor: SessionUser,
-    uuid: Uuid,
-) -> Result<Response, PageError> {
-    stream_fragments(state, visitor, move |cloud, visitor| {
+async fn live(State(state): State<DashboardState>, visitor: SessionUser, uuid: Uuid) -> PageResult {
+    stream_fragments(state, visitor, move |visitor| {
         let uuid = uuid.clone();
         async move {
-            let device = Device::find(&cloud, &visitor, &uuid).await?;
-            let head = Facts::of(&cloud, &visitor, &uuid).await?.head(&device);
-            let [variables, settings] = parts(&cloud, &visitor, &device).await?;
+            let device = Device::find(&visitor, &uuid).await?;
+            let head = Facts::of(&visitor, &uuid).await?.head(&device);
+            let [variables, settings] = parts(&visitor, &device).await?;
             Ok(vec![head, variables, settings])
         }
     })
     .await
 }
 
-async fn installs(
-    cloud: &Cloud,
-    visitor: &SessionUser,
-    device: &Device,
-) -> Result<Vec<Install>, PageError> {
+async fn installs(visitor: &SessionUser, device: &Device) -> PageResult<Vec<Install>> {
     let query = format!(
         "$select=id&$expand=installs__service($select=id,service_name),\
          device_service_environment_variable($select=id,name,value,is_secret;$orderby=name asc;$top=500)\
          &$filter=device eq {}&$top=200",
         device.id
     );
-    visitor.rows(cloud, "/service_install", &query).await
+    visitor.rows("/service_install", &query).await
 }
 
-async fn parts(
-    cloud: &Cloud,
-    visitor: &SessionUser,
-    device: &Device,
-) -> Result<[LiveFragment; 2], PageError> {
+async fn parts(visitor: &SessionUser, device: &Device) -> PageResult<[LiveFragment; 2]> {
     let back = format!("{}/variables", device.place());
-    let own = list(cloud, visitor, KeyValueKind::DeviceVariable, device.id).await?;
-    let installs = installs(cloud, visitor, device).await?;
-    let own_settings = list(cloud, visitor, KeyValueKind::DeviceSetting, device.id).await?;
+    let own = list(visitor, KeyValueKind::DeviceVariable, device.id).await?;
+    let installs = installs(visitor, device).await?;
+    let own_settings = list(visitor, KeyValueKind::DeviceSetting, device.id).await?;
     let (of_fleet, fleet_settings, of_services) = match device.fleet() {
         None => (Vec::new(), Vec::new(), Vec::new()),
         Some(fleet) => (
-            list(cloud, visitor, KeyValueKind::FleetVariable, fleet).await?,
-            list(cloud, visitor, KeyValueKind::FleetSetting, fleet).await?,
-            of_services(cloud, visitor, fleet).await?,
+            list(visitor, KeyValueKind::FleetVariable, fleet).await?,
+            list(visitor, KeyValueKind::FleetSetting, fleet).await?,
+            of_services(visitor, fleet).await?,
         ),
     };
     let rows = variables(device, own, &installs, of_fleet, of_services);

@@ -1,12 +1,10 @@
 //! How a device joins a fleet: a `config.json` for its disk, or a key for whatever makes such files.
 
 use axum::Router;
-use axum::extract::State;
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use axum::routing::{get, post};
 use cloud_core::accounts::keys::{self, KeyDescription};
 use cloud_core::answer::Refusal;
-use cloud_core::cloud::SharedCloud;
 use cloud_core::download_config;
 use cloud_core::random::random_text;
 use http::{HeaderMap, HeaderValue, header};
@@ -18,7 +16,7 @@ use serde_json::{Map, json};
 use super::{Fleet, Tab};
 use crate::form::{Form, Number};
 use crate::page;
-use crate::problem::PageError;
+use crate::problem::{PageError, PageResult};
 use crate::show::once;
 use crate::state::DashboardState;
 use crate::visitor::SessionUser;
@@ -36,18 +34,14 @@ struct Kind {
     name: String,
 }
 
-async fn ask(
-    State(cloud): State<SharedCloud>,
-    visitor: SessionUser,
-    Number(id): Number,
-) -> Result<Response, PageError> {
-    let fleet = Fleet::find(&cloud, &visitor, id).await?;
+async fn ask(visitor: SessionUser, Number(id): Number) -> PageResult {
+    let fleet = Fleet::find(&visitor, id).await?;
     // Those that can run what the fleet's own type runs.
     let query = format!(
         "$select=slug,name&$orderby=name asc&$filter=is_of__cpu_architecture/any(c:\
          c/device_type/any(t:t/is_default_for__application/any(a:a/id eq {id})))"
     );
-    let kinds: Vec<Kind> = visitor.rows(&cloud, "/device_type", &query).await?;
+    let kinds: Vec<Kind> = visitor.rows("/device_type", &query).await?;
     let own = fleet.device_type.first().map(|kind| kind.slug.as_str());
     let config = format!("{}/config.json", fleet.place());
     let key = format!("{}/key", fleet.place());
@@ -98,12 +92,11 @@ async fn ask(
 
 /// A form without a script: what it answers is a file.
 async fn config(
-    State(cloud): State<SharedCloud>,
     visitor: SessionUser,
     Number(id): Number,
     headers: HeaderMap,
     form: Form,
-) -> Result<Response, PageError> {
+) -> PageResult {
     let mut given = Map::from_iter([("appId".to_owned(), json!(id))]);
     for name in ["deviceType", "wifiSsid", "wifiKey", "developmentMode"] {
         if !form.text(name).is_empty() {
@@ -114,7 +107,7 @@ async fn config(
         let day = format!("{}T23:59:59Z", form.text("expires"));
         given.insert("provisioningKeyExpiryDate".to_owned(), json!(day));
     }
-    let made = download_config::made(&cloud, &visitor.identity, &headers, &given).await?;
+    let made = download_config::made(&visitor.cloud, &visitor.identity, &headers, &given).await?;
     let text = serde_json::to_string_pretty(&made)
         .map_err(|error| PageError(Refusal::Fault(error.into())))?;
     let headers = [
@@ -130,13 +123,8 @@ async fn config(
     Ok((headers, text).into_response())
 }
 
-async fn key(
-    State(cloud): State<SharedCloud>,
-    visitor: SessionUser,
-    Number(id): Number,
-    form: Form,
-) -> Result<Response, PageError> {
-    let actor = keys::permitted(&cloud, &visitor.identity, "application", id).await?;
+async fn key(visitor: SessionUser, Number(id): Number, form: Form) -> PageResult {
+    let actor = keys::permitted(&visitor.cloud, &visitor.identity, "application", id).await?;
     let key = random_text(16).map_err(Refusal::Fault)?;
     let name = Some(form.text("name")).filter(|name| !name.is_empty());
     let described = KeyDescription {
@@ -144,7 +132,14 @@ async fn key(
         description: Some("created in the dashboard".to_owned()),
         ..KeyDescription::default()
     };
-    keys::kept(&cloud, actor, Role::ProvisioningKey, &key, described).await?;
+    keys::kept(
+        &visitor.cloud,
+        actor,
+        Role::ProvisioningKey,
+        &key,
+        described,
+    )
+    .await?;
     let message = once("The key", &key);
     Ok(if visitor.in_place {
         message.into_response()

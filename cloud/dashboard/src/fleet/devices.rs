@@ -2,9 +2,8 @@
 
 use axum::Router;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use axum::routing::get;
-use cloud_core::cloud::{Cloud, SharedCloud};
 use maud::{Markup, html};
 use serde::Deserialize;
 
@@ -12,7 +11,7 @@ use super::{Fleet, Tab, together};
 use crate::data::{Id, literal};
 use crate::form::{Form, Number, Search};
 use crate::live::{LiveFragment, stream_fragments};
-use crate::problem::PageError;
+use crate::problem::PageResult;
 use crate::show::{self, progress, status};
 use crate::state::DashboardState;
 use crate::visitor::SessionUser;
@@ -165,18 +164,13 @@ struct Tag {
     value: String,
 }
 
-async fn page(
-    State(cloud): State<SharedCloud>,
-    visitor: SessionUser,
-    Number(id): Number,
-    Search(search): Search,
-) -> Result<Response, PageError> {
-    let fleet = Fleet::find(&cloud, &visitor, id).await?;
+async fn page(visitor: SessionUser, Number(id): Number, Search(search): Search) -> PageResult {
+    let fleet = Fleet::find(&visitor, id).await?;
     let filter = DeviceFilter::of(&search);
-    let parts = parts(&cloud, &visitor, &fleet, &filter).await?;
+    let parts = parts(&visitor, &fleet, &filter).await?;
     let place = fleet.place();
     let bar = if fleet.may_change {
-        Some(together::bar(&cloud, &visitor, &fleet).await?)
+        Some(together::bar(&visitor, &fleet).await?)
     } else {
         None
     };
@@ -224,27 +218,26 @@ async fn live(
     visitor: SessionUser,
     Number(id): Number,
     Search(search): Search,
-) -> Result<Response, PageError> {
+) -> PageResult {
     let device_filter = DeviceFilter::of(&search);
-    stream_fragments(state, visitor, move |cloud, visitor| {
+    stream_fragments(state, visitor, move |visitor| {
         let device_filter = device_filter.clone();
         async move {
-            let fleet = Fleet::find(&cloud, &visitor, id).await?;
-            parts(&cloud, &visitor, &fleet, &device_filter).await
+            let fleet = Fleet::find(&visitor, id).await?;
+            parts(&visitor, &fleet, &device_filter).await
         }
     })
     .await
 }
 
 async fn parts(
-    cloud: &Cloud,
     visitor: &SessionUser,
     fleet: &Fleet,
     device_filter: &DeviceFilter,
-) -> Result<Vec<LiveFragment>, PageError> {
+) -> PageResult<Vec<LiveFragment>> {
     let filter = device_filter.filter(fleet.id);
     let count = visitor
-        .count(cloud, "/device", &format!("$filter={filter}"))
+        .count("/device", &format!("$filter={filter}"))
         .await?;
     let query = format!(
         "$select=id,uuid,device_name,overall_status,overall_progress,is_online,api_heartbeat_state,\
@@ -256,7 +249,7 @@ async fn parts(
         device_filter.order_by(),
         device_filter.page.saturating_mul(AT_ONCE)
     );
-    let devices: Vec<Device> = visitor.rows(cloud, "/device", &query).await?;
+    let devices: Vec<Device> = visitor.rows("/device", &query).await?;
     let count = usize::try_from(count).unwrap_or_default();
     Ok(vec![
         LiveFragment::new("devices", list(fleet, device_filter, &devices)),

@@ -2,9 +2,8 @@
 
 use axum::Router;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use axum::routing::get;
-use cloud_core::cloud::{Cloud, SharedCloud};
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::json;
@@ -13,7 +12,7 @@ use super::{Fleet, Tab};
 use crate::data::Id;
 use crate::form::{Form, Number};
 use crate::live::{LiveFragment, stream_fragments};
-use crate::problem::PageError;
+use crate::problem::PageResult;
 use crate::show::{self, badge};
 use crate::state::DashboardState;
 use crate::visitor::SessionUser;
@@ -50,13 +49,9 @@ struct Release {
     devices: i64,
 }
 
-async fn page(
-    State(cloud): State<SharedCloud>,
-    visitor: SessionUser,
-    Number(id): Number,
-) -> Result<Response, PageError> {
-    let fleet = Fleet::find(&cloud, &visitor, id).await?;
-    let part = part(&cloud, &visitor, &fleet).await?;
+async fn page(visitor: SessionUser, Number(id): Number) -> PageResult {
+    let fleet = Fleet::find(&visitor, id).await?;
+    let part = part(&visitor, &fleet).await?;
     let main = html! {
         (part.placed())
         div.answer id="said" role="status" {}
@@ -71,22 +66,18 @@ async fn live(
     State(state): State<DashboardState>,
     visitor: SessionUser,
     Number(id): Number,
-) -> Result<Response, PageError> {
-    stream_fragments(state, visitor, move |cloud, visitor| async move {
-        let fleet = Fleet::find(&cloud, &visitor, id).await?;
-        Ok(vec![part(&cloud, &visitor, &fleet).await?])
+) -> PageResult {
+    stream_fragments(state, visitor, move |visitor| async move {
+        let fleet = Fleet::find(&visitor, id).await?;
+        Ok(vec![part(&visitor, &fleet).await?])
     })
     .await
 }
 
-async fn part(
-    cloud: &Cloud,
-    visitor: &SessionUser,
-    fleet: &Fleet,
-) -> Result<LiveFragment, PageError> {
+async fn part(visitor: &SessionUser, fleet: &Fleet) -> PageResult<LiveFragment> {
     let path = format!("/application({})", fleet.id);
     let query = "$select=should_track_latest_release,should_be_running__release";
-    let target: Target = visitor.row(cloud, &path, query).await?;
+    let target: Target = visitor.row(&path, query).await?;
     let one_more = MOST + 1;
     let query = format!(
         "$select=id,commit,raw_version,status,is_final,is_invalidated,is_passing_tests,start_timestamp\
@@ -94,7 +85,7 @@ async fn part(
          &$filter=belongs_to__application eq {}&$orderby=start_timestamp desc,id desc&$top={one_more}",
         fleet.id
     );
-    let mut releases: Vec<Release> = visitor.rows(cloud, "/release", &query).await?;
+    let mut releases: Vec<Release> = visitor.rows("/release", &query).await?;
     let more = releases.len() > MOST;
     releases.truncate(MOST);
     Ok(LiveFragment::new(
@@ -189,12 +180,7 @@ pub(crate) fn build(status: &str) -> Markup {
 }
 
 /// `POST /dashboard/fleets/<id>/target`: `latest`, or the number of a `release`.
-async fn target(
-    State(cloud): State<SharedCloud>,
-    visitor: SessionUser,
-    Number(id): Number,
-    form: Form,
-) -> Result<Response, PageError> {
+async fn target(visitor: SessionUser, Number(id): Number, form: Form) -> PageResult {
     let (body, word) = if form.has("latest") {
         (
             json!({ "should_track_latest_release": true }),
@@ -210,6 +196,6 @@ async fn target(
         )
     };
     let path = format!("/application({id})");
-    visitor.patch(&cloud, &path, body).await?;
+    visitor.patch(&path, body).await?;
     Ok(visitor.done(word, &format!("/dashboard/fleets/{id}/releases")))
 }

@@ -2,9 +2,8 @@
 
 use axum::Router;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use axum::routing::{get, post};
-use cloud_core::cloud::{Cloud, SharedCloud};
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::json;
@@ -14,7 +13,7 @@ use super::{Fleet, Tab};
 use crate::form::{DeleteForm, Form, Number};
 use crate::key_values::{AddForm, KeyValueKind, list as key_values, tags};
 use crate::live::{LiveFragment, stream_fragments};
-use crate::problem::PageError;
+use crate::problem::PageResult;
 use crate::quotas;
 use crate::state::DashboardState;
 use crate::switch::OVERRIDE_LOCKS;
@@ -27,14 +26,10 @@ pub(super) fn routes() -> Router<DashboardState> {
         .route("/fleets/{id}/delete", post(delete))
 }
 
-async fn page(
-    State(cloud): State<SharedCloud>,
-    visitor: SessionUser,
-    Number(id): Number,
-) -> Result<Response, PageError> {
-    let fleet = Fleet::find(&cloud, &visitor, id).await?;
+async fn page(visitor: SessionUser, Number(id): Number) -> PageResult {
+    let fleet = Fleet::find(&visitor, id).await?;
     let at = format!("{}/settings", fleet.place());
-    let [switches, tags] = parts(&cloud, &visitor, &fleet).await?;
+    let [switches, tags] = parts(&visitor, &fleet).await?;
     let tag = AddForm {
         back: &at,
         choices: vec![(KeyValueKind::FleetTag, id, String::new())],
@@ -49,8 +44,8 @@ async fn page(
                     (switches.placed())
                 }
             }
-            (people(&cloud, &visitor, &fleet).await?)
-            (quotas_card(&cloud, &visitor, &fleet).await?)
+            (people(&visitor, &fleet).await?)
+            (quotas_card(&visitor, &fleet).await?)
         }
         section.stack aria-labelledby="tags" {
             h2 id="tags" { "Tags" }
@@ -69,27 +64,23 @@ async fn live(
     State(state): State<DashboardState>,
     visitor: SessionUser,
     Number(id): Number,
-) -> Result<Response, PageError> {
-    stream_fragments(state, visitor, move |cloud, visitor| async move {
-        let fleet = Fleet::find(&cloud, &visitor, id).await?;
-        Ok(parts(&cloud, &visitor, &fleet).await?.into())
+) -> PageResult {
+    stream_fragments(state, visitor, move |visitor| async move {
+        let fleet = Fleet::find(&visitor, id).await?;
+        Ok(parts(&visitor, &fleet).await?.into())
     })
     .await
 }
 
-async fn parts(
-    cloud: &Cloud,
-    visitor: &SessionUser,
-    fleet: &Fleet,
-) -> Result<[LiveFragment; 2], PageError> {
+async fn parts(visitor: &SessionUser, fleet: &Fleet) -> PageResult<[LiveFragment; 2]> {
     let at = format!("{}/settings", fleet.place());
-    let settings = key_values(cloud, visitor, KeyValueKind::FleetSetting, fleet.id).await?;
-    let branding = &cloud.configuration.branding;
+    let settings = key_values(visitor, KeyValueKind::FleetSetting, fleet.id).await?;
+    let branding = &visitor.cloud.configuration.branding;
     let of = (KeyValueKind::FleetSetting, fleet.id);
     let switches = OVERRIDE_LOCKS.markup(branding, of, &settings, &[], &at);
     Ok([
         LiveFragment::new("switches", switches),
-        tags(cloud, visitor, KeyValueKind::FleetTag, fleet.id, &at).await?,
+        tags(visitor, KeyValueKind::FleetTag, fleet.id, &at).await?,
     ])
 }
 
@@ -133,26 +124,22 @@ struct Organization {
     name: String,
 }
 
-async fn people(cloud: &Cloud, visitor: &SessionUser, fleet: &Fleet) -> Result<Markup, PageError> {
+async fn people(visitor: &SessionUser, fleet: &Fleet) -> PageResult<Markup> {
     let path = format!("/application({})", fleet.id);
     let query = "$select=id&$expand=organization($select=id,name)";
-    let owner: Owner = visitor.row(cloud, &path, query).await?;
+    let owner: Owner = visitor.row(&path, query).await?;
     let expand = "$select=id&$expand=user($select=username,email)";
     let members: Vec<Member> = match owner.organization.first() {
         None => Vec::new(),
         Some(organization) => {
             let filter = format!("is_member_of__organization eq {}", organization.id);
             let query = format!("{expand}&$filter={filter}&$top=200");
-            visitor
-                .rows(cloud, "/organization_membership", &query)
-                .await?
+            visitor.rows("/organization_membership", &query).await?
         }
     };
     let filter = format!("is_member_of__application eq {}", fleet.id);
     let query = format!("{expand}&$filter={filter}&$top=200");
-    let shared: Vec<Member> = visitor
-        .rows(cloud, "/user_application_membership", &query)
-        .await?;
+    let shared: Vec<Member> = visitor.rows("/user_application_membership", &query).await?;
     Ok(html! {
         section.card.stack aria-labelledby="people" {
             h2 id="people" { "People" }
@@ -170,19 +157,15 @@ async fn people(cloud: &Cloud, visitor: &SessionUser, fleet: &Fleet) -> Result<M
 }
 
 /// What the organization keeps, and how much it may.
-async fn quotas_card(
-    cloud: &Cloud,
-    visitor: &SessionUser,
-    fleet: &Fleet,
-) -> Result<Markup, PageError> {
+async fn quotas_card(visitor: &SessionUser, fleet: &Fleet) -> PageResult<Markup> {
     let path = format!("/application({})", fleet.id);
     let query = "$select=id&$expand=organization($select=id,name)";
-    let owner: Owner = visitor.row(cloud, &path, query).await?;
+    let owner: Owner = visitor.row(&path, query).await?;
     let Some(organization) = owner.organization.first() else {
         return Ok(html! {});
     };
-    let found = quotas::usage(cloud, organization.id).await?;
-    let change = quotas::place_to_change(cloud, visitor, organization.id).await?;
+    let found = quotas::usage(&visitor.cloud, organization.id).await?;
+    let change = quotas::place_to_change(visitor, organization.id).await?;
     Ok(html! {
         section.card.stack aria-labelledby="quotas" {
             h2 id="quotas" { "Quotas" }
@@ -213,33 +196,19 @@ fn end(fleet: &Fleet) -> Markup {
 }
 
 /// `POST /dashboard/fleets/<id>/settings`
-async fn change(
-    State(cloud): State<SharedCloud>,
-    visitor: SessionUser,
-    Number(id): Number,
-    form: Form,
-) -> Result<Response, PageError> {
-    let fleet = Fleet::find(&cloud, &visitor, id).await?;
+async fn change(visitor: SessionUser, Number(id): Number, form: Form) -> PageResult {
+    let fleet = Fleet::find(&visitor, id).await?;
     let mut body = json!({ "is_public": form.has("public") });
     if form.text("name") != fleet.app_name {
         body["app_name"] = json!(form.text("name"));
     }
-    visitor
-        .patch(&cloud, &format!("/application({id})"), body)
-        .await?;
+    visitor.patch(&format!("/application({id})"), body).await?;
     Ok(visitor.go(&format!("{}/settings", fleet.place())))
 }
 
-async fn delete(
-    State(cloud): State<SharedCloud>,
-    visitor: SessionUser,
-    Number(id): Number,
-    form: Form,
-) -> Result<Response, PageError> {
-    let fleet = Fleet::find(&cloud, &visitor, id).await?;
+async fn delete(visitor: SessionUser, Number(id): Number, form: Form) -> PageResult {
+    let fleet = Fleet::find(&visitor, id).await?;
     form.confirms(&fleet.app_name)?;
-    visitor
-        .delete(&cloud, &format!("/application({id})"))
-        .await?;
+    visitor.delete(&format!("/application({id})")).await?;
     Ok(visitor.go("/dashboard"))
 }

@@ -2,11 +2,9 @@
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use cloud_core::answer::Refusal;
-use cloud_core::cloud::{Cloud, SharedCloud};
 use data::write::{Verb, WriteOutcome};
 use futures::{StreamExt as _, stream};
 use http::StatusCode;
@@ -20,7 +18,7 @@ use crate::actions::ACTIONS;
 use crate::form::{Form, Number};
 use crate::key_values::{self, KeyValueKind};
 use crate::page;
-use crate::problem::PageError;
+use crate::problem::{PageError, PageResult};
 use crate::release_picker::ReleasePicker;
 use crate::state::DashboardState;
 use crate::visitor::SessionUser;
@@ -40,13 +38,9 @@ pub(super) fn routes() -> Router<DashboardState> {
 const OVERRIDING: &str = "-overriding";
 
 /// What can be done with the devices that are ticked. It is shown once one is.
-pub(super) async fn bar(
-    cloud: &Cloud,
-    visitor: &SessionUser,
-    fleet: &Fleet,
-) -> Result<Markup, PageError> {
-    let releases = ReleasePicker::of(cloud, visitor, fleet.id).await?;
-    let others = Destination::all(cloud, visitor, Some(fleet.id)).await?;
+pub(super) async fn bar(visitor: &SessionUser, fleet: &Fleet) -> PageResult<Markup> {
+    let releases = ReleasePicker::of(visitor, fleet.id).await?;
+    let others = Destination::all(visitor, Some(fleet.id)).await?;
     Ok(html! {
         div.actions role="group" aria-label="Action for the selected devices" {
             label { span.hidden { "Action for the selected devices" }
@@ -143,13 +137,8 @@ impl Outcome {
 }
 
 /// `POST /dashboard/fleets/<id>/together`: `action` with each `device`.
-async fn together(
-    State(cloud): State<SharedCloud>,
-    visitor: SessionUser,
-    Number(id): Number,
-    form: Form,
-) -> Result<Response, PageError> {
-    let fleet = Fleet::find(&cloud, &visitor, id).await?;
+async fn together(visitor: SessionUser, Number(id): Number, form: Form) -> PageResult {
+    let fleet = Fleet::find(&visitor, id).await?;
     let devices: Vec<i64> = form
         .all("device")
         .filter_map(|device| device.parse().ok())
@@ -161,19 +150,19 @@ async fn together(
     match form.text("action") {
         "pin" => {
             let release = json!({ "is_pinned_on__release": form.number("release")? });
-            outcome.done = changed(&cloud, &visitor, id, &devices, release).await?;
+            outcome.done = changed(&visitor, id, &devices, release).await?;
         }
         "follow" => {
             let release = json!({ "is_pinned_on__release": null });
-            outcome.done = changed(&cloud, &visitor, id, &devices, release).await?;
+            outcome.done = changed(&visitor, id, &devices, release).await?;
         }
         "move" => {
             let elsewhere = json!({ "belongs_to__application": form.number("fleet")? });
-            outcome.done = changed(&cloud, &visitor, id, &devices, elsewhere).await?;
+            outcome.done = changed(&visitor, id, &devices, elsewhere).await?;
         }
         action @ ("activate" | "deactivate") => {
             let active = json!({ "is_active": action == "activate" });
-            outcome.done = changed(&cloud, &visitor, id, &devices, active).await?;
+            outcome.done = changed(&visitor, id, &devices, active).await?;
         }
         "tag" => {
             let key = form.text("key");
@@ -182,15 +171,7 @@ async fn together(
             }
             for device in &devices {
                 let value = form.text("value");
-                key_values::set(
-                    &cloud,
-                    &visitor,
-                    KeyValueKind::DeviceTag,
-                    *device,
-                    key,
-                    value,
-                )
-                .await?;
+                key_values::set(&visitor, KeyValueKind::DeviceTag, *device, key, value).await?;
                 outcome.done += 1;
             }
         }
@@ -203,13 +184,11 @@ async fn together(
                 .iter()
                 .find(|action| action.name == name && action.together.contains(&force));
             let path = action.ok_or_else(PageError::nothing_here)?.path;
-            let (cloud, visitor) = (&cloud, &visitor);
+            let visitor = &visitor;
             let answers = stream::iter(devices)
                 .map(async |device| {
                     let data = json!({ "appId": id, "force": force });
-                    visitor
-                        .ask(cloud, path, ("deviceId", json!(device)), data)
-                        .await
+                    visitor.ask(path, ("deviceId", json!(device)), data).await
                 })
                 .buffer_unordered(AT_A_TIME);
             let mut answers = std::pin::pin!(answers);
@@ -228,20 +207,17 @@ async fn together(
 
 /// Changes those of these devices that are of the fleet; how many.
 async fn changed(
-    cloud: &Cloud,
     visitor: &SessionUser,
     fleet: i64,
     devices: &[i64],
     body: Value,
-) -> Result<usize, PageError> {
+) -> PageResult<usize> {
     let devices: Vec<String> = devices.iter().map(i64::to_string).collect();
     let query = format!(
         "$filter=belongs_to__application eq {fleet} and id in ({})",
         devices.join(",")
     );
-    let written = visitor
-        .change(cloud, Verb::Patch, "/device", &query, body)
-        .await?;
+    let written = visitor.change(Verb::Patch, "/device", &query, body).await?;
     match written {
         WriteOutcome::Changed(0) => Err(PageError::nothing_here()),
         WriteOutcome::Changed(rows) => Ok(usize::try_from(rows).unwrap_or_default()),
@@ -266,16 +242,11 @@ pub(super) fn update_now(fleet: &Fleet) -> Markup {
 }
 
 /// `POST /dashboard/fleets/<id>/update`, with `force`.
-async fn update(
-    State(cloud): State<SharedCloud>,
-    visitor: SessionUser,
-    Number(id): Number,
-    form: Form,
-) -> Result<Response, PageError> {
-    let fleet = Fleet::find(&cloud, &visitor, id).await?;
+async fn update(visitor: SessionUser, Number(id): Number, form: Form) -> PageResult {
+    let fleet = Fleet::find(&visitor, id).await?;
     let data = json!({ "force": form.has("force") });
     let whom = ("appId", json!(id));
-    let answer = visitor.ask(&cloud, "/v1/update", whom, data).await;
+    let answer = visitor.ask("/v1/update", whom, data).await;
     let mut outcome = Outcome::default();
     match answer {
         // Several of them, each with a status of its own.
@@ -292,7 +263,7 @@ async fn update(
     Ok(outcome.shown(&visitor, &format!("{}/settings", fleet.place())))
 }
 
-async fn each(body: Body) -> Result<Vec<StatusCode>, PageError> {
+async fn each(body: Body) -> PageResult<Vec<StatusCode>> {
     #[derive(Deserialize)]
     struct Entry {
         #[serde(rename = "statusCode")]

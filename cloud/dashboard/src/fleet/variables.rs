@@ -2,9 +2,8 @@
 
 use axum::Router;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use axum::routing::get;
-use cloud_core::cloud::{Cloud, SharedCloud};
 use maud::html;
 use serde::Deserialize;
 
@@ -12,7 +11,7 @@ use super::{Fleet, Tab};
 use crate::form::Number;
 use crate::key_values::{AddForm, KeyValueKind, KeyValueRow, KeyValueTable, list, of_services};
 use crate::live::{LiveFragment, stream_fragments};
-use crate::problem::PageError;
+use crate::problem::PageResult;
 use crate::state::DashboardState;
 use crate::visitor::SessionUser;
 
@@ -31,15 +30,11 @@ struct Service {
     service_name: String,
 }
 
-async fn page(
-    State(cloud): State<SharedCloud>,
-    visitor: SessionUser,
-    Number(id): Number,
-) -> Result<Response, PageError> {
-    let fleet = Fleet::find(&cloud, &visitor, id).await?;
+async fn page(visitor: SessionUser, Number(id): Number) -> PageResult {
+    let fleet = Fleet::find(&visitor, id).await?;
     let at = format!("{}/variables", fleet.place());
-    let services = services(&cloud, &visitor, id).await?;
-    let [variables, settings] = parts(&cloud, &visitor, &fleet, &services).await?;
+    let services = services(&visitor, id).await?;
+    let [variables, settings] = parts(&visitor, &fleet, &services).await?;
     let all = (KeyValueKind::FleetVariable, id, "All services".to_owned());
     let each = services.iter().map(|service| {
         let name = service.service_name.clone();
@@ -67,7 +62,7 @@ async fn page(
             h2 id="settings" { "Settings of devices" }
             p.faint {
                 "Settings of supervisors and hosts. Names begin with "
-                code { (cloud.configuration.branding.env_prefix) } "."
+                code { (visitor.cloud.configuration.branding.env_prefix) } "."
             }
             (settings.placed())
             @if fleet.may_change { (setting.markup()) }
@@ -83,36 +78,31 @@ async fn live(
     State(state): State<DashboardState>,
     visitor: SessionUser,
     Number(id): Number,
-) -> Result<Response, PageError> {
-    stream_fragments(state, visitor, move |cloud, visitor| async move {
-        let fleet = Fleet::find(&cloud, &visitor, id).await?;
-        let services = services(&cloud, &visitor, id).await?;
-        let parts = parts(&cloud, &visitor, &fleet, &services).await?;
+) -> PageResult {
+    stream_fragments(state, visitor, move |visitor| async move {
+        let fleet = Fleet::find(&visitor, id).await?;
+        let services = services(&visitor, id).await?;
+        let parts = parts(&visitor, &fleet, &services).await?;
         Ok(parts.into())
     })
     .await
 }
 
-async fn services(
-    cloud: &Cloud,
-    visitor: &SessionUser,
-    id: i64,
-) -> Result<Vec<Service>, PageError> {
+async fn services(visitor: &SessionUser, id: i64) -> PageResult<Vec<Service>> {
     let query = format!(
         "$select=id,service_name&$filter=application eq {id}&$orderby=service_name asc&$top={MOST}"
     );
-    visitor.rows(cloud, "/service", &query).await
+    visitor.rows("/service", &query).await
 }
 
 async fn parts(
-    cloud: &Cloud,
     visitor: &SessionUser,
     fleet: &Fleet,
     services: &[Service],
-) -> Result<[LiveFragment; 2], PageError> {
+) -> PageResult<[LiveFragment; 2]> {
     let back = format!("{}/variables", fleet.place());
-    let own = list(cloud, visitor, KeyValueKind::FleetVariable, fleet.id).await?;
-    let of_services = of_services(cloud, visitor, fleet.id).await?;
+    let own = list(visitor, KeyValueKind::FleetVariable, fleet.id).await?;
+    let of_services = of_services(visitor, fleet.id).await?;
     let own = own
         .into_iter()
         .map(|it| KeyValueRow::own(KeyValueKind::FleetVariable, it));
@@ -129,7 +119,7 @@ async fn parts(
         back: &back,
         rows: own.chain(of_services).collect(),
     };
-    let settings = list(cloud, visitor, KeyValueKind::FleetSetting, fleet.id).await?;
+    let settings = list(visitor, KeyValueKind::FleetSetting, fleet.id).await?;
     let settings = settings.into_iter();
     let settings = KeyValueTable {
         caption: "Settings of devices",
