@@ -1,7 +1,5 @@
 //! What was done in the visitor's organizations, and by the visitor.
 
-use axum::Router;
-use axum::response::IntoResponse;
 use axum::routing::get;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -10,20 +8,20 @@ use serde_json::Value;
 use super::form::Search;
 use super::page::{Page, Section};
 use super::problem::PageResult;
-use super::show;
-use super::state::DashboardState;
+use super::show::{self, table};
+use super::state::Routes;
 use super::visitor::SessionUser;
 
 /// Events on the page.
 const MOST: usize = 100;
 const PLACE: &str = "/dashboard/audit";
 
-pub(super) fn routes() -> Router<DashboardState> {
-    Router::new().route("/audit", get(page))
+pub(super) fn routes() -> Routes {
+    Routes::new().route("/audit", get(page))
 }
 
 #[derive(Deserialize)]
-struct Event {
+struct AuditEvent {
     id: i64,
     created_at: String,
     verb: String,
@@ -38,13 +36,13 @@ struct Event {
 }
 
 /// `GET /dashboard/audit?before=<id>`: the newest events that the visitor may see, or those before one.
-async fn page(visitor: SessionUser, Search(search): Search) -> PageResult {
+async fn page(visitor: SessionUser, Search(search): Search) -> PageResult<Markup> {
     let before = search.text("before").parse::<i64>().unwrap_or(i64::MAX);
     let query = format!(
         "$select=id,created_at,verb,resource,row_id,fields,times,user_name,credential,credential_id,address\
          &$filter=id lt {before}&$orderby=id desc&$top={MOST}"
     );
-    let events: Vec<Event> = visitor.rows("/audit_event", &query).await?;
+    let events: Vec<AuditEvent> = visitor.rows("/audit_event", &query).await?;
     let older = events.last().filter(|_| events.len() == MOST);
     let main = html! {
         h1 { "Audit log" }
@@ -52,31 +50,16 @@ async fn page(visitor: SessionUser, Search(search): Search) -> PageResult {
         @if events.is_empty() {
             p.empty { "Nothing yet." }
         } @else {
-            table.rows {
-                caption.hidden { "Events, newest first" }
-                thead { tr {
-                    th scope="col" { "When" } th scope="col" { "Who" } th scope="col" { "What" }
-                    th scope="col" { "Details" } th scope="col" { "From" }
-                } }
-                tbody { @for event in &events { (row(event)) } }
-            }
+            (table("Events, newest first", &["When", "Who", "What", "Details", "From"], None, events.iter().map(row)))
         }
         @if let Some(oldest) = older {
             p { a.button href={ (PLACE) "?before=" (oldest.id) } { "Older events" } }
         }
     };
-    Ok(Page {
-        visitor: &visitor,
-        section: Section::Account,
-        title: "Audit log",
-        above: vec![("Account", "/dashboard/account".to_owned())],
-        live: None,
-        main,
-    }
-    .into_response())
+    Ok(Page::below(Section::Account, "Audit log", main).markup(&visitor))
 }
 
-fn row(event: &Event) -> Markup {
+fn row(event: &AuditEvent) -> Markup {
     let details = event.fields.as_ref().map(Value::to_string);
     html! {
         tr id={ "event-" (event.id) } {

@@ -25,13 +25,6 @@ pub(crate) fn literal(text: &str) -> String {
     utf8_percent_encode(&quoted, NON_ALPHANUMERIC).to_string()
 }
 
-/// A link in a row: `{"__id": 7}`, or the row that it leads to in an array of one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
-pub(crate) struct Id {
-    #[serde(rename = "__id")]
-    pub(crate) id: i64,
-}
-
 impl SessionUser {
     /// What devices answer to a request that goes through the proxy as the visitor: `whom` is as in its body
     /// (`uuid`, `deviceId` or `appId`).
@@ -62,11 +55,7 @@ impl SessionUser {
         path: &str,
         query: &str,
     ) -> PageResult<Vec<T>> {
-        let query = query.replace(' ', "%20");
-        let query = Some(query.as_str());
-        let request = odata::parse(path, query)?;
-        let setting = self.cloud.setting(self.caller());
-        let ReadStatement::Records(select) = query::read(&setting, &request, path, query)? else {
+        let ReadStatement::Records(select) = self.statement(path, query)? else {
             return Err(broken(format!("{path} lists no rows")));
         };
         let texts = self.cloud.database_of(self.caller()).texts(&select).await?;
@@ -101,17 +90,19 @@ impl SessionUser {
     /// As [`SessionUser::rows`].
     pub(crate) async fn count(&self, path: &str, query: &str) -> PageResult<i64> {
         let path = format!("{path}/$count");
-        let query = query.replace(' ', "%20");
-        let query = Some(query.as_str()).filter(|query| !query.is_empty());
-        let request = odata::parse(&path, query)?;
-        let setting = self.cloud.setting(self.caller());
-        let ReadStatement::Count(select) = query::read(&setting, &request, &path, query)? else {
+        let ReadStatement::Count(select) = self.statement(&path, query)? else {
             return Err(broken(format!("{path} counts nothing")));
         };
-        match self.cloud.database_of(self.caller()).row(&select).await? {
-            Some(row) => Ok(row.id(0)?),
-            None => Ok(0),
-        }
+        let row = self.cloud.database_of(self.caller()).row(&select).await?;
+        Ok(row.map_or(Ok(0), |row| row.id(0))?)
+    }
+
+    /// The statement of `GET /v7<path>?<query>`.
+    fn statement(&self, path: &str, query: &str) -> PageResult<ReadStatement> {
+        let query = encoded(query);
+        let request = odata::parse(path, query.as_deref())?;
+        let setting = self.cloud.setting(self.caller());
+        Ok(query::read(&setting, &request, path, query.as_deref())?)
     }
 
     /// Whether this user may do this with the row of an id.
@@ -149,8 +140,8 @@ impl SessionUser {
         query: &str,
         body: Value,
     ) -> PageResult<WriteOutcome> {
-        let query = query.replace(' ', "%20");
-        let query = Some(query.as_str()).filter(|query| !query.is_empty());
+        let query = encoded(query);
+        let query = query.as_deref();
         let request = odata::parse(path, query)?;
         let body = match body {
             Value::Object(body) => body,
@@ -203,6 +194,11 @@ fn some(written: WriteOutcome) -> PageResult<()> {
         WriteOutcome::Changed(0) => Err(PageError::nothing_here()),
         WriteOutcome::Changed(_) | WriteOutcome::Created { .. } => Ok(()),
     }
+}
+
+/// A query as an address has it, where there is one.
+fn encoded(query: &str) -> Option<String> {
+    (!query.is_empty()).then(|| query.replace(' ', "%20"))
 }
 
 fn broken(why: String) -> PageError {

@@ -1,59 +1,44 @@
 //! The first page: every fleet that the visitor sees, and making one.
 
-use axum::Router;
-use axum::extract::State;
-use axum::response::IntoResponse;
-use axum::routing::get;
+use axum::routing::{get, post};
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::json;
 
 use super::data::literal;
 use super::form::{Form, Search};
-use super::live::{LiveFragment, stream_fragments};
+use super::live::{LiveFragment, LivePage, live_page, show};
 use super::page::{Page, Section};
 use super::problem::PageResult;
-use super::show::{self, badge};
-use super::state::DashboardState;
+use super::rows::{Named, ReleaseName, fleet_place};
+use super::show::{badge, table};
+use super::state::Routes;
 use super::visitor::SessionUser;
 
 /// Fleets on the page; a search finds the others.
 const MOST: usize = 200;
 
-pub(super) fn routes() -> Router<DashboardState> {
-    Router::new()
-        .route("/", get(list))
-        .route("/fleets", get(list).post(create))
-        .route("/fleets/live", get(live))
+pub(super) fn routes() -> Routes {
+    Routes::new()
+        .merge(live_page::<FleetsPage>("/fleets"))
+        .route("/", get(show::<FleetsPage>))
+        .route("/fleets", post(create))
         .route("/new-fleet", get(new))
 }
 
 #[derive(Deserialize)]
-struct Fleet {
+struct FleetRow {
     id: i64,
     app_name: String,
     slug: String,
     is_public: bool,
     should_track_latest_release: bool,
     #[serde(rename = "is_for__device_type")]
-    device_type: Vec<DeviceTypeName>,
+    device_type: Vec<Named>,
     #[serde(rename = "should_be_running__release")]
-    release: Vec<Release>,
+    release: Vec<ReleaseName>,
     #[serde(rename = "owns__device")]
     devices: i64,
-}
-
-#[derive(Deserialize)]
-struct DeviceTypeName {
-    id: i64,
-    name: String,
-}
-
-#[derive(Deserialize)]
-struct Release {
-    id: i64,
-    commit: String,
-    raw_version: String,
 }
 
 #[derive(Deserialize)]
@@ -63,48 +48,43 @@ struct OnlineCount {
     devices: i64,
 }
 
-async fn list(visitor: SessionUser, Search(search): Search) -> PageResult {
-    let search_text = search.text("search").to_owned();
-    let part = table(&visitor, &search_text).await?;
-    let query: String = form_urlencoded::byte_serialize(search_text.as_bytes()).collect();
-    let main = html! {
-        header.head {
-            h1 { "Fleets" }
-            a.button.primary href="/dashboard/new-fleet" { "New fleet" }
-        }
-        form.filters role="search" action="/dashboard/fleets" {
-            label { span.hidden { "Search fleets" }
-                input type="search" name="search" value=(search_text) placeholder="Search fleets ( / )" maxlength="100" data-search;
-            }
-            button type="submit" { "Search" }
-        }
-        (part.placed())
-    };
-    Ok(Page {
-        visitor: &visitor,
-        section: Section::Fleets,
-        title: "Fleets",
-        above: Vec::new(),
-        live: Some(format!("/dashboard/fleets/live?search={query}")),
-        main,
+/// The fleets that match what is searched for.
+struct FleetsPage(String);
+
+impl LivePage for FleetsPage {
+    type Address = Search;
+    type Parts = [LiveFragment; 1];
+
+    async fn load(_: &SessionUser, Search(search): Search) -> PageResult<Self> {
+        Ok(FleetsPage(search.text("search").to_owned()))
     }
-    .into_response())
+
+    async fn parts(&self, visitor: &SessionUser) -> PageResult<Self::Parts> {
+        Ok([fleets(visitor, &self.0).await?])
+    }
+
+    async fn page(&self, _: &SessionUser, parts: Self::Parts) -> PageResult<Page> {
+        let [fleets] = parts;
+        let query: String = form_urlencoded::byte_serialize(self.0.as_bytes()).collect();
+        let main = html! {
+            header.head {
+                h1 { "Fleets" }
+                a.button.primary href="/dashboard/new-fleet" { "New fleet" }
+            }
+            form.filters role="search" action="/dashboard/fleets" {
+                label { span.hidden { "Search fleets" }
+                    input type="search" name="search" value=(self.0) placeholder="Search fleets ( / )" maxlength="100" data-search;
+                }
+                button type="submit" { "Search" }
+            }
+            (fleets.placed())
+        };
+        let live = format!("/dashboard/fleets/live?search={query}");
+        Ok(Page::first(Section::Fleets, live, main))
+    }
 }
 
-async fn live(
-    State(state): State<DashboardState>,
-    visitor: SessionUser,
-    Search(search): Search,
-) -> PageResult {
-    let search_text = search.text("search").to_owned();
-    stream_fragments(state, visitor, move |visitor| {
-        let search_text = search_text.clone();
-        async move { Ok(vec![table(&visitor, &search_text).await?]) }
-    })
-    .await
-}
-
-async fn table(visitor: &SessionUser, search_text: &str) -> PageResult<LiveFragment> {
+async fn fleets(visitor: &SessionUser, search_text: &str) -> PageResult<LiveFragment> {
     let mut filter = "is_of__class eq 'fleet' and is_host eq false".to_owned();
     if !search_text.is_empty() {
         let search_text = literal(&search_text.to_lowercase());
@@ -118,7 +98,7 @@ async fn table(visitor: &SessionUser, search_text: &str) -> PageResult<LiveFragm
          &$expand=is_for__device_type($select=id,name),should_be_running__release($select=id,commit,raw_version),owns__device/$count\
          &$filter={filter}&$orderby=app_name asc&$top={one_more}"
     );
-    let mut fleets: Vec<Fleet> = visitor.rows("/application", &query).await?;
+    let mut fleets: Vec<FleetRow> = visitor.rows("/application", &query).await?;
     let more = fleets.len() > MOST;
     fleets.truncate(MOST);
     let query = format!(
@@ -126,10 +106,10 @@ async fn table(visitor: &SessionUser, search_text: &str) -> PageResult<LiveFragm
          &$orderby=app_name asc&$top={MOST}"
     );
     let online: Vec<OnlineCount> = visitor.rows("/application", &query).await?;
-    let online = |id: i64| {
-        let found = online.iter().find(|fleet| fleet.id == id);
-        found.map_or(0, |fleet| fleet.devices)
-    };
+    let rows = fleets.iter().map(|fleet| {
+        let online = online.iter().find(|online| online.id == fleet.id);
+        row(fleet, online.map_or(0, |online| online.devices))
+    });
     Ok(LiveFragment::new(
         "fleets",
         html! {
@@ -141,14 +121,7 @@ async fn table(visitor: &SessionUser, search_text: &str) -> PageResult<LiveFragm
             } @else if fleets.is_empty() {
                 p.empty { "No fleets match your search." }
             } @else {
-                table.rows {
-                    caption.hidden { "Fleets" }
-                    thead { tr {
-                        th scope="col" { "Fleet" } th scope="col" { "Devices online" }
-                        th scope="col" { "Release" } th scope="col" { "Device type" }
-                    } }
-                    tbody { @for fleet in &fleets { (row(fleet, online(fleet.id))) } }
-                }
+                (table("Fleets", &["Fleet", "Devices online", "Release", "Device type"], None, rows))
             }
             @if more { p.faint { "Only the first " (MOST) " are shown: search for the others." } }
         },
@@ -156,13 +129,13 @@ async fn table(visitor: &SessionUser, search_text: &str) -> PageResult<LiveFragm
 }
 
 /// Who counts as online: who holds a tunnel or polls.
-pub(super) const ONLINE: &str = "is_online eq true or api_heartbeat_state eq 'online'";
+const ONLINE: &str = "is_online eq true or api_heartbeat_state eq 'online'";
 
-fn row(fleet: &Fleet, online: i64) -> Markup {
+fn row(fleet: &FleetRow, online: i64) -> Markup {
     html! {
         tr id={ "fleet-" (fleet.id) } {
             th scope="row" {
-                a href={ "/dashboard/fleets/" (fleet.id) } { (fleet.app_name) }
+                a href=(fleet_place(fleet.id)) { (fleet.app_name) }
                 @if fleet.is_public { " " (badge("none", "Public")) }
                 span.under { (fleet.slug) }
             }
@@ -170,9 +143,7 @@ fn row(fleet: &Fleet, online: i64) -> Markup {
             td data-label="Release" {
                 @match fleet.release.first() {
                     Some(release) => {
-                        a href={ "/dashboard/releases/" (release.id) } {
-                            (show::release_name(&release.commit, &release.raw_version))
-                        }
+                        (release.link())
                         span.under { @if fleet.should_track_latest_release { "Latest" } @else { "Pinned" } }
                     }
                     None => span.none { "None" }
@@ -185,11 +156,11 @@ fn row(fleet: &Fleet, online: i64) -> Markup {
     }
 }
 
-async fn new(visitor: SessionUser) -> PageResult {
-    let organizations: Vec<DeviceTypeName> = visitor
+async fn new(visitor: SessionUser) -> PageResult<Markup> {
+    let organizations: Vec<Named> = visitor
         .rows("/organization", "$select=id,name&$orderby=name asc")
         .await?;
-    let types: Vec<DeviceTypeName> = visitor
+    let types: Vec<Named> = visitor
         .rows("/device_type", "$select=id,name&$orderby=name asc")
         .await?;
     let main = html! {
@@ -224,15 +195,7 @@ async fn new(visitor: SessionUser) -> PageResult {
             }
         }
     };
-    Ok(Page {
-        visitor: &visitor,
-        section: Section::Fleets,
-        title: "New fleet",
-        above: vec![("Fleets", "/dashboard".to_owned())],
-        live: None,
-        main,
-    }
-    .into_response())
+    Ok(Page::below(Section::Fleets, "New fleet", main).markup(&visitor))
 }
 
 async fn create(visitor: SessionUser, form: Form) -> PageResult {
@@ -242,5 +205,5 @@ async fn create(visitor: SessionUser, form: Form) -> PageResult {
         "organization": form.number("organization")?,
     });
     let id = visitor.create("/application", body).await?;
-    Ok(visitor.go(&format!("/dashboard/fleets/{id}")))
+    Ok(visitor.go(&fleet_place(id)))
 }

@@ -7,6 +7,7 @@ use cloud_core::body;
 use http::request::Parts;
 use maud::{Markup, html};
 
+use super::page;
 use super::problem::{PageError, PageResult};
 use super::state::DashboardState;
 use super::visitor::{SessionUser, leave_for};
@@ -15,7 +16,7 @@ use super::visitor::{SessionUser, leave_for};
 const MOST: usize = 2000;
 
 /// What was filled in: names and values, as the browser sent them.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Form(Vec<(String, String)>);
 
 impl Form {
@@ -24,7 +25,17 @@ impl Form {
         self.first(name).unwrap_or_default().trim()
     }
 
-    /// The same, as it was typed.
+    /// The same; nothing where it was left empty.
+    pub(crate) fn filled(&self, name: &str) -> Option<&str> {
+        Some(self.text(name)).filter(|text| !text.is_empty())
+    }
+
+    /// The end of a day, where one was chosen, as the API takes times.
+    pub(crate) fn end_of_day(&self, name: &str) -> Option<String> {
+        self.filled(name).map(|day| format!("{day}T23:59:59Z"))
+    }
+
+    /// What was filled in there, as it was typed.
     pub(crate) fn exact(&self, name: &str) -> &str {
         self.first(name).unwrap_or_default()
     }
@@ -129,7 +140,7 @@ impl DeleteForm<'_> {
 }
 
 /// The same of a query: what a search asks for.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Search(pub(crate) Form);
 
 impl FromRequestParts<DashboardState> for Search {
@@ -174,5 +185,25 @@ impl SessionUser {
         } else {
             Redirect::to(place).into_response()
         }
+    }
+
+    /// What came of a change that no page shows: `notice` at the form, or without a script on a page of its own,
+    /// which leads back.
+    pub(crate) fn answer(
+        &self,
+        title: &str,
+        heading: Option<&str>,
+        notice: Markup,
+        (place, back): (&str, &str),
+    ) -> Response {
+        if self.in_place {
+            return notice.into_response();
+        }
+        let main = html! {
+            @if let Some(heading) = heading { h1 { (heading) } }
+            (notice)
+            p { a.button href=(place) { (back) } }
+        };
+        page::bare(title, main).into_response()
     }
 }

@@ -6,26 +6,32 @@
 //! ```
 //!
 //! A page has one connection. It looks again once a second at most, however much is written, and less often where
-//! looking takes long. All pages of the program together look at as much as [`AT_A_TIME`](super::live_pages::AT_A_TIME) at a time: where many are
-//! open, each waits for its turn and then rests in proportion, so that pages never take the database from devices.
+//! looking takes long. All pages of the program together look at as much as
+//! [`AT_A_TIME`](super::live_pages::AT_A_TIME) at a time: where many are open, each waits for its turn and then rests
+//! in proportion, so that pages never take the database from devices.
 
 use std::collections::{HashMap, VecDeque};
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use axum::extract::{FromRequestParts, State};
 use axum::response::IntoResponse;
 use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::routing::get;
 use cloud_core::answer::Refusal;
 use cloud_core::bus::Subscription;
-use futures::{Stream, StreamExt as _, stream};
+use futures::stream::BoxStream;
+use futures::{StreamExt as _, stream};
 use maud::{Markup, html};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::live_pages::StreamSlot;
+use super::live_pages::{LivePages, StreamSlot};
+use super::page::Page;
 use super::problem::{PageError, PageResult};
-use super::state::DashboardState;
+use super::state::{DashboardState, Routes};
 use super::visitor::SessionUser;
 
 /// Between two looks at least.
@@ -42,7 +48,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// (`open`, `error`, `message`).
 #[derive(Debug, Clone)]
 pub(crate) struct LiveFragment {
-    name: &'static str,
+    pub(crate) name: &'static str,
     markup: Markup,
 }
 
@@ -57,11 +63,108 @@ impl LiveFragment {
     }
 }
 
-/// What an open page is told.
-struct LiveStream<F> {
-    state: DashboardState,
+/// A page with parts that follow what happens.
+pub(crate) trait LivePage: Sized + Send + Sync + 'static {
+    /// What its address says: of which row it is, or what is searched for.
+    type Address: FromRequestParts<DashboardState> + Clone + Send + Sync + 'static;
+    /// As many parts as the page has.
+    type Parts: IntoIterator<Item = LiveFragment> + Send;
+
+    /// Reads what the page is of.
+    ///
+    /// # Errors
+    /// 404 where the visitor does not see it (any more).
+    fn load(
+        visitor: &SessionUser,
+        address: Self::Address,
+    ) -> impl Future<Output = PageResult<Self>> + Send;
+
+    /// The parts, as the visitor sees them at this moment.
+    ///
+    /// # Errors
+    /// Where the API refuses what they show, or the database fails.
+    fn parts(&self, visitor: &SessionUser) -> impl Future<Output = PageResult<Self::Parts>> + Send;
+
+    /// The whole page, with the parts in their places.
+    ///
+    /// # Errors
+    /// As [`LivePage::parts`].
+    fn page(
+        &self,
+        visitor: &SessionUser,
+        parts: Self::Parts,
+    ) -> impl Future<Output = PageResult<Page>> + Send;
+
+    /// Events of other kinds, which end with the page's own.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    fn more_events(
+        &self,
+        _visitor: &SessionUser,
+    ) -> impl Future<Output = PageResult<BoxStream<'static, Event>>> + Send {
+        async { Ok(stream::empty().boxed()) }
+    }
+}
+
+/// A page at its address, and its events below that.
+pub(crate) fn live_page<P: LivePage>(address: &str) -> Routes {
+    Routes::new()
+        .route(address, get(show::<P>))
+        .route(&format!("{address}/live"), get(follow::<P>))
+}
+
+/// `GET <page>`
+pub(crate) async fn show<P: LivePage>(
     visitor: SessionUser,
-    look: F,
+    address: P::Address,
+) -> PageResult<Markup> {
+    let page = P::load(&visitor, address).await?;
+    let parts = page.parts(&visitor).await?;
+    Ok(page.page(&visitor, parts).await?.markup(&visitor))
+}
+
+/// `GET <page>/live`: an event is named for its part. `left` says that the page is to be loaded anew: the session
+/// has ended, or what it shows is no more.
+async fn follow<P: LivePage>(
+    State(state): State<DashboardState>,
+    visitor: SessionUser,
+    address: P::Address,
+) -> PageResult {
+    let page = P::load(&visitor, address.clone()).await?;
+    let over = CancellationToken::new();
+    let more = page.more_events(&visitor).await?;
+    let more = more.take_until(over.clone().cancelled_owned());
+    let over = over.drop_guard();
+    let first = page.parts(&visitor).await?;
+    let mut live = LiveStream::<P> {
+        written: visitor.cloud.database.written(),
+        news: visitor.cloud.bus.subscribe(),
+        _place: state.live.enter(visitor.user).map_err(PageError)?,
+        pages: state.live,
+        visitor,
+        address,
+        waiting: VecDeque::new(),
+        sent: HashMap::new(),
+        rest: Instant::now() + REST,
+        over: false,
+    };
+    live.send(first);
+    let events = stream::unfold((live, over), |(mut live, over)| async move {
+        let stop = live.visitor.cloud.stop.clone();
+        let event = stop.run_until_cancelled(live.next()).await??;
+        Some((event, (live, over)))
+    });
+    let events = stream::select(events, more).map(Ok::<_, Infallible>);
+    let alive = KeepAlive::new().interval(KEEP_ALIVE).text("");
+    Ok(Sse::new(events).keep_alive(alive).into_response())
+}
+
+/// What an open page is sent.
+struct LiveStream<P: LivePage> {
+    pages: Arc<LivePages>,
+    visitor: SessionUser,
+    address: P::Address,
     /// What this program writes,
     written: watch::Receiver<u64>,
     /// and what others tell of what they wrote.
@@ -75,71 +178,7 @@ struct LiveStream<F> {
     _place: StreamSlot,
 }
 
-/// The events of a page: `look` makes its parts, as the visitor sees them at that moment.
-///
-/// An event is named for its part. `left` says that the page is to be loaded anew: the session has ended, or what
-/// it shows is no more.
-///
-/// # Errors
-/// Why the first look failed; where the user has too many pages open.
-pub(crate) async fn stream_fragments<F, L>(
-    state: DashboardState,
-    visitor: SessionUser,
-    look: F,
-) -> PageResult
-where
-    F: Fn(SessionUser) -> L + Send + 'static,
-    L: Future<Output = PageResult<Vec<LiveFragment>>> + Send,
-{
-    follow_with(state, visitor, look, stream::empty()).await
-}
-
-/// The same, and events of other kinds beside it. They end with the page's own.
-///
-/// # Errors
-/// As [`stream_fragments`].
-pub(crate) async fn follow_with<F, L>(
-    state: DashboardState,
-    visitor: SessionUser,
-    look: F,
-    more: impl Stream<Item = Event> + Send + 'static,
-) -> PageResult
-where
-    F: Fn(SessionUser) -> L + Send + 'static,
-    L: Future<Output = PageResult<Vec<LiveFragment>>> + Send,
-{
-    let over = CancellationToken::new();
-    let more = more.take_until(over.clone().cancelled_owned());
-    let over = over.drop_guard();
-    let first = look(visitor.clone()).await?;
-    let mut following = LiveStream {
-        written: state.cloud.database.written(),
-        news: state.cloud.bus.subscribe(),
-        _place: state.live.enter(visitor.user).map_err(PageError)?,
-        state,
-        visitor,
-        look,
-        waiting: VecDeque::new(),
-        sent: HashMap::new(),
-        rest: Instant::now() + REST,
-        over: false,
-    };
-    following.tell(first);
-    let events = stream::unfold((following, over), |(mut following, over)| async move {
-        let stop = following.state.cloud.stop.clone();
-        let event = stop.run_until_cancelled(following.next()).await??;
-        Some((event, (following, over)))
-    });
-    let events = stream::select(events, more).map(Ok::<_, Infallible>);
-    let alive = KeepAlive::new().interval(KEEP_ALIVE).text("");
-    Ok(Sse::new(events).keep_alive(alive).into_response())
-}
-
-impl<F, L> LiveStream<F>
-where
-    F: Fn(SessionUser) -> L,
-    L: Future<Output = PageResult<Vec<LiveFragment>>>,
-{
+impl<P: LivePage> LiveStream<P> {
     async fn next(&mut self) -> Option<Event> {
         loop {
             if let Some(event) = self.waiting.pop_front() {
@@ -157,9 +196,9 @@ where
             .await;
             sleep(self.rest.saturating_duration_since(Instant::now())).await;
             let begun = Instant::now();
-            let live = self.state.live.clone();
+            let pages = self.pages.clone();
             // An error says that there are no more turns, which there are as long as the program runs.
-            let turn = live.turn().await;
+            let turn = pages.turn().await;
             self.written.mark_unchanged();
             self.look().await;
             drop(turn);
@@ -170,24 +209,30 @@ where
 
     async fn look(&mut self) {
         match self.parts().await {
-            Ok(Some(parts)) => self.tell(parts),
+            Ok(Some(parts)) => self.send(parts),
             Ok(None) => self.leave(),
             Err(PageError(Refusal::Missing(_) | Refusal::Unauthorized)) => self.leave(),
             // It is not the page's fault: the next look may do.
-            Err(PageError(error)) => tracing::warn!("an open page cannot be followed: {error:?}"),
+            Err(PageError(error)) => {
+                tracing::warn!(
+                    user = self.visitor.user,
+                    ?error,
+                    "an open page cannot be followed"
+                );
+            }
         }
     }
 
     /// Nothing once the session has ended.
-    async fn parts(&mut self) -> PageResult<Option<Vec<LiveFragment>>> {
+    async fn parts(&mut self) -> PageResult<Option<P::Parts>> {
         if !self.visitor.still_there().await? {
             return Ok(None);
         }
-        let parts = (self.look)(self.visitor.clone());
-        Ok(Some(parts.await?))
+        let page = P::load(&self.visitor, self.address.clone()).await?;
+        page.parts(&self.visitor).await.map(Some)
     }
 
-    fn tell(&mut self, parts: Vec<LiveFragment>) {
+    fn send(&mut self, parts: P::Parts) {
         for part in parts {
             // A carriage return would end a line of an event.
             let text = part.markup.into_string().replace('\r', " ");

@@ -1,6 +1,5 @@
 //! The layout of a page.
 
-use axum::response::{IntoResponse, Response};
 use maud::{DOCTYPE, Markup, html};
 
 use super::assets::ASSETS;
@@ -10,6 +9,11 @@ use super::visitor::SessionUser;
 /// they belong.
 const HTMX: &str = r#"{"allowEval":false,"allowScriptTags":false,"includeIndicatorStyles":false,"selfRequestsOnly":true,"historyCacheSize":0,"refreshOnHistoryMiss":true,"responseHandling":[{"code":"204","swap":false},{"code":"[23]..","swap":true},{"code":"[45]..","swap":true,"error":true}]}"#;
 
+/// The first page of what concerns fleets.
+const FLEETS: &str = "/dashboard";
+/// The first page of what concerns the visitor.
+pub(crate) const ACCOUNT: &str = "/dashboard/account";
+
 /// Which part of the dashboard a page belongs to, as its menu shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Section {
@@ -17,33 +21,63 @@ pub(crate) enum Section {
     Account,
 }
 
+impl Section {
+    /// Its name, and the address of its first page.
+    const fn first_page(self) -> (&'static str, &'static str) {
+        match self {
+            Section::Fleets => ("Fleets", FLEETS),
+            Section::Account => ("Account", ACCOUNT),
+        }
+    }
+}
+
 /// A page for somebody who is signed in.
-pub(crate) struct Page<'a> {
-    pub(crate) visitor: &'a SessionUser,
+pub(crate) struct Page {
     pub(crate) section: Section,
     /// Of the window; hostile, as everything that people named.
-    pub(crate) title: &'a str,
+    pub(crate) title: String,
     /// The pages above this one: their names and addresses.
-    pub(crate) above: Vec<(&'a str, String)>,
+    pub(crate) above: Vec<(String, String)>,
     /// Where the events of its parts are ([`super::live`]).
     pub(crate) live: Option<String>,
     pub(crate) main: Markup,
 }
 
-impl IntoResponse for Page<'_> {
-    fn into_response(self) -> Response {
-        let menu = [
-            (Section::Fleets, "Fleets", "/dashboard"),
-            (Section::Account, "Account", "/dashboard/account"),
-        ];
+impl Page {
+    /// The first page of a section.
+    pub(crate) fn first(section: Section, live: String, main: Markup) -> Self {
+        Page {
+            section,
+            title: section.first_page().0.to_owned(),
+            above: Vec::new(),
+            live: Some(live),
+            main,
+        }
+    }
+
+    /// A page below the first one of its section.
+    pub(crate) fn below(section: Section, title: &str, main: Markup) -> Self {
+        let (name, place) = section.first_page();
+        Page {
+            section,
+            title: title.to_owned(),
+            above: vec![(name.to_owned(), place.to_owned())],
+            live: None,
+            main,
+        }
+    }
+
+    /// All of it, as this visitor gets it.
+    pub(crate) fn markup(&self, visitor: &SessionUser) -> Markup {
+        let menu = [Section::Fleets, Section::Account];
         let header = html! {
             nav.menu aria-label="Main" {
-                @for (section, name, place) in menu {
+                @for (section, (name, place)) in menu.map(|section| (section, section.first_page())) {
                     a href=(place) aria-current=[(section == self.section).then_some("true")] { (name) }
                 }
             }
             form.who method="post" action="/dashboard/sign-out" {
-                span.name { (self.visitor.name) }
+                span.name { (visitor.name) }
                 button.quiet type="submit" { "Sign out" }
             }
         };
@@ -55,7 +89,7 @@ impl IntoResponse for Page<'_> {
             }
             (self.main)
         };
-        whole(self.title, &header, &main, self.live.as_deref()).into_response()
+        whole(&self.title, &header, &main, self.live.as_deref())
     }
 }
 

@@ -2,9 +2,7 @@
 
 use std::net::SocketAddr;
 
-use axum::Router;
 use axum::extract::ConnectInfo;
-use axum::response::IntoResponse;
 use axum::routing::{get, post};
 use cloud_core::accounts::cloud_administrators::is_one;
 use cloud_core::accounts::organization_quotas::{Changes, give, may_read};
@@ -14,26 +12,27 @@ use data::SystemPurpose;
 use data::quota::{Quota, QuotaUsage};
 use maud::{Markup, html};
 
-use super::account::with_password;
 use super::form::{Form, Number, Search};
 use super::page::{Page, Section};
 use super::problem::{PageError, PageResult};
-use super::state::DashboardState;
+use super::recent_sign_in::{explained, with_password};
+use super::show::{card, head, table};
+use super::state::Routes;
 use super::visitor::SessionUser;
 
 /// Organizations on a page.
 const MOST: i64 = 200;
 const PLACE: &str = "/dashboard/organizations";
 
-pub(super) fn routes() -> Router<DashboardState> {
-    Router::new()
+pub(super) fn routes() -> Routes {
+    Routes::new()
         .route("/organizations", get(list))
         .route("/organizations/{id}", get(page))
         .route("/organizations/{id}/quotas", post(change))
 }
 
 /// `GET /dashboard/organizations?after=<id>`: all of them, for administrators of the cloud.
-async fn list(visitor: SessionUser, Search(search): Search) -> PageResult {
+async fn list(visitor: SessionUser, Search(search): Search) -> PageResult<Markup> {
     if !is_one(&visitor.cloud, &visitor.identity).await? {
         return Err(PageError::nothing_here());
     }
@@ -53,39 +52,28 @@ async fn list(visitor: SessionUser, Search(search): Search) -> PageResult {
         full if i64::try_from(full) == Ok(MOST) => organizations.last(),
         _ => None,
     };
+    let rows = organizations.iter().map(|(id, name, handle)| {
+        html! {
+            tr {
+                th scope="row" { a href={ (PLACE) "/" (id) } { (name) } }
+                td data-label="Handle" { (handle) }
+                td data-label="Number" { (id) }
+            }
+        }
+    });
     let main = html! {
         h1 { "Organizations" }
         p.faint { "As an administrator of the cloud, you can change the quotas of each organization." }
-        table.rows {
-            caption.hidden { "Organizations" }
-            thead { tr { th scope="col" { "Name" } th scope="col" { "Handle" } th scope="col" { "Number" } } }
-            tbody {
-                @for (id, name, handle) in &organizations {
-                    tr {
-                        th scope="row" { a href={ (PLACE) "/" (id) } { (name) } }
-                        td data-label="Handle" { (handle) }
-                        td data-label="Number" { (id) }
-                    }
-                }
-            }
-        }
+        (table("Organizations", &["Name", "Handle", "Number"], None, rows))
         @if let Some((id, _, _)) = last {
             p { a.button href={ (PLACE) "?after=" (id) } { "More" } }
         }
     };
-    Ok(Page {
-        visitor: &visitor,
-        section: Section::Account,
-        title: "Organizations",
-        above: vec![("Account", "/dashboard/account".to_owned())],
-        live: None,
-        main,
-    }
-    .into_response())
+    Ok(Page::below(Section::Account, "Organizations", main).markup(&visitor))
 }
 
 /// `GET /dashboard/organizations/<id>`
-async fn page(visitor: SessionUser, Number(id): Number) -> PageResult {
+async fn page(visitor: SessionUser, Number(id): Number) -> PageResult<Markup> {
     let changes = is_one(&visitor.cloud, &visitor.identity).await?;
     if !changes && !may_read(&visitor.cloud, &visitor.identity, id).await? {
         return Err(PageError::nothing_here());
@@ -95,39 +83,31 @@ async fn page(visitor: SessionUser, Number(id): Number) -> PageResult {
         .with(id);
     let name = visitor.cloud.database.row(&name).await?;
     let name = name.ok_or_else(PageError::nothing_here)?.some_text(0)?;
-    let found = usage(&visitor.cloud, id).await?;
+    let usage = usage(&visitor.cloud, id).await?;
     let main = html! {
         h1 { (name) }
         @if changes {
-            (form(&visitor, id, &found))
+            (form(&visitor, id, &usage))
         } @else {
-            section.card.stack aria-labelledby="quotas" {
-                h2 id="quotas" { "Quotas" }
+            (card("quotas", "Quotas", &html! {
                 p.faint { "An administrator of the cloud changes the limits." }
-                (table(&found))
-            }
+                (usage_table(&usage))
+            }))
         }
     };
-    let mut above = vec![("Account", "/dashboard/account".to_owned())];
+    let mut page = Page::below(Section::Account, "Quotas", main);
     if changes {
-        above.push(("Organizations", PLACE.to_owned()));
+        page.above
+            .push(("Organizations".to_owned(), PLACE.to_owned()));
     }
-    Ok(Page {
-        visitor: &visitor,
-        section: Section::Account,
-        title: "Quotas",
-        above,
-        live: None,
-        main,
-    }
-    .into_response())
+    Ok(page.markup(&visitor))
 }
 
 /// What an organization keeps and may.
 pub(super) async fn usage(cloud: &Cloud, organization: i64) -> PageResult<Vec<QuotaUsage>> {
     let defaults = &cloud.environment.quotas;
-    let found = cloud.database.quotas(organization, defaults).await;
-    found.map_err(Refusal::from).map_err(PageError)
+    let usage = cloud.database.quotas(organization, defaults).await;
+    Ok(usage.map_err(Refusal::from)?)
 }
 
 /// Where the limits of an organization are changed, for those who may.
@@ -139,16 +119,30 @@ pub(super) async fn place_to_change(
     Ok(may.then(|| format!("{PLACE}/{organization}")))
 }
 
-pub(super) fn table(found: &[QuotaUsage]) -> Markup {
+/// The quotas, and how much of them is used.
+pub(super) fn usage_table(quotas: &[QuotaUsage]) -> Markup {
+    quotas_table(
+        quotas,
+        |usage| html! { th scope="row" { (usage.quota.title()) } },
+        |usage| html! { (usage.most) },
+    )
+}
+
+/// The same, where each row has a head and a limit that are made here.
+fn quotas_table(
+    quotas: &[QuotaUsage],
+    title: impl Fn(&QuotaUsage) -> Markup,
+    limit: impl Fn(&QuotaUsage) -> Markup,
+) -> Markup {
     html! {
         table {
-            thead { tr { th scope="col" { "Of" } th scope="col" { "Used" } th scope="col" { "Limit" } } }
+            (head(&["Of", "Used", "Limit"], None))
             tbody {
-                @for usage in found {
+                @for usage in quotas {
                     tr {
-                        th scope="row" { (usage.quota.title()) }
-                        td { (used(usage)) }
-                        td { (usage.most) }
+                        (title(usage))
+                        td { @if let Some(count) = usage.kept { (count) } @else { span.faint { "each" } } }
+                        td { (limit(usage)) }
                     }
                 }
             }
@@ -156,34 +150,25 @@ pub(super) fn table(found: &[QuotaUsage]) -> Markup {
     }
 }
 
-fn used(usage: &QuotaUsage) -> Markup {
-    html! { @if let Some(kept) = usage.kept { (kept) } @else { span.faint { "each" } } }
-}
-
-fn form(visitor: &SessionUser, organization: i64, found: &[QuotaUsage]) -> Markup {
+fn form(visitor: &SessionUser, organization: i64, quotas: &[QuotaUsage]) -> Markup {
     let place = format!("{PLACE}/{organization}/quotas");
+    let title = |usage: &QuotaUsage| {
+        html! { th scope="row" id={ "of-" (usage.quota.name()) } { (usage.quota.title()) } }
+    };
+    let limit = |usage: &QuotaUsage| {
+        html! {
+            input type="number" min="0" max=(i64::MAX) name=(usage.quota.name())
+                aria-labelledby={ "of-" (usage.quota.name()) }
+                value=[usage.given.then_some(usage.most)]
+                placeholder=[(!usage.given).then_some(usage.most)];
+        }
+    };
     html! {
         form.card.stack method="post" action=(place) hx-post=(place) hx-target="find .answer" hx-sync="this:drop"
             aria-labelledby="quotas" {
             h2 id="quotas" { "Quotas" }
             p.faint { "An empty limit means the cloud's default, which is shown in grey." }
-            table {
-                thead { tr { th scope="col" { "Of" } th scope="col" { "Used" } th scope="col" { "Limit" } } }
-                tbody {
-                    @for usage in found {
-                        tr {
-                            th scope="row" id={ "of-" (usage.quota.name()) } { (usage.quota.title()) }
-                            td { (used(usage)) }
-                            td {
-                                input type="number" min="0" max=(i64::MAX) name=(usage.quota.name())
-                                    aria-labelledby={ "of-" (usage.quota.name()) }
-                                    value=[usage.given.then_some(usage.most)]
-                                    placeholder=[(!usage.given).then_some(usage.most)];
-                            }
-                        }
-                    }
-                }
-            }
+            (quotas_table(quotas, title, limit))
             @if !visitor.claims.fresh() {
                 label { "Your password"
                     input type="password" name="password" required maxlength="1000" autocomplete="current-password";
@@ -223,14 +208,7 @@ async fn change(
         });
     }
     let identity = with_password(&visitor, &form, from).await?;
-    give(&visitor.cloud, &identity, id, &changes)
-        .await
-        .map_err(|error| match error {
-            Refusal::UnauthorizedSaying(_) => Refusal::Forbidden(
-                "You signed in some time ago. Reload this page and enter your password to save the quotas."
-                    .to_owned(),
-            ),
-            error => error,
-        })?;
+    let result = give(&visitor.cloud, &identity, id, &changes).await;
+    result.map_err(|error| explained(error, "to save the quotas"))?;
     Ok(visitor.done("The quotas were saved.", &format!("{PLACE}/{id}")))
 }

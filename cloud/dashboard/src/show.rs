@@ -25,29 +25,70 @@ pub(crate) fn badge(kind: &str, word: &str) -> Markup {
     html! { span.badge.(kind) { (word) } }
 }
 
-/// A secret that is shown this once.
-pub(crate) fn once(what: &str, secret: &str) -> Markup {
+/// A card with a heading.
+pub(crate) fn card(id: &str, heading: &str, contents: &Markup) -> Markup {
     html! {
-        div.once {
-            p { (what) ", shown this once:" }
-            p.line {
-                code { (secret) }
-                button.small type="button" data-copy=(secret) { "Copy" }
-            }
+        section.card.stack aria-labelledby=(id) {
+            h2 id=(id) { (heading) }
+            (contents)
         }
     }
 }
 
-/// How a device fares, as `overall_status` has it, in words for people.
+/// A table: what is in it, its columns, and after them one for what can be done with a row (`last`), whose name
+/// nobody sees.
+pub(crate) fn table(
+    caption: &str,
+    columns: &[&str],
+    last: Option<&str>,
+    rows: impl Iterator<Item = Markup>,
+) -> Markup {
+    html! {
+        table.rows {
+            caption.hidden { (caption) }
+            (head(columns, last))
+            tbody { @for row in rows { (row) } }
+        }
+    }
+}
+
+/// The head of a table.
+pub(crate) fn head(columns: &[&str], last: Option<&str>) -> Markup {
+    html! {
+        thead { tr {
+            @for name in columns { th scope="col" { (name) } }
+            @if let Some(name) = last { th scope="col" { span.hidden { (name) } } }
+        } }
+    }
+}
+
+/// How devices fare: as `overall_status` has it, the kind of its [`badge`], and in words for people.
+pub(crate) const STATUSES: [(&str, &str, &str); 7] = [
+    ("operational", "good", "Operational"),
+    ("updating", "busy", "Updating"),
+    ("configuring", "busy", "Configuring"),
+    ("reduced-functionality", "wary", "Reduced functionality"),
+    ("disconnected", "bad", "Disconnected"),
+    ("inactive", "none", "Inactive"),
+    ("post-provisioning", "busy", "Setting up"),
+];
+
+/// How a device fares.
 pub(crate) fn status(overall: &str) -> Markup {
-    let (kind, word) = match overall {
-        "operational" => ("good", "Operational"),
-        "updating" => ("busy", "Updating"),
-        "configuring" => ("busy", "Configuring"),
-        "post-provisioning" => ("busy", "Setting up"),
-        "reduced-functionality" => ("wary", "Reduced functionality"),
-        "disconnected" => ("bad", "Disconnected"),
-        "inactive" => ("none", "Inactive"),
+    let status = STATUSES.iter().find(|(state, ..)| *state == overall);
+    let (_, kind, word) = status.copied().unwrap_or((overall, "none", overall));
+    badge(kind, word)
+}
+
+/// How a build ended.
+pub(crate) fn build(status: &str) -> Markup {
+    let (kind, word) = match status {
+        "success" => ("good", "Success"),
+        "running" => ("busy", "Building"),
+        "failed" => ("bad", "Failed"),
+        "error" => ("bad", "Error"),
+        "cancelled" => ("wary", "Cancelled"),
+        "interrupted" => ("wary", "Interrupted"),
         other => ("none", other),
     };
     badge(kind, word)
@@ -89,21 +130,12 @@ pub(crate) fn short(hash: &str) -> Markup {
     html! { code title=(hash) { (first) } }
 }
 
-/// How a release is called: its version where it has one of its own, else the beginning of its commit.
-pub(crate) fn release_name(commit: &str, version: &str) -> String {
-    if version.is_empty() || version.starts_with("0.0.0") {
-        commit.chars().take(7).collect()
-    } else {
-        version.chars().take(40).collect()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn sizes_times_and_releases_are_said_shortly() {
+    fn sizes_and_times_are_said_shortly() {
         for (number, text) in [
             (0, "0 B"),
             (999, "999 B"),
@@ -116,7 +148,5 @@ mod tests {
         }
         assert_eq!(exact("2026-11-22T00:03:11.123Z"), "2026-11-22 00:03 UTC");
         assert_eq!(exact("ü"), "ü");
-        assert_eq!(release_name("f7caf4f0a1", "0.0.0"), "f7caf4f");
-        assert_eq!(release_name("f7caf4f0a1", "1.2.3+rev4"), "1.2.3+rev4");
     }
 }

@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 
-use axum::Router;
 use axum::extract::{ConnectInfo, State};
 use axum::response::{IntoResponse, Redirect};
 use axum::routing::{get, post};
@@ -15,14 +14,14 @@ use maud::{Markup, html};
 use super::form::{Form, Search};
 use super::page;
 use super::problem::{PageError, PageResult, notice};
-use super::state::DashboardState;
+use super::state::Routes;
 use super::visitor::{self, local};
 
 /// Where one comes to without having asked for anything.
 const FIRST: &str = "/dashboard";
 
-pub(super) fn routes() -> Router<DashboardState> {
-    Router::new()
+pub(super) fn routes() -> Routes {
+    Routes::new()
         .route("/sign-in", get(ask).post(sign_in))
         .route("/sign-out", post(sign_out))
 }

@@ -2,10 +2,14 @@
 
 use std::sync::Arc;
 
+use axum::Router;
 use axum::extract::FromRef;
 use cloud_core::cloud::SharedCloud;
 
 use super::live_pages::LivePages;
+
+/// Pages at their addresses.
+pub(crate) type Routes = Router<DashboardState>;
 
 /// The state of the dashboard's router. Clones are the same one.
 #[derive(Clone)]

@@ -1,6 +1,5 @@
 //! Settings of devices that are on or off, for a device or all of a fleet, as switches.
 
-use axum::Router;
 use axum::routing::post;
 use maud::{Markup, html};
 use resources::Branding;
@@ -8,11 +7,11 @@ use resources::Branding;
 use super::form::Form;
 use super::key_values::{self, KeyValue, KeyValueKind, back};
 use super::problem::{PageError, PageResult};
-use super::state::DashboardState;
+use super::state::Routes;
 use super::visitor::SessionUser;
 
-pub(super) fn routes() -> Router<DashboardState> {
-    Router::new().route("/switch", post(turn))
+pub(super) fn routes() -> Routes {
+    Routes::new().route("/switch", post(turn))
 }
 
 /// A setting that is on or off.
@@ -108,7 +107,7 @@ impl Switch {
                 hx-sync="this:drop" {
                 input type="hidden" name="back" value=(at) id={ "back-" (id) };
                 input type="hidden" name="setting" value=(self.name()) id={ "name-" (id) };
-                input type="hidden" name="of" value=(kind.resource().0) id={ "of-" (id) };
+                input type="hidden" name="of" value=(kind.resource()) id={ "of-" (id) };
                 input type="hidden" name="owner" value=(owner) id={ "owner-" (id) };
                 // The id tells of the state: what was drawn for the other one is not kept.
                 input type="hidden" name="on" value=(if on { "no" } else { "yes" }) id={ "to-" (id) "-" (on) };
@@ -150,7 +149,7 @@ async fn turn(visitor: SessionUser, form: Form) -> PageResult {
     let switch = switch.ok_or_else(PageError::nothing_here)?;
     let kind = [KeyValueKind::DeviceSetting, KeyValueKind::FleetSetting]
         .into_iter()
-        .find(|kind| kind.resource().0 == form.text("of"))
+        .find(|kind| kind.resource() == form.text("of"))
         .ok_or_else(PageError::nothing_here)?;
     let owner = form.number("owner")?;
     let on = form.text("on") == "yes";

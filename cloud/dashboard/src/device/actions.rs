@@ -3,7 +3,6 @@
 //! The answer comes to the button. What an update lock holds can be done all the same; what is under way is not
 //! begun a second time.
 
-use axum::Router;
 use axum::extract::State;
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::post;
@@ -13,12 +12,11 @@ use http_body_util::{BodyExt as _, Limited};
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
-use super::{Device, Uuid};
+use super::tabs::{Device, Uuid};
 use crate::actions::{ACTIONS, DeviceAction, SERVICE_ACTIONS};
 use crate::form::Form;
-use crate::page;
-use crate::problem::{PageError, PageResult};
-use crate::state::DashboardState;
+use crate::problem::{PageError, PageResult, notice};
+use crate::state::{DashboardState, Routes};
 use crate::visitor::SessionUser;
 
 /// Bytes of a device's answer that are looked at.
@@ -26,8 +24,8 @@ const MOST: usize = 64 << 10;
 /// Characters of it that are shown.
 const SHOWN: usize = 400;
 
-pub(super) fn routes() -> Router<DashboardState> {
-    Router::new().route("/devices/{uuid}/ask", post(ask))
+pub(super) fn routes() -> Routes {
+    Routes::new().route("/devices/{uuid}/ask", post(ask))
 }
 
 /// The buttons of a device.
@@ -82,18 +80,42 @@ fn button(
     force: bool,
     answer: &str,
 ) -> Markup {
+    let button = html! {
+        button.small[service.is_some()].danger[action.careful.is_some()] type="submit" {
+            (action.label)
+            @if force { ", overriding locks" }
+            @if let Some(service) = service { span.hidden { " " (service) } }
+            span.working aria-hidden="true" {}
+        }
+    };
+    form(device, action, service, force, answer, &button)
+}
+
+/// The button that asks again, whatever the locks.
+fn retry(device: &Device, action: &DeviceAction, service: Option<&str>) -> Markup {
+    let button = html! {
+        button.small.danger type="submit" {
+            "Override locks and retry" span.working aria-hidden="true" {}
+        }
+    };
+    form(device, action, service, true, "closest .answer", &button)
+}
+
+fn form(
+    device: &Device,
+    action: &DeviceAction,
+    service: Option<&str>,
+    force: bool,
+    answer: &str,
+    button: &Markup,
+) -> Markup {
     let place = format!("{}/ask", device.place());
     html! {
         form.ask method="post" action=(place) hx-post=(place) hx-target=(answer) hx-sync="this:drop" {
             input type="hidden" name="action" value=(action.name);
             @if let Some(service) = service { input type="hidden" name="service" value=(service); }
             @if force { input type="hidden" name="force" value="yes"; }
-            button.small[service.is_some()].danger[action.careful.is_some()] type="submit" {
-                (action.label)
-                @if force { ", overriding locks" }
-                @if let Some(service) = service { span.hidden { " " (service) } }
-                span.working aria-hidden="true" {}
-            }
+            (button)
         }
     }
 }
@@ -112,7 +134,7 @@ async fn ask(
         .chain(&SERVICE_ACTIONS)
         .find(|action| action.name == name);
     let action = action.ok_or_else(PageError::nothing_here)?;
-    let service = Some(form.text("service")).filter(|service| !service.is_empty());
+    let service = form.filled("service");
     let force = form.has("force");
     let key = format!("{} {name} {}", device.uuid, service.unwrap_or_default());
     let Some(_permit) = state.live.actions.begin(key) else {
@@ -130,28 +152,26 @@ async fn ask(
         None => json!({ "appId": fleet, "force": force }),
     };
     let whom = ("uuid", json!(device.uuid));
-    match visitor.ask(&path, whom, data).await {
+    let (status, notice) = match visitor.ask(&path, whom, data).await {
         Ok(answer) => {
             let status = answer.status();
-            let notice = answer_text(answer).await;
-            let markup = outcome(&device, action, service, status, &notice);
             if status.is_success() && !visitor.in_place {
                 return Ok(Redirect::to(&device.place()).into_response());
             }
-            Ok(answered(&visitor, &device, status, markup))
+            let text = answer_text(answer).await;
+            (status, outcome(&device, action, service, status, &text))
         }
         Err(Refusal::Missing(_)) => {
-            let notice = html! { p.notice.bad {
-                "The device is not connected. Try again when it is back."
-            } };
-            Ok(answered(&visitor, &device, StatusCode::NOT_FOUND, notice))
+            let why = "The device is not connected. Try again when it is back.";
+            (StatusCode::NOT_FOUND, notice(why))
         }
         Err(Refusal::Unreached(why)) => {
-            let notice = html! { p.notice.bad { "The device did not answer: " (why) "." } };
-            Ok(answered(&visitor, &device, StatusCode::BAD_GATEWAY, notice))
+            let why = format!("The device did not answer: {why}.");
+            (StatusCode::BAD_GATEWAY, notice(&why))
         }
-        Err(error) => Err(PageError(error)),
-    }
+        Err(error) => return Err(PageError(error)),
+    };
+    Ok(answered(&visitor, &device, status, notice))
 }
 
 /// What came of it, at the button or on a page of its own.
@@ -161,19 +181,10 @@ fn answered(
     status: StatusCode,
     notice: Markup,
 ) -> Response {
-    if visitor.in_place {
-        (status, notice).into_response()
-    } else {
-        let page = page::bare(
-            "Sent to the device",
-            html! {
-                h1 { (device.device_name) }
-                (notice)
-                p { a.button href=(device.place()) { "Back to the device" } }
-            },
-        );
-        (status, page).into_response()
-    }
+    let back = (&*device.place(), "Back to the device");
+    let heading = Some(device.device_name.as_str());
+    let answer = visitor.answer("Sent to the device", heading, notice, back);
+    (status, answer).into_response()
 }
 
 fn outcome(
@@ -197,27 +208,13 @@ fn outcome(
                 "An update lock is held, so nothing was changed."
                 @if !answer_text.is_empty() { " The device says: " (answer_text) }
             }
-            @if action.locked { (all_the_same(device, action, service)) }
+            @if action.locked { (retry(device, action, service)) }
         };
     }
     html! {
         p.notice.bad {
             "The device answered " (status.as_u16())
             @if answer_text.is_empty() { "." } @else { ": " (answer_text) }
-        }
-    }
-}
-
-fn all_the_same(device: &Device, action: &DeviceAction, service: Option<&str>) -> Markup {
-    let place = format!("{}/ask", device.place());
-    html! {
-        form.ask method="post" action=(place) hx-post=(place) hx-target="closest .answer" hx-sync="this:drop" {
-            input type="hidden" name="action" value=(action.name);
-            @if let Some(service) = service { input type="hidden" name="service" value=(service); }
-            input type="hidden" name="force" value="yes";
-            button.small.danger type="submit" {
-                "Override locks and retry" span.working aria-hidden="true" {}
-            }
         }
     }
 }

@@ -3,25 +3,23 @@
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::{Device, Uuid};
-use crate::data::Id;
+use super::tabs::{Device, Uuid};
 use crate::live::LiveFragment;
 use crate::problem::PageResult;
+use crate::rows::{Connectivity, Id, ReleaseName, Tag, fleet_place};
 use crate::show::{self, badge, progress, status};
 use crate::visitor::SessionUser;
 
 /// A device, as its pages show it.
 #[derive(Debug, Deserialize)]
 pub(super) struct Facts {
-    device_name: String,
-    uuid: String,
+    #[serde(flatten)]
+    pub(super) device: Device,
     note: Option<String>,
-    is_active: bool,
-    is_online: bool,
-    api_heartbeat_state: String,
-    last_connectivity_event: Option<String>,
-    #[serde(rename = "changed_api_heartbeat_state_on__date")]
-    heartbeat_changed: Option<String>,
+    /// Whether it is in use.
+    pub(super) is_active: bool,
+    #[serde(flatten)]
+    connectivity: Connectivity,
     overall_status: String,
     overall_progress: Option<i64>,
     status: Option<String>,
@@ -47,9 +45,9 @@ pub(super) struct Facts {
     #[serde(rename = "is_of__device_type")]
     device_type: Vec<DeviceTypeName>,
     #[serde(rename = "is_running__release")]
-    running: Vec<Release>,
+    running: Vec<ReleaseName>,
     #[serde(rename = "should_be_running__release")]
-    target: Vec<Release>,
+    target: Vec<ReleaseName>,
     device_tag: Vec<Tag>,
 }
 
@@ -58,31 +56,18 @@ struct DeviceTypeName {
     name: String,
 }
 
-#[derive(Debug, Deserialize)]
-struct Release {
-    id: i64,
-    commit: String,
-    raw_version: String,
-}
-
-#[derive(Debug, Deserialize)]
-struct Tag {
-    tag_key: String,
-    value: String,
-}
-
 impl Facts {
     /// Of a device.
     ///
     /// # Errors
     /// 404 where the visitor does not see it.
-    pub(super) async fn of(visitor: &SessionUser, uuid: &Uuid) -> PageResult<Self> {
-        let query = "$select=device_name,uuid,note,is_active,is_online,api_heartbeat_state,last_connectivity_event,\
+    pub(super) async fn find(visitor: &SessionUser, uuid: &Uuid) -> PageResult<Self> {
+        let query = "$select=id,device_name,uuid,note,is_active,is_online,api_heartbeat_state,last_connectivity_event,\
             changed_api_heartbeat_state_on__date,overall_status,overall_progress,status,update_status,os_version,\
             os_variant,supervisor_version,ip_address,mac_address,public_address,memory_usage,memory_total,\
             storage_usage,storage_total,storage_block_device,cpu_usage,cpu_temp,cpu_id,is_undervolted,created_at,\
             is_pinned_on__release\
-            &$expand=is_of__device_type($select=name),is_running__release($select=id,commit,raw_version),\
+            &$expand=belongs_to__application($select=id,app_name),is_of__device_type($select=name),is_running__release($select=id,commit,raw_version),\
             should_be_running__release($select=id,commit,raw_version),\
             device_tag($select=tag_key,value;$orderby=tag_key asc;$top=20)";
         let path = format!("/device(uuid='{}')", uuid.0);
@@ -94,65 +79,35 @@ impl Facts {
         self.pinned_on.map(|release| release.id)
     }
 
-    /// Whether it is in use.
-    pub(super) fn is_active(&self) -> bool {
-        self.is_active
-    }
-
     pub(super) fn note(&self) -> &str {
         self.note.as_deref().unwrap_or_default()
     }
 
     /// Its name and how it fares; what each of its pages begins with.
-    pub(super) fn head(&self, device: &Device) -> LiveFragment {
+    pub(super) fn head(&self) -> LiveFragment {
         LiveFragment::new(
             "head",
             html! {
                 header.head {
                     div {
-                        h1 { (self.device_name) }
+                        h1 { (self.device.device_name) }
                         p.state {
                             (status(&self.overall_status)) " "
-                            (self.connection())
+                            (self.connectivity.badge())
                             @if let Some(percent) = self.overall_progress { " " (progress("Progress", percent)) }
                             @if !self.is_active { " " (badge("wary", "Deactivated")) }
                         }
                     }
                     p.faint {
                         @for kind in &self.device_type { (kind.name) " · " }
-                        @match device.fleets.first() {
-                            Some(fleet) => a href={ "/dashboard/fleets/" (fleet.id) } { (fleet.app_name) },
+                        @match self.device.fleets.first() {
+                            Some(fleet) => a href=(fleet_place(fleet.id)) { (fleet.app_name) },
                             None => "in no fleet",
                         }
                     }
                 }
             },
         )
-    }
-
-    /// Whether it can be reached, in words.
-    fn connection(&self) -> Markup {
-        match (self.is_online, self.api_heartbeat_state.as_str()) {
-            (true, _) => badge("good", "Connected"),
-            (false, "online") => badge("wary", "Polling, not connected"),
-            (false, "timeout") => badge("bad", "Stopped polling"),
-            _ => badge("none", "Away"),
-        }
-    }
-
-    /// When the cloud last heard of it.
-    fn seen(&self) -> Markup {
-        match (self.is_online, self.api_heartbeat_state.as_str()) {
-            (true, _) | (_, "online") => html! { "Now" },
-            _ => {
-                let last = [
-                    self.last_connectivity_event.as_deref(),
-                    self.heartbeat_changed.as_deref(),
-                ];
-                // Both are written in one form, so the later one is the greater text.
-                show::time(last.into_iter().flatten().max())
-            }
-        }
     }
 
     /// All of it.
@@ -165,31 +120,18 @@ impl Facts {
                 html! { @if let Some(value) = value { (value) } @else { span.none { "Unknown" } } },
             )
         };
-        let system = self
-            .os_version
-            .as_ref()
-            .map(|version| match &self.os_variant {
-                Some(variant) => format!("{version} ({variant})"),
-                None => version.clone(),
-            });
-        let release = |of: &[Release]| {
-            html! {
-                @match of.first() {
-                    Some(one) => a href={ "/dashboard/releases/" (one.id) } {
-                        (show::release_name(&one.commit, &one.raw_version))
-                    },
-                    None => span.none { "None" },
-                }
-            }
+        let system = match (&self.os_version, &self.os_variant) {
+            (Some(version), Some(variant)) => Some(format!("{version} ({variant})")),
+            (version, _) => version.clone(),
         };
         LiveFragment::new(
             "facts",
             html! {
                 dl.facts {
-                    (fact("Last seen", self.seen()))
-                    (fact("Current release", release(&self.running)))
+                    (fact("Last seen", self.connectivity.last_seen("Now", "Now")))
+                    (fact("Current release", ReleaseName::link_of(&self.running)))
                     (fact("Target release", html! {
-                        (release(&self.target)) " "
+                        (ReleaseName::link_of(&self.target)) " "
                         span.faint { @if self.pinned_on.is_some() { "(pinned)" } @else { "(from its fleet)" } }
                     }))
                     (text("Status", self.status.as_deref()))
@@ -216,14 +158,14 @@ impl Facts {
                     (fact("MAC addresses", words(self.mac_address.as_deref())))
                     (fact("Created", show::time(Some(&self.created_at))))
                     (fact("Uuid", html! {
-                        code { (self.uuid) } " "
-                        button.quiet.small type="button" data-copy=(self.uuid) { "Copy" span.hidden { " uuid" } }
+                        code { (self.device.uuid) } " "
+                        button.quiet.small type="button" data-copy=(self.device.uuid) { "Copy" span.hidden { " uuid" } }
                     }))
                 }
                 @if !self.device_tag.is_empty() {
                     ul.tags aria-label="Tags" {
                         @for tag in &self.device_tag {
-                            li.tag { (tag.tag_key) @if !tag.value.is_empty() { ": " (tag.value) } }
+                            li.tag { (tag.text()) }
                         }
                     }
                 }

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use axum::Router;
 use axum::response::IntoResponse;
 use axum::response::sse::Event;
 use axum::routing::get;
@@ -13,31 +12,25 @@ use futures::{Stream, stream};
 use http::header;
 use jiff::Timestamp;
 use maud::{Markup, html};
-use serde::Deserialize;
 use tokio::time::sleep;
 
-use super::{Device, Uuid};
+use super::tabs::{Device, Uuid};
 use crate::problem::PageResult;
-use crate::state::DashboardState;
+use crate::rows::ServiceName;
+use crate::state::Routes;
 use crate::visitor::SessionUser;
 
 /// Lines that a page keeps.
-const KEPT: usize = 1000;
+const MOST: usize = 1000;
 /// Between two batches of lines: what comes faster is sent together.
 const REST: Duration = Duration::from_millis(200);
 
-pub(super) fn routes() -> Router<DashboardState> {
-    Router::new().route("/devices/{uuid}/log.txt", get(download))
+pub(super) fn routes() -> Routes {
+    Routes::new().route("/devices/{uuid}/log.txt", get(download))
 }
 
 /// The names of services by their numbers, as lines have them.
 struct Names(HashMap<i64, String>);
-
-#[derive(Deserialize)]
-struct ServiceName {
-    id: i64,
-    service_name: String,
-}
 
 impl Names {
     async fn of(visitor: &SessionUser, device: &Device) -> PageResult<Self> {
@@ -60,8 +53,9 @@ impl Names {
         unknown.dedup();
         for id in unknown {
             let path = format!("/service({id})");
-            let found: Result<ServiceName, _> = visitor.row(&path, "$select=id,service_name").await;
-            let name = found.map_or_else(|_| format!("service {id}"), |it| it.service_name);
+            let service: PageResult<ServiceName> =
+                visitor.row(&path, "$select=id,service_name").await;
+            let name = service.map_or_else(|_| format!("service {id}"), |it| it.service_name);
             self.0.insert(id, name);
         }
     }
@@ -89,7 +83,7 @@ pub(super) async fn panel(visitor: &SessionUser, device: &Device) -> PageResult<
     let (lines, unread) = match tail::latest(&visitor.cloud, &right).await {
         Ok(lines) => (lines, false),
         Err(error) => {
-            tracing::warn!("log lines cannot be read: {error}");
+            tracing::warn!(device = %device.uuid, %error, "log lines cannot be read");
             (Vec::new(), true)
         }
     };
@@ -120,7 +114,7 @@ pub(super) async fn panel(visitor: &SessionUser, device: &Device) -> PageResult<
                 }
             }
             div.log role="log" aria-live="off" aria-label="Log lines" tabindex="0"
-                data-lines=(KEPT) data-event="lines" {
+                data-lines=(MOST) data-event="lines" {
                 @for line in &lines { (drawn(line, &names)) }
             }
         }
@@ -150,7 +144,7 @@ pub(super) async fn events(
                 lines = live.next().await?;
             }
             names.learn(&visitor, &lines).await;
-            let skipped = lines.len().saturating_sub(KEPT);
+            let skipped = lines.len().saturating_sub(MOST);
             let text: String = lines
                 .iter()
                 .skip(skipped)
@@ -232,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_line_is_shown_without_what_is_for_terminals() {
-        for (message, told) in [
+        for (message, text) in [
             ("plain", "plain"),
             ("\u{1b}[31mred\u{1b}[0m", "red"),
             ("\u{1b}[1;38;5;2mgreen\u{1b}[K!", "green!"),
@@ -242,7 +236,7 @@ mod tests {
             ("\u{202e}desrever\u{0}\u{7}", "desrever"),
             ("<b>", "<b>"),
         ] {
-            assert_eq!(readable(message), told, "{message:?}");
+            assert_eq!(readable(message), text, "{message:?}");
         }
     }
 }

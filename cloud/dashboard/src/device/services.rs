@@ -5,48 +5,38 @@ use std::collections::BTreeMap;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::{Device, actions};
+use super::actions;
+use super::tabs::Device;
 use crate::live::LiveFragment;
 use crate::problem::PageResult;
-use crate::show::{self, badge, progress};
+use crate::rows::{ReleaseName, ServiceName};
+use crate::show::{badge, progress, table};
 use crate::visitor::SessionUser;
 
 #[derive(Deserialize)]
-struct ServiceInstall {
+struct TargetService {
     #[serde(rename = "installs__service")]
-    services: Vec<Service>,
+    services: Vec<ServiceName>,
 }
 
 #[derive(Deserialize)]
-struct Service {
-    service_name: String,
-}
-
-#[derive(Deserialize)]
-struct Install {
+struct ImageInstall {
     id: i64,
     status: String,
     download_progress: Option<i64>,
     #[serde(rename = "installs__image")]
-    images: Vec<Image>,
+    images: Vec<InstalledImage>,
     #[serde(rename = "is_provided_by__release")]
-    releases: Vec<Release>,
+    releases: Vec<ReleaseName>,
 }
 
 #[derive(Deserialize)]
-struct Image {
+struct InstalledImage {
     #[serde(rename = "is_a_build_of__service")]
-    services: Vec<Service>,
+    services: Vec<ServiceName>,
 }
 
-#[derive(Deserialize)]
-struct Release {
-    id: i64,
-    commit: String,
-    raw_version: String,
-}
-
-impl Install {
+impl ImageInstall {
     fn service(&self) -> &str {
         self.images
             .iter()
@@ -63,45 +53,44 @@ const MOST: usize = 500;
 /// As they are at this moment.
 pub(super) async fn part(visitor: &SessionUser, device: &Device) -> PageResult<LiveFragment> {
     let query = format!(
-        "$select=id&$expand=installs__service($select=service_name)&$filter=device eq {}&$top={MOST}",
+        "$select=id&$expand=installs__service($select=id,service_name)&$filter=device eq {}&$top={MOST}",
         device.id
     );
-    let targets: Vec<ServiceInstall> = visitor.rows("/service_install", &query).await?;
+    let targets: Vec<TargetService> = visitor.rows("/service_install", &query).await?;
     let query = format!(
         "$select=id,status,download_progress&$filter=device eq {} and status ne 'deleted'&$orderby=id asc&$top={MOST}\
-         &$expand=installs__image($select=id;$expand=is_a_build_of__service($select=service_name)),\
+         &$expand=installs__image($select=id;$expand=is_a_build_of__service($select=id,service_name)),\
          is_provided_by__release($select=id,commit,raw_version)",
         device.id
     );
-    let installs: Vec<Install> = visitor.rows("/image_install", &query).await?;
-    let mut services: BTreeMap<&str, Vec<&Install>> = BTreeMap::new();
+    let installs: Vec<ImageInstall> = visitor.rows("/image_install", &query).await?;
+    let mut services: BTreeMap<&str, Vec<&ImageInstall>> = BTreeMap::new();
     for service in targets.iter().flat_map(|target| &target.services) {
         services.entry(&service.service_name).or_default();
     }
     for install in &installs {
         services.entry(install.service()).or_default().push(install);
     }
-    Ok(LiveFragment::new("services", table(device, &services)))
+    Ok(LiveFragment::new(
+        "services",
+        services_table(device, &services),
+    ))
 }
 
-fn table(device: &Device, services: &BTreeMap<&str, Vec<&Install>>) -> Markup {
+fn services_table(device: &Device, services: &BTreeMap<&str, Vec<&ImageInstall>>) -> Markup {
+    let rows = services
+        .iter()
+        .map(|(name, installs)| row(device, name, installs));
     html! {
         @if services.is_empty() {
             p.empty { "This device has no services, because its fleet has no release for it yet." }
         } @else {
-            table.rows {
-                caption.hidden { "Services" }
-                thead { tr {
-                    th scope="col" { "Service" } th scope="col" { "State" } th scope="col" { "Release" }
-                    th scope="col" { span.hidden { "Actions" } }
-                } }
-                tbody { @for (name, installs) in services { (row(device, name, installs)) } }
-            }
+            (table("Services", &["Service", "State", "Release"], Some("Actions"), rows))
         }
     }
 }
 
-fn row(device: &Device, name: &str, installs: &[&Install]) -> Markup {
+fn row(device: &Device, name: &str, installs: &[&ImageInstall]) -> Markup {
     html! {
         tr id={ "service-" (name) } {
             th scope="row" { (name) }
@@ -119,9 +108,7 @@ fn row(device: &Device, name: &str, installs: &[&Install]) -> Markup {
                 @for install in installs {
                     div.line-of id={ "install-" (install.id) } {
                         @for release in &install.releases {
-                            a href={ "/dashboard/releases/" (release.id) } {
-                                (show::release_name(&release.commit, &release.raw_version))
-                            }
+                            (release.link())
                         }
                     }
                 }

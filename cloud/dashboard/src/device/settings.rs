@@ -1,28 +1,26 @@
 //! What people decide about a device: its name, note and tags, its release, its fleet, and its end.
 
-use axum::Router;
-use axum::extract::State;
-use axum::response::IntoResponse;
-use axum::routing::{get, post};
+use axum::routing::post;
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
 use super::facts::Facts;
-use super::{Device, Tab, Uuid};
-use crate::fleet::Destination;
+use super::tabs::{Device, SETTINGS, Uuid};
 use crate::form::Form;
-use crate::key_values::{AddForm, KeyValueKind, list as key_values, tags};
-use crate::live::{LiveFragment, stream_fragments};
+use crate::key_values::{KeyValueKind, list as key_values, tags, tags_section};
+use crate::live::{LiveFragment, LivePage, live_page};
+use crate::page::Page;
+use crate::pickers::{FleetPicker, ReleasePicker};
 use crate::problem::{PageError, PageResult};
-use crate::release_picker::ReleasePicker;
-use crate::state::DashboardState;
+use crate::rows::fleet_place;
+use crate::show::card;
+use crate::state::Routes;
 use crate::switch::{OVERRIDE_LOCKS, REMOTE_ACCESS};
 use crate::visitor::SessionUser;
 
-pub(super) fn routes() -> Router<DashboardState> {
-    Router::new()
-        .route("/devices/{uuid}/settings", get(page))
-        .route("/devices/{uuid}/settings/live", get(live))
+pub(super) fn routes() -> Routes {
+    Routes::new()
+        .merge(live_page::<DeviceSettingsPage>("/devices/{uuid}/settings"))
         .route("/devices/{uuid}/rename", post(rename))
         .route("/devices/{uuid}/note", post(note))
         .route("/devices/{uuid}/pin", post(pin))
@@ -31,92 +29,78 @@ pub(super) fn routes() -> Router<DashboardState> {
         .route("/devices/{uuid}/delete", post(delete))
 }
 
-async fn page(visitor: SessionUser, uuid: Uuid) -> PageResult {
-    let device = Device::find(&visitor, &uuid).await?;
-    let facts = Facts::of(&visitor, &uuid).await?;
-    let [tags, switches] = parts(&visitor, &device).await?;
-    let at = format!("{}/settings", device.place());
-    let adder = AddForm {
-        back: &at,
-        choices: vec![(KeyValueKind::DeviceTag, device.id, String::new())],
-    };
-    let main = html! {
-        div.cards {
-            section.card.stack aria-labelledby="name" {
-                h2 id="name" { "Name and note" }
-                (form(&device, "rename", html! {
-                    label { "Name"
-                        input name="name" value=(device.device_name) required maxlength="255" autocomplete="off";
-                    }
-                    button type="submit" { "Rename" }
-                }))
-                (form(&device, "note", html! {
-                    label { "Note" textarea name="note" maxlength="100000" { (facts.note()) } }
-                    button type="submit" { "Save the note" }
-                }))
-            }
-            div.stack {
-                section.card.stack aria-labelledby="release" {
-                    h2 id="release" { "Release" }
-                    (choose_release(&visitor, &device, &facts).await?)
-                }
-                section.card.stack aria-labelledby="switches" {
-                    h2 id="switches" { "Switches" }
-                    (switches.placed())
-                }
-            }
-        }
-        section.stack aria-labelledby="tags" {
-            h2 id="tags" { "Tags" }
-            (tags.placed())
-            (adder.markup())
-        }
-        div.cards {
-            section.card.stack aria-labelledby="fleet" {
-                h2 id="fleet" { "Fleet" }
-                (choose_fleet(&visitor, &device).await?)
-            }
-            section.card.stack aria-labelledby="use" {
-                h2 id="use" { "In use" }
-                (in_use(&device, &facts))
-            }
-            section.card.stack aria-labelledby="end" {
-                h2 id="end" { "Delete" }
-                p { "The cloud deletes the device and its key. A device that still runs has to be registered again." }
-                details {
-                    summary { "Delete this device …" }
-                    (form(&device, "delete", html! {
-                        label { "Type its name to confirm: " strong { (device.device_name) }
-                            input name="name" required autocomplete="off" aria-label="Its name, to confirm";
-                        }
-                        button.danger type="submit" { "Delete the device" }
-                    }))
-                }
-            }
-        }
-    };
-    Ok(device
-        .page(
-            &visitor,
-            Tab::Settings,
-            Some(format!("{at}/live")),
-            &facts.head(&device),
-            &main,
-        )
-        .into_response())
-}
+struct DeviceSettingsPage(Facts);
 
-async fn live(State(state): State<DashboardState>, visitor: SessionUser, uuid: Uuid) -> PageResult {
-    stream_fragments(state, visitor, move |visitor| {
-        let uuid = uuid.clone();
-        async move {
-            let device = Device::find(&visitor, &uuid).await?;
-            let head = Facts::of(&visitor, &uuid).await?.head(&device);
-            let [tags, switches] = parts(&visitor, &device).await?;
-            Ok(vec![head, tags, switches])
-        }
-    })
-    .await
+impl LivePage for DeviceSettingsPage {
+    type Address = Uuid;
+    type Parts = [LiveFragment; 3];
+
+    async fn load(visitor: &SessionUser, uuid: Uuid) -> PageResult<Self> {
+        Ok(DeviceSettingsPage(Facts::find(visitor, &uuid).await?))
+    }
+
+    async fn parts(&self, visitor: &SessionUser) -> PageResult<Self::Parts> {
+        let device = &self.0.device;
+        let place = device.settings_place();
+        let own = key_values(visitor, KeyValueKind::DeviceSetting, device.id).await?;
+        let fleet = match device.fleet() {
+            Some(fleet) => key_values(visitor, KeyValueKind::FleetSetting, fleet).await?,
+            None => Vec::new(),
+        };
+        let branding = &visitor.cloud.configuration.branding;
+        let of = (KeyValueKind::DeviceSetting, device.id);
+        let switches = html! {
+            @for switch in [&OVERRIDE_LOCKS, &REMOTE_ACCESS] {
+                (switch.markup(branding, of, &own, &fleet, &place))
+            }
+        };
+        Ok([
+            self.0.head(),
+            tags(visitor, KeyValueKind::DeviceTag, device.id, &place).await?,
+            LiveFragment::new("switches", switches),
+        ])
+    }
+
+    async fn page(&self, visitor: &SessionUser, parts: Self::Parts) -> PageResult<Page> {
+        let [head, tags, switches] = parts;
+        let device = &self.0.device;
+        let names = html! {
+            (rename_form(device, false))
+            (form(device, "note", html! {
+                label { "Note" textarea name="note" maxlength="100000" { (self.0.note()) } }
+                button type="submit" { "Save the note" }
+            }))
+        };
+        let delete = html! {
+            p { "The cloud deletes the device and its key. A device that still runs has to be registered again." }
+            details {
+                summary { "Delete this device …" }
+                (form(device, "delete", html! {
+                    label { "Type its name to confirm: " strong { (device.device_name) }
+                        input name="name" required autocomplete="off" aria-label="Its name, to confirm";
+                    }
+                    button.danger type="submit" { "Delete the device" }
+                }))
+            }
+        };
+        let place = device.settings_place();
+        let main = html! {
+            div.cards {
+                (card("name", "Name and note", &names))
+                div.stack {
+                    (card("release", "Release", &choose_release(visitor, &self.0).await?))
+                    (card("switches", "Switches", &switches.placed()))
+                }
+            }
+            (tags_section(&tags, true, KeyValueKind::DeviceTag, device.id, &place))
+            div.cards {
+                (card("fleet", "Fleet", &choose_fleet(visitor, device).await?))
+                (card("use", "In use", &in_use(&self.0)))
+                (card("end", "Delete", &delete))
+            }
+        };
+        Ok(device.page(SETTINGS, &head, &main))
+    }
 }
 
 /// Another name, from its first page.
@@ -124,16 +108,24 @@ pub(super) fn rename_in_place(device: &Device) -> Markup {
     html! {
         details.rename {
             summary { "Rename …" }
-            (form(device, "rename", html! {
-                div.line {
-                    label { "Name"
-                        input name="name" value=(device.device_name) required maxlength="255" autocomplete="off";
-                    }
-                    button type="submit" { "Rename" }
-                }
-            }))
+            (rename_form(device, true))
         }
     }
+}
+
+fn rename_form(device: &Device, in_line: bool) -> Markup {
+    let fields = html! {
+        label { "Name"
+            input name="name" value=(device.device_name) required maxlength="255" autocomplete="off";
+        }
+        button type="submit" { "Rename" }
+    };
+    let fields = if in_line {
+        html! { div.line { (fields) } }
+    } else {
+        fields
+    };
+    form(device, "rename", fields)
 }
 
 /// A form whose answer stands in it.
@@ -147,55 +139,28 @@ fn form(device: &Device, action: &str, fields: Markup) -> Markup {
     }
 }
 
-async fn parts(visitor: &SessionUser, device: &Device) -> PageResult<[LiveFragment; 2]> {
-    let at = format!("{}/settings", device.place());
-    let own = key_values(visitor, KeyValueKind::DeviceSetting, device.id).await?;
-    let fleet = match device.fleet() {
-        Some(fleet) => key_values(visitor, KeyValueKind::FleetSetting, fleet).await?,
-        None => Vec::new(),
-    };
-    let branding = &visitor.cloud.configuration.branding;
-    let of = (KeyValueKind::DeviceSetting, device.id);
-    let switches = html! {
-        @for switch in [&OVERRIDE_LOCKS, &REMOTE_ACCESS] {
-            (switch.markup(branding, of, &own, &fleet, &at))
-        }
-    };
-    Ok([
-        tags(visitor, KeyValueKind::DeviceTag, device.id, &at).await?,
-        LiveFragment::new("switches", switches),
-    ])
-}
-
-async fn choose_release(
-    visitor: &SessionUser,
-    device: &Device,
-    facts: &Facts,
-) -> PageResult<Markup> {
-    let Some(fleet) = device.fleet() else {
+async fn choose_release(visitor: &SessionUser, facts: &Facts) -> PageResult<Markup> {
+    let Some(fleet) = facts.device.fleet() else {
         return Ok(html! { p.faint { "This device is not in a fleet." } });
     };
-    let releases = ReleasePicker::of(visitor, fleet).await?;
-    let pinned = facts.pin();
-    Ok(form(
-        device,
-        "pin",
-        html! {
-            label { "Runs"
-                select name="release" {
-                    option value="" selected[pinned.is_none()] { "What its fleet runs" }
-                    (releases.options(pinned))
-                }
+    let releases = ReleasePicker::load(visitor, fleet).await?;
+    let pin = facts.pin();
+    let fields = html! {
+        label { "Runs"
+            select name="release" {
+                option value="" selected[pin.is_none()] { "What its fleet runs" }
+                (releases.options(pin))
             }
-            small { "A pinned device keeps its release, whatever its fleet runs." }
-            button type="submit" { "Set the release" }
-        },
-    ))
+        }
+        small { "A pinned device keeps its release, whatever its fleet runs." }
+        button type="submit" { "Set the release" }
+    };
+    Ok(form(&facts.device, "pin", fields))
 }
 
 /// Whether it counts: a device in a drawer is nobody's outage.
-fn in_use(device: &Device, facts: &Facts) -> Markup {
-    let (explained, to, word) = if facts.is_active() {
+fn in_use(facts: &Facts) -> Markup {
+    let (explained, to, word) = if facts.is_active {
         (
             "A deactivated device is shown as inactive instead of disconnected. It continues to run its services.",
             "no",
@@ -208,32 +173,25 @@ fn in_use(device: &Device, facts: &Facts) -> Markup {
             "Activate the device",
         )
     };
-    form(
-        device,
-        "active",
-        html! {
-            p { (explained) }
-            button type="submit" name="active" value=(to) { (word) }
-        },
-    )
+    let fields = html! {
+        p { (explained) }
+        button type="submit" name="active" value=(to) { (word) }
+    };
+    form(&facts.device, "active", fields)
 }
 
 async fn choose_fleet(visitor: &SessionUser, device: &Device) -> PageResult<Markup> {
-    let fleets = Destination::all(visitor, None).await?;
-    let current = device.fleet();
-    Ok(form(
-        device,
-        "move",
-        html! {
-            label { "Belongs to"
-                select name="fleet" required {
-                    (Destination::options(&fleets, current))
-                }
+    let fleets = FleetPicker::load(visitor, None).await?;
+    let fields = html! {
+        label { "Belongs to"
+            select name="fleet" required {
+                (fleets.options(device.fleet()))
             }
-            small { "It will run the release of its new fleet. A pin does not move with it." }
-            button type="submit" { "Move device" }
-        },
-    ))
+        }
+        small { "It will run the release of its new fleet. A pin does not move with it." }
+        button type="submit" { "Move device" }
+    };
+    Ok(form(device, "move", fields))
 }
 
 async fn rename(visitor: SessionUser, uuid: Uuid, form: Form) -> PageResult {
@@ -241,59 +199,48 @@ async fn rename(visitor: SessionUser, uuid: Uuid, form: Form) -> PageResult {
     if name.is_empty() {
         return Err(PageError::wrong("Enter a name."));
     }
-    let word = format!("Renamed to {name}.");
-    patched(&visitor, &uuid, json!({ "device_name": name }), &word).await
+    let message = format!("Renamed to {name}.");
+    patch(&visitor, &uuid, json!({ "device_name": name }), &message).await
 }
 
 async fn note(visitor: SessionUser, uuid: Uuid, form: Form) -> PageResult {
-    let note = form.text("note");
-    let note = if note.is_empty() {
-        Value::Null
-    } else {
-        json!(note)
-    };
-    patched(&visitor, &uuid, json!({ "note": note }), "Saved.").await
+    let note = form.filled("note");
+    patch(&visitor, &uuid, json!({ "note": note }), "Saved.").await
 }
 
 async fn pin(visitor: SessionUser, uuid: Uuid, form: Form) -> PageResult {
-    let (release, word) = match form.text("release") {
-        "" => (Value::Null, "The device follows its fleet."),
+    let (release, message) = match form.text("release") {
+        "" => (None, "The device follows its fleet."),
         _ => (
-            json!(form.number("release")?),
+            Some(form.number("release")?),
             "The device is pinned to this release.",
         ),
     };
-    patched(
-        &visitor,
-        &uuid,
-        json!({ "is_pinned_on__release": release }),
-        word,
-    )
-    .await
+    let body = json!({ "is_pinned_on__release": release });
+    patch(&visitor, &uuid, body, message).await
 }
 
 async fn activate(visitor: SessionUser, uuid: Uuid, form: Form) -> PageResult {
-    let (active, word) = match form.text("active") {
+    let (active, message) = match form.text("active") {
         "yes" => (true, "The device is active."),
         "no" => (false, "The device is deactivated."),
         _ => return Err(PageError::nothing_here()),
     };
-    let body = json!({ "is_active": active });
-    patched(&visitor, &uuid, body, word).await
+    patch(&visitor, &uuid, json!({ "is_active": active }), message).await
 }
 
 /// Changes its row; the page that it came from shows the rest.
-async fn patched(visitor: &SessionUser, uuid: &Uuid, body: Value, word: &str) -> PageResult {
+async fn patch(visitor: &SessionUser, uuid: &Uuid, body: Value, message: &str) -> PageResult {
     let device = Device::find(visitor, uuid).await?;
     visitor.patch(&device.path(), body).await?;
-    Ok(visitor.done(word, &format!("{}/settings", device.place())))
+    Ok(visitor.done(message, &device.settings_place()))
 }
 
 async fn move_elsewhere(visitor: SessionUser, uuid: Uuid, form: Form) -> PageResult {
     let device = Device::find(&visitor, &uuid).await?;
     let body = json!({ "belongs_to__application": form.number("fleet")? });
     visitor.patch(&device.path(), body).await?;
-    Ok(visitor.go(&format!("{}/settings", device.place())))
+    Ok(visitor.go(&device.settings_place()))
 }
 
 async fn delete(visitor: SessionUser, uuid: Uuid, form: Form) -> PageResult {
@@ -304,9 +251,6 @@ async fn delete(visitor: SessionUser, uuid: Uuid, form: Form) -> PageResult {
         ));
     }
     visitor.delete(&device.path()).await?;
-    let fleet = device.fleet();
-    let place = fleet.map_or("/dashboard".to_owned(), |id| {
-        format!("/dashboard/fleets/{id}")
-    });
+    let place = device.fleet().map_or("/dashboard".to_owned(), fleet_place);
     Ok(visitor.go(&place))
 }

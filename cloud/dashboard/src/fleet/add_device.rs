@@ -1,47 +1,38 @@
 //! How a device joins a fleet: a `config.json` for its disk, or a key for whatever makes such files.
 
-use axum::Router;
 use axum::response::IntoResponse;
 use axum::routing::{get, post};
 use cloud_core::accounts::keys::{self, KeyDescription};
 use cloud_core::answer::Refusal;
 use cloud_core::download_config;
-use cloud_core::random::random_text;
-use http::{HeaderMap, HeaderValue, header};
-use maud::html;
+use http::{HeaderMap, header};
+use maud::{Markup, html};
 use resources::Role;
-use serde::Deserialize;
 use serde_json::{Map, json};
 
-use super::{Fleet, Tab};
+use super::tabs::{DEVICES, DeviceType, Fleet};
 use crate::form::{Form, Number};
-use crate::page;
+use crate::page::Page;
 use crate::problem::{PageError, PageResult};
-use crate::show::once;
-use crate::state::DashboardState;
+use crate::rows::fleet_place;
+use crate::state::Routes;
 use crate::visitor::SessionUser;
 
-pub(super) fn routes() -> Router<DashboardState> {
-    Router::new()
+pub(super) fn routes() -> Routes {
+    Routes::new()
         .route("/fleets/{id}/add-device", get(ask))
         .route("/fleets/{id}/config.json", post(config))
         .route("/fleets/{id}/key", post(key))
 }
 
-#[derive(Deserialize)]
-struct Kind {
-    slug: String,
-    name: String,
-}
-
-async fn ask(visitor: SessionUser, Number(id): Number) -> PageResult {
+async fn ask(visitor: SessionUser, Number(id): Number) -> PageResult<Markup> {
     let fleet = Fleet::find(&visitor, id).await?;
     // Those that can run what the fleet's own type runs.
     let query = format!(
         "$select=slug,name&$orderby=name asc&$filter=is_of__cpu_architecture/any(c:\
          c/device_type/any(t:t/is_default_for__application/any(a:a/id eq {id})))"
     );
-    let kinds: Vec<Kind> = visitor.rows("/device_type", &query).await?;
+    let kinds: Vec<DeviceType> = visitor.rows("/device_type", &query).await?;
     let own = fleet.device_type.first().map(|kind| kind.slug.as_str());
     let config = format!("{}/config.json", fleet.place());
     let key = format!("{}/key", fleet.place());
@@ -85,9 +76,11 @@ async fn ask(visitor: SessionUser, Number(id): Number) -> PageResult {
             }
         }
     };
-    Ok(fleet
-        .page(&visitor, Tab::Devices, None, &main)
-        .into_response())
+    let page = Page {
+        live: None,
+        ..fleet.page(DEVICES, &main)
+    };
+    Ok(page.markup(&visitor))
 }
 
 /// A form without a script: what it answers is a file.
@@ -97,27 +90,24 @@ async fn config(
     headers: HeaderMap,
     form: Form,
 ) -> PageResult {
-    let mut given = Map::from_iter([("appId".to_owned(), json!(id))]);
+    let mut options = Map::from_iter([("appId".to_owned(), json!(id))]);
     for name in ["deviceType", "wifiSsid", "wifiKey", "developmentMode"] {
-        if !form.text(name).is_empty() {
-            given.insert(name.to_owned(), json!(form.text(name)));
+        if let Some(value) = form.filled(name) {
+            options.insert(name.to_owned(), json!(value));
         }
     }
-    if !form.text("expires").is_empty() {
-        let day = format!("{}T23:59:59Z", form.text("expires"));
-        given.insert("provisioningKeyExpiryDate".to_owned(), json!(day));
+    if let Some(day) = form.end_of_day("expires") {
+        options.insert("provisioningKeyExpiryDate".to_owned(), json!(day));
     }
-    let made = download_config::made(&visitor.cloud, &visitor.identity, &headers, &given).await?;
-    let text = serde_json::to_string_pretty(&made)
+    let config =
+        download_config::made(&visitor.cloud, &visitor.identity, &headers, &options).await?;
+    let text = serde_json::to_string_pretty(&config)
         .map_err(|error| PageError(Refusal::Fault(error.into())))?;
     let headers = [
-        (
-            header::CONTENT_TYPE,
-            HeaderValue::from_static("application/json"),
-        ),
+        (header::CONTENT_TYPE, "application/json"),
         (
             header::CONTENT_DISPOSITION,
-            HeaderValue::from_static("attachment; filename=\"config.json\""),
+            "attachment; filename=\"config.json\"",
         ),
     ];
     Ok((headers, text).into_response())
@@ -125,32 +115,14 @@ async fn config(
 
 async fn key(visitor: SessionUser, Number(id): Number, form: Form) -> PageResult {
     let actor = keys::permitted(&visitor.cloud, &visitor.identity, "application", id).await?;
-    let key = random_text(16).map_err(Refusal::Fault)?;
-    let name = Some(form.text("name")).filter(|name| !name.is_empty());
-    let described = KeyDescription {
-        name: name.map(str::to_owned),
+    let description = KeyDescription {
+        name: form.filled("name").map(str::to_owned),
         description: Some("created in the dashboard".to_owned()),
         ..KeyDescription::default()
     };
-    keys::kept(
-        &visitor.cloud,
-        actor,
-        Role::ProvisioningKey,
-        &key,
-        described,
-    )
-    .await?;
-    let message = once("The key", &key);
-    Ok(if visitor.in_place {
-        message.into_response()
-    } else {
-        page::bare(
-            "The key",
-            html! {
-                (message)
-                p { a.button href={ "/dashboard/fleets/" (id) } { "Back to the fleet" } }
-            },
-        )
-        .into_response()
-    })
+    let place = fleet_place(id);
+    let back = (&*place, "Back to the fleet");
+    visitor
+        .make_key(actor, Role::ProvisioningKey, description, back)
+        .await
 }

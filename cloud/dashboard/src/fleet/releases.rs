@@ -1,30 +1,27 @@
 //! A fleet's releases: which there are, and which of them the fleet runs.
 
-use axum::Router;
-use axum::extract::State;
-use axum::response::IntoResponse;
-use axum::routing::get;
+use axum::routing::post;
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Fleet, Tab};
-use crate::data::Id;
+use super::tabs::{Fleet, RELEASES};
 use crate::form::{Form, Number};
-use crate::live::{LiveFragment, stream_fragments};
+use crate::live::{LiveFragment, LivePage, live_page};
+use crate::page::Page;
 use crate::problem::PageResult;
-use crate::show::{self, badge};
-use crate::state::DashboardState;
+use crate::rows::{Id, ReleaseName, ReleaseState, fleet_place};
+use crate::show::{self, table};
+use crate::state::Routes;
 use crate::visitor::SessionUser;
 
 /// Releases on the page, the latest first.
 const MOST: usize = 100;
 
-pub(super) fn routes() -> Router<DashboardState> {
-    Router::new()
-        .route("/fleets/{id}/releases", get(page))
-        .route("/fleets/{id}/releases/live", get(live))
-        .route("/fleets/{id}/target", axum::routing::post(target))
+pub(super) fn routes() -> Routes {
+    Routes::new()
+        .merge(live_page::<ReleasesPage>("/fleets/{id}/releases"))
+        .route("/fleets/{id}/target", post(target))
 }
 
 /// What the fleet is to run.
@@ -36,48 +33,43 @@ struct Target {
 }
 
 #[derive(Deserialize)]
-struct Release {
-    id: i64,
-    commit: String,
-    raw_version: String,
-    status: String,
-    is_final: bool,
-    is_invalidated: bool,
-    is_passing_tests: bool,
+struct ReleaseRow {
+    #[serde(flatten)]
+    name: ReleaseName,
+    #[serde(flatten)]
+    state: ReleaseState,
     start_timestamp: Option<String>,
     #[serde(rename = "is_running_on__device")]
     devices: i64,
 }
 
-async fn page(visitor: SessionUser, Number(id): Number) -> PageResult {
-    let fleet = Fleet::find(&visitor, id).await?;
-    let part = part(&visitor, &fleet).await?;
-    let main = html! {
-        (part.placed())
-        div.answer id="said" role="status" {}
-    };
-    let live = format!("{}/releases/live", fleet.place());
-    Ok(fleet
-        .page(&visitor, Tab::Releases, Some(live), &main)
-        .into_response())
-}
+struct ReleasesPage(Fleet);
 
-async fn live(
-    State(state): State<DashboardState>,
-    visitor: SessionUser,
-    Number(id): Number,
-) -> PageResult {
-    stream_fragments(state, visitor, move |visitor| async move {
-        let fleet = Fleet::find(&visitor, id).await?;
-        Ok(vec![part(&visitor, &fleet).await?])
-    })
-    .await
+impl LivePage for ReleasesPage {
+    type Address = Number;
+    type Parts = [LiveFragment; 1];
+
+    async fn load(visitor: &SessionUser, Number(id): Number) -> PageResult<Self> {
+        Ok(ReleasesPage(Fleet::find(visitor, id).await?))
+    }
+
+    async fn parts(&self, visitor: &SessionUser) -> PageResult<Self::Parts> {
+        Ok([part(visitor, &self.0).await?])
+    }
+
+    async fn page(&self, _: &SessionUser, parts: Self::Parts) -> PageResult<Page> {
+        let [releases] = parts;
+        let main = html! {
+            (releases.placed())
+            div.answer id="said" role="status" {}
+        };
+        Ok(self.0.page(RELEASES, &main))
+    }
 }
 
 async fn part(visitor: &SessionUser, fleet: &Fleet) -> PageResult<LiveFragment> {
-    let path = format!("/application({})", fleet.id);
     let query = "$select=should_track_latest_release,should_be_running__release";
-    let target: Target = visitor.row(&path, query).await?;
+    let target: Target = visitor.row(&fleet.path(), query).await?;
     let one_more = MOST + 1;
     let query = format!(
         "$select=id,commit,raw_version,status,is_final,is_invalidated,is_passing_tests,start_timestamp\
@@ -85,9 +77,11 @@ async fn part(visitor: &SessionUser, fleet: &Fleet) -> PageResult<LiveFragment> 
          &$filter=belongs_to__application eq {}&$orderby=start_timestamp desc,id desc&$top={one_more}",
         fleet.id
     );
-    let mut releases: Vec<Release> = visitor.rows("/release", &query).await?;
+    let mut releases: Vec<ReleaseRow> = visitor.rows("/release", &query).await?;
     let more = releases.len() > MOST;
     releases.truncate(MOST);
+    let caption = format!("Releases of {}", fleet.app_name);
+    let rows = releases.iter().map(|release| row(fleet, &target, release));
     Ok(LiveFragment::new(
         "releases",
         html! {
@@ -98,14 +92,7 @@ async fn part(visitor: &SessionUser, fleet: &Fleet) -> PageResult<LiveFragment> 
                 }
             } @else {
                 (tracking(fleet, &target))
-                table.rows {
-                    caption.hidden { "Releases of " (fleet.app_name) }
-                    thead { tr {
-                        th scope="col" { "Release" } th scope="col" { "State" } th scope="col" { "Created" }
-                        th scope="col" { "Devices that run it" } th scope="col" { span.hidden { "Change" } }
-                    } }
-                    tbody { @for release in &releases { (row(fleet, &target, release)) } }
-                }
+                (table(&caption, &["Release", "State", "Created", "Devices that run it"], Some("Change"), rows))
                 @if more { p.faint { "Only the latest " (MOST) " are shown." } }
             }
         },
@@ -131,32 +118,25 @@ fn tracking(fleet: &Fleet, target: &Target) -> Markup {
     }
 }
 
-fn row(fleet: &Fleet, target: &Target, release: &Release) -> Markup {
-    let name = show::release_name(&release.commit, &release.raw_version);
-    let is_target = target.release == Some(Id { id: release.id });
+fn row(fleet: &Fleet, target: &Target, release: &ReleaseRow) -> Markup {
+    let name = release.name.text();
+    let is_target = target
+        .release
+        .is_some_and(|link| link.id == release.name.id);
     let place = format!("{}/target", fleet.place());
-    let can_be = release.status == "success" && !release.is_invalidated;
     html! {
-        tr id={ "release-" (release.id) } {
+        tr id={ "release-" (release.name.id) } {
             th scope="row" {
-                a href={ "/dashboard/releases/" (release.id) } { (name) }
-                @if !release.commit.starts_with(&name) { span.under { (show::short(&release.commit)) } }
+                (release.name.link())
+                @if !release.name.commit.starts_with(&name) { span.under { (show::short(&release.name.commit)) } }
             }
-            td data-label="State" {
-                span {
-                    (build(&release.status))
-                    @if is_target { " " (badge("good", "Target")) }
-                    @if release.is_invalidated { " " (badge("bad", "Invalidated")) }
-                    @if !release.is_final { " " (badge("none", "Draft")) }
-                    @if !release.is_passing_tests { " " (badge("wary", "Tests fail")) }
-                }
-            }
+            td data-label="State" { span { (release.state.badges(is_target)) } }
             td data-label="Created" { (show::time(release.start_timestamp.as_deref())) }
             td data-label="Devices that run it" { (release.devices) }
             td.act {
-                @if fleet.may_change && can_be && (target.should_track_latest_release || !is_target) {
+                @if fleet.may_change && release.state.can_be_target() && (target.should_track_latest_release || !is_target) {
                     form method="post" action=(place) hx-post=(place) hx-target="#said" hx-sync="this:drop" {
-                        input type="hidden" name="release" value=(release.id);
+                        input type="hidden" name="release" value=(release.name.id);
                         button.small type="submit" { "Pin" span.hidden { " the fleet to " (name) } }
                     }
                 }
@@ -165,23 +145,9 @@ fn row(fleet: &Fleet, target: &Target, release: &Release) -> Markup {
     }
 }
 
-/// How a build ended.
-pub(crate) fn build(status: &str) -> Markup {
-    let (kind, word) = match status {
-        "success" => ("good", "Success"),
-        "running" => ("busy", "Building"),
-        "failed" => ("bad", "Failed"),
-        "error" => ("bad", "Error"),
-        "cancelled" => ("wary", "Cancelled"),
-        "interrupted" => ("wary", "Interrupted"),
-        other => ("none", other),
-    };
-    badge(kind, word)
-}
-
 /// `POST /dashboard/fleets/<id>/target`: `latest`, or the number of a `release`.
 async fn target(visitor: SessionUser, Number(id): Number, form: Form) -> PageResult {
-    let (body, word) = if form.has("latest") {
+    let (body, message) = if form.has("latest") {
         (
             json!({ "should_track_latest_release": true }),
             "The fleet follows its latest release.",
@@ -195,7 +161,6 @@ async fn target(visitor: SessionUser, Number(id): Number, form: Form) -> PageRes
             "The fleet is pinned to this release, and its devices are notified.",
         )
     };
-    let path = format!("/application({id})");
-    visitor.patch(&path, body).await?;
-    Ok(visitor.done(word, &format!("/dashboard/fleets/{id}/releases")))
+    visitor.patch(&format!("/application({id})"), body).await?;
+    Ok(visitor.done(message, &format!("{}/releases", fleet_place(id))))
 }

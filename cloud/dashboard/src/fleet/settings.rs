@@ -1,91 +1,78 @@
 //! A fleet's settings: its name, who shares it, and its end.
 
-use axum::Router;
-use axum::extract::State;
-use axum::response::IntoResponse;
-use axum::routing::{get, post};
+use axum::routing::post;
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::json;
 
+use super::tabs::{Fleet, SETTINGS};
 use super::together::update_now;
-use super::{Fleet, Tab};
 use crate::form::{DeleteForm, Form, Number};
-use crate::key_values::{AddForm, KeyValueKind, list as key_values, tags};
-use crate::live::{LiveFragment, stream_fragments};
+use crate::key_values::{KeyValueKind, list as key_values, tags, tags_section};
+use crate::live::{LiveFragment, LivePage, live_page};
+use crate::page::Page;
 use crate::problem::PageResult;
 use crate::quotas;
-use crate::state::DashboardState;
+use crate::rows::Named;
+use crate::show::card;
+use crate::state::Routes;
 use crate::switch::OVERRIDE_LOCKS;
 use crate::visitor::SessionUser;
 
-pub(super) fn routes() -> Router<DashboardState> {
-    Router::new()
-        .route("/fleets/{id}/settings", get(page).post(change))
-        .route("/fleets/{id}/settings/live", get(live))
+pub(super) fn routes() -> Routes {
+    Routes::new()
+        .merge(live_page::<FleetSettingsPage>("/fleets/{id}/settings"))
+        .route("/fleets/{id}/settings", post(change))
         .route("/fleets/{id}/delete", post(delete))
 }
 
-async fn page(visitor: SessionUser, Number(id): Number) -> PageResult {
-    let fleet = Fleet::find(&visitor, id).await?;
-    let at = format!("{}/settings", fleet.place());
-    let [switches, tags] = parts(&visitor, &fleet).await?;
-    let tag = AddForm {
-        back: &at,
-        choices: vec![(KeyValueKind::FleetTag, id, String::new())],
-    };
-    let main = html! {
-        div.cards {
-            @if fleet.may_change {
-                (name(&fleet))
-                (update_now(&fleet))
-                section.card.stack aria-labelledby="switches" {
-                    h2 id="switches" { "Switches" }
-                    (switches.placed())
+struct FleetSettingsPage(Fleet);
+
+impl LivePage for FleetSettingsPage {
+    type Address = Number;
+    type Parts = [LiveFragment; 2];
+
+    async fn load(visitor: &SessionUser, Number(id): Number) -> PageResult<Self> {
+        Ok(FleetSettingsPage(Fleet::find(visitor, id).await?))
+    }
+
+    async fn parts(&self, visitor: &SessionUser) -> PageResult<Self::Parts> {
+        let FleetSettingsPage(fleet) = self;
+        let place = fleet.settings_place();
+        let settings = key_values(visitor, KeyValueKind::FleetSetting, fleet.id).await?;
+        let branding = &visitor.cloud.configuration.branding;
+        let of = (KeyValueKind::FleetSetting, fleet.id);
+        let switches = OVERRIDE_LOCKS.markup(branding, of, &settings, &[], &place);
+        Ok([
+            LiveFragment::new("switches", switches),
+            tags(visitor, KeyValueKind::FleetTag, fleet.id, &place).await?,
+        ])
+    }
+
+    async fn page(&self, visitor: &SessionUser, parts: Self::Parts) -> PageResult<Page> {
+        let [switches, tags] = parts;
+        let FleetSettingsPage(fleet) = self;
+        let organization = owner(visitor, fleet).await?;
+        let may_change = fleet.may_change;
+        let main = html! {
+            div.cards {
+                @if may_change {
+                    (name(fleet))
+                    (update_now(fleet))
+                    (card("switches", "Switches", &switches.placed()))
                 }
+                (people(visitor, fleet, organization.as_ref()).await?)
+                @if let Some(organization) = &organization { (quotas_card(visitor, organization).await?) }
             }
-            (people(&visitor, &fleet).await?)
-            (quotas_card(&visitor, &fleet).await?)
-        }
-        section.stack aria-labelledby="tags" {
-            h2 id="tags" { "Tags" }
-            (tags.placed())
-            @if fleet.may_change { (tag.markup()) }
-        }
-        @if fleet.may_change { (end(&fleet)) }
-    };
-    let live = Some(format!("{at}/live"));
-    Ok(fleet
-        .page(&visitor, Tab::Settings, live, &main)
-        .into_response())
-}
-
-async fn live(
-    State(state): State<DashboardState>,
-    visitor: SessionUser,
-    Number(id): Number,
-) -> PageResult {
-    stream_fragments(state, visitor, move |visitor| async move {
-        let fleet = Fleet::find(&visitor, id).await?;
-        Ok(parts(&visitor, &fleet).await?.into())
-    })
-    .await
-}
-
-async fn parts(visitor: &SessionUser, fleet: &Fleet) -> PageResult<[LiveFragment; 2]> {
-    let at = format!("{}/settings", fleet.place());
-    let settings = key_values(visitor, KeyValueKind::FleetSetting, fleet.id).await?;
-    let branding = &visitor.cloud.configuration.branding;
-    let of = (KeyValueKind::FleetSetting, fleet.id);
-    let switches = OVERRIDE_LOCKS.markup(branding, of, &settings, &[], &at);
-    Ok([
-        LiveFragment::new("switches", switches),
-        tags(visitor, KeyValueKind::FleetTag, fleet.id, &at).await?,
-    ])
+            (tags_section(&tags, may_change, KeyValueKind::FleetTag, fleet.id, &fleet.settings_place()))
+            @if may_change { (delete_form(fleet)) }
+        };
+        Ok(fleet.page(SETTINGS, &main))
+    }
 }
 
 fn name(fleet: &Fleet) -> Markup {
-    let place = format!("{}/settings", fleet.place());
+    let place = fleet.settings_place();
     html! {
         form.card.stack method="post" action=(place) hx-post=(place) hx-target="find .answer" hx-sync="this:drop" {
             h2 { "Name" }
@@ -104,76 +91,75 @@ fn name(fleet: &Fleet) -> Markup {
 
 #[derive(Deserialize)]
 struct Member {
-    user: Vec<User>,
+    user: Vec<MemberUser>,
 }
 
 #[derive(Deserialize)]
-struct User {
+struct MemberUser {
     username: String,
     email: Option<String>,
 }
 
+/// The organization that owns a fleet, where the visitor sees it.
 #[derive(Deserialize)]
 struct Owner {
-    organization: Vec<Organization>,
+    organization: Vec<Named>,
 }
 
-#[derive(Deserialize)]
-struct Organization {
-    id: i64,
-    name: String,
-}
-
-async fn people(visitor: &SessionUser, fleet: &Fleet) -> PageResult<Markup> {
-    let path = format!("/application({})", fleet.id);
+async fn owner(visitor: &SessionUser, fleet: &Fleet) -> PageResult<Option<Named>> {
     let query = "$select=id&$expand=organization($select=id,name)";
-    let owner: Owner = visitor.row(&path, query).await?;
-    let expand = "$select=id&$expand=user($select=username,email)";
-    let members: Vec<Member> = match owner.organization.first() {
+    let owner: Owner = visitor.row(&fleet.path(), query).await?;
+    Ok(owner.organization.into_iter().next())
+}
+
+async fn people(
+    visitor: &SessionUser,
+    fleet: &Fleet,
+    organization: Option<&Named>,
+) -> PageResult<Markup> {
+    let members = match organization {
         None => Vec::new(),
         Some(organization) => {
             let filter = format!("is_member_of__organization eq {}", organization.id);
-            let query = format!("{expand}&$filter={filter}&$top=200");
-            visitor.rows("/organization_membership", &query).await?
+            members_of(visitor, "/organization_membership", &filter).await?
         }
     };
     let filter = format!("is_member_of__application eq {}", fleet.id);
-    let query = format!("{expand}&$filter={filter}&$top=200");
-    let shared: Vec<Member> = visitor.rows("/user_application_membership", &query).await?;
-    Ok(html! {
-        section.card.stack aria-labelledby="people" {
-            h2 id="people" { "People" }
-            p.faint {
-                @match owner.organization.first() {
-                    Some(organization) => { "Members of " strong { (organization.name) } ", which owns this fleet:" }
-                    None => "This fleet belongs to an organization that you may not see.",
-                }
+    let shared = members_of(visitor, "/user_application_membership", &filter).await?;
+    let people = html! {
+        p.faint {
+            @match organization {
+                Some(organization) => { "Members of " strong { (organization.name) } ", which owns this fleet:" }
+                None => "This fleet belongs to an organization that you may not see.",
             }
-            (list(&members))
-            h3 { "Shared with" }
-            @if shared.is_empty() { p.faint { "Nobody else." } } @else { (list(&shared)) }
         }
-    })
+        (list(&members))
+        h3 { "Shared with" }
+        @if shared.is_empty() { p.faint { "Nobody else." } } @else { (list(&shared)) }
+    };
+    Ok(card("people", "People", &people))
+}
+
+async fn members_of(
+    visitor: &SessionUser,
+    memberships: &str,
+    filter: &str,
+) -> PageResult<Vec<Member>> {
+    let query =
+        format!("$select=id&$expand=user($select=username,email)&$filter={filter}&$top=200");
+    visitor.rows(memberships, &query).await
 }
 
 /// What the organization keeps, and how much it may.
-async fn quotas_card(visitor: &SessionUser, fleet: &Fleet) -> PageResult<Markup> {
-    let path = format!("/application({})", fleet.id);
-    let query = "$select=id&$expand=organization($select=id,name)";
-    let owner: Owner = visitor.row(&path, query).await?;
-    let Some(organization) = owner.organization.first() else {
-        return Ok(html! {});
-    };
-    let found = quotas::usage(&visitor.cloud, organization.id).await?;
+async fn quotas_card(visitor: &SessionUser, organization: &Named) -> PageResult<Markup> {
+    let usage = quotas::usage(&visitor.cloud, organization.id).await?;
     let change = quotas::place_to_change(visitor, organization.id).await?;
-    Ok(html! {
-        section.card.stack aria-labelledby="quotas" {
-            h2 id="quotas" { "Quotas" }
-            p.faint { "What " strong { (organization.name) } " keeps, and how much it may. An administrator of the cloud changes it." }
-            (quotas::table(&found))
-            @if let Some(place) = change { div.buttons { a.button href=(place) { "Change the quotas" } } }
-        }
-    })
+    let quotas = html! {
+        p.faint { "What " strong { (organization.name) } " keeps, and how much it may. An administrator of the cloud changes it." }
+        (quotas::usage_table(&usage))
+        @if let Some(place) = change { div.buttons { a.button href=(place) { "Change the quotas" } } }
+    };
+    Ok(card("quotas", "Quotas", &quotas))
 }
 
 fn list(members: &[Member]) -> Markup {
@@ -186,13 +172,13 @@ fn list(members: &[Member]) -> Markup {
     }
 }
 
-fn end(fleet: &Fleet) -> Markup {
-    let end = DeleteForm {
+fn delete_form(fleet: &Fleet) -> Markup {
+    let form = DeleteForm {
         what: "fleet",
         place: &fleet.place(),
         with_it: "Its devices, releases, variables and keys are deleted too. This cannot be undone.",
     };
-    end.markup(&html! { "name, " strong { (fleet.app_name) } })
+    form.markup(&html! { "name, " strong { (fleet.app_name) } })
 }
 
 /// `POST /dashboard/fleets/<id>/settings`
@@ -202,13 +188,13 @@ async fn change(visitor: SessionUser, Number(id): Number, form: Form) -> PageRes
     if form.text("name") != fleet.app_name {
         body["app_name"] = json!(form.text("name"));
     }
-    visitor.patch(&format!("/application({id})"), body).await?;
-    Ok(visitor.go(&format!("{}/settings", fleet.place())))
+    visitor.patch(&fleet.path(), body).await?;
+    Ok(visitor.go(&fleet.settings_place()))
 }
 
 async fn delete(visitor: SessionUser, Number(id): Number, form: Form) -> PageResult {
     let fleet = Fleet::find(&visitor, id).await?;
     form.confirms(&fleet.app_name)?;
-    visitor.delete(&format!("/application({id})")).await?;
+    visitor.delete(&fleet.path()).await?;
     Ok(visitor.go("/dashboard"))
 }

@@ -1,8 +1,7 @@
 //! The same for several devices at once: those that are ticked, or all of the fleet.
 
-use axum::Router;
 use axum::body::Body;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use axum::routing::post;
 use cloud_core::answer::Refusal;
 use data::write::{Verb, WriteOutcome};
@@ -13,14 +12,14 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Destination, Fleet};
+use super::tabs::Fleet;
 use crate::actions::ACTIONS;
 use crate::form::{Form, Number};
 use crate::key_values::{self, KeyValueKind};
-use crate::page;
+use crate::pickers::{FleetPicker, ReleasePicker};
 use crate::problem::{PageError, PageResult};
-use crate::release_picker::ReleasePicker;
-use crate::state::DashboardState;
+use crate::show::card;
+use crate::state::Routes;
 use crate::visitor::SessionUser;
 
 /// Devices that are asked at a time.
@@ -28,8 +27,8 @@ const AT_A_TIME: usize = 16;
 /// Bytes of what the devices of a fleet say together.
 const ANSWERS: usize = 64 << 20;
 
-pub(super) fn routes() -> Router<DashboardState> {
-    Router::new()
+pub(super) fn routes() -> Routes {
+    Routes::new()
         .route("/fleets/{id}/together", post(together))
         .route("/fleets/{id}/update", post(update))
 }
@@ -39,8 +38,8 @@ const OVERRIDING: &str = "-overriding";
 
 /// What can be done with the devices that are ticked. It is shown once one is.
 pub(super) async fn bar(visitor: &SessionUser, fleet: &Fleet) -> PageResult<Markup> {
-    let releases = ReleasePicker::of(visitor, fleet.id).await?;
-    let others = Destination::all(visitor, Some(fleet.id)).await?;
+    let releases = ReleasePicker::load(visitor, fleet.id).await?;
+    let others = FleetPicker::load(visitor, Some(fleet.id)).await?;
     Ok(html! {
         div.actions role="group" aria-label="Action for the selected devices" {
             label { span.hidden { "Action for the selected devices" }
@@ -69,7 +68,7 @@ pub(super) async fn bar(visitor: &SessionUser, fleet: &Fleet) -> PageResult<Mark
             }
             label.for-move { span.hidden { "Fleet to move to" }
                 select name="fleet" {
-                    (Destination::options(&others, None))
+                    (others.options(None))
                 }
             }
             label.for-tag { span.hidden { "Tag" } input name="key" placeholder="tag" maxlength="100" autocomplete="off"; }
@@ -118,21 +117,14 @@ impl Outcome {
     }
 
     /// At the form, or as a page of its own.
-    fn shown(&self, visitor: &SessionUser, place: &str) -> Response {
+    fn answer(&self, visitor: &SessionUser, place: &str) -> Response {
         let kind = match (self.done > 0, self.away + self.locked + self.failed > 0) {
             (true, false) => "good",
             _ => "wary",
         };
         let notice = html! { p.notice.(kind) { (self.words()) } };
-        if visitor.in_place {
-            notice.into_response()
-        } else {
-            page::bare(
-                "Sent to the devices",
-                html! { h1 { "Sent to the devices" } (notice) p { a.button href=(place) { "Back to the fleet" } } },
-            )
-            .into_response()
-        }
+        let title = "Sent to the devices";
+        visitor.answer(title, Some(title), notice, (place, "Back to the fleet"))
     }
 }
 
@@ -146,99 +138,114 @@ async fn together(visitor: SessionUser, Number(id): Number, form: Form) -> PageR
     if devices.is_empty() {
         return Err(PageError::wrong("Select some devices first."));
     }
-    let mut outcome = Outcome::default();
-    match form.text("action") {
-        "pin" => {
-            let release = json!({ "is_pinned_on__release": form.number("release")? });
-            outcome.done = changed(&visitor, id, &devices, release).await?;
-        }
-        "follow" => {
-            let release = json!({ "is_pinned_on__release": null });
-            outcome.done = changed(&visitor, id, &devices, release).await?;
-        }
-        "move" => {
-            let elsewhere = json!({ "belongs_to__application": form.number("fleet")? });
-            outcome.done = changed(&visitor, id, &devices, elsewhere).await?;
-        }
-        action @ ("activate" | "deactivate") => {
-            let active = json!({ "is_active": action == "activate" });
-            outcome.done = changed(&visitor, id, &devices, active).await?;
-        }
-        "tag" => {
-            let key = form.text("key");
-            if key.is_empty() {
-                return Err(PageError::wrong("Enter a name for the tag."));
-            }
-            for device in &devices {
-                let value = form.text("value");
-                key_values::set(&visitor, KeyValueKind::DeviceTag, *device, key, value).await?;
-                outcome.done += 1;
-            }
-        }
-        name => {
-            let (name, force) = match name.strip_suffix(OVERRIDING) {
-                Some(name) => (name, true),
-                None => (name, false),
-            };
-            let action = ACTIONS
-                .iter()
-                .find(|action| action.name == name && action.together.contains(&force));
-            let path = action.ok_or_else(PageError::nothing_here)?.path;
-            let visitor = &visitor;
-            let answers = stream::iter(devices)
-                .map(async |device| {
-                    let data = json!({ "appId": id, "force": force });
-                    visitor.ask(path, ("deviceId", json!(device)), data).await
-                })
-                .buffer_unordered(AT_A_TIME);
-            let mut answers = std::pin::pin!(answers);
-            while let Some(answer) = answers.next().await {
-                match answer {
-                    Ok(answer) => outcome.count(answer.status()),
-                    Err(Refusal::Missing(_)) => outcome.away += 1,
-                    Err(Refusal::Unreached(_)) => outcome.failed += 1,
-                    Err(error) => return Err(PageError(error)),
-                }
-            }
-        }
-    }
-    Ok(outcome.shown(&visitor, &fleet.place()))
+    let outcome = match form.text("action") {
+        "tag" => tag(&visitor, &devices, &form).await?,
+        action => match fields(action, &form)? {
+            Some(fields) => change(&visitor, id, &devices, fields).await?,
+            None => ask(&visitor, id, devices, action).await?,
+        },
+    };
+    Ok(outcome.answer(&visitor, &fleet.place()))
 }
 
-/// Changes those of these devices that are of the fleet; how many.
-async fn changed(
+/// What an action writes into the rows of the devices, where it does so.
+fn fields(action: &str, form: &Form) -> PageResult<Option<Value>> {
+    Ok(Some(match action {
+        "pin" => json!({ "is_pinned_on__release": form.number("release")? }),
+        "follow" => json!({ "is_pinned_on__release": null }),
+        "move" => json!({ "belongs_to__application": form.number("fleet")? }),
+        "activate" | "deactivate" => json!({ "is_active": action == "activate" }),
+        _ => return Ok(None),
+    }))
+}
+
+/// Changes those of these devices that are of the fleet.
+async fn change(
     visitor: &SessionUser,
     fleet: i64,
     devices: &[i64],
-    body: Value,
-) -> PageResult<usize> {
+    fields: Value,
+) -> PageResult<Outcome> {
     let devices: Vec<String> = devices.iter().map(i64::to_string).collect();
     let query = format!(
         "$filter=belongs_to__application eq {fleet} and id in ({})",
         devices.join(",")
     );
-    let written = visitor.change(Verb::Patch, "/device", &query, body).await?;
-    match written {
-        WriteOutcome::Changed(0) => Err(PageError::nothing_here()),
-        WriteOutcome::Changed(rows) => Ok(usize::try_from(rows).unwrap_or_default()),
-        WriteOutcome::Created { .. } => Ok(1),
+    let done = match visitor
+        .change(Verb::Patch, "/device", &query, fields)
+        .await?
+    {
+        WriteOutcome::Changed(0) => return Err(PageError::nothing_here()),
+        WriteOutcome::Changed(rows) => usize::try_from(rows).unwrap_or_default(),
+        WriteOutcome::Created { .. } => 1,
+    };
+    Ok(Outcome {
+        done,
+        ..Outcome::default()
+    })
+}
+
+/// Gives each of them a tag.
+async fn tag(visitor: &SessionUser, devices: &[i64], form: &Form) -> PageResult<Outcome> {
+    let (key, value) = (form.text("key"), form.text("value"));
+    if key.is_empty() {
+        return Err(PageError::wrong("Enter a name for the tag."));
     }
+    for device in devices {
+        key_values::set(visitor, KeyValueKind::DeviceTag, *device, key, value).await?;
+    }
+    Ok(Outcome {
+        done: devices.len(),
+        ..Outcome::default()
+    })
+}
+
+/// Asks each of them, and counts what they answer.
+async fn ask(
+    visitor: &SessionUser,
+    fleet: i64,
+    devices: Vec<i64>,
+    name: &str,
+) -> PageResult<Outcome> {
+    let (name, force) = match name.strip_suffix(OVERRIDING) {
+        Some(name) => (name, true),
+        None => (name, false),
+    };
+    let action = ACTIONS
+        .iter()
+        .find(|action| action.name == name && action.together.contains(&force));
+    let path = action.ok_or_else(PageError::nothing_here)?.path;
+    let answers = stream::iter(devices)
+        .map(async |device| {
+            let data = json!({ "appId": fleet, "force": force });
+            visitor.ask(path, ("deviceId", json!(device)), data).await
+        })
+        .buffer_unordered(AT_A_TIME);
+    let mut answers = std::pin::pin!(answers);
+    let mut outcome = Outcome::default();
+    while let Some(answer) = answers.next().await {
+        match answer {
+            Ok(answer) => outcome.count(answer.status()),
+            Err(Refusal::Missing(_)) => outcome.away += 1,
+            Err(Refusal::Unreached(_)) => outcome.failed += 1,
+            Err(error) => return Err(PageError(error)),
+        }
+    }
+    Ok(outcome)
 }
 
 /// The buttons by which all devices of a fleet are asked to look for updates.
 pub(super) fn update_now(fleet: &Fleet) -> Markup {
     let place = format!("{}/update", fleet.place());
-    html! {
-        section.card.stack aria-labelledby="update" {
-            h2 id="update" { "Update now" }
-            p.faint { "Connected devices check for their target now, instead of at their next poll." }
-            form.buttons method="post" action=(place) hx-post=(place) hx-target="next .answer" hx-sync="this:drop" {
-                button type="submit" { "Update all now" span.working aria-hidden="true" {} }
-                button.danger type="submit" name="force" value="yes" { "Update all now, overriding locks" }
-            }
-            div.answer role="status" {}
+    let buttons = html! {
+        p.faint { "Connected devices check for their target now, instead of at their next poll." }
+        form.buttons method="post" action=(place) hx-post=(place) hx-target="next .answer" hx-sync="this:drop" {
+            button type="submit" { "Update all now" span.working aria-hidden="true" {} }
+            button.danger type="submit" name="force" value="yes" { "Update all now, overriding locks" }
         }
-    }
+        div.answer role="status" {}
+    };
+    card("update", "Update now", &buttons)
 }
 
 /// `POST /dashboard/fleets/<id>/update`, with `force`.
@@ -260,7 +267,7 @@ async fn update(visitor: SessionUser, Number(id): Number, form: Form) -> PageRes
         Err(Refusal::Unreached(_)) => outcome.failed += 1,
         Err(error) => return Err(PageError(error)),
     }
-    Ok(outcome.shown(&visitor, &format!("{}/settings", fleet.place())))
+    Ok(outcome.answer(&visitor, &fleet.settings_place()))
 }
 
 async fn each(body: Body) -> PageResult<Vec<StatusCode>> {

@@ -4,10 +4,13 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use maud::{Markup, html};
 
-use super::{KeyValue, KeyValueKind};
+use super::kind::{KeyValue, KeyValueKind};
+use crate::live::LiveFragment;
 
-/// Names with values in a table that can be edited. It belongs into a part that follows what happens.
+/// Names with values in a table that can be edited.
 pub(crate) struct KeyValueTable<'a> {
+    /// The part of the page that it is.
+    pub(crate) part: &'static str,
     /// What is in it, for people.
     pub(crate) caption: &'a str,
     /// What is said where there are none.
@@ -23,26 +26,24 @@ pub(crate) struct KeyValueRow {
     pub(crate) pair: KeyValue,
     /// Which of the owner's services it is for; nothing where there is nothing to tell apart.
     pub(crate) service: Option<String>,
-    /// Where it comes from, when it is not the owner's own.
+    /// Where it comes from the fleet, and is not the owner's own.
     pub(crate) inherited: Option<Inheritance>,
 }
 
 impl KeyValueRow {
     /// The owner's own, for whatever it has.
-    pub(crate) fn own(kind: KeyValueKind, pair: KeyValue) -> Self {
-        KeyValueRow {
+    pub(crate) fn own(kind: KeyValueKind, pairs: Vec<KeyValue>) -> impl Iterator<Item = Self> {
+        pairs.into_iter().map(move |pair| KeyValueRow {
             kind,
             pair,
             service: None,
             inherited: None,
-        }
+        })
     }
 }
 
-/// Where a row comes from that is not the owner's own.
+/// What becomes of a row that comes from the fleet.
 pub(crate) struct Inheritance {
-    /// Its name: `the fleet`.
-    pub(crate) from: String,
     /// Whose it is to become when somebody gives it another value here.
     pub(crate) to: (KeyValueKind, i64),
     /// The owner has another value of its own, which counts.
@@ -50,7 +51,11 @@ pub(crate) struct Inheritance {
 }
 
 impl KeyValueTable<'_> {
-    pub(crate) fn markup(&self) -> Markup {
+    pub(crate) fn fragment(&self) -> LiveFragment {
+        LiveFragment::new(self.part, self.markup())
+    }
+
+    fn markup(&self) -> Markup {
         let services = self.rows.iter().any(|row| row.service.is_some());
         let sources = self.rows.iter().any(|row| row.inherited.is_some());
         html! {
@@ -72,7 +77,7 @@ impl KeyValueTable<'_> {
     }
 
     fn row(&self, row: &KeyValueRow, services: bool, sources: bool) -> Markup {
-        let (resource, _) = row.kind.resource();
+        let resource = row.kind.resource();
         let overridden = row.inherited.as_ref().is_some_and(|it| it.overridden);
         html! {
             tr id={ (resource) "-" (row.pair.id) } {
@@ -90,8 +95,8 @@ impl KeyValueTable<'_> {
                     td data-label="From" {
                         @match &row.inherited {
                             None => "Here",
-                            Some(inherited) => {
-                                (inherited.from)
+                            Some(_) => {
+                                "The fleet"
                                 @if overridden { span.under { "Overridden here" } }
                             }
                         }
@@ -103,7 +108,7 @@ impl KeyValueTable<'_> {
     }
 
     fn editor(&self, row: &KeyValueRow) -> Markup {
-        let (resource, _) = row.kind.resource();
+        let resource = row.kind.resource();
         let pair = &row.pair;
         let (word, place) = match &row.inherited {
             None => ("Edit", format!("/dashboard/pairs/{resource}/{}", pair.id)),
@@ -121,7 +126,7 @@ impl KeyValueTable<'_> {
                 form.stack method="post" action=(place) hx-post=(place) hx-target="find .answer" hx-sync="this:drop" {
                     input type="hidden" name="back" value=(self.back);
                     @if let Some(inherited) = &row.inherited {
-                        input type="hidden" name="to" value={ (inherited.to.0.resource().0) " " (inherited.to.1) };
+                        input type="hidden" name="to" value={ (inherited.to.0.resource()) " " (inherited.to.1) };
                         input type="hidden" name="name" value=(pair.name);
                     }
                     @if pair.is_secret {
@@ -171,8 +176,16 @@ pub(crate) struct AddForm<'a> {
     pub(crate) choices: Vec<(KeyValueKind, i64, String)>,
 }
 
-impl AddForm<'_> {
-    pub(crate) fn markup(&self) -> Markup {
+impl<'a> AddForm<'a> {
+    /// For one owner, and how people call what it is for.
+    pub(super) fn new(back: &'a str, kind: KeyValueKind, owner: i64, name: &str) -> Self {
+        AddForm {
+            back,
+            choices: vec![(kind, owner, name.to_owned())],
+        }
+    }
+
+    fn markup(&self) -> Markup {
         let first = self.choices.first();
         let word = first.map_or("variable", |(kind, ..)| kind.word());
         let may_be_secret = first.is_some_and(|(kind, ..)| kind.may_be_secret());
@@ -186,13 +199,13 @@ impl AddForm<'_> {
                 label { "Value" input name="value" autocomplete="off" spellcheck="false"; }
                 @match self.choices.as_slice() {
                     [(kind, owner, _)] => {
-                        input type="hidden" name="to" value={ (kind.resource().0) " " (owner) };
+                        input type="hidden" name="to" value={ (kind.resource()) " " (owner) };
                     }
                     choices => {
                         label { "For"
                             select name="to" {
                                 @for (kind, owner, name) in choices {
-                                    option value={ (kind.resource().0) " " (owner) } { (name) }
+                                    option value={ (kind.resource()) " " (owner) } { (name) }
                                 }
                             }
                         }
@@ -202,6 +215,23 @@ impl AddForm<'_> {
                 button type="submit" { "Add " (word) }
             }
             div.answer role="status" {}
+        }
+    }
+}
+
+/// The section of a page with a table, and below it the form that adds to it, where the visitor may.
+pub(crate) fn section(
+    title: &str,
+    about: Option<&Markup>,
+    table: &LiveFragment,
+    add: Option<&AddForm>,
+) -> Markup {
+    html! {
+        section.stack aria-labelledby=(table.name) {
+            h2 id=(table.name) { (title) }
+            @if let Some(about) = about { p.faint { (about) } }
+            (table.placed())
+            @if let Some(add) = add { (add.markup()) }
         }
     }
 }

@@ -1,0 +1,175 @@
+//! The visitor's API keys.
+
+use std::net::SocketAddr;
+
+use axum::extract::ConnectInfo;
+use axum::routing::post;
+use cloud_core::accounts::keys::{self, KeyDescription};
+use maud::{Markup, html};
+use resources::{KeyLimits, KeyScope, Role};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::form::{Form, Number};
+use crate::live::LiveFragment;
+use crate::page::ACCOUNT;
+use crate::problem::{PageError, PageResult};
+use crate::recent_sign_in::{explained, with_password};
+use crate::show::{self, table};
+use crate::state::Routes;
+use crate::visitor::SessionUser;
+
+/// Keys on the page.
+const MOST: usize = 200;
+
+pub(super) fn routes() -> Routes {
+    Routes::new()
+        .route("/account/keys", post(make))
+        .route("/account/keys/{id}/delete", post(delete))
+}
+
+#[derive(Deserialize)]
+struct Key {
+    id: i64,
+    name: Option<String>,
+    description: Option<String>,
+    created_at: String,
+    expiry_date: Option<String>,
+    scope: Option<String>,
+    last_used_at: Option<String>,
+}
+
+/// The keys as they are at this moment.
+pub(super) async fn part(visitor: &SessionUser) -> PageResult<LiveFragment> {
+    let actor = visitor.identity.actor().unwrap_or_default();
+    let query = format!(
+        "$select=id,name,description,created_at,expiry_date,scope,last_used_at&$filter=is_of__actor eq {actor}\
+         &$orderby=created_at desc&$top={MOST}"
+    );
+    let keys: Vec<Key> = visitor.rows("/api_key", &query).await?;
+    Ok(LiveFragment::new(
+        "keys",
+        html! {
+            @if keys.is_empty() {
+                p.empty { "No keys." }
+            } @else {
+                (table("Your API keys", &["Name", "Scope", "Created", "Last used", "Valid until"], Some("Change"), keys.iter().map(row)))
+            }
+        },
+    ))
+}
+
+fn row(key: &Key) -> Markup {
+    let place = format!("{ACCOUNT}/keys/{}/delete", key.id);
+    let name = key.name.as_deref().unwrap_or("Unnamed");
+    html! {
+        tr id={ "key-" (key.id) } {
+            th scope="row" {
+                (name)
+                @if let Some(about) = &key.description { span.under { (about) } }
+            }
+            td data-label="Scope" { (may(key.scope.as_deref())) }
+            td data-label="Created" { (show::time(Some(&key.created_at))) }
+            td data-label="Last used" {
+                @match &key.last_used_at {
+                    Some(at) => (show::time(Some(at))),
+                    None => "Never",
+                }
+            }
+            td data-label="Valid until" {
+                @match &key.expiry_date {
+                    Some(at) => (show::time(Some(at))),
+                    None => "No expiry",
+                }
+            }
+            td.act {
+                form method="post" action=(place) hx-post=(place) hx-target="#key-said" hx-sync="this:drop" {
+                    button.small.danger type="submit" { "Delete" span.hidden { " the key " (name) } }
+                }
+            }
+        }
+    }
+}
+
+/// What keys of a scope may do, for people.
+fn may(scope: Option<&str>) -> &str {
+    match scope {
+        None => "Everything you may do",
+        Some("read") => "Look",
+        Some("deploy") => "Read and deploy",
+        Some("device") => "Read and change devices",
+        Some("fleet") => "Read, deploy, and change fleets and devices",
+        Some(other) => other,
+    }
+}
+
+/// The form that makes one.
+pub(super) fn new(visitor: &SessionUser) -> Markup {
+    let place = format!("{ACCOUNT}/keys");
+    html! {
+        form.card.stack method="post" action=(place) hx-post=(place) hx-target="find .answer" hx-sync="this:drop"
+            data-reset {
+            h3 { "New key" }
+            div.line {
+                label { "What it is for" input name="name" required maxlength="50" autocomplete="off"; }
+                label { "What it may do"
+                    select name="scope" {
+                        option value="" { (may(None)) }
+                        @for scope in KeyScope::ALL {
+                            option value=(scope.word()) { (may(Some(scope.word()))) }
+                        }
+                    }
+                }
+                label { "Valid until (optional)" input type="date" name="expires"; }
+            }
+            @if !visitor.claims.fresh() {
+                div {
+                    label { "Your password"
+                        input type="password" name="password" required maxlength="1000" autocomplete="current-password"
+                            aria-describedby="password-hint";
+                    }
+                    small id="password-hint" { "You entered it some time ago. Creating a key requires it again." }
+                }
+            }
+            div.answer id="key-said" role="status" {}
+            div.buttons { button type="submit" { "Create key" } }
+        }
+    }
+}
+
+/// `POST /dashboard/account/keys`: a key, shown this once.
+async fn make(
+    ConnectInfo(from): ConnectInfo<SocketAddr>,
+    visitor: SessionUser,
+    form: Form,
+) -> PageResult {
+    let name = form.text("name");
+    if name.is_empty() {
+        return Err(PageError::wrong("Enter what the key is for."));
+    }
+    let identity = with_password(&visitor, &form, from).await?;
+    let actor = keys::of_user(&identity).map_err(|error| explained(error, "for the new key"))?;
+    let description = KeyDescription {
+        name: Some(name.to_owned()),
+        description: None,
+        expiry_date: form.end_of_day("expires").map(Value::String),
+        limits: KeyLimits {
+            scope: match form.filled("scope") {
+                None => None,
+                Some(word) => {
+                    Some(KeyScope::named(word).ok_or_else(|| PageError::wrong("Unknown scope."))?)
+                }
+            },
+            fleet: None,
+        },
+    };
+    let back = (ACCOUNT, "Back to your account");
+    visitor
+        .make_key(actor, Role::UserKey, description, back)
+        .await
+}
+
+async fn delete(visitor: SessionUser, Number(id): Number) -> PageResult {
+    visitor.delete(&format!("/api_key({id})")).await?;
+    Ok(visitor.done("The key was deleted.", ACCOUNT))
+}

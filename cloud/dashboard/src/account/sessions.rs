@@ -1,0 +1,83 @@
+//! Where the visitor is signed in.
+
+use axum::routing::post;
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use crate::form::Number;
+use crate::live::LiveFragment;
+use crate::page::ACCOUNT;
+use crate::problem::PageResult;
+use crate::show::{self, table};
+use crate::state::Routes;
+use crate::visitor::SessionUser;
+
+/// Sessions on the page.
+const MOST: usize = 200;
+
+pub(super) fn routes() -> Routes {
+    Routes::new().route("/account/sessions/{id}/end", post(end))
+}
+
+#[derive(Deserialize)]
+struct Session {
+    id: i64,
+    created_at: String,
+    last_used_at: String,
+    expires_at: String,
+    address: String,
+    user_agent: Option<String>,
+    is_of_dashboard: bool,
+}
+
+/// The sessions as they are at this moment.
+pub(super) async fn part(visitor: &SessionUser) -> PageResult<LiveFragment> {
+    let query = format!(
+        "$select=id,created_at,last_used_at,expires_at,address,user_agent,is_of_dashboard\
+         &$orderby=last_used_at desc&$top={MOST}"
+    );
+    let sessions: Vec<Session> = visitor.rows("/user_session", &query).await?;
+    let current = visitor.claims.session;
+    let rows = sessions.iter().map(|session| row(session, current));
+    let table = table(
+        "Your sessions",
+        &["From", "Signed in", "Last used", "Valid until"],
+        Some("Change"),
+        rows,
+    );
+    Ok(LiveFragment::new("sessions", table))
+}
+
+fn row(session: &Session, current: i64) -> Markup {
+    let place = format!("{ACCOUNT}/sessions/{}/end", session.id);
+    let door = if session.is_of_dashboard {
+        "Dashboard"
+    } else {
+        "API"
+    };
+    html! {
+        tr id={ "session-" (session.id) } {
+            th scope="row" {
+                (session.address) " (" (door) ")"
+                @if let Some(agent) = &session.user_agent { span.under { (agent) } }
+            }
+            td data-label="Signed in" { (show::time(Some(&session.created_at))) }
+            td data-label="Last used" { (show::time(Some(&session.last_used_at))) }
+            td data-label="Valid until" { (show::time(Some(&session.expires_at))) }
+            td.act {
+                @if session.id == current {
+                    "This session"
+                } @else {
+                    form method="post" action=(place) hx-post=(place) hx-target="#sessions-said" hx-sync="this:drop" {
+                        button.small.danger type="submit" { "End" span.hidden { " the session from " (session.address) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+async fn end(visitor: SessionUser, Number(id): Number) -> PageResult {
+    visitor.delete(&format!("/user_session({id})")).await?;
+    Ok(visitor.done("The session has ended.", ACCOUNT))
+}

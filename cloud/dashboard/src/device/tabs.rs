@@ -1,0 +1,114 @@
+//! A device, and what each of its pages begins with.
+
+use axum::extract::{FromRequestParts, Path};
+use cloud_core::device::is_uuid;
+use data::RowRight;
+use http::request::Parts;
+use maud::{Markup, html};
+use resources::Method;
+use serde::Deserialize;
+
+use crate::live::LiveFragment;
+use crate::page::{Page, Section};
+use crate::problem::{PageError, PageResult};
+
+use crate::rows::{device_place, fleet_place};
+use crate::state::DashboardState;
+use crate::tab::Tab;
+use crate::visitor::SessionUser;
+
+/// The uuid of a device in an address; an address with something else there leads nowhere.
+#[derive(Debug, Clone)]
+pub(super) struct Uuid(pub(super) String);
+
+impl FromRequestParts<DashboardState> for Uuid {
+    type Rejection = PageError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &DashboardState) -> PageResult<Self> {
+        let uuid = Path::<String>::from_request_parts(parts, state).await;
+        match uuid {
+            Ok(Path(uuid)) if is_uuid(&uuid) => Ok(Uuid(uuid)),
+            _ => Err(PageError::nothing_here()),
+        }
+    }
+}
+
+/// What every page of a device shows and goes by.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Device {
+    pub(super) id: i64,
+    pub(super) uuid: String,
+    pub(super) device_name: String,
+    #[serde(rename = "belongs_to__application")]
+    pub(super) fleets: Vec<OwnFleet>,
+}
+
+/// Its fleet.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct OwnFleet {
+    pub(super) id: i64,
+    pub(super) app_name: String,
+}
+
+/// The pages of a device, in the order of their tabs.
+const TABS: [Tab; 3] = [OVERVIEW, VARIABLES, SETTINGS];
+pub(super) const OVERVIEW: Tab = Tab::new("Overview", "");
+pub(super) const VARIABLES: Tab = Tab::new("Variables", "/variables");
+pub(super) const SETTINGS: Tab = Tab::new("Settings and tags", "/settings");
+
+impl Device {
+    /// The device of a uuid.
+    ///
+    /// # Errors
+    /// 404 where the visitor does not see it.
+    pub(super) async fn find(visitor: &SessionUser, uuid: &Uuid) -> PageResult<Self> {
+        let query =
+            "$select=id,uuid,device_name&$expand=belongs_to__application($select=id,app_name)";
+        let path = format!("/device(uuid='{}')", uuid.0);
+        visitor.row(&path, query).await
+    }
+
+    /// The right of the visitor to read it, for what the data API does not have: its log.
+    ///
+    /// # Errors
+    /// 404 where the visitor does not see it (any more).
+    pub(super) async fn right_to_read(&self, visitor: &SessionUser) -> PageResult<RowRight> {
+        let right = visitor.right("device", self.id, Method::Read);
+        right.await?.ok_or_else(PageError::nothing_here)
+    }
+
+    /// Where its pages are.
+    pub(super) fn place(&self) -> String {
+        device_place(&self.uuid)
+    }
+
+    /// Where its settings are.
+    pub(super) fn settings_place(&self) -> String {
+        format!("{}{}", self.place(), SETTINGS.below)
+    }
+
+    /// Where it is on the API.
+    pub(super) fn path(&self) -> String {
+        format!("/device({})", self.id)
+    }
+
+    /// The number of its fleet, where it has one that the visitor sees.
+    pub(super) fn fleet(&self) -> Option<i64> {
+        self.fleets.first().map(|fleet| fleet.id)
+    }
+
+    /// One of its pages, which is live. `head` is beside its name: what it says follows what happens.
+    pub(super) fn page(&self, tab: Tab, head: &LiveFragment, main: &Markup) -> Page {
+        let main = html! {
+            (head.placed())
+            (tab.among(&TABS, "device", &self.place()))
+            (main)
+        };
+        let mut page = Page::below(Section::Fleets, &self.device_name, main);
+        let fleets = self.fleets.first();
+        page.above
+            .extend(fleets.map(|fleet| (fleet.app_name.clone(), fleet_place(fleet.id))));
+        page.live = Some(format!("{}{}/live", self.place(), tab.below));
+        page
+    }
+}

@@ -1,0 +1,117 @@
+//! Which names with values there are, and whose.
+
+use serde::Deserialize;
+
+use crate::problem::{PageError, PageResult};
+
+/// Which names with values, and whose. The number that goes with it is its owner's: of the fleet, the service of
+/// the fleet, the device, the service on a device (`service_install`) or the release.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum KeyValueKind {
+    FleetVariable,
+    FleetSetting,
+    FleetTag,
+    /// Of a service, on every device of its fleet.
+    ServiceVariable,
+    DeviceVariable,
+    DeviceSetting,
+    DeviceTag,
+    /// Of a service, on one device.
+    DeviceServiceVariable,
+    ReleaseTag,
+}
+
+impl KeyValueKind {
+    const ALL: [Self; 9] = [
+        Self::FleetVariable,
+        Self::FleetSetting,
+        Self::FleetTag,
+        Self::ServiceVariable,
+        Self::DeviceVariable,
+        Self::DeviceSetting,
+        Self::DeviceTag,
+        Self::DeviceServiceVariable,
+        Self::ReleaseTag,
+    ];
+
+    /// The resource.
+    pub(crate) const fn resource(self) -> &'static str {
+        match self {
+            Self::FleetVariable => "application_environment_variable",
+            Self::FleetSetting => "application_config_variable",
+            Self::FleetTag => "application_tag",
+            Self::ServiceVariable => "service_environment_variable",
+            Self::DeviceVariable => "device_environment_variable",
+            Self::DeviceSetting => "device_config_variable",
+            Self::DeviceTag => "device_tag",
+            Self::DeviceServiceVariable => "device_service_environment_variable",
+            Self::ReleaseTag => "release_tag",
+        }
+    }
+
+    /// The resource's link to whose it is.
+    pub(super) const fn link(self) -> &'static str {
+        match self {
+            Self::FleetVariable | Self::FleetSetting | Self::FleetTag => "application",
+            Self::ServiceVariable => "service",
+            Self::DeviceVariable | Self::DeviceSetting | Self::DeviceTag => "device",
+            Self::DeviceServiceVariable => "service_install",
+            Self::ReleaseTag => "release",
+        }
+    }
+
+    /// What people call one.
+    pub(super) const fn word(self) -> &'static str {
+        match self {
+            Self::FleetTag | Self::DeviceTag | Self::ReleaseTag => "tag",
+            Self::FleetSetting | Self::DeviceSetting => "setting",
+            _ => "variable",
+        }
+    }
+
+    const fn is_tag(self) -> bool {
+        matches!(self, Self::FleetTag | Self::DeviceTag | Self::ReleaseTag)
+    }
+
+    /// The field of the name.
+    pub(super) const fn name(self) -> &'static str {
+        if self.is_tag() { "tag_key" } else { "name" }
+    }
+
+    /// Whether a value may be one that nobody reads but the devices that get it.
+    pub(super) const fn may_be_secret(self) -> bool {
+        !self.is_tag()
+    }
+
+    /// What is asked of one.
+    pub(super) const fn fields(self) -> &'static str {
+        if self.is_tag() {
+            "id,tag_key,value"
+        } else {
+            "id,name,value,is_secret"
+        }
+    }
+
+    /// The kind of a resource.
+    ///
+    /// # Errors
+    /// 404 where it is none that is edited here.
+    pub(super) fn named(resource: &str) -> PageResult<Self> {
+        let mut all = Self::ALL.into_iter();
+        let kind = all.find(|kind| kind.resource() == resource);
+        kind.ok_or_else(PageError::nothing_here)
+    }
+}
+
+/// A name with its value. Both are hostile.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub(crate) struct KeyValue {
+    pub(crate) id: i64,
+    #[serde(alias = "tag_key")]
+    pub(crate) name: String,
+    /// None where it is not shown to whoever looks.
+    pub(crate) value: Option<String>,
+    /// Nobody reads the value but the devices that get it.
+    #[serde(default)]
+    pub(crate) is_secret: bool,
+}

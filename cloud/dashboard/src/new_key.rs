@@ -1,0 +1,38 @@
+//! A key that is made on a page, which shows it once.
+
+use axum::response::Response;
+use cloud_core::accounts::keys::{self, KeyDescription};
+use cloud_core::answer::Refusal;
+use cloud_core::random::random_text;
+use maud::html;
+use resources::Role;
+
+use super::problem::PageResult;
+use super::visitor::SessionUser;
+
+impl SessionUser {
+    /// Makes a key of an actor. `back` is where the page leads without a script, and in which words.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub(crate) async fn make_key(
+        &self,
+        actor: i64,
+        role: Role,
+        description: KeyDescription,
+        back: (&str, &str),
+    ) -> PageResult<Response> {
+        let key = random_text(16).map_err(Refusal::Fault)?;
+        keys::kept(&self.cloud, actor, role, &key, description).await?;
+        let notice = html! {
+            div.once {
+                p { "The key, shown this once:" }
+                p.line {
+                    code { (key) }
+                    button.small type="button" data-copy=(key) { "Copy" }
+                }
+            }
+        };
+        Ok(self.answer("The key", None, notice, back))
+    }
+}

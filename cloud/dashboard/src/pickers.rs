@@ -1,0 +1,93 @@
+//! Choices of what devices can be given: a fleet, or a release of their fleet to be pinned to.
+
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use super::problem::PageResult;
+use super::rows::ReleaseName;
+use super::show::exact;
+use super::visitor::SessionUser;
+
+/// Fleets to choose from, by name.
+const FLEETS: usize = 500;
+/// Releases to choose from: the latest.
+const RELEASES: usize = 100;
+
+/// Fleets that the visitor sees.
+pub(crate) struct FleetPicker(Vec<FleetOption>);
+
+#[derive(Deserialize)]
+struct FleetOption {
+    id: i64,
+    app_name: String,
+    slug: String,
+}
+
+impl FleetPicker {
+    /// All of them but one.
+    ///
+    /// # Errors
+    /// Where the database fails.
+    pub(crate) async fn load(visitor: &SessionUser, but: Option<i64>) -> PageResult<Self> {
+        let but = but.map(|fleet| format!(" and not(id eq {fleet})"));
+        let query = format!(
+            "$select=id,app_name,slug&$filter=is_of__class eq 'fleet' and is_host eq false{}\
+             &$orderby=app_name asc&$top={FLEETS}",
+            but.unwrap_or_default()
+        );
+        Ok(FleetPicker(visitor.rows("/application", &query).await?))
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The options of the choice.
+    pub(crate) fn options(&self, selected: Option<i64>) -> Markup {
+        html! {
+            @for fleet in &self.0 {
+                option value=(fleet.id) selected[selected == Some(fleet.id)] {
+                    (fleet.app_name) " (" (fleet.slug) ")"
+                }
+            }
+        }
+    }
+}
+
+/// The latest releases of a fleet that succeeded and were not invalidated since.
+pub(crate) struct ReleasePicker(Vec<ReleaseOption>);
+
+#[derive(Deserialize)]
+struct ReleaseOption {
+    #[serde(flatten)]
+    name: ReleaseName,
+    created_at: String,
+}
+
+impl ReleasePicker {
+    /// # Errors
+    /// Where the database fails.
+    pub(crate) async fn load(visitor: &SessionUser, fleet: i64) -> PageResult<Self> {
+        let query = format!(
+            "$select=id,commit,raw_version,created_at&$filter=belongs_to__application eq {fleet} \
+             and status eq 'success' and is_invalidated eq false&$orderby=created_at desc&$top={RELEASES}"
+        );
+        let releases = visitor.rows("/release", &query).await?;
+        Ok(ReleasePicker(releases))
+    }
+
+    /// The options of the choice. The selected release has one even if it is not among the latest.
+    pub(crate) fn options(&self, selected: Option<i64>) -> Markup {
+        let is_listed = |id: &i64| self.0.iter().any(|release| release.name.id == *id);
+        html! {
+            @for release in &self.0 {
+                option value=(release.name.id) selected[selected == Some(release.name.id)] {
+                    (release.name.text()) ", " (exact(&release.created_at))
+                }
+            }
+            @if let Some(other) = selected.filter(|id| !is_listed(id)) {
+                option value=(other) selected { "Release " (other) }
+            }
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! What only somebody may change who has entered their password lately.
+
+use std::net::SocketAddr;
+
+use cloud_core::accounts::verification::{Claim, verified};
+use cloud_core::answer::Refusal;
+use cloud_core::clock::now;
+use cloud_core::credential::{Credential, Identity};
+
+use super::form::Form;
+use super::problem::PageResult;
+use super::visitor::SessionUser;
+
+/// The visitor, as one who just signed in where the form has their password.
+///
+/// # Errors
+/// 403 where the password is not right.
+pub(crate) async fn with_password(
+    visitor: &SessionUser,
+    form: &Form,
+    from: SocketAddr,
+) -> PageResult<Identity> {
+    let mut identity = visitor.identity.clone();
+    if !form.exact("password").is_empty() {
+        let password = form.exact("password").to_owned();
+        let user = verified(
+            &visitor.cloud,
+            Claim::User(visitor.user),
+            password,
+            from.ip(),
+        )
+        .await;
+        user.map_err(|error| match error {
+            Refusal::Unauthorized => Refusal::Forbidden("The password is incorrect.".to_owned()),
+            error => error,
+        })?;
+        let mut claims = visitor.claims.clone();
+        claims.auth_time = now();
+        identity.credential = Credential::Session(claims);
+    }
+    Ok(identity)
+}
+
+/// A refusal, for people: if it is because they signed in too long ago, it says what to enter the password for.
+pub(crate) fn explained(refusal: Refusal, purpose: &str) -> Refusal {
+    match refusal {
+        Refusal::UnauthorizedSaying(_) => Refusal::Forbidden(format!(
+            "You signed in some time ago. Reload this page and enter your password {purpose}."
+        )),
+        refusal => refusal,
+    }
+}
