@@ -2,7 +2,7 @@
 
 use maud::{DOCTYPE, Markup, html};
 
-use super::assets::ASSETS;
+use super::assets::{ICON, SCRIPTS, STYLE, THEME};
 use super::visitor::SessionUser;
 
 /// Nothing that a page says is run as a program, nothing of it is kept after it, and refusals are shown where
@@ -99,7 +99,6 @@ pub(crate) fn bare(title: &str, main: Markup) -> Markup {
 }
 
 fn whole(title: &str, header: &Markup, main: &Markup, live: Option<&str>) -> Markup {
-    let assets = &*ASSETS;
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -109,19 +108,16 @@ fn whole(title: &str, header: &Markup, main: &Markup, live: Option<&str>) -> Mar
                 meta name="color-scheme" content="light dark";
                 meta name="htmx-config" content=(HTMX);
                 title { (title) " · Fleet cloud" }
-                link rel="icon" type="image/svg+xml" href=(assets.icon.address());
-                link rel="stylesheet" href=(assets.style.address());
-                script src=(assets.theme.address()) {}
-                script src=(assets.htmx.address()) defer {}
-                script src=(assets.idiomorph.address()) defer {}
-                script src=(assets.log.address()) defer {}
-                script src=(assets.script.address()) defer {}
+                link rel="icon" type="image/svg+xml" href=(ICON.address());
+                link rel="stylesheet" href=(STYLE.address());
+                script src=(THEME.address()) {}
+                @for script in &SCRIPTS { script src=(script.address()) defer {} }
             }
             body data-live=[live] {
                 a.skip href="#main" { "Skip to content" }
                 header.top {
                     a.brand href="/dashboard" {
-                        img src=(assets.icon.address()) alt="" width="24" height="24";
+                        img src=(ICON.address()) alt="" width="24" height="24";
                         span { "Fleet cloud" }
                     }
                     (header)
