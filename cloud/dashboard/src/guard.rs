@@ -21,6 +21,28 @@ use super::visitor::{self, IN_PLACE};
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
      connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
+/// What every answer says to browsers, unless it says something else itself.
+const HEADERS: [(HeaderName, &str); 8] = [
+    (header::CACHE_CONTROL, "no-store"),
+    (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::X_FRAME_OPTIONS, "DENY"),
+    // Not `no-referrer`: browsers would then hide the origin of forms, which is looked at below.
+    (header::REFERRER_POLICY, "same-origin"),
+    (
+        HeaderName::from_static("cross-origin-opener-policy"),
+        "same-origin",
+    ),
+    (
+        HeaderName::from_static("cross-origin-resource-policy"),
+        "same-origin",
+    ),
+    (
+        HeaderName::from_static("permissions-policy"),
+        "camera=(), geolocation=(), microphone=()",
+    ),
+];
+
 /// Looks at a request, and dresses its answer.
 pub(super) async fn guard(
     State(cloud): State<SharedCloud>,
@@ -47,29 +69,11 @@ pub(super) async fn guard(
         // Whoever signs in or out says what the cookie is.
         headers.entry(header::SET_COOKIE).or_insert(renewed);
     }
-    let mut say = |name: HeaderName, value: &'static str| {
+    for (name, value) in HEADERS {
         headers
             .entry(name)
             .or_insert(HeaderValue::from_static(value));
-    };
-    say(header::CACHE_CONTROL, "no-store");
-    say(header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY);
-    say(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
-    say(header::X_FRAME_OPTIONS, "DENY");
-    // Not `no-referrer`: browsers would then hide the origin of forms, which is looked at above.
-    say(header::REFERRER_POLICY, "same-origin");
-    say(
-        HeaderName::from_static("cross-origin-opener-policy"),
-        "same-origin",
-    );
-    say(
-        HeaderName::from_static("cross-origin-resource-policy"),
-        "same-origin",
-    );
-    say(
-        HeaderName::from_static("permissions-policy"),
-        "camera=(), geolocation=(), microphone=()",
-    );
+    }
     response
 }
 
