@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use axum::extract::Path;
 use axum::response::IntoResponse;
 use axum::routing::get;
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http::{HeaderMap, StatusCode, header};
 use sha2::{Digest, Sha256};
 
 use super::problem::{PageError, PageResult};
@@ -87,20 +87,16 @@ async fn serve(Path((hash, name)): Path<(String, String)>, headers: HeaderMap) -
         .find(|asset| asset.name == name && asset.hash() == hash)
         .ok_or_else(PageError::nothing_here)?;
     let tag = format!("\"{hash}\"");
-    let known = headers.get(header::IF_NONE_MATCH);
-    let is_current = known.is_some_and(|known| known.as_bytes() == tag.as_bytes());
-    let mut response = if is_current {
-        StatusCode::NOT_MODIFIED.into_response()
+    let etag = headers.get(header::IF_NONE_MATCH);
+    let is_current = etag.is_some_and(|etag| etag.as_bytes() == tag.as_bytes());
+    let headers = [
+        (header::CACHE_CONTROL, "public, max-age=31536000, immutable"),
+        (header::ETAG, &*tag),
+    ];
+    Ok(if is_current {
+        (StatusCode::NOT_MODIFIED, headers).into_response()
     } else {
-        ([(header::CONTENT_TYPE, asset.kind)], asset.bytes).into_response()
-    };
-    let headers = response.headers_mut();
-    headers.insert(
-        header::CACHE_CONTROL,
-        HeaderValue::from_static("public, max-age=31536000, immutable"),
-    );
-    if let Ok(tag) = HeaderValue::from_str(&tag) {
-        headers.insert(header::ETAG, tag);
-    }
-    Ok(response)
+        let kind = [(header::CONTENT_TYPE, asset.kind)];
+        (kind, headers, asset.bytes).into_response()
+    })
 }
