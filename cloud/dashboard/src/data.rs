@@ -105,14 +105,6 @@ impl SessionUser {
         Ok(query::read(&setting, &request, path, query.as_deref())?)
     }
 
-    /// Whether this user may do this with the row of an id.
-    ///
-    /// # Errors
-    /// Where the database fails.
-    pub(crate) async fn may(&self, resource: &str, id: i64, method: Method) -> PageResult<bool> {
-        Ok(self.right(resource, id, method).await?.is_some())
-    }
-
     /// The right of this user to do this with the row of an id, where there is one.
     ///
     /// # Errors

@@ -49,7 +49,8 @@ impl Fleet {
             "$select=id,app_name,slug,is_public&$expand=is_for__device_type($select=slug,name)";
         let path = format!("/application({id})");
         let mut fleet: Fleet = visitor.row(&path, query).await?;
-        fleet.may_change = visitor.may("application", id, Method::Update).await?;
+        let right = visitor.right("application", id, Method::Update).await?;
+        fleet.may_change = right.is_some();
         Ok(fleet)
     }
 
