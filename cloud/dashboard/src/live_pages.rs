@@ -1,7 +1,7 @@
 //! The pages that are open, and the actions that are under way from them: what all requests of the dashboard share.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cloud_core::answer::Refusal;
 use tokio::sync::{AcquireError, Semaphore, SemaphorePermit};
@@ -77,10 +77,13 @@ impl Drop for StreamSlot {
 pub(crate) struct PendingActions(Arc<Mutex<HashSet<String>>>);
 
 impl PendingActions {
+    fn lock(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Begins, unless the same is under way.
     pub(super) fn begin(&self, what: String) -> Option<ActionPermit> {
-        let mut under_way = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        under_way.insert(what.clone()).then(|| ActionPermit {
+        self.lock().insert(what.clone()).then(|| ActionPermit {
             pending: self.clone(),
             what,
         })
@@ -95,11 +98,6 @@ pub(super) struct ActionPermit {
 
 impl Drop for ActionPermit {
     fn drop(&mut self) {
-        let mut under_way = self
-            .pending
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        under_way.remove(&self.what);
+        self.pending.lock().remove(&self.what);
     }
 }
