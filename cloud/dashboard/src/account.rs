@@ -4,6 +4,7 @@ mod keys;
 mod password;
 mod sessions;
 
+use axum::routing::post;
 use cloud_core::accounts::cloud_administrators::is_one;
 use maud::html;
 
@@ -15,9 +16,10 @@ use super::visitor::SessionUser;
 
 pub(super) fn routes() -> Routes {
     live_page::<AccountPage>("/account")
-        .merge(keys::routes())
-        .merge(sessions::routes())
-        .merge(password::routes())
+        .route("/account/keys", post(keys::make))
+        .route("/account/keys/{id}/delete", post(keys::delete))
+        .route("/account/sessions/{id}/end", post(sessions::end))
+        .route("/account/password", post(password::change))
 }
 
 struct AccountPage;

@@ -3,12 +3,10 @@
 /// Something that a device can be asked to do.
 #[derive(Debug)]
 pub(crate) struct DeviceAction {
-    /// In forms.
+    /// In forms, and at the end of what is asked on the device's own API.
     pub(crate) name: &'static str,
     /// On the button.
     pub(crate) label: &'static str,
-    /// What is asked, on the device's own API; `{fleet}` is the number of its fleet.
-    pub(crate) path: &'static str,
     /// What it did, once it has.
     pub(crate) done: &'static str,
     /// Update locks may be in the way, and can be overridden.
@@ -19,11 +17,22 @@ pub(crate) struct DeviceAction {
     pub(crate) together: &'static [bool],
 }
 
+impl DeviceAction {
+    /// What is asked of a device for all of its services, or itself, on its own API.
+    pub(crate) fn path(&self) -> String {
+        format!("/v1/{}", self.name)
+    }
+
+    /// What is asked of a device of a fleet for one of its services.
+    pub(crate) fn path_of_service(&self, fleet: i64) -> String {
+        format!("/v2/applications/{fleet}/{}", self.name)
+    }
+}
+
 /// What most actions have in common.
 const DEFAULTS: DeviceAction = DeviceAction {
     name: "",
     label: "",
-    path: "",
     done: "",
     locked: true,
     careful: None,
@@ -35,7 +44,6 @@ pub(crate) const ACTIONS: [DeviceAction; 6] = [
     DeviceAction {
         name: "update",
         label: "Update now",
-        path: "/v1/update",
         done: "The device is checking for its target.",
         together: &[false, true],
         ..DEFAULTS
@@ -43,7 +51,6 @@ pub(crate) const ACTIONS: [DeviceAction; 6] = [
     DeviceAction {
         name: "blink",
         label: "Blink",
-        path: "/v1/blink",
         done: "The device is blinking.",
         locked: false,
         together: &[false],
@@ -52,7 +59,6 @@ pub(crate) const ACTIONS: [DeviceAction; 6] = [
     DeviceAction {
         name: "restart",
         label: "Restart services",
-        path: "/v1/restart",
         done: "The services were restarted.",
         together: &[false],
         ..DEFAULTS
@@ -60,7 +66,6 @@ pub(crate) const ACTIONS: [DeviceAction; 6] = [
     DeviceAction {
         name: "reboot",
         label: "Reboot",
-        path: "/v1/reboot",
         done: "The device is rebooting.",
         careful: Some("All services stop, and start again after the reboot."),
         together: &[false, true],
@@ -69,7 +74,6 @@ pub(crate) const ACTIONS: [DeviceAction; 6] = [
     DeviceAction {
         name: "shutdown",
         label: "Shut down",
-        path: "/v1/shutdown",
         done: "The device is shutting down.",
         careful: Some("The device stays off until somebody turns it on by hand."),
         ..DEFAULTS
@@ -77,7 +81,6 @@ pub(crate) const ACTIONS: [DeviceAction; 6] = [
     DeviceAction {
         name: "purge",
         label: "Purge data",
-        path: "/v1/purge",
         done: "The data of its services was deleted, and the services have started again.",
         careful: Some(
             "This deletes all data in the volumes of its services. This cannot be undone.",
@@ -91,21 +94,18 @@ pub(crate) const SERVICE_ACTIONS: [DeviceAction; 3] = [
     DeviceAction {
         name: "start-service",
         label: "Start",
-        path: "/v2/applications/{fleet}/start-service",
         done: "Started.",
         ..DEFAULTS
     },
     DeviceAction {
         name: "stop-service",
         label: "Stop",
-        path: "/v2/applications/{fleet}/stop-service",
         done: "Stopped.",
         ..DEFAULTS
     },
     DeviceAction {
         name: "restart-service",
         label: "Restart",
-        path: "/v2/applications/{fleet}/restart-service",
         done: "Restarted.",
         ..DEFAULTS
     },

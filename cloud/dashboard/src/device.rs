@@ -9,13 +9,26 @@ mod settings;
 mod tabs;
 mod variables;
 
+use axum::routing::{get, post};
+
+use super::live::live_page;
 use super::state::Routes;
 
 pub(super) fn routes() -> Routes {
     Routes::new()
-        .merge(overview::routes())
-        .merge(actions::routes())
-        .merge(logs::routes())
-        .merge(variables::routes())
-        .merge(settings::routes())
+        .merge(live_page::<overview::OverviewPage>("/devices/{uuid}"))
+        .route("/devices/{uuid}/ask", post(actions::ask))
+        .route("/devices/{uuid}/log.txt", get(logs::download))
+        .merge(live_page::<variables::DeviceVariablesPage>(
+            "/devices/{uuid}/variables",
+        ))
+        .merge(live_page::<settings::DeviceSettingsPage>(
+            "/devices/{uuid}/settings",
+        ))
+        .route("/devices/{uuid}/rename", post(settings::rename))
+        .route("/devices/{uuid}/note", post(settings::note))
+        .route("/devices/{uuid}/pin", post(settings::pin))
+        .route("/devices/{uuid}/move", post(settings::move_elsewhere))
+        .route("/devices/{uuid}/active", post(settings::activate))
+        .route("/devices/{uuid}/delete", post(settings::delete))
 }

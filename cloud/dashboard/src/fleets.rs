@@ -60,7 +60,46 @@ impl LivePage for FleetsPage {
     }
 
     async fn parts(&self, visitor: &SessionUser) -> PageResult<Self::Parts> {
-        Ok([fleets(visitor, &self.0).await?])
+        let FleetsPage(search_text) = self;
+        let mut filter = "is_of__class eq 'fleet' and is_host eq false".to_owned();
+        if !search_text.is_empty() {
+            let search_text = literal(&search_text.to_lowercase());
+            filter.push_str(&format!(
+                " and (contains(tolower(app_name),{search_text}) or contains(slug,{search_text}))"
+            ));
+        }
+        let one_more = MOST + 1;
+        let query = format!(
+            "$select=id,app_name,slug,is_public,should_track_latest_release\
+             &$expand=is_for__device_type($select=id,name),should_be_running__release($select=id,commit,raw_version),owns__device/$count\
+             &$filter={filter}&$orderby=app_name asc&$top={one_more}"
+        );
+        let mut fleets: Vec<FleetRow> = visitor.rows("/application", &query).await?;
+        let more = fleets.len() > MOST;
+        fleets.truncate(MOST);
+        let query = format!(
+            "$select=id&$expand=owns__device/$count($filter={ONLINE})&$filter={filter}\
+             &$orderby=app_name asc&$top={MOST}"
+        );
+        let online: Vec<OnlineCount> = visitor.rows("/application", &query).await?;
+        let rows = fleets.iter().map(|fleet| {
+            let online = online.iter().find(|online| online.id == fleet.id);
+            row(fleet, online.map_or(0, |online| online.devices))
+        });
+        let fleets = html! {
+            @if fleets.is_empty() && search_text.is_empty() {
+                div.empty {
+                    p { "No fleets yet. A fleet is a set of devices that run the same services." }
+                    p { a.button href="/dashboard/new-fleet" { "Create the first one" } }
+                }
+            } @else if fleets.is_empty() {
+                p.empty { "No fleets match your search." }
+            } @else {
+                (table("Fleets", &["Fleet", "Devices online", "Release", "Device type"], None, rows))
+            }
+            @if more { p.faint { "Only the first " (MOST) " are shown: search for the others." } }
+        };
+        Ok([LiveFragment::new("fleets", fleets)])
     }
 
     async fn page(&self, _: &SessionUser, parts: Self::Parts) -> PageResult<Page> {
@@ -82,50 +121,6 @@ impl LivePage for FleetsPage {
         let live = format!("/dashboard/fleets/live?search={query}");
         Ok(Page::first(Section::Fleets, live, main))
     }
-}
-
-async fn fleets(visitor: &SessionUser, search_text: &str) -> PageResult<LiveFragment> {
-    let mut filter = "is_of__class eq 'fleet' and is_host eq false".to_owned();
-    if !search_text.is_empty() {
-        let search_text = literal(&search_text.to_lowercase());
-        filter.push_str(&format!(
-            " and (contains(tolower(app_name),{search_text}) or contains(slug,{search_text}))"
-        ));
-    }
-    let one_more = MOST + 1;
-    let query = format!(
-        "$select=id,app_name,slug,is_public,should_track_latest_release\
-         &$expand=is_for__device_type($select=id,name),should_be_running__release($select=id,commit,raw_version),owns__device/$count\
-         &$filter={filter}&$orderby=app_name asc&$top={one_more}"
-    );
-    let mut fleets: Vec<FleetRow> = visitor.rows("/application", &query).await?;
-    let more = fleets.len() > MOST;
-    fleets.truncate(MOST);
-    let query = format!(
-        "$select=id&$expand=owns__device/$count($filter={ONLINE})&$filter={filter}\
-         &$orderby=app_name asc&$top={MOST}"
-    );
-    let online: Vec<OnlineCount> = visitor.rows("/application", &query).await?;
-    let rows = fleets.iter().map(|fleet| {
-        let online = online.iter().find(|online| online.id == fleet.id);
-        row(fleet, online.map_or(0, |online| online.devices))
-    });
-    Ok(LiveFragment::new(
-        "fleets",
-        html! {
-            @if fleets.is_empty() && search_text.is_empty() {
-                div.empty {
-                    p { "No fleets yet. A fleet is a set of devices that run the same services." }
-                    p { a.button href="/dashboard/new-fleet" { "Create the first one" } }
-                }
-            } @else if fleets.is_empty() {
-                p.empty { "No fleets match your search." }
-            } @else {
-                (table("Fleets", &["Fleet", "Devices online", "Release", "Device type"], None, rows))
-            }
-            @if more { p.faint { "Only the first " (MOST) " are shown: search for the others." } }
-        },
-    ))
 }
 
 /// Who counts as online: who holds a tunnel or polls.
@@ -157,12 +152,9 @@ fn row(fleet: &FleetRow, online: i64) -> Markup {
 }
 
 async fn new(visitor: SessionUser) -> PageResult<Markup> {
-    let organizations: Vec<Named> = visitor
-        .rows("/organization", "$select=id,name&$orderby=name asc")
-        .await?;
-    let types: Vec<Named> = visitor
-        .rows("/device_type", "$select=id,name&$orderby=name asc")
-        .await?;
+    let query = "$select=id,name&$orderby=name asc";
+    let organizations: Vec<Named> = visitor.rows("/organization", query).await?;
+    let types: Vec<Named> = visitor.rows("/device_type", query).await?;
     let main = html! {
         h1 { "New fleet" }
         form.card.stack method="post" action="/dashboard/fleets" hx-post="/dashboard/fleets"

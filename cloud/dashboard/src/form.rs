@@ -70,7 +70,7 @@ impl Form {
             .map_err(|_| PageError::wrong(format!("Choose a {name}.")))
     }
 
-    /// What [`DeleteForm`] asks for was written.
+    /// What [`delete_form`] asks for was written.
     ///
     /// # Errors
     /// 400 where something else was.
@@ -109,37 +109,26 @@ impl FromRequest<DashboardState> for Form {
     }
 }
 
-/// The form that deletes something once its word is written there ([`AssetForm::confirms`]).
-pub(crate) struct DeleteForm<'a> {
-    /// What people call it: `fleet`.
-    pub(crate) what: &'a str,
-    /// The address of its page.
-    pub(crate) place: &'a str,
-    /// What goes with it.
-    pub(crate) with_it: &'a str,
-}
-
-impl DeleteForm<'_> {
-    /// `word` is what to write, and what that is of it.
-    pub(crate) fn markup(&self, word: &Markup) -> Markup {
-        let place = format!("{}/delete", self.place);
-        html! {
-            details.card {
-                summary { "Delete this " (self.what) }
-                form.stack.form method="post" action=(place) hx-post=(place) hx-target="find .answer" hx-sync="this:drop" {
-                    p { (self.with_it) }
-                    label { "Type its " (word) ", to confirm"
-                        input name="confirm" required autocomplete="off" autocapitalize="none" spellcheck="false";
-                    }
-                    div.answer role="alert" {}
-                    div.buttons { button.danger type="submit" { "Delete the " (self.what) } }
+/// The form that deletes something (`fleet`) at an address once its word is written there ([`Form::confirms`]): `word`
+/// is what to write, and what that is of it. `consequences` is what goes with it.
+pub(crate) fn delete_form(what: &str, place: &str, consequences: &str, word: &Markup) -> Markup {
+    let place = format!("{place}/delete");
+    html! {
+        details.card {
+            summary { "Delete this " (what) }
+            form.stack.form method="post" action=(place) hx-post=(place) hx-target="find .answer" hx-sync="this:drop" {
+                p { (consequences) }
+                label { "Type its " (word) ", to confirm"
+                    input name="confirm" required autocomplete="off" autocapitalize="none" spellcheck="false";
                 }
+                div.answer role="alert" {}
+                div.buttons { button.danger type="submit" { "Delete the " (what) } }
             }
         }
     }
 }
 
-/// The same of a query: what a search asks for.
+/// The fields of an address: what a search asks for.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Search(pub(crate) Form);
 

@@ -43,8 +43,8 @@ const SPARED: u32 = 9;
 /// Between signs of life.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// A part of a page that follows what happens. It stands there ([`LiveFragment::placed`]), and goes to the open page when
-/// it has become different. Its name is unique in its page, and neither `left` nor one that browsers use
+/// A part of a page that follows what happens. It stands there ([`LiveFragment::placed`]), and goes to the open page
+/// when it has become different. Its name is unique in its page, and neither `left` nor one that browsers use
 /// (`open`, `error`, `message`).
 #[derive(Debug, Clone)]
 pub(crate) struct LiveFragment {
@@ -140,7 +140,7 @@ async fn follow<P: LivePage>(
     let mut live = LiveStream::<P> {
         written: visitor.cloud.database.written(),
         news: visitor.cloud.bus.subscribe(),
-        _place: state.live.enter(visitor.user).map_err(PageError)?,
+        _place: state.live.enter(visitor.claims.id).map_err(PageError)?,
         pages: state.live,
         visitor,
         address,
@@ -215,7 +215,7 @@ impl<P: LivePage> LiveStream<P> {
             // It is not the page's fault: the next look may do.
             Err(PageError(error)) => {
                 tracing::warn!(
-                    user = self.visitor.user,
+                    user = self.visitor.claims.id,
                     ?error,
                     "an open page cannot be followed"
                 );

@@ -16,6 +16,7 @@ use super::form::{Form, Number, Search};
 use super::page::{Page, Section};
 use super::problem::{PageError, PageResult};
 use super::recent_sign_in::{explained, with_password};
+use super::rows::Named;
 use super::show::{card, head, table};
 use super::state::Routes;
 use super::visitor::SessionUser;
@@ -39,11 +40,8 @@ async fn list(visitor: SessionUser, Search(search): Search) -> PageResult<Markup
     let after = search.text("after").parse::<i64>().unwrap_or(0);
     let select = SystemPurpose::Administration
         .sql("SELECT id, name, handle FROM organization WHERE id > ? ORDER BY id LIMIT ?");
-    let rows = visitor
-        .cloud
-        .database
-        .rows(&select.with(after).with(MOST))
-        .await?;
+    let database = &visitor.cloud.database;
+    let rows = database.rows(&select.with(after).with(MOST)).await?;
     let mut organizations = Vec::with_capacity(rows.len());
     for row in &rows {
         organizations.push((row.id(0)?, row.some_text(1)?, row.some_text(2)?));
@@ -91,7 +89,7 @@ async fn page(visitor: SessionUser, Number(id): Number) -> PageResult<Markup> {
         } @else {
             (card("quotas", "Quotas", &html! {
                 p.faint { "An administrator of the cloud changes the limits." }
-                (usage_table(&usage))
+                (usage_table(&usage, false))
             }))
         }
     };
@@ -103,46 +101,47 @@ async fn page(visitor: SessionUser, Number(id): Number) -> PageResult<Markup> {
     Ok(page.markup(&visitor))
 }
 
-/// What an organization keeps and may.
-pub(super) async fn usage(cloud: &Cloud, organization: i64) -> PageResult<Vec<QuotaUsage>> {
+/// What the organization that owns a fleet keeps, and how much it may; where the limits are changed, for those who
+/// may.
+pub(super) async fn of_owner(visitor: &SessionUser, organization: &Named) -> PageResult<Markup> {
+    let usage = usage(&visitor.cloud, organization.id).await?;
+    let may_change = is_one(&visitor.cloud, &visitor.identity).await?;
+    let quotas = html! {
+        p.faint { "What " strong { (organization.name) } " keeps, and how much it may. An administrator of the cloud changes it." }
+        (usage_table(&usage, false))
+        @if may_change {
+            div.buttons { a.button href={ (PLACE) "/" (organization.id) } { "Change the quotas" } }
+        }
+    };
+    Ok(card("quotas", "Quotas", &quotas))
+}
+
+async fn usage(cloud: &Cloud, organization: i64) -> PageResult<Vec<QuotaUsage>> {
     let defaults = &cloud.environment.quotas;
     let usage = cloud.database.quotas(organization, defaults).await;
     Ok(usage.map_err(Refusal::from)?)
 }
 
-/// Where the limits of an organization are changed, for those who may.
-pub(super) async fn place_to_change(
-    visitor: &SessionUser,
-    organization: i64,
-) -> PageResult<Option<String>> {
-    let may = is_one(&visitor.cloud, &visitor.identity).await?;
-    Ok(may.then(|| format!("{PLACE}/{organization}")))
-}
-
-/// The quotas, and how much of them is used.
-pub(super) fn usage_table(quotas: &[QuotaUsage]) -> Markup {
-    quotas_table(
-        quotas,
-        |usage| html! { th scope="row" { (usage.quota.title()) } },
-        |usage| html! { (usage.most) },
-    )
-}
-
-/// The same, where each row has a head and a limit that are made here.
-fn quotas_table(
-    quotas: &[QuotaUsage],
-    title: impl Fn(&QuotaUsage) -> Markup,
-    limit: impl Fn(&QuotaUsage) -> Markup,
-) -> Markup {
+/// The quotas, and how much of them is used. In the form that changes them (`editable`) each limit is a field.
+fn usage_table(quotas: &[QuotaUsage], editable: bool) -> Markup {
+    let id = |usage: &QuotaUsage| format!("of-{}", usage.quota.name());
     html! {
         table {
             (head(&["Of", "Used", "Limit"], None))
             tbody {
                 @for usage in quotas {
                     tr {
-                        (title(usage))
+                        th scope="row" id=[editable.then(|| id(usage))] { (usage.quota.title()) }
                         td { @if let Some(count) = usage.kept { (count) } @else { span.faint { "each" } } }
-                        td { (limit(usage)) }
+                        td {
+                            @if editable {
+                                input type="number" min="0" max=(i64::MAX) name=(usage.quota.name())
+                                    aria-labelledby=(id(usage)) value=[usage.given.then_some(usage.most)]
+                                    placeholder=[(!usage.given).then_some(usage.most)];
+                            } @else {
+                                (usage.most)
+                            }
+                        }
                     }
                 }
             }
@@ -152,23 +151,12 @@ fn quotas_table(
 
 fn form(visitor: &SessionUser, organization: i64, quotas: &[QuotaUsage]) -> Markup {
     let place = format!("{PLACE}/{organization}/quotas");
-    let title = |usage: &QuotaUsage| {
-        html! { th scope="row" id={ "of-" (usage.quota.name()) } { (usage.quota.title()) } }
-    };
-    let limit = |usage: &QuotaUsage| {
-        html! {
-            input type="number" min="0" max=(i64::MAX) name=(usage.quota.name())
-                aria-labelledby={ "of-" (usage.quota.name()) }
-                value=[usage.given.then_some(usage.most)]
-                placeholder=[(!usage.given).then_some(usage.most)];
-        }
-    };
     html! {
         form.card.stack method="post" action=(place) hx-post=(place) hx-target="find .answer" hx-sync="this:drop"
             aria-labelledby="quotas" {
             h2 id="quotas" { "Quotas" }
             p.faint { "An empty limit means the cloud's default, which is shown in grey." }
-            (quotas_table(quotas, title, limit))
+            (usage_table(quotas, true))
             @if !visitor.claims.fresh() {
                 label { "Your password"
                     input type="password" name="password" required maxlength="1000" autocomplete="current-password";

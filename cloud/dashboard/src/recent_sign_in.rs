@@ -25,7 +25,7 @@ pub(crate) async fn with_password(
         let password = form.exact("password").to_owned();
         let user = verified(
             &visitor.cloud,
-            Claim::User(visitor.user),
+            Claim::User(visitor.claims.id),
             password,
             from.ip(),
         )

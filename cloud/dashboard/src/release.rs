@@ -4,13 +4,14 @@ mod edit;
 mod head;
 mod row;
 
+use axum::routing::post;
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::Value;
 
 use self::row::Release;
 use super::fleet::Fleet;
-use super::form::Number;
+use super::form::{Number, delete_form};
 use super::key_values::{KeyValueKind, tags, tags_section};
 use super::live::{LiveFragment, LivePage, live_page};
 use super::page::{Page, Section};
@@ -22,9 +23,14 @@ use super::visitor::SessionUser;
 
 /// Devices that are listed.
 const MOST: usize = 100;
+/// What goes with a release.
+const CONSEQUENCES: &str =
+    "Its images are deleted too, unless other releases use them. This cannot be undone.";
 
 pub(super) fn routes() -> Routes {
-    live_page::<ReleasePage>("/releases/{id}").merge(edit::routes())
+    live_page::<ReleasePage>("/releases/{id}")
+        .route("/releases/{id}", post(edit::change))
+        .route("/releases/{id}/delete", post(edit::delete))
 }
 
 #[derive(Deserialize)]
@@ -74,6 +80,7 @@ impl LivePage for ReleasePage {
         let ReleasePage { release, fleet } = self;
         let place = release.name.place();
         let may_change = fleet.may_change;
+        let word = html! { "commit, " code { (release.name.commit) } };
         let main = html! {
             (head.placed())
             div.answer id="said" role="status" {}
@@ -91,7 +98,7 @@ impl LivePage for ReleasePage {
                 summary { "Composition" }
                 pre tabindex="0" { (serde_json::to_string_pretty(&release.composition).unwrap_or_default()) }
             }
-            @if may_change { (edit::delete_form(release)) }
+            @if may_change { (delete_form("release", &place, CONSEQUENCES, &word)) }
         };
         let mut page = Page::below(Section::Fleets, &release.name.text(), main);
         page.above.extend([

@@ -30,7 +30,6 @@ const RENEWED: i64 = 24 * 60 * 60;
 pub(crate) struct SessionUser {
     pub(crate) cloud: SharedCloud,
     pub(crate) identity: Identity,
-    pub(crate) user: i64,
     /// What they are called.
     pub(crate) name: String,
     /// What their session says.
@@ -66,18 +65,14 @@ impl FromRequestParts<DashboardState> for SessionUser {
         parts: &mut Parts,
         state: &DashboardState,
     ) -> Result<Self, Response> {
-        let Some(visitor) = of(&state.cloud, &parts.headers)
-            .await
-            .map_err(IntoResponse::into_response)?
-        else {
-            return Err(to_sign_in(parts));
-        };
-        state
-            .cloud
-            .auth
-            .charge(&visitor.identity, parts)
-            .map_err(|error| PageError(error).into_response())?;
-        Ok(visitor)
+        match of(&state.cloud, &parts.headers).await {
+            Ok(Some(visitor)) => match state.cloud.auth.charge(&visitor.identity, parts) {
+                Ok(()) => Ok(visitor),
+                Err(error) => Err(PageError(error).into_response()),
+            },
+            Ok(None) => Err(to_sign_in(parts)),
+            Err(error) => Err(error.into_response()),
+        }
     }
 }
 
@@ -113,7 +108,6 @@ pub(crate) async fn of(
     };
     Ok(Some(SessionUser {
         cloud: cloud.clone(),
-        user: claims.id,
         name: name.some_text(0)?,
         identity,
         claims,
@@ -122,7 +116,7 @@ pub(crate) async fn of(
 }
 
 /// The name of the cookie, and what browsers are told of it.
-fn named(cloud: &Cloud) -> (&'static str, &'static str) {
+fn cookie_name(cloud: &Cloud) -> (&'static str, &'static str) {
     let url = cloud.configuration.public_url.as_deref();
     if url.is_some_and(|url| url.starts_with("https://")) {
         (HOST_COOKIE, "; Path=/; HttpOnly; SameSite=Lax; Secure")
@@ -132,14 +126,14 @@ fn named(cloud: &Cloud) -> (&'static str, &'static str) {
 }
 
 fn cookie<'a>(cloud: &Cloud, headers: &'a HeaderMap) -> Option<&'a str> {
-    let (wanted, _) = named(cloud);
+    let (cookie, _) = cookie_name(cloud);
     headers
         .get_all(header::COOKIE)
         .iter()
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(';'))
         .filter_map(|pair| pair.trim().split_once('='))
-        .find(|(name, _)| *name == wanted)
+        .find(|(name, _)| *name == cookie)
         .map(|(_, value)| value)
 }
 
@@ -148,7 +142,7 @@ fn cookie<'a>(cloud: &Cloud, headers: &'a HeaderMap) -> Option<&'a str> {
 /// # Errors
 /// Where the token is none that a header takes.
 pub(super) fn kept(cloud: &Cloud, token: &str) -> PageResult<HeaderValue> {
-    let (name, attributes) = named(cloud);
+    let (name, attributes) = cookie_name(cloud);
     let text = format!("{name}={token}; Max-Age={LIFE}{attributes}");
     HeaderValue::from_str(&text).map_err(|error| PageError(Refusal::Fault(error.into())))
 }
@@ -172,7 +166,7 @@ pub(super) async fn renewed(cloud: &SharedCloud, headers: &HeaderMap) -> Option<
 
 /// The header that forgets it.
 pub(super) fn forgotten(cloud: &Cloud) -> HeaderValue {
-    let (name, attributes) = named(cloud);
+    let (name, attributes) = cookie_name(cloud);
     let text = format!("{name}=; Max-Age=0{attributes}");
     HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static("fleet_session=; Max-Age=0"))
 }

@@ -3,7 +3,6 @@
 use std::net::SocketAddr;
 
 use axum::extract::ConnectInfo;
-use axum::routing::post;
 use cloud_core::accounts::keys::{self, KeyDescription};
 use maud::{Markup, html};
 use resources::{KeyLimits, KeyScope, Role};
@@ -16,17 +15,10 @@ use crate::page::ACCOUNT;
 use crate::problem::{PageError, PageResult};
 use crate::recent_sign_in::{explained, with_password};
 use crate::show::{self, table};
-use crate::state::Routes;
 use crate::visitor::SessionUser;
 
 /// Keys on the page.
 const MOST: usize = 200;
-
-pub(super) fn routes() -> Routes {
-    Routes::new()
-        .route("/account/keys", post(make))
-        .route("/account/keys/{id}/delete", post(delete))
-}
 
 #[derive(Deserialize)]
 struct Key {
@@ -47,16 +39,14 @@ pub(super) async fn part(visitor: &SessionUser) -> PageResult<LiveFragment> {
          &$orderby=created_at desc&$top={MOST}"
     );
     let keys: Vec<Key> = visitor.rows("/api_key", &query).await?;
-    Ok(LiveFragment::new(
-        "keys",
-        html! {
-            @if keys.is_empty() {
-                p.empty { "No keys." }
-            } @else {
-                (table("Your API keys", &["Name", "Scope", "Created", "Last used", "Valid until"], Some("Change"), keys.iter().map(row)))
-            }
-        },
-    ))
+    let markup = html! {
+        @if keys.is_empty() {
+            p.empty { "No keys." }
+        } @else {
+            (table("Your API keys", &["Name", "Scope", "Created", "Last used", "Valid until"], Some("Change"), keys.iter().map(row)))
+        }
+    };
+    Ok(LiveFragment::new("keys", markup))
 }
 
 fn row(key: &Key) -> Markup {
@@ -138,7 +128,7 @@ pub(super) fn new(visitor: &SessionUser) -> Markup {
 }
 
 /// `POST /dashboard/account/keys`: a key, shown this once.
-async fn make(
+pub(super) async fn make(
     ConnectInfo(from): ConnectInfo<SocketAddr>,
     visitor: SessionUser,
     form: Form,
@@ -169,7 +159,7 @@ async fn make(
         .await
 }
 
-async fn delete(visitor: SessionUser, Number(id): Number) -> PageResult {
+pub(super) async fn delete(visitor: SessionUser, Number(id): Number) -> PageResult {
     visitor.delete(&format!("/api_key({id})")).await?;
     Ok(visitor.done("The key was deleted.", ACCOUNT))
 }

@@ -4,7 +4,6 @@ use std::net::SocketAddr;
 
 use axum::extract::ConnectInfo;
 use axum::response::{IntoResponse, Redirect};
-use axum::routing::post;
 use cloud_core::accounts::sessions::{SessionOrigin, SignInKind};
 use cloud_core::accounts::users::{self, PasswordChange};
 use cloud_core::answer::Refusal;
@@ -14,12 +13,7 @@ use maud::{Markup, html};
 use crate::form::Form;
 use crate::page::ACCOUNT;
 use crate::problem::PageResult;
-use crate::state::Routes;
 use crate::visitor::{self, SessionUser, leave_for};
-
-pub(super) fn routes() -> Routes {
-    Routes::new().route("/account/password", post(change))
-}
 
 /// The form that changes it.
 pub(super) fn form(visitor: &SessionUser) -> Markup {
@@ -44,7 +38,7 @@ pub(super) fn form(visitor: &SessionUser) -> Markup {
 }
 
 /// `POST /dashboard/account/password`
-async fn change(
+pub(super) async fn change(
     ConnectInfo(from): ConnectInfo<SocketAddr>,
     headers: HeaderMap,
     visitor: SessionUser,
@@ -57,7 +51,7 @@ async fn change(
     };
     let beginning = SessionOrigin::of(&headers, from, SignInKind::Dashboard);
     let changed =
-        users::password_changed(&visitor.cloud, visitor.user, change, from, beginning).await;
+        users::password_changed(&visitor.cloud, visitor.claims.id, change, from, beginning).await;
     let token = changed.map_err(|error| match error {
         Refusal::Unauthorized => {
             Refusal::Forbidden("The current password is incorrect.".to_owned())

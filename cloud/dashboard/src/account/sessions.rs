@@ -1,6 +1,5 @@
 //! Where the visitor is signed in.
 
-use axum::routing::post;
 use maud::{Markup, html};
 use serde::Deserialize;
 
@@ -9,15 +8,10 @@ use crate::live::LiveFragment;
 use crate::page::ACCOUNT;
 use crate::problem::PageResult;
 use crate::show::{self, table};
-use crate::state::Routes;
 use crate::visitor::SessionUser;
 
 /// Sessions on the page.
 const MOST: usize = 200;
-
-pub(super) fn routes() -> Routes {
-    Routes::new().route("/account/sessions/{id}/end", post(end))
-}
 
 #[derive(Deserialize)]
 struct Session {
@@ -77,7 +71,7 @@ fn row(session: &Session, current: i64) -> Markup {
     }
 }
 
-async fn end(visitor: SessionUser, Number(id): Number) -> PageResult {
+pub(super) async fn end(visitor: SessionUser, Number(id): Number) -> PageResult {
     visitor.delete(&format!("/user_session({id})")).await?;
     Ok(visitor.done("The session has ended.", ACCOUNT))
 }

@@ -5,7 +5,6 @@
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Redirect, Response};
-use axum::routing::post;
 use cloud_core::answer::Refusal;
 use http::StatusCode;
 use http_body_util::{BodyExt as _, Limited};
@@ -16,7 +15,7 @@ use super::tabs::{Device, Uuid};
 use crate::actions::{ACTIONS, DeviceAction, SERVICE_ACTIONS};
 use crate::form::Form;
 use crate::problem::{PageError, PageResult, notice};
-use crate::state::{DashboardState, Routes};
+use crate::state::DashboardState;
 use crate::visitor::SessionUser;
 
 /// Bytes of a device's answer that are looked at.
@@ -24,18 +23,12 @@ const MOST: usize = 64 << 10;
 /// Characters of it that are shown.
 const SHOWN: usize = 400;
 
-pub(super) fn routes() -> Routes {
-    Routes::new().route("/devices/{uuid}/ask", post(ask))
-}
-
 /// The buttons of a device.
 pub(super) fn panel(device: &Device) -> Markup {
-    let [careful, simple]: [Vec<&DeviceAction>; 2] = [true, false].map(|careful| {
-        ACTIONS
-            .iter()
-            .filter(|it| it.careful.is_some() == careful)
-            .collect()
-    });
+    let simple = ACTIONS.iter().filter(|action| action.careful.is_none());
+    let careful = ACTIONS
+        .iter()
+        .filter_map(|action| Some((action, action.careful?)));
     html! {
         section.card.stack aria-labelledby="actions" {
             h2 id="actions" { "Actions" }
@@ -46,11 +39,11 @@ pub(super) fn panel(device: &Device) -> Markup {
                 }
             }
             div.buttons.careful {
-                @for action in careful {
+                @for (action, warning) in careful {
                     details {
                         summary.button { (action.label) " …" }
                         div.card.stack {
-                            @if let Some(careful) = action.careful { p { (careful) } }
+                            p { (warning) }
                             (button(device, action, None, false, "#said"))
                         }
                     }
@@ -121,7 +114,7 @@ fn form(
 }
 
 /// `POST /dashboard/devices/<uuid>/ask`: `action`, of a `service`, with `force`.
-async fn ask(
+pub(super) async fn ask(
     State(state): State<DashboardState>,
     visitor: SessionUser,
     uuid: Uuid,
@@ -129,10 +122,8 @@ async fn ask(
 ) -> PageResult {
     let device = Device::find(&visitor, &uuid).await?;
     let name = form.text("action");
-    let action = ACTIONS
-        .iter()
-        .chain(&SERVICE_ACTIONS)
-        .find(|action| action.name == name);
+    let of_service = SERVICE_ACTIONS.iter().find(|action| action.name == name);
+    let action = of_service.or_else(|| ACTIONS.iter().find(|action| action.name == name));
     let action = action.ok_or_else(PageError::nothing_here)?;
     let service = form.filled("service");
     let force = form.has("force");
@@ -146,7 +137,7 @@ async fn ask(
             "The device is not in a fleet, so it has no services.",
         ));
     };
-    let path = action.path.replace("{fleet}", &fleet.to_string());
+    let path = of_service.map_or_else(|| action.path(), |it| it.path_of_service(fleet));
     let data = match service {
         Some(service) => json!({ "serviceName": service, "force": force }),
         None => json!({ "appId": fleet, "force": force }),

@@ -41,7 +41,7 @@ pub(super) struct Facts {
     is_undervolted: bool,
     created_at: String,
     #[serde(rename = "is_pinned_on__release")]
-    pinned_on: Option<Id>,
+    pub(super) pinned_on: Option<Id>,
     #[serde(rename = "is_of__device_type")]
     device_type: Vec<DeviceTypeName>,
     #[serde(rename = "is_running__release")]
@@ -62,21 +62,17 @@ impl Facts {
     /// # Errors
     /// 404 where the visitor does not see it.
     pub(super) async fn find(visitor: &SessionUser, uuid: &Uuid) -> PageResult<Self> {
-        let query = "$select=id,device_name,uuid,note,is_active,is_online,api_heartbeat_state,last_connectivity_event,\
+        let query = "$select=id,uuid,device_name,note,is_active,is_online,api_heartbeat_state,last_connectivity_event,\
             changed_api_heartbeat_state_on__date,overall_status,overall_progress,status,update_status,os_version,\
             os_variant,supervisor_version,ip_address,mac_address,public_address,memory_usage,memory_total,\
             storage_usage,storage_total,storage_block_device,cpu_usage,cpu_temp,cpu_id,is_undervolted,created_at,\
             is_pinned_on__release\
-            &$expand=belongs_to__application($select=id,app_name),is_of__device_type($select=name),is_running__release($select=id,commit,raw_version),\
+            &$expand=belongs_to__application($select=id,app_name),is_of__device_type($select=name),\
+            is_running__release($select=id,commit,raw_version),\
             should_be_running__release($select=id,commit,raw_version),\
             device_tag($select=tag_key,value;$orderby=tag_key asc;$top=20)";
         let path = format!("/device(uuid='{}')", uuid.0);
         visitor.row(&path, query).await
-    }
-
-    /// The release that it is pinned on.
-    pub(super) fn pin(&self) -> Option<i64> {
-        self.pinned_on.map(|release| release.id)
     }
 
     pub(super) fn note(&self) -> &str {
@@ -85,29 +81,27 @@ impl Facts {
 
     /// Its name and how it fares; what each of its pages begins with.
     pub(super) fn head(&self) -> LiveFragment {
-        LiveFragment::new(
-            "head",
-            html! {
-                header.head {
-                    div {
-                        h1 { (self.device.device_name) }
-                        p.state {
-                            (status(&self.overall_status)) " "
-                            (self.connectivity.badge())
-                            @if let Some(percent) = self.overall_progress { " " (progress("Progress", percent)) }
-                            @if !self.is_active { " " (badge("wary", "Deactivated")) }
-                        }
-                    }
-                    p.faint {
-                        @for kind in &self.device_type { (kind.name) " · " }
-                        @match self.device.fleets.first() {
-                            Some(fleet) => a href=(fleet_place(fleet.id)) { (fleet.app_name) },
-                            None => "in no fleet",
-                        }
+        let markup = html! {
+            header.head {
+                div {
+                    h1 { (self.device.device_name) }
+                    p.state {
+                        (status(&self.overall_status)) " "
+                        (self.connectivity.badge())
+                        @if let Some(percent) = self.overall_progress { " " (progress("Progress", percent)) }
+                        @if !self.is_active { " " (badge("wary", "Deactivated")) }
                     }
                 }
-            },
-        )
+                p.faint {
+                    @for kind in &self.device_type { (kind.name) " · " }
+                    @match self.device.fleets.first() {
+                        Some(fleet) => a href=(fleet_place(fleet.id)) { (fleet.app_name) },
+                        None => "in no fleet",
+                    }
+                }
+            }
+        };
+        LiveFragment::new("head", markup)
     }
 
     /// All of it.
@@ -124,54 +118,52 @@ impl Facts {
             (Some(version), Some(variant)) => Some(format!("{version} ({variant})")),
             (version, _) => version.clone(),
         };
-        LiveFragment::new(
-            "facts",
-            html! {
-                dl.facts {
-                    (fact("Last seen", self.connectivity.last_seen("Now", "Now")))
-                    (fact("Current release", ReleaseName::link_of(&self.running)))
-                    (fact("Target release", html! {
-                        (ReleaseName::link_of(&self.target)) " "
-                        span.faint { @if self.pinned_on.is_some() { "(pinned)" } @else { "(from its fleet)" } }
-                    }))
-                    (text("Status", self.status.as_deref()))
-                    @if let Some(update) = self.update_status.as_deref() { (text("Update", Some(update))) }
-                    (text("Supervisor", self.supervisor_version.as_deref()))
-                    (text("Operating system", system.as_deref()))
-                    (fact("Memory", meter("Memory used", self.memory_usage, self.memory_total)))
-                    (fact("Storage", html! {
-                        (meter("Storage used", self.storage_usage, self.storage_total))
-                        @if let Some(of) = &self.storage_block_device { span.under { (of) } }
-                    }))
-                    (fact("Processor", html! {
-                        @match (self.cpu_usage, self.cpu_temp) {
+        let markup = html! {
+            dl.facts {
+                (fact("Last seen", self.connectivity.last_seen("Now", "Now")))
+                (fact("Current release", ReleaseName::link_of(&self.running)))
+                (fact("Target release", html! {
+                    (ReleaseName::link_of(&self.target)) " "
+                    span.faint { @if self.pinned_on.is_some() { "(pinned)" } @else { "(from its fleet)" } }
+                }))
+                (text("Status", self.status.as_deref()))
+                @if let Some(update) = self.update_status.as_deref() { (text("Update", Some(update))) }
+                (text("Supervisor", self.supervisor_version.as_deref()))
+                (text("Operating system", system.as_deref()))
+                (fact("Memory", meter("Memory used", self.memory_usage, self.memory_total)))
+                (fact("Storage", html! {
+                    (meter("Storage used", self.storage_usage, self.storage_total))
+                    @if let Some(of) = &self.storage_block_device { span.under { (of) } }
+                }))
+                (fact("Processor", html! {
+                    @match (self.cpu_usage, self.cpu_temp) {
                         (Some(percent), Some(degrees)) => { (percent) " %, " (degrees) " °C" }
                         (Some(percent), None) => { (percent) " %" }
                         (None, Some(degrees)) => { (degrees) " °C" }
                         (None, None) => span.none { "Unknown" }
                     }
                     @if self.is_undervolted { " " (badge("wary", "Undervolted")) }
-                        @if let Some(id) = &self.cpu_id { span.under { code { (id) } } }
-                    }))
-                    (fact("Addresses", words(self.ip_address.as_deref())))
-                    (text("Public address", self.public_address.as_deref()))
-                    (fact("MAC addresses", words(self.mac_address.as_deref())))
-                    (fact("Created", show::time(Some(&self.created_at))))
-                    (fact("Uuid", html! {
-                        code { (self.device.uuid) } " "
-                        button.quiet.small type="button" data-copy=(self.device.uuid) { "Copy" span.hidden { " uuid" } }
-                    }))
-                }
-                @if !self.device_tag.is_empty() {
-                    ul.tags aria-label="Tags" {
-                        @for tag in &self.device_tag {
-                            li.tag { (tag.text()) }
-                        }
+                    @if let Some(id) = &self.cpu_id { span.under { code { (id) } } }
+                }))
+                (fact("Addresses", words(self.ip_address.as_deref())))
+                (text("Public address", self.public_address.as_deref()))
+                (fact("MAC addresses", words(self.mac_address.as_deref())))
+                (fact("Created", show::time(Some(&self.created_at))))
+                (fact("Uuid", html! {
+                    code { (self.device.uuid) } " "
+                    button.quiet.small type="button" data-copy=(self.device.uuid) { "Copy" span.hidden { " uuid" } }
+                }))
+            }
+            @if !self.device_tag.is_empty() {
+                ul.tags aria-label="Tags" {
+                    @for tag in &self.device_tag {
+                        li.tag { (tag.text()) }
                     }
                 }
-                @if !self.note().is_empty() { p.note { (self.note()) } }
-            },
-        )
+            }
+            @if !self.note().is_empty() { p.note { (self.note()) } }
+        };
+        LiveFragment::new("facts", markup)
     }
 }
 

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use axum::response::IntoResponse;
 use axum::response::sse::Event;
-use axum::routing::get;
 use cloud_core::logs::line::LogLine;
 use cloud_core::logs::tail;
-use futures::{Stream, stream};
+use futures::stream::BoxStream;
+use futures::{StreamExt as _, stream};
 use http::header;
 use jiff::Timestamp;
 use maud::{Markup, html};
@@ -17,17 +17,12 @@ use tokio::time::sleep;
 use super::tabs::{Device, Uuid};
 use crate::problem::PageResult;
 use crate::rows::ServiceName;
-use crate::state::Routes;
 use crate::visitor::SessionUser;
 
 /// Lines that a page keeps.
 const MOST: usize = 1000;
 /// Between two batches of lines: what comes faster is sent together.
 const REST: Duration = Duration::from_millis(200);
-
-pub(super) fn routes() -> Routes {
-    Routes::new().route("/devices/{uuid}/log.txt", get(download))
-}
 
 /// The names of services by their numbers, as lines have them.
 struct Names(HashMap<i64, String>);
@@ -40,9 +35,9 @@ impl Names {
         let query = format!(
             "$select=id,service_name&$filter=application eq {fleet}&$orderby=service_name asc&$top=1000"
         );
-        let named: Vec<ServiceName> = visitor.rows("/service", &query).await?;
-        let named = named.into_iter().map(|it| (it.id, it.service_name));
-        Ok(Names(named.collect()))
+        let services: Vec<ServiceName> = visitor.rows("/service", &query).await?;
+        let names = services.into_iter().map(|it| (it.id, it.service_name));
+        Ok(Names(names.collect()))
     }
 
     /// Looks up those that are not known yet: a release may bring a service, a move another fleet's.
@@ -128,33 +123,31 @@ pub(super) async fn panel(visitor: &SessionUser, device: &Device) -> PageResult<
 pub(super) async fn events(
     visitor: &SessionUser,
     device: &Device,
-) -> PageResult<impl Stream<Item = Event> + Send + 'static> {
+) -> PageResult<BoxStream<'static, Event>> {
     let names = Names::of(visitor, device).await?;
     let right = device.right_to_read(visitor).await?;
     let live = tail::followed(&visitor.cloud, &right).await?;
     let state = (visitor.clone(), names, live, true);
-    Ok(stream::unfold(
-        state,
-        |(visitor, mut names, mut live, first)| async move {
-            if !first {
-                sleep(REST).await;
-            }
-            let mut lines = live.next().await?;
-            while lines.is_empty() && !first {
-                lines = live.next().await?;
-            }
-            names.learn(&visitor, &lines).await;
-            let skipped = lines.len().saturating_sub(MOST);
-            let text: String = lines
-                .iter()
-                .skip(skipped)
-                .map(|line| drawn(line, &names).into_string())
-                .collect();
-            let name = if first { "lines-anew" } else { "lines" };
-            let event = Event::default().event(name).data(text);
-            Some((event, (visitor, names, live, false)))
-        },
-    ))
+    let events = stream::unfold(state, |(visitor, mut names, mut live, first)| async move {
+        if !first {
+            sleep(REST).await;
+        }
+        let mut lines = live.next().await?;
+        while lines.is_empty() && !first {
+            lines = live.next().await?;
+        }
+        names.learn(&visitor, &lines).await;
+        let skipped = lines.len().saturating_sub(MOST);
+        let text: String = lines
+            .iter()
+            .skip(skipped)
+            .map(|line| drawn(line, &names).into_string())
+            .collect();
+        let name = if first { "lines-anew" } else { "lines" };
+        let event = Event::default().event(name).data(text);
+        Some((event, (visitor, names, live, false)))
+    });
+    Ok(events.boxed())
 }
 
 fn drawn(line: &LogLine, names: &Names) -> Markup {
@@ -201,7 +194,7 @@ fn readable(message: &str) -> String {
 }
 
 /// `GET /dashboard/devices/<uuid>/log.txt`
-async fn download(visitor: SessionUser, uuid: Uuid) -> PageResult {
+pub(super) async fn download(visitor: SessionUser, uuid: Uuid) -> PageResult {
     let device = Device::find(&visitor, &uuid).await?;
     let mut names = Names::of(&visitor, &device).await?;
     let right = device.right_to_read(&visitor).await?;

@@ -1,24 +1,18 @@
 //! A device's first page: how it is, its services, what it can be asked, and its log.
 
 use axum::response::sse::Event;
-use futures::StreamExt as _;
 use futures::stream::BoxStream;
 use maud::html;
 
 use super::facts::Facts;
 use super::tabs::{OVERVIEW, Uuid};
 use super::{actions, logs, services, settings};
-use crate::live::{LiveFragment, LivePage, live_page};
+use crate::live::{LiveFragment, LivePage};
 use crate::page::Page;
 use crate::problem::PageResult;
-use crate::state::Routes;
 use crate::visitor::SessionUser;
 
-pub(super) fn routes() -> Routes {
-    live_page::<OverviewPage>("/devices/{uuid}")
-}
-
-struct OverviewPage(Facts);
+pub(super) struct OverviewPage(Facts);
 
 impl LivePage for OverviewPage {
     type Address = Uuid;
@@ -51,6 +45,6 @@ impl LivePage for OverviewPage {
 
     /// The lines of its log.
     async fn more_events(&self, visitor: &SessionUser) -> PageResult<BoxStream<'static, Event>> {
-        Ok(logs::events(visitor, &self.0.device).await?.boxed())
+        logs::events(visitor, &self.0.device).await
     }
 }

@@ -71,23 +71,17 @@ pub(super) async fn part(visitor: &SessionUser, device: &Device) -> PageResult<L
     for install in &installs {
         services.entry(install.service()).or_default().push(install);
     }
-    Ok(LiveFragment::new(
-        "services",
-        services_table(device, &services),
-    ))
-}
-
-fn services_table(device: &Device, services: &BTreeMap<&str, Vec<&ImageInstall>>) -> Markup {
     let rows = services
         .iter()
         .map(|(name, installs)| row(device, name, installs));
-    html! {
+    let markup = html! {
         @if services.is_empty() {
             p.empty { "This device has no services, because its fleet has no release for it yet." }
         } @else {
             (table("Services", &["Service", "State", "Release"], Some("Actions"), rows))
         }
-    }
+    };
+    Ok(LiveFragment::new("services", markup))
 }
 
 fn row(device: &Device, name: &str, installs: &[&ImageInstall]) -> Markup {
@@ -107,9 +101,7 @@ fn row(device: &Device, name: &str, installs: &[&ImageInstall]) -> Markup {
             td data-label="Release" {
                 @for install in installs {
                     div.line-of id={ "install-" (install.id) } {
-                        @for release in &install.releases {
-                            (release.link())
-                        }
+                        @for release in &install.releases { (release.link()) }
                     }
                 }
             }
@@ -125,8 +117,8 @@ fn state(status: &str) -> Markup {
         "Downloading" | "Downloaded" | "Installing" | "Installed" | "Starting" | "Stopping"
         | "Handing over" | "Awaiting handover" | "Deleting" | "configuring" | "restarting"
         | "removing" => "busy",
-        "Stopped" | "exited" | "paused" | "Idle" => "none",
         "Dead" => "bad",
+        // Among others: stopped, exited, paused, idle.
         _ => "none",
     };
     badge(kind, status)

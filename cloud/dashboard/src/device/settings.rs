@@ -1,6 +1,5 @@
 //! What people decide about a device: its name, note and tags, its release, its fleet, and its end.
 
-use axum::routing::post;
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
@@ -8,28 +7,16 @@ use super::facts::Facts;
 use super::tabs::{Device, SETTINGS, Uuid};
 use crate::form::Form;
 use crate::key_values::{KeyValueKind, list as key_values, tags, tags_section};
-use crate::live::{LiveFragment, LivePage, live_page};
+use crate::live::{LiveFragment, LivePage};
 use crate::page::Page;
 use crate::pickers::{FleetPicker, ReleasePicker};
 use crate::problem::{PageError, PageResult};
 use crate::rows::fleet_place;
 use crate::show::card;
-use crate::state::Routes;
 use crate::switch::{OVERRIDE_LOCKS, REMOTE_ACCESS};
 use crate::visitor::SessionUser;
 
-pub(super) fn routes() -> Routes {
-    Routes::new()
-        .merge(live_page::<DeviceSettingsPage>("/devices/{uuid}/settings"))
-        .route("/devices/{uuid}/rename", post(rename))
-        .route("/devices/{uuid}/note", post(note))
-        .route("/devices/{uuid}/pin", post(pin))
-        .route("/devices/{uuid}/move", post(move_elsewhere))
-        .route("/devices/{uuid}/active", post(activate))
-        .route("/devices/{uuid}/delete", post(delete))
-}
-
-struct DeviceSettingsPage(Facts);
+pub(super) struct DeviceSettingsPage(Facts);
 
 impl LivePage for DeviceSettingsPage {
     type Address = Uuid;
@@ -144,7 +131,7 @@ async fn choose_release(visitor: &SessionUser, facts: &Facts) -> PageResult<Mark
         return Ok(html! { p.faint { "This device is not in a fleet." } });
     };
     let releases = ReleasePicker::load(visitor, fleet).await?;
-    let pin = facts.pin();
+    let pin = facts.pinned_on.map(|release| release.id);
     let fields = html! {
         label { "Runs"
             select name="release" {
@@ -194,7 +181,7 @@ async fn choose_fleet(visitor: &SessionUser, device: &Device) -> PageResult<Mark
     Ok(form(device, "move", fields))
 }
 
-async fn rename(visitor: SessionUser, uuid: Uuid, form: Form) -> PageResult {
+pub(super) async fn rename(visitor: SessionUser, uuid: Uuid, form: Form) -> PageResult {
     let name = form.text("name");
     if name.is_empty() {
         return Err(PageError::wrong("Enter a name."));
@@ -203,12 +190,12 @@ async fn rename(visitor: SessionUser, uuid: Uuid, form: Form) -> PageResult {
     patch(&visitor, &uuid, json!({ "device_name": name }), &message).await
 }
 
-async fn note(visitor: SessionUser, uuid: Uuid, form: Form) -> PageResult {
+pub(super) async fn note(visitor: SessionUser, uuid: Uuid, form: Form) -> PageResult {
     let note = form.filled("note");
     patch(&visitor, &uuid, json!({ "note": note }), "Saved.").await
 }
 
-async fn pin(visitor: SessionUser, uuid: Uuid, form: Form) -> PageResult {
+pub(super) async fn pin(visitor: SessionUser, uuid: Uuid, form: Form) -> PageResult {
     let (release, message) = match form.text("release") {
         "" => (None, "The device follows its fleet."),
         _ => (
@@ -220,7 +207,7 @@ async fn pin(visitor: SessionUser, uuid: Uuid, form: Form) -> PageResult {
     patch(&visitor, &uuid, body, message).await
 }
 
-async fn activate(visitor: SessionUser, uuid: Uuid, form: Form) -> PageResult {
+pub(super) async fn activate(visitor: SessionUser, uuid: Uuid, form: Form) -> PageResult {
     let (active, message) = match form.text("active") {
         "yes" => (true, "The device is active."),
         "no" => (false, "The device is deactivated."),
@@ -236,14 +223,14 @@ async fn patch(visitor: &SessionUser, uuid: &Uuid, body: Value, message: &str) -
     Ok(visitor.done(message, &device.settings_place()))
 }
 
-async fn move_elsewhere(visitor: SessionUser, uuid: Uuid, form: Form) -> PageResult {
+pub(super) async fn move_elsewhere(visitor: SessionUser, uuid: Uuid, form: Form) -> PageResult {
     let device = Device::find(&visitor, &uuid).await?;
     let body = json!({ "belongs_to__application": form.number("fleet")? });
     visitor.patch(&device.path(), body).await?;
     Ok(visitor.go(&device.settings_place()))
 }
 
-async fn delete(visitor: SessionUser, uuid: Uuid, form: Form) -> PageResult {
+pub(super) async fn delete(visitor: SessionUser, uuid: Uuid, form: Form) -> PageResult {
     let device = Device::find(&visitor, &uuid).await?;
     if form.text("name") != device.device_name.trim() {
         return Err(PageError::wrong(

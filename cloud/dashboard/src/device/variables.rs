@@ -10,16 +10,11 @@ use crate::key_values::{
     Inheritance, KeyValue, KeyValueKind, KeyValueRow, NewOwners, ServiceKeyValue, VariablesEditor,
     list, of_services,
 };
-use crate::live::{LiveFragment, LivePage, live_page};
+use crate::live::{LiveFragment, LivePage};
 use crate::page::Page;
 use crate::problem::PageResult;
 use crate::rows::ServiceName;
-use crate::state::Routes;
 use crate::visitor::SessionUser;
-
-pub(super) fn routes() -> Routes {
-    live_page::<DeviceVariablesPage>("/devices/{uuid}/variables")
-}
 
 /// A service that the device is to run.
 #[derive(Deserialize)]
@@ -30,7 +25,7 @@ struct ServiceInstall {
     device_service_environment_variable: Vec<KeyValue>,
 }
 
-struct DeviceVariablesPage {
+pub(super) struct DeviceVariablesPage {
     facts: Facts,
     installs: Vec<ServiceInstall>,
 }

@@ -1,7 +1,6 @@
 //! How a device joins a fleet: a `config.json` for its disk, or a key for whatever makes such files.
 
 use axum::response::IntoResponse;
-use axum::routing::{get, post};
 use cloud_core::accounts::keys::{self, KeyDescription};
 use cloud_core::answer::Refusal;
 use cloud_core::download_config;
@@ -15,17 +14,9 @@ use crate::form::{Form, Number};
 use crate::page::Page;
 use crate::problem::{PageError, PageResult};
 use crate::rows::fleet_place;
-use crate::state::Routes;
 use crate::visitor::SessionUser;
 
-pub(super) fn routes() -> Routes {
-    Routes::new()
-        .route("/fleets/{id}/add-device", get(ask))
-        .route("/fleets/{id}/config.json", post(config))
-        .route("/fleets/{id}/key", post(key))
-}
-
-async fn ask(visitor: SessionUser, Number(id): Number) -> PageResult<Markup> {
+pub(super) async fn ask(visitor: SessionUser, Number(id): Number) -> PageResult<Markup> {
     let fleet = Fleet::find(&visitor, id).await?;
     // Those that can run what the fleet's own type runs.
     let query = format!(
@@ -84,7 +75,7 @@ async fn ask(visitor: SessionUser, Number(id): Number) -> PageResult<Markup> {
 }
 
 /// A form without a script: what it answers is a file.
-async fn config(
+pub(super) async fn config(
     visitor: SessionUser,
     Number(id): Number,
     headers: HeaderMap,
@@ -113,7 +104,7 @@ async fn config(
     Ok((headers, text).into_response())
 }
 
-async fn key(visitor: SessionUser, Number(id): Number, form: Form) -> PageResult {
+pub(super) async fn key(visitor: SessionUser, Number(id): Number, form: Form) -> PageResult {
     let actor = keys::permitted(&visitor.cloud, &visitor.identity, "application", id).await?;
     let description = KeyDescription {
         name: form.filled("name").map(str::to_owned),

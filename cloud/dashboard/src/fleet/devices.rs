@@ -7,20 +7,15 @@ use super::device_filter::{DeviceFilter, ORDERS};
 use super::tabs::{DEVICES, Fleet};
 use super::together;
 use crate::form::{Number, Search};
-use crate::live::{LiveFragment, LivePage, live_page};
+use crate::live::{LiveFragment, LivePage};
 use crate::page::Page;
 use crate::problem::PageResult;
 use crate::rows::{Connectivity, Id, ReleaseName, Tag, device_place};
 use crate::show::{STATUSES, progress, status};
-use crate::state::Routes;
 use crate::visitor::SessionUser;
 
 /// Devices on a page.
 const AT_ONCE: usize = 100;
-
-pub(super) fn routes() -> Routes {
-    live_page::<DevicesPage>("/fleets/{id}")
-}
 
 #[derive(Deserialize)]
 struct DeviceRow {
@@ -40,7 +35,7 @@ struct DeviceRow {
     device_tag: Vec<Tag>,
 }
 
-struct DevicesPage {
+pub(super) struct DevicesPage {
     fleet: Fleet,
     filter: DeviceFilter,
 }

@@ -1,28 +1,20 @@
 //! A fleet's releases: which there are, and which of them the fleet runs.
 
-use axum::routing::post;
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::json;
 
 use super::tabs::{Fleet, RELEASES};
 use crate::form::{Form, Number};
-use crate::live::{LiveFragment, LivePage, live_page};
+use crate::live::{LiveFragment, LivePage};
 use crate::page::Page;
 use crate::problem::PageResult;
 use crate::rows::{Id, ReleaseName, ReleaseState, fleet_place};
 use crate::show::{self, table};
-use crate::state::Routes;
 use crate::visitor::SessionUser;
 
 /// Releases on the page, the latest first.
 const MOST: usize = 100;
-
-pub(super) fn routes() -> Routes {
-    Routes::new()
-        .merge(live_page::<ReleasesPage>("/fleets/{id}/releases"))
-        .route("/fleets/{id}/target", post(target))
-}
 
 /// What the fleet is to run.
 #[derive(Deserialize)]
@@ -43,7 +35,7 @@ struct ReleaseRow {
     devices: i64,
 }
 
-struct ReleasesPage(Fleet);
+pub(super) struct ReleasesPage(Fleet);
 
 impl LivePage for ReleasesPage {
     type Address = Number;
@@ -54,37 +46,22 @@ impl LivePage for ReleasesPage {
     }
 
     async fn parts(&self, visitor: &SessionUser) -> PageResult<Self::Parts> {
-        Ok([part(visitor, &self.0).await?])
-    }
-
-    async fn page(&self, _: &SessionUser, parts: Self::Parts) -> PageResult<Page> {
-        let [releases] = parts;
-        let main = html! {
-            (releases.placed())
-            div.answer id="said" role="status" {}
-        };
-        Ok(self.0.page(RELEASES, &main))
-    }
-}
-
-async fn part(visitor: &SessionUser, fleet: &Fleet) -> PageResult<LiveFragment> {
-    let query = "$select=should_track_latest_release,should_be_running__release";
-    let target: Target = visitor.row(&fleet.path(), query).await?;
-    let one_more = MOST + 1;
-    let query = format!(
-        "$select=id,commit,raw_version,status,is_final,is_invalidated,is_passing_tests,start_timestamp\
-         &$expand=is_running_on__device/$count\
-         &$filter=belongs_to__application eq {}&$orderby=start_timestamp desc,id desc&$top={one_more}",
-        fleet.id
-    );
-    let mut releases: Vec<ReleaseRow> = visitor.rows("/release", &query).await?;
-    let more = releases.len() > MOST;
-    releases.truncate(MOST);
-    let caption = format!("Releases of {}", fleet.app_name);
-    let rows = releases.iter().map(|release| row(fleet, &target, release));
-    Ok(LiveFragment::new(
-        "releases",
-        html! {
+        let ReleasesPage(fleet) = self;
+        let query = "$select=should_track_latest_release,should_be_running__release";
+        let target: Target = visitor.row(&fleet.path(), query).await?;
+        let one_more = MOST + 1;
+        let query = format!(
+            "$select=id,commit,raw_version,status,is_final,is_invalidated,is_passing_tests,start_timestamp\
+             &$expand=is_running_on__device/$count\
+             &$filter=belongs_to__application eq {}&$orderby=start_timestamp desc,id desc&$top={one_more}",
+            fleet.id
+        );
+        let mut releases: Vec<ReleaseRow> = visitor.rows("/release", &query).await?;
+        let more = releases.len() > MOST;
+        releases.truncate(MOST);
+        let caption = format!("Releases of {}", fleet.app_name);
+        let rows = releases.iter().map(|release| row(fleet, &target, release));
+        let releases = html! {
             @if releases.is_empty() {
                 div.empty {
                     p { "No releases yet. A release is one version of all services of the fleet." }
@@ -95,8 +72,18 @@ async fn part(visitor: &SessionUser, fleet: &Fleet) -> PageResult<LiveFragment> 
                 (table(&caption, &["Release", "State", "Created", "Devices that run it"], Some("Change"), rows))
                 @if more { p.faint { "Only the latest " (MOST) " are shown." } }
             }
-        },
-    ))
+        };
+        Ok([LiveFragment::new("releases", releases)])
+    }
+
+    async fn page(&self, _: &SessionUser, parts: Self::Parts) -> PageResult<Page> {
+        let [releases] = parts;
+        let main = html! {
+            (releases.placed())
+            div.answer id="said" role="status" {}
+        };
+        Ok(self.0.page(RELEASES, &main))
+    }
 }
 
 fn tracking(fleet: &Fleet, target: &Target) -> Markup {
@@ -146,7 +133,7 @@ fn row(fleet: &Fleet, target: &Target, release: &ReleaseRow) -> Markup {
 }
 
 /// `POST /dashboard/fleets/<id>/target`: `latest`, or the number of a `release`.
-async fn target(visitor: SessionUser, Number(id): Number, form: Form) -> PageResult {
+pub(super) async fn target(visitor: SessionUser, Number(id): Number, form: Form) -> PageResult {
     let (body, message) = if form.has("latest") {
         (
             json!({ "should_track_latest_release": true }),

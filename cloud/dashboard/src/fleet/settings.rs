@@ -1,32 +1,27 @@
 //! A fleet's settings: its name, who shares it, and its end.
 
-use axum::routing::post;
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::json;
 
 use super::tabs::{Fleet, SETTINGS};
 use super::together::update_now;
-use crate::form::{DeleteForm, Form, Number};
+use crate::form::{Form, Number, delete_form};
 use crate::key_values::{KeyValueKind, list as key_values, tags, tags_section};
-use crate::live::{LiveFragment, LivePage, live_page};
+use crate::live::{LiveFragment, LivePage};
 use crate::page::Page;
 use crate::problem::PageResult;
 use crate::quotas;
 use crate::rows::Named;
 use crate::show::card;
-use crate::state::Routes;
 use crate::switch::OVERRIDE_LOCKS;
 use crate::visitor::SessionUser;
 
-pub(super) fn routes() -> Routes {
-    Routes::new()
-        .merge(live_page::<FleetSettingsPage>("/fleets/{id}/settings"))
-        .route("/fleets/{id}/settings", post(change))
-        .route("/fleets/{id}/delete", post(delete))
-}
+/// What goes with a fleet.
+const CONSEQUENCES: &str =
+    "Its devices, releases, variables and keys are deleted too. This cannot be undone.";
 
-struct FleetSettingsPage(Fleet);
+pub(super) struct FleetSettingsPage(Fleet);
 
 impl LivePage for FleetSettingsPage {
     type Address = Number;
@@ -54,6 +49,7 @@ impl LivePage for FleetSettingsPage {
         let FleetSettingsPage(fleet) = self;
         let organization = owner(visitor, fleet).await?;
         let may_change = fleet.may_change;
+        let word = html! { "name, " strong { (fleet.app_name) } };
         let main = html! {
             div.cards {
                 @if may_change {
@@ -62,10 +58,10 @@ impl LivePage for FleetSettingsPage {
                     (card("switches", "Switches", &switches.placed()))
                 }
                 (people(visitor, fleet, organization.as_ref()).await?)
-                @if let Some(organization) = &organization { (quotas_card(visitor, organization).await?) }
+                @if let Some(organization) = &organization { (quotas::of_owner(visitor, organization).await?) }
             }
             (tags_section(&tags, may_change, KeyValueKind::FleetTag, fleet.id, &fleet.settings_place()))
-            @if may_change { (delete_form(fleet)) }
+            @if may_change { (delete_form("fleet", &fleet.place(), CONSEQUENCES, &word)) }
         };
         Ok(fleet.page(SETTINGS, &main))
     }
@@ -150,18 +146,6 @@ async fn members_of(
     visitor.rows(memberships, &query).await
 }
 
-/// What the organization keeps, and how much it may.
-async fn quotas_card(visitor: &SessionUser, organization: &Named) -> PageResult<Markup> {
-    let usage = quotas::usage(&visitor.cloud, organization.id).await?;
-    let change = quotas::place_to_change(visitor, organization.id).await?;
-    let quotas = html! {
-        p.faint { "What " strong { (organization.name) } " keeps, and how much it may. An administrator of the cloud changes it." }
-        (quotas::usage_table(&usage))
-        @if let Some(place) = change { div.buttons { a.button href=(place) { "Change the quotas" } } }
-    };
-    Ok(card("quotas", "Quotas", &quotas))
-}
-
 fn list(members: &[Member]) -> Markup {
     html! {
         ul.people {
@@ -172,17 +156,8 @@ fn list(members: &[Member]) -> Markup {
     }
 }
 
-fn delete_form(fleet: &Fleet) -> Markup {
-    let form = DeleteForm {
-        what: "fleet",
-        place: &fleet.place(),
-        with_it: "Its devices, releases, variables and keys are deleted too. This cannot be undone.",
-    };
-    form.markup(&html! { "name, " strong { (fleet.app_name) } })
-}
-
 /// `POST /dashboard/fleets/<id>/settings`
-async fn change(visitor: SessionUser, Number(id): Number, form: Form) -> PageResult {
+pub(super) async fn change(visitor: SessionUser, Number(id): Number, form: Form) -> PageResult {
     let fleet = Fleet::find(&visitor, id).await?;
     let mut body = json!({ "is_public": form.has("public") });
     if form.text("name") != fleet.app_name {
@@ -192,7 +167,7 @@ async fn change(visitor: SessionUser, Number(id): Number, form: Form) -> PageRes
     Ok(visitor.go(&fleet.settings_place()))
 }
 
-async fn delete(visitor: SessionUser, Number(id): Number, form: Form) -> PageResult {
+pub(super) async fn delete(visitor: SessionUser, Number(id): Number, form: Form) -> PageResult {
     let fleet = Fleet::find(&visitor, id).await?;
     form.confirms(&fleet.app_name)?;
     visitor.delete(&fleet.path()).await?;

@@ -2,7 +2,6 @@
 
 use axum::body::Body;
 use axum::response::Response;
-use axum::routing::post;
 use cloud_core::answer::Refusal;
 use data::write::{Verb, WriteOutcome};
 use futures::{StreamExt as _, stream};
@@ -19,19 +18,12 @@ use crate::key_values::{self, KeyValueKind};
 use crate::pickers::{FleetPicker, ReleasePicker};
 use crate::problem::{PageError, PageResult};
 use crate::show::card;
-use crate::state::Routes;
 use crate::visitor::SessionUser;
 
 /// Devices that are asked at a time.
 const AT_A_TIME: usize = 16;
 /// Bytes of what the devices of a fleet say together.
 const ANSWERS: usize = 64 << 20;
-
-pub(super) fn routes() -> Routes {
-    Routes::new()
-        .route("/fleets/{id}/together", post(together))
-        .route("/fleets/{id}/update", post(update))
-}
 
 /// What the name of an action ends with that overrides update locks.
 const OVERRIDING: &str = "-overriding";
@@ -89,6 +81,14 @@ struct Outcome {
 }
 
 impl Outcome {
+    /// It was done with so many, and no other was tried.
+    fn of_done(done: usize) -> Self {
+        Outcome {
+            done,
+            ..Outcome::default()
+        }
+    }
+
     fn count(&mut self, status: StatusCode) {
         match status {
             StatusCode::LOCKED => self.locked += 1,
@@ -129,7 +129,7 @@ impl Outcome {
 }
 
 /// `POST /dashboard/fleets/<id>/together`: `action` with each `device`.
-async fn together(visitor: SessionUser, Number(id): Number, form: Form) -> PageResult {
+pub(super) async fn together(visitor: SessionUser, Number(id): Number, form: Form) -> PageResult {
     let fleet = Fleet::find(&visitor, id).await?;
     let devices: Vec<i64> = form
         .all("device")
@@ -171,18 +171,16 @@ async fn change(
         "$filter=belongs_to__application eq {fleet} and id in ({})",
         devices.join(",")
     );
-    let done = match visitor
+    match visitor
         .change(Verb::Patch, "/device", &query, fields)
         .await?
     {
-        WriteOutcome::Changed(0) => return Err(PageError::nothing_here()),
-        WriteOutcome::Changed(rows) => usize::try_from(rows).unwrap_or_default(),
-        WriteOutcome::Created { .. } => 1,
-    };
-    Ok(Outcome {
-        done,
-        ..Outcome::default()
-    })
+        WriteOutcome::Changed(0) => Err(PageError::nothing_here()),
+        WriteOutcome::Changed(rows) => {
+            Ok(Outcome::of_done(usize::try_from(rows).unwrap_or_default()))
+        }
+        WriteOutcome::Created { .. } => Ok(Outcome::of_done(1)),
+    }
 }
 
 /// Gives each of them a tag.
@@ -194,10 +192,7 @@ async fn tag(visitor: &SessionUser, devices: &[i64], form: &Form) -> PageResult<
     for device in devices {
         key_values::set(visitor, KeyValueKind::DeviceTag, *device, key, value).await?;
     }
-    Ok(Outcome {
-        done: devices.len(),
-        ..Outcome::default()
-    })
+    Ok(Outcome::of_done(devices.len()))
 }
 
 /// Asks each of them, and counts what they answer.
@@ -214,7 +209,7 @@ async fn ask(
     let action = ACTIONS
         .iter()
         .find(|action| action.name == name && action.together.contains(&force));
-    let path = action.ok_or_else(PageError::nothing_here)?.path;
+    let path = &action.ok_or_else(PageError::nothing_here)?.path();
     let answers = stream::iter(devices)
         .map(async |device| {
             let data = json!({ "appId": fleet, "force": force });
@@ -249,7 +244,7 @@ pub(super) fn update_now(fleet: &Fleet) -> Markup {
 }
 
 /// `POST /dashboard/fleets/<id>/update`, with `force`.
-async fn update(visitor: SessionUser, Number(id): Number, form: Form) -> PageResult {
+pub(super) async fn update(visitor: SessionUser, Number(id): Number, form: Form) -> PageResult {
     let fleet = Fleet::find(&visitor, id).await?;
     let data = json!({ "force": form.has("force") });
     let whom = ("appId", json!(id));

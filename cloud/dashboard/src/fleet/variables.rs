@@ -3,21 +3,16 @@
 use super::tabs::{Fleet, VARIABLES};
 use crate::form::Number;
 use crate::key_values::{KeyValueKind, KeyValueRow, NewOwners, VariablesEditor, list, of_services};
-use crate::live::{LiveFragment, LivePage, live_page};
+use crate::live::{LiveFragment, LivePage};
 use crate::page::Page;
 use crate::problem::PageResult;
 use crate::rows::ServiceName;
-use crate::state::Routes;
 use crate::visitor::SessionUser;
 
 /// Services on the page.
 const MOST: usize = 1000;
 
-pub(super) fn routes() -> Routes {
-    live_page::<FleetVariablesPage>("/fleets/{id}/variables")
-}
-
-struct FleetVariablesPage {
+pub(super) struct FleetVariablesPage {
     fleet: Fleet,
     services: Vec<ServiceName>,
 }

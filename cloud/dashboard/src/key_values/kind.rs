@@ -34,39 +34,42 @@ impl KeyValueKind {
         Self::ReleaseTag,
     ];
 
+    /// The resource, its link to whose it is, and what people call one.
+    const fn row(self) -> (&'static str, &'static str, &'static str) {
+        match self {
+            Self::FleetVariable => (
+                "application_environment_variable",
+                "application",
+                "variable",
+            ),
+            Self::FleetSetting => ("application_config_variable", "application", "setting"),
+            Self::FleetTag => ("application_tag", "application", "tag"),
+            Self::ServiceVariable => ("service_environment_variable", "service", "variable"),
+            Self::DeviceVariable => ("device_environment_variable", "device", "variable"),
+            Self::DeviceSetting => ("device_config_variable", "device", "setting"),
+            Self::DeviceTag => ("device_tag", "device", "tag"),
+            Self::DeviceServiceVariable => (
+                "device_service_environment_variable",
+                "service_install",
+                "variable",
+            ),
+            Self::ReleaseTag => ("release_tag", "release", "tag"),
+        }
+    }
+
     /// The resource.
     pub(crate) const fn resource(self) -> &'static str {
-        match self {
-            Self::FleetVariable => "application_environment_variable",
-            Self::FleetSetting => "application_config_variable",
-            Self::FleetTag => "application_tag",
-            Self::ServiceVariable => "service_environment_variable",
-            Self::DeviceVariable => "device_environment_variable",
-            Self::DeviceSetting => "device_config_variable",
-            Self::DeviceTag => "device_tag",
-            Self::DeviceServiceVariable => "device_service_environment_variable",
-            Self::ReleaseTag => "release_tag",
-        }
+        self.row().0
     }
 
     /// The resource's link to whose it is.
     pub(super) const fn link(self) -> &'static str {
-        match self {
-            Self::FleetVariable | Self::FleetSetting | Self::FleetTag => "application",
-            Self::ServiceVariable => "service",
-            Self::DeviceVariable | Self::DeviceSetting | Self::DeviceTag => "device",
-            Self::DeviceServiceVariable => "service_install",
-            Self::ReleaseTag => "release",
-        }
+        self.row().1
     }
 
     /// What people call one.
     pub(super) const fn word(self) -> &'static str {
-        match self {
-            Self::FleetTag | Self::DeviceTag | Self::ReleaseTag => "tag",
-            Self::FleetSetting | Self::DeviceSetting => "setting",
-            _ => "variable",
-        }
+        self.row().2
     }
 
     const fn is_tag(self) -> bool {

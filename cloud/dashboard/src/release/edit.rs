@@ -1,21 +1,13 @@
 //! How a release is changed and deleted.
 
-use axum::routing::post;
 use maud::{Markup, html};
 use serde_json::json;
 
 use super::row::Release;
-use crate::form::{DeleteForm, Form, Number};
+use crate::form::{Form, Number};
 use crate::problem::PageResult;
 use crate::rows::fleet_place;
-use crate::state::Routes;
 use crate::visitor::SessionUser;
-
-pub(super) fn routes() -> Routes {
-    Routes::new()
-        .route("/releases/{id}", post(change))
-        .route("/releases/{id}/delete", post(delete))
-}
 
 /// The forms that change it.
 pub(super) fn edit(release: &Release) -> Markup {
@@ -58,18 +50,8 @@ pub(super) fn edit(release: &Release) -> Markup {
     }
 }
 
-/// The form that deletes it.
-pub(super) fn delete_form(release: &Release) -> Markup {
-    let form = DeleteForm {
-        what: "release",
-        place: &release.name.place(),
-        with_it: "Its images are deleted too, unless other releases use them. This cannot be undone.",
-    };
-    form.markup(&html! { "commit, " code { (release.name.commit) } })
-}
-
 /// `POST /dashboard/releases/<id>`: `validity` with a `reason`; or `semver`, `note` and `final`.
-async fn change(visitor: SessionUser, Number(id): Number, form: Form) -> PageResult {
+pub(super) async fn change(visitor: SessionUser, Number(id): Number, form: Form) -> PageResult {
     let path = format!("/release({id})");
     let place = format!("/dashboard/releases/{id}");
     if form.has("validity") {
@@ -99,7 +81,7 @@ async fn change(visitor: SessionUser, Number(id): Number, form: Form) -> PageRes
     }
 }
 
-async fn delete(visitor: SessionUser, Number(id): Number, form: Form) -> PageResult {
+pub(super) async fn delete(visitor: SessionUser, Number(id): Number, form: Form) -> PageResult {
     let release = Release::find(&visitor, id).await?;
     form.confirms(&release.name.commit)?;
     visitor.delete(&format!("/release({id})")).await?;
