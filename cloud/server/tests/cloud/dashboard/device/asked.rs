@@ -1,9 +1,12 @@
 //! What a device is asked by buttons.
 
+use http::StatusCode;
 use serde_json::{Value, json};
 
 use super::{Supervisor, page};
+use crate::dashboard::session::{cookie, post};
 use crate::dashboard::{ann, with_browser};
+use crate::harness::on_both;
 use crate::shop::Shop;
 
 #[tokio::test]
@@ -216,6 +219,80 @@ async fn a_keyboard_is_enough_to_blink_a_device() {
         ann.see("The data of its services was deleted").await;
         assert_eq!(supervisor.taken().len(), 2);
         ann.leave().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn without_a_script_a_device_answers_with_a_page_that_leads_back() {
+    on_both(async |cloud| {
+        let shop = Shop::open(&cloud).await;
+        let device = shop.device(7).await;
+        let supervisor = Supervisor::of(&cloud, &device).await;
+        let cookie = cookie(&cloud).await;
+        let (place, fleet) = (page(&device), shop.fleet);
+        let whole = |force: bool| json!({ "appId": fleet, "force": force });
+        let side = |force: bool| json!({ "serviceName": "side", "force": force });
+        let service = |action: &str| format!("/v2/applications/{fleet}/{action}");
+        let all = [
+            ("update", "", "/v1/update".to_owned()),
+            ("blink", "", "/v1/blink".to_owned()),
+            ("restart", "", "/v1/restart".to_owned()),
+            ("reboot", "", "/v1/reboot".to_owned()),
+            ("shutdown", "", "/v1/shutdown".to_owned()),
+            ("purge", "", "/v1/purge".to_owned()),
+            ("start-service", "side", service("start-service")),
+            ("stop-service", "side", service("stop-service")),
+            ("restart-service", "side", service("restart-service")),
+        ];
+        for (action, name, path) in &all {
+            let fields = [("action", *action), ("service", *name)];
+            let (status, _) = post(&cloud, &cookie, &format!("{place}/ask"), &fields).await;
+            assert_eq!(status, StatusCode::SEE_OTHER, "{action}");
+            let body = if name.is_empty() {
+                whole(false)
+            } else {
+                side(false)
+            };
+            assert_eq!(supervisor.taken(), [(path.clone(), body)], "{action}");
+        }
+        *supervisor.locked.lock().expect("a flag") = true;
+        for (action, name, path) in &all {
+            let fields = [("action", *action), ("service", *name)];
+            let (status, text) = post(&cloud, &cookie, &format!("{place}/ask"), &fields).await;
+            assert_eq!(status, StatusCode::LOCKED, "{action}");
+            assert!(text.contains("An update lock is held, so nothing was changed."));
+            assert!(text.contains("Updates are locked by &lt;b&gt;main&lt;/b&gt;"));
+            assert!(text.contains("Back to the device"));
+            let retry = text.contains("Override locks and retry");
+            assert_eq!(retry, *action != "blink", "{action}");
+            let fields = [fields[0], fields[1], ("force", "yes")];
+            let (status, _) = post(&cloud, &cookie, &format!("{place}/ask"), &fields).await;
+            assert_eq!(status, StatusCode::SEE_OTHER, "{action}");
+            let bodies = [false, true].map(|force| match *name {
+                "" => (path.clone(), whole(force)),
+                _ => (path.clone(), side(force)),
+            });
+            assert_eq!(supervisor.taken(), bodies, "{action}");
+        }
+        let together = format!("/dashboard/fleets/{fleet}/together");
+        let id = device.id.to_string();
+        for (action, message) in [
+            ("restart", "1 held by an update lock."),
+            ("reboot-overriding", "1 done."),
+        ] {
+            let fields = [("action", action), ("device", &*id)];
+            let (status, text) = post(&cloud, &cookie, &together, &fields).await;
+            assert_eq!(status, StatusCode::OK, "{action}");
+            assert!(text.contains(message), "{action}: {text}");
+            assert!(text.contains("Back to the fleet"));
+        }
+        let paths: Vec<String> = supervisor
+            .taken()
+            .into_iter()
+            .map(|(path, _)| path)
+            .collect();
+        assert_eq!(paths, ["/v1/restart", "/v1/reboot"]);
     })
     .await;
 }
