@@ -81,14 +81,6 @@ struct Outcome {
 }
 
 impl Outcome {
-    /// It was done with so many, and no other was tried.
-    fn of_done(done: usize) -> Self {
-        Outcome {
-            done,
-            ..Outcome::default()
-        }
-    }
-
     fn count(&mut self, status: StatusCode) {
         match status {
             StatusCode::LOCKED => self.locked += 1,
@@ -138,13 +130,14 @@ pub(super) async fn together(visitor: SessionUser, Number(id): Number, form: For
     if devices.is_empty() {
         return Err(PageError::wrong("Select some devices first."));
     }
-    let outcome = match form.text("action") {
-        "tag" => tag(&visitor, &devices, &form).await?,
+    let mut outcome = Outcome::default();
+    match form.text("action") {
+        "tag" => outcome.done = tag(&visitor, &devices, &form).await?,
         action => match fields(action, &form)? {
-            Some(fields) => change(&visitor, id, &devices, fields).await?,
-            None => ask(&visitor, id, devices, action).await?,
+            Some(fields) => outcome.done = change(&visitor, id, &devices, fields).await?,
+            None => outcome = ask(&visitor, id, devices, action).await?,
         },
-    };
+    }
     Ok(outcome.answer(&visitor, &fleet.place()))
 }
 
@@ -159,32 +152,28 @@ fn fields(action: &str, form: &Form) -> PageResult<Option<Value>> {
     }))
 }
 
-/// Changes those of these devices that are of the fleet.
+/// Changes those of these devices that are of the fleet; how many.
 async fn change(
     visitor: &SessionUser,
     fleet: i64,
     devices: &[i64],
     fields: Value,
-) -> PageResult<Outcome> {
+) -> PageResult<usize> {
     let devices: Vec<String> = devices.iter().map(i64::to_string).collect();
     let query = format!(
         "$filter=belongs_to__application eq {fleet} and id in ({})",
         devices.join(",")
     );
-    match visitor
-        .change(Verb::Patch, "/device", &query, fields)
-        .await?
-    {
+    let change = visitor.change(Verb::Patch, "/device", &query, fields);
+    match change.await? {
         WriteOutcome::Changed(0) => Err(PageError::nothing_here()),
-        WriteOutcome::Changed(rows) => {
-            Ok(Outcome::of_done(usize::try_from(rows).unwrap_or_default()))
-        }
-        WriteOutcome::Created { .. } => Ok(Outcome::of_done(1)),
+        WriteOutcome::Changed(rows) => Ok(usize::try_from(rows).unwrap_or_default()),
+        WriteOutcome::Created { .. } => Ok(1),
     }
 }
 
-/// Gives each of them a tag.
-async fn tag(visitor: &SessionUser, devices: &[i64], form: &Form) -> PageResult<Outcome> {
+/// Gives each of them a tag; how many.
+async fn tag(visitor: &SessionUser, devices: &[i64], form: &Form) -> PageResult<usize> {
     let (key, value) = (form.text("key"), form.text("value"));
     if key.is_empty() {
         return Err(PageError::wrong("Enter a name for the tag."));
@@ -192,7 +181,7 @@ async fn tag(visitor: &SessionUser, devices: &[i64], form: &Form) -> PageResult<
     for device in devices {
         key_values::set(visitor, KeyValueKind::DeviceTag, *device, key, value).await?;
     }
-    Ok(Outcome::of_done(devices.len()))
+    Ok(devices.len())
 }
 
 /// Asks each of them, and counts what they answer.

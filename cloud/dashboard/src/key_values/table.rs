@@ -1,6 +1,6 @@
 //! How names with values are shown and edited.
 
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 
 use maud::{Markup, html};
 
@@ -115,11 +115,9 @@ impl KeyValueTable<'_> {
             Some(_) => ("Override", "/dashboard/pairs".to_owned()),
         };
         // Another value makes another editor: an open one does not show what was there before.
-        let id = format!(
-            "{resource}-{}-{:x}",
-            pair.id,
-            hash(pair.value.as_deref().unwrap_or_default())
-        );
+        let hash = BuildHasherDefault::<DefaultHasher>::default()
+            .hash_one(pair.value.as_deref().unwrap_or_default());
+        let id = format!("{resource}-{}-{hash:x}", pair.id);
         html! {
             details id={ "edit-" (id) } {
                 summary { (word) span.hidden { " " (pair.name) } }
@@ -160,12 +158,6 @@ fn secret(id: &str) -> Markup {
     html! {
         label.tick { input type="checkbox" name="secret" value="yes" id=(id); "Secret: only devices can read it" }
     }
-}
-
-fn hash(text: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    text.hash(&mut hasher);
-    hasher.finish()
 }
 
 /// A form that adds to what a [`KeyValueTable`] shows. It stands beside the table, outside of the part that follows.
