@@ -50,7 +50,7 @@ pub(super) async fn guard(
     next: Next,
 ) -> Response {
     let in_place = request.headers().contains_key(IN_PLACE);
-    let renewed = visitor::renewed(&cloud, request.headers()).await;
+    let cookie = visitor::renewed_cookie(&cloud, request.headers()).await;
     let refused = !request.method().is_safe() && !from_here(&cloud, request.headers());
     let mut response = if refused {
         PageError(Refusal::Forbidden(
@@ -62,12 +62,12 @@ pub(super) async fn guard(
         next.run(request).await
     };
     if let Some(text) = response.extensions_mut().remove::<RefusalText>() {
-        response = shown(response, &text, in_place);
+        response = refusal_page(response, &text, in_place);
     }
     let headers = response.headers_mut();
-    if let Some(renewed) = renewed {
+    if let Some(cookie) = cookie {
         // Whoever signs in or out says what the cookie is.
-        headers.entry(header::SET_COOKIE).or_insert(renewed);
+        headers.entry(header::SET_COOKIE).or_insert(cookie);
     }
     for (name, value) in HEADERS {
         headers
@@ -97,7 +97,7 @@ fn from_here(cloud: &Cloud, headers: &HeaderMap) -> bool {
 }
 
 /// The refusal at the form, or as a page of its own.
-fn shown(response: Response, text: &RefusalText, in_place: bool) -> Response {
+fn refusal_page(response: Response, text: &RefusalText, in_place: bool) -> Response {
     let status = response.status();
     let (mut parts, _) = response.into_parts();
     parts.headers.remove(header::CONTENT_LENGTH);

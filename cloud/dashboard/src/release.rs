@@ -70,7 +70,7 @@ impl LivePage for ReleasePage {
         let devices: Vec<RunningDevice> = visitor.rows("/device", &query).await?;
         Ok([
             LiveFragment::new("head", head::head(fleet, release)),
-            LiveFragment::new("devices", on_it(&devices, count)),
+            LiveFragment::new("devices", running_devices(&devices, count)),
             tags(visitor, KeyValueKind::ReleaseTag, id, &release.name.place()).await?,
         ])
     }
@@ -151,7 +151,7 @@ fn size(bytes: Option<&Value>) -> Markup {
     }
 }
 
-fn on_it(devices: &[RunningDevice], count: i64) -> Markup {
+fn running_devices(devices: &[RunningDevice], count: i64) -> Markup {
     let rows = devices.iter().map(|device| {
         html! {
             tr id={ "device-" (device.uuid) } {

@@ -50,7 +50,7 @@ async fn sign_in(
     let beginning = SessionOrigin::of(&headers, from, SignInKind::Dashboard);
     match sessions::signed_in(&cloud, name, password, from, beginning).await {
         Ok(token) => {
-            let cookie = visitor::kept(&cloud, &token)?;
+            let cookie = visitor::session_cookie(&cloud, &token)?;
             Ok(([(header::SET_COOKIE, cookie)], Redirect::to(next)).into_response())
         }
         Err(Refusal::Unauthorized) => {
@@ -102,7 +102,7 @@ async fn sign_out(State(cloud): State<SharedCloud>, headers: HeaderMap) -> PageR
     if let Some(visitor) = visitor::of(&cloud, &headers).await? {
         sessions::end(&cloud, &visitor.claims).await?;
     }
-    let cookie = visitor::forgotten(&cloud);
+    let cookie = visitor::expired_cookie(&cloud);
     let to = Redirect::to("/dashboard/sign-in");
     Ok(([(header::SET_COOKIE, cookie)], to).into_response())
 }

@@ -141,7 +141,7 @@ fn cookie<'a>(cloud: &Cloud, headers: &'a HeaderMap) -> Option<&'a str> {
 ///
 /// # Errors
 /// Where the token is none that a header takes.
-pub(super) fn kept(cloud: &Cloud, token: &str) -> PageResult<HeaderValue> {
+pub(super) fn session_cookie(cloud: &Cloud, token: &str) -> PageResult<HeaderValue> {
     let (name, attributes) = cookie_name(cloud);
     let text = format!("{name}={token}; Max-Age={LIFE}{attributes}");
     HeaderValue::from_str(&text).map_err(|error| PageError(Refusal::Fault(error.into())))
@@ -150,7 +150,10 @@ pub(super) fn kept(cloud: &Cloud, token: &str) -> PageResult<HeaderValue> {
 /// The header that keeps a session in the browser for as long again, where that is due: whoever works on the pages
 /// is not signed out in the middle of it. When the password was given stays as it was, and a new password ends it
 /// like any session.
-pub(super) async fn renewed(cloud: &SharedCloud, headers: &HeaderMap) -> Option<HeaderValue> {
+pub(super) async fn renewed_cookie(
+    cloud: &SharedCloud,
+    headers: &HeaderMap,
+) -> Option<HeaderValue> {
     let Some(Ok(claims)) = cookie(cloud, headers).and_then(|token| cloud.auth.sessions.read(token))
     else {
         return None;
@@ -161,11 +164,11 @@ pub(super) async fn renewed(cloud: &SharedCloud, headers: &HeaderMap) -> Option<
     // Without one, or where the database fails, it is left as it is.
     let visitor = of(cloud, headers).await.ok().flatten()?;
     let token = cloud.auth.sessions.token(visitor.claims).ok()?;
-    kept(cloud, &token).ok()
+    session_cookie(cloud, &token).ok()
 }
 
 /// The header that forgets it.
-pub(super) fn forgotten(cloud: &Cloud) -> HeaderValue {
+pub(super) fn expired_cookie(cloud: &Cloud) -> HeaderValue {
     let (name, attributes) = cookie_name(cloud);
     let text = format!("{name}=; Max-Age=0{attributes}");
     HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static("fleet_session=; Max-Age=0"))

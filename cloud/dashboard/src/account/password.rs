@@ -58,7 +58,8 @@ pub(super) async fn change(
         }
         error => error,
     })?;
-    let cookie = [(header::SET_COOKIE, visitor::kept(&visitor.cloud, &token)?)];
+    let cookie = visitor::session_cookie(&visitor.cloud, &token)?;
+    let cookie = [(header::SET_COOKIE, cookie)];
     Ok(if visitor.in_place {
         (cookie, leave_for(ACCOUNT)).into_response()
     } else {
