@@ -6,94 +6,64 @@
 use crate::field::{Column, Field, Input, Type};
 use crate::resource::{Navigation, Resource, Step};
 
-/// One difference. `of` is a resource; what holds for it holds for those that are some of its rows as well.
+/// One difference of a resource, which holds for those that are some of its rows as well.
 #[derive(Debug, Clone)]
 pub(crate) enum Change {
-    /// A field is called otherwise.
-    Rename {
-        of: &'static str,
-        field: &'static str,
-        to: &'static str,
-    },
+    /// The first field is called as the second.
+    Rename(&'static str, &'static str),
     /// A field is not there.
-    Hide {
-        of: &'static str,
-        field: &'static str,
-    },
+    Hide(&'static str),
     /// A field is there.
-    Add { of: &'static str, field: Field },
+    Add(Field),
     /// A field has values of another type. One that is no link any more leads nowhere.
-    Retype {
-        of: &'static str,
-        field: &'static str,
-        kind: Type,
-    },
+    Retype(&'static str, Type),
     /// A field is worked out by another expression.
-    Recompute {
-        of: &'static str,
-        field: &'static str,
-        by: &'static str,
-    },
+    Recompute(&'static str, &'static str),
     /// A field that need not be given, since this makes it.
-    MadeBy {
-        of: &'static str,
-        field: &'static str,
-        input: Input,
-    },
-    /// A resource is not there, and nothing leads to it.
-    HideResource(&'static str),
-    /// A resource has another name beside its own.
-    Also {
-        of: &'static str,
-        name: &'static str,
-    },
-    /// A resource of those rows of another that a filter holds for.
+    MadeBy(&'static str, Input),
+    /// The resource is not there, and nothing leads to it.
+    HideResource,
+    /// The resource has another name beside its own.
+    Also(&'static str),
+    /// There is a resource of those of its rows that a filter holds for.
     Only {
         name: &'static str,
-        of: &'static str,
         filter: &'static str,
         doc: &'static str,
     },
-    /// Rows of another resource that lead here.
-    Many {
-        of: &'static str,
-        name: &'static str,
-        to: &'static str,
-        by: &'static str,
-    },
+    /// Rows of another resource lead here, as [`Resource::many`] has it.
+    Many(&'static str, &'static str, &'static str),
 }
 
-/// Applies a change.
+/// Applies a change of a resource.
 ///
 /// # Errors
 /// What it names and is not there.
-pub(crate) fn apply(resources: &mut Vec<Resource>, change: &Change) -> Result<(), String> {
-    let of = match *change {
-        Change::HideResource(name) => return hide_resource(resources, name),
-        Change::Only {
-            name,
-            of,
-            filter,
-            doc,
-        } => return add_selection(resources, name, of, filter, doc),
-        Change::Rename { of, .. }
-        | Change::Hide { of, .. }
-        | Change::Add { of, .. }
-        | Change::Retype { of, .. }
-        | Change::Recompute { of, .. }
-        | Change::MadeBy { of, .. }
-        | Change::Also { of, .. }
-        | Change::Many { of, .. } => of,
-    };
-    if let Change::Also { name, .. } = *change {
+pub(crate) fn apply(
+    resources: &mut Vec<Resource>,
+    of: &'static str,
+    change: &Change,
+) -> Result<(), String> {
+    match *change {
+        Change::HideResource => return hide_resource(resources, of),
+        Change::Only { name, filter, doc } => {
+            let selection = Resource {
+                name,
+                synonyms: Vec::new(),
+                doc,
+                only: Some(filter),
+                ..named(resources, of)?.clone()
+            };
+            resources.push(selection);
+            return Ok(());
+        }
         // A name means one resource, so it is none of those that are selections of its rows.
-        let named = resources.iter_mut().find(|one| one.name == of);
-        let named = named.ok_or_else(|| format!("there is no `{of}`"))?;
-        named.synonyms.push(name);
-        return Ok(());
-    }
-    if let Change::Rename { field, to, .. } = *change {
-        lead_by(resources, of, field, to);
+        Change::Also(name) => {
+            named(resources, of)?.synonyms.push(name);
+            return Ok(());
+        }
+        Change::Rename(field, to) => lead_by(resources, of, field, to),
+        _ => {}
     }
     let mut changed = false;
     for resource in resources.iter_mut().filter(|one| is(one, of)) {
@@ -109,7 +79,7 @@ pub(crate) fn apply(resources: &mut Vec<Resource>, change: &Change) -> Result<()
 
 fn change_one(resource: &mut Resource, change: &Change) -> Result<(), String> {
     match *change {
-        Change::Rename { field, to, .. } => {
+        Change::Rename(field, to) => {
             find(resource, field)?.name = to;
             let sets = resource.unique.iter_mut().chain(&mut resource.indexes);
             for name in sets.flatten().filter(|name| **name == field) {
@@ -121,17 +91,15 @@ fn change_one(resource: &mut Resource, change: &Change) -> Result<(), String> {
                 }
             }
         }
-        Change::Hide { field, .. } => {
+        Change::Hide(field) => {
             find(resource, field)?;
             resource.fields.retain(|one| one.name != field);
             resource
                 .navigations
                 .retain(|one| one.step != Step::One(field));
         }
-        Change::Add { ref field, .. } => {
-            resource.add(field.clone());
-        }
-        Change::Retype { field, kind, .. } => {
+        Change::Add(ref field) => resource.add(field.clone()),
+        Change::Retype(field, kind) => {
             find(resource, field)?.kind = kind;
             if !matches!(kind, Type::Link { .. }) {
                 resource
@@ -139,20 +107,20 @@ fn change_one(resource: &mut Resource, change: &Change) -> Result<(), String> {
                     .retain(|one| one.step != Step::One(field));
             }
         }
-        Change::Recompute { field, by, .. } => {
+        Change::Recompute(field, by) => {
             find(resource, field)?.column = Column::Computed(by);
         }
-        Change::MadeBy { field, input, .. } => {
+        Change::MadeBy(field, input) => {
             let field = find(resource, field)?;
             field.input = Some(input);
             field.required = false;
         }
-        Change::Many { name, to, by, .. } => resource.navigations.push(Navigation {
+        Change::Many(name, to, by) => resource.navigations.push(Navigation {
             name,
             to,
             step: Step::Many(by),
         }),
-        Change::HideResource(_) | Change::Also { .. } | Change::Only { .. } => {}
+        Change::HideResource | Change::Also(_) | Change::Only { .. } => {}
     }
     Ok(())
 }
@@ -161,10 +129,15 @@ fn is(resource: &Resource, of: &str) -> bool {
     resource.name == of || resource.table == of
 }
 
+fn named<'a>(resources: &'a mut [Resource], name: &str) -> Result<&'a mut Resource, String> {
+    let resource = resources.iter_mut().find(|one| one.name == name);
+    resource.ok_or_else(|| format!("there is no `{name}`"))
+}
+
 fn find<'a>(resource: &'a mut Resource, field: &str) -> Result<&'a mut Field, String> {
     let name = resource.name;
-    let found = resource.fields.iter_mut().find(|one| one.name == field);
-    found.ok_or_else(|| format!("`{name}` has no `{field}`"))
+    let named = resource.fields.iter_mut().find(|one| one.name == field);
+    named.ok_or_else(|| format!("`{name}` has no `{field}`"))
 }
 
 /// Has every step that goes by a field go by its new name.
@@ -201,25 +174,5 @@ fn hide_resource(resources: &mut Vec<Resource>, name: &'static str) -> Result<()
     for resource in resources {
         resource.navigations.retain(|one| one.to != name);
     }
-    Ok(())
-}
-
-fn add_selection(
-    resources: &mut Vec<Resource>,
-    name: &'static str,
-    of: &'static str,
-    filter: &'static str,
-    doc: &'static str,
-) -> Result<(), String> {
-    let whole = resources.iter().find(|one| one.name == of);
-    let whole = whole.ok_or_else(|| format!("there is no `{of}`"))?;
-    let selection = Resource {
-        name,
-        synonyms: Vec::new(),
-        doc,
-        only: Some(filter),
-        ..whole.clone()
-    };
-    resources.push(selection);
     Ok(())
 }

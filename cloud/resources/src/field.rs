@@ -344,3 +344,8 @@ pub(crate) const fn json(name: &'static str, max: usize) -> Field {
 pub(crate) const fn link(name: &'static str, to: &'static str, on_delete: OnDelete) -> Field {
     Field::new(name, Type::Link { to, on_delete })
 }
+
+/// The link to what a row is of, and goes with.
+pub(crate) const fn owner(name: &'static str, to: &'static str) -> Field {
+    link(name, to, OnDelete::Cascade).required().belongs()
+}

@@ -34,9 +34,11 @@ impl Model {
     }
 
     /// The model of the version before.
-    pub(crate) fn changed(&self, changes: &[Change]) -> Model {
+    pub(crate) fn changed(&self, changes: &[(&'static str, Change)]) -> Model {
         let mut resources = self.resources.clone();
-        let applied = changes.iter().map(|change| apply(&mut resources, change));
+        let applied = changes
+            .iter()
+            .map(|(of, change)| apply(&mut resources, of, change));
         let faults: Vec<String> = applied.filter_map(Result::err).collect();
         Model {
             faults,

@@ -165,8 +165,8 @@ pub fn split_os_version(reported: &str) -> (&str, Option<&'static str>) {
     else {
         return (reported, None);
     };
-    let known = ["prod", "dev"].into_iter().find(|known| *known == variant);
-    match known {
+    let word = ["prod", "dev"].into_iter().find(|word| *word == variant);
+    match word {
         Some(variant) => (version.trim_end(), Some(variant)),
         None => (reported, None),
     }

@@ -164,6 +164,11 @@ impl Resource {
         self
     }
 
+    /// Rows of another resource that lead here by their link `field`, under the name of that resource.
+    pub(crate) fn linked_by(self, to: &'static str, field: &'static str) -> Self {
+        self.many(to, to, field)
+    }
+
     /// Rows of another resource, by those of a resource between.
     pub(crate) fn through(
         mut self,
@@ -198,6 +203,16 @@ impl Resource {
             rows,
         });
         self
+    }
+
+    /// Anybody may.
+    pub(crate) fn guests(self, methods: Methods, rows: Rows) -> Self {
+        self.grant(Role::Guest, methods, rows)
+    }
+
+    /// A device may, by its key.
+    pub(crate) fn devices(self, methods: Methods, rows: Rows) -> Self {
+        self.grant(Role::DeviceKey, methods, rows)
     }
 
     /// A person may, signed in or by a named key.

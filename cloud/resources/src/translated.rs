@@ -61,11 +61,11 @@ impl Version {
             written.fields = body;
             return Ok(written);
         }
-        let said = |field: &Field| body.get(field.name).is_some_and(|it| !it.is_null());
+        let is_written = |field: &Field| body.get(field.name).is_some_and(|it| !it.is_null());
         let of_user = |field: &&Field| field.input == Some(Input::OwnOrganization);
         if method == Method::Create
             && let Some(field) = resource.fields.iter().find(of_user)
-            && !said(field)
+            && !is_written(field)
         {
             written.lookups.push(Lookup::OwnOrganization);
         }
@@ -153,9 +153,9 @@ impl TranslatedWrite {
     ) -> Result<(), ValueError> {
         let is_final = field.take(given, branding)? == StoredValue::Text("final".to_owned());
         let other = self.fields.get("is_final");
-        let known = today.and_then(|it| it.find_field("is_final"));
-        if let (Some(other), Some(known)) = (other, known)
-            && known.take(other, branding)? != StoredValue::Boolean(is_final)
+        let field_today = today.and_then(|it| it.find_field("is_final"));
+        if let (Some(other), Some(field_today)) = (other, field_today)
+            && field_today.take(other, branding)? != StoredValue::Boolean(is_final)
         {
             return Err(field.refusal(given, "what `is_final` says".to_owned()));
         }

@@ -46,7 +46,7 @@ impl Field {
     /// # Errors
     /// [`ValueError`] where it is not that.
     pub fn take(&self, given: &Value, branding: &Branding) -> Result<StoredValue, ValueError> {
-        self.taken(given, branding)
+        self.stored_value(given, branding)
             .ok_or_else(|| self.refusal(given, self.wanted(branding)))
     }
 
@@ -97,7 +97,7 @@ impl Field {
     /// What it takes, in words.
     #[must_use]
     pub fn wanted(&self, branding: &Branding) -> String {
-        let mut wanted = match self.kind {
+        let mut words = match self.kind {
             Type::Integer | Type::BigInteger => "a whole number".to_owned(),
             Type::Boolean => "true or false".to_owned(),
             Type::Text { min, max } => {
@@ -125,12 +125,12 @@ impl Field {
             Type::Link { to, .. } => format!("the number of a row of `{to}`"),
         };
         if self.nullable {
-            wanted.push_str(", or null");
+            words.push_str(", or null");
         }
-        wanted
+        words
     }
 
-    fn taken(&self, given: &Value, branding: &Branding) -> Option<StoredValue> {
+    fn stored_value(&self, given: &Value, branding: &Branding) -> Option<StoredValue> {
         if given.is_null() {
             return self.nullable.then_some(StoredValue::Null);
         }
@@ -312,17 +312,17 @@ fn shown(given: &Value) -> String {
         Value::Array(_) => "an array".into(),
         Value::Object(_) => "an object".into(),
         Value::String(text) => {
-            let mut shown = String::from("`\"");
+            let mut quoted = String::from("`\"");
             let mut rest = text.chars();
             for one in rest.by_ref().take(MOST) {
-                let _ = write!(shown, "{}", one.escape_debug());
+                let _ = write!(quoted, "{}", one.escape_debug());
             }
-            shown.push_str(if rest.next().is_some() {
+            quoted.push_str(if rest.next().is_some() {
                 "…\"`"
             } else {
                 "\"`"
             });
-            shown
+            quoted
         }
         plain => format!("`{plain}`"),
     }

@@ -1,6 +1,6 @@
 //! Kinds of boards, processors and fleets, which come with the platform (docs/spec/cloud.md#model-catalogue).
 
-use crate::access::{Methods, Role, Rows};
+use crate::access::{Methods, Rows};
 use crate::field::{OnDelete, flag, int, json, link, short, text, word, words};
 use crate::resource::Resource;
 
@@ -50,8 +50,8 @@ fn cpu_architecture() -> Resource {
             "device_type",
             "is_of__cpu_architecture",
         )
-        .many("device_type", "device_type", "is_of__cpu_architecture")
-        .grant(Role::Guest, Methods::READ, Rows::All)
+        .linked_by("device_type", "is_of__cpu_architecture")
+        .guests(Methods::READ, Rows::All)
 }
 
 fn device_manufacturer() -> Resource {
@@ -64,7 +64,7 @@ fn device_manufacturer() -> Resource {
             "device_family",
             "is_manufactured_by__device_manufacturer",
         )
-        .grant(Role::Guest, Methods::READ, Rows::All)
+        .guests(Methods::READ, Rows::All)
 }
 
 fn device_family() -> Resource {
@@ -77,8 +77,8 @@ fn device_family() -> Resource {
             OnDelete::SetNull,
         ))
         .unique(["slug"])
-        .many("device_type", "device_type", "belongs_to__device_family")
-        .grant(Role::Guest, Methods::READ, Rows::All)
+        .linked_by("device_type", "belongs_to__device_family")
+        .guests(Methods::READ, Rows::All)
 }
 
 fn device_type() -> Resource {
@@ -113,14 +113,14 @@ fn device_type() -> Resource {
             "is_for__device_type",
         )
         .many("describes__device", "device", "is_of__device_type")
-        .many("device", "device", "is_of__device_type")
-        .many("device_type_alias", "device_type_alias", "device_type")
+        .linked_by("device", "is_of__device_type")
+        .linked_by("device_type_alias", "device_type")
         .many(
             "is_referenced_by__alias",
             "device_type_alias",
             "device_type",
         )
-        .grant(Role::Guest, Methods::READ, Rows::All)
+        .guests(Methods::READ, Rows::All)
 }
 
 fn device_type_alias() -> Resource {
@@ -133,5 +133,5 @@ fn device_type_alias() -> Resource {
     .field(words("is_referenced_by__alias", 1, 255).required())
     .unique(["is_referenced_by__alias"])
     .unique(["device_type", "is_referenced_by__alias"])
-    .grant(Role::Guest, Methods::READ, Rows::All)
+    .guests(Methods::READ, Rows::All)
 }

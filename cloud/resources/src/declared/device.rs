@@ -58,18 +58,14 @@ fn device() -> Resource {
         .unique(["uuid"])
         .unique(["actor"])
         .index(["device_name"])
-        .many("device_tag", "device_tag", "device")
-        .many("device_config_variable", "device_config_variable", "device")
-        .many(
-            "device_environment_variable",
-            "device_environment_variable",
-            "device",
-        )
-        .many("image_install", "image_install", "device")
+        .linked_by("device_tag", "device")
+        .linked_by("device_config_variable", "device")
+        .linked_by("device_environment_variable", "device")
+        .linked_by("image_install", "device")
         .many("installs__image", "image_install", "device")
-        .many("service_install", "service_install", "device")
+        .linked_by("service_install", "device")
         .many("installs__service", "service_install", "device")
-        .many("device_history", "device_history", "tracks__device")
+        .linked_by("device_history", "tracks__device")
         .people(Methods::ALL, Rows::Through("belongs_to__application"))
         .people(Methods::UPDATE, OPERATED)
         .grant(
@@ -77,7 +73,7 @@ fn device() -> Resource {
             Methods::CREATE,
             Rows::Where("belongs_to__application/any(a:a/actor eq @actor)"),
         )
-        .grant(Role::DeviceKey, Methods::READ.and(Methods::UPDATE), ITSELF)
+        .devices(Methods::READ.and(Methods::UPDATE), ITSELF)
         .people_action(
             Action::SupervisorProxyWrite,
             Rows::Through("belongs_to__application"),

@@ -3,7 +3,7 @@
 use crate::access::{Action, Methods, Role, Rows};
 use crate::check::Check;
 use crate::field::{
-    Constant, Default, OnDelete, Writer, flag, int, link, short, time, word, words,
+    Constant, Default, OnDelete, Writer, flag, int, link, owner, short, time, word, words,
 };
 use crate::resource::Resource;
 
@@ -52,11 +52,7 @@ fn application() -> Resource {
                 .by(Writer::Platform)
                 .doc("handle of the organization, `/`, name of the fleet, in lower case; unique"),
         )
-        .field(
-            link("organization", "organization", OnDelete::Cascade)
-                .required()
-                .belongs(),
-        )
+        .field(owner("organization", "organization"))
         .field(link("is_for__device_type", "device_type", OnDelete::Refuse).required())
         .field(
             link("application_type", "application_type", OnDelete::Refuse)
@@ -94,39 +90,15 @@ fn application() -> Resource {
             "application__can_use__application_as_host",
             "application",
         )
-        .many(
-            "team_application_access",
-            "team_application_access",
-            "grants_access_to__application",
-        )
-        .many(
-            "application_invite",
-            "application_invite",
-            "is_invited_to__application",
-        )
+        .linked_by("team_application_access", "grants_access_to__application")
+        .linked_by("application_invite", "is_invited_to__application")
         .many("owns__release", "release", "belongs_to__application")
-        .many("service", "service", "application")
-        .many("application_tag", "application_tag", "application")
-        .many(
-            "application_config_variable",
-            "application_config_variable",
-            "application",
-        )
-        .many(
-            "application_environment_variable",
-            "application_environment_variable",
-            "application",
-        )
-        .many(
-            "build_environment_variable",
-            "build_environment_variable",
-            "application",
-        )
-        .many(
-            "user_application_membership",
-            "user_application_membership",
-            "is_member_of__application",
-        )
+        .linked_by("service", "application")
+        .linked_by("application_tag", "application")
+        .linked_by("application_config_variable", "application")
+        .linked_by("application_environment_variable", "application")
+        .linked_by("build_environment_variable", "application")
+        .linked_by("user_application_membership", "is_member_of__application")
         .through(
             "is_directly_accessible_by__user",
             "user",
@@ -134,12 +106,11 @@ fn application() -> Resource {
             "has_direct_access_to__application",
             "user",
         )
-        .grant(Role::Guest, Methods::READ, Rows::Where("is_public eq true"))
+        .guests(Methods::READ, Rows::Where("is_public eq true"))
         .people(Methods::READ, REACHED)
         .people(Methods::UPDATE, DEVELOPED)
         .people(Methods::CREATE.and(Methods::DELETE), OF_MEMBERS)
-        .grant(
-            Role::DeviceKey,
+        .devices(
             Methods::READ,
             Rows::Where("owns__device/any(d:d/actor eq @actor)"),
         )
@@ -159,11 +130,7 @@ fn hosted_on() -> Resource {
         "application__can_use__application_as_host",
         "says that devices of a fleet may have an operating system of that other fleet",
     )
-    .field(
-        link("application", "application", OnDelete::Cascade)
-            .required()
-            .belongs(),
-    )
+    .field(owner("application", "application"))
     .field(
         link(
             "can_use__application_as_host",
@@ -203,5 +170,5 @@ fn public_device() -> Resource {
     // Where somebody's device stands is nobody else's business.
     .field(short("latitude").constant(Constant::Null))
     .field(short("longitude").constant(Constant::Null))
-    .grant(Role::Guest, Methods::READ, Rows::All)
+    .guests(Methods::READ, Rows::All)
 }

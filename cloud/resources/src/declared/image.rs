@@ -1,8 +1,8 @@
 //! Images and what they are part of (docs/spec/cloud.md#model-image).
 
 use super::release::BUILD_STATUS;
-use crate::access::{Methods, Role, Rows};
-use crate::field::{Field, OnDelete, Type, Writer, json, link, text, time, word, words};
+use crate::access::{Methods, Rows};
+use crate::field::{Field, OnDelete, Type, Writer, json, link, owner, text, time, word, words};
 use crate::resource::Resource;
 
 pub(super) fn all() -> Vec<Resource> {
@@ -14,11 +14,7 @@ fn image() -> Resource {
         .field(time("start_timestamp").required())
         .field(time("end_timestamp"))
         .field(text("dockerfile", 1_000_000))
-        .field(
-            link("is_a_build_of__service", "service", OnDelete::Cascade)
-                .required()
-                .belongs(),
-        )
+        .field(owner("is_a_build_of__service", "service"))
         .field(Field::new("image_size", Type::BigInteger).doc("bytes"))
         .field(
             text("is_stored_at__image_location", 255)
@@ -36,51 +32,27 @@ fn image() -> Resource {
         )
         .field(json("contract", 1_000_000))
         .unique(["is_stored_at__image_location"])
-        .many("image_install", "image_install", "installs__image")
-        .many("release_image", "release_image", "image")
+        .linked_by("image_install", "installs__image")
+        .linked_by("release_image", "image")
         .many("is_part_of__release", "release_image", "image")
-        .grant(
-            Role::Guest,
-            Methods::READ,
-            Rows::Through("is_a_build_of__service"),
-        )
+        .guests(Methods::READ, Rows::Through("is_a_build_of__service"))
         .people(Methods::ALL, Rows::Through("is_a_build_of__service"))
-        .grant(
-            Role::DeviceKey,
-            Methods::READ,
-            Rows::Through("is_a_build_of__service"),
-        )
+        .devices(Methods::READ, Rows::Through("is_a_build_of__service"))
 }
 
 fn release_image() -> Resource {
     Resource::new("release_image", "says that an image is part of a release")
         .also("image__is_part_of__release")
         .field(link("image", "image", OnDelete::Cascade).required())
-        .field(
-            link("is_part_of__release", "release", OnDelete::Cascade)
-                .required()
-                .belongs(),
-        )
+        .field(owner("is_part_of__release", "release"))
         .link_also("release", "release", "is_part_of__release")
         .link_also("contains__image", "image", "image")
         .unique(["image", "is_part_of__release"])
-        .many("image_label", "image_label", "release_image")
-        .many(
-            "image_environment_variable",
-            "image_environment_variable",
-            "release_image",
-        )
-        .grant(
-            Role::Guest,
-            Methods::READ,
-            Rows::Through("is_part_of__release"),
-        )
+        .linked_by("image_label", "release_image")
+        .linked_by("image_environment_variable", "release_image")
+        .guests(Methods::READ, Rows::Through("is_part_of__release"))
         .people(Methods::ALL, Rows::Through("is_part_of__release"))
-        .grant(
-            Role::DeviceKey,
-            Methods::READ,
-            Rows::Through("is_part_of__release"),
-        )
+        .devices(Methods::READ, Rows::Through("is_part_of__release"))
 }
 
 fn image_label() -> Resource {
@@ -89,18 +61,10 @@ fn image_label() -> Resource {
         "a label that a release gives to containers of an image",
     )
     .also("release_image__has__label_name")
-    .field(
-        link("release_image", "release_image", OnDelete::Cascade)
-            .required()
-            .belongs(),
-    )
+    .field(owner("release_image", "release_image"))
     .field(words("label_name", 1, 255).required())
     .field(text("value", 300).required())
     .unique(["release_image", "label_name"])
     .people(Methods::ALL, Rows::Through("release_image"))
-    .grant(
-        Role::DeviceKey,
-        Methods::READ,
-        Rows::Through("release_image"),
-    )
+    .devices(Methods::READ, Rows::Through("release_image"))
 }

@@ -24,8 +24,8 @@ fn invitee() -> Resource {
     Resource::new("invitee", "an address that was invited")
         .field(words("email", 5, 254).required().check(Check::Email))
         .unique(["email"])
-        .many("organization_invite", "organization_invite", "invitee")
-        .many("application_invite", "application_invite", "invitee")
+        .linked_by("organization_invite", "invitee")
+        .linked_by("application_invite", "invitee")
         .people(
             Methods::READ,
             Rows::Where(

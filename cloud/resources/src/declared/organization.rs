@@ -31,24 +31,16 @@ fn organization() -> Resource {
                 .doc("whether it is the cloud's own, whose fleets contain supervisors and operating systems for all devices"),
         )
         .unique(["handle"])
-        .many("application", "application", "organization")
-        .many(
-            "organization_membership",
-            "organization_membership",
-            "is_member_of__organization",
-        )
+        .linked_by("application", "organization")
+        .linked_by("organization_membership", "is_member_of__organization")
         .many(
             "includes__user",
             "organization_membership",
             "is_member_of__organization",
         )
-        .many("team", "team", "belongs_to__organization")
+        .linked_by("team", "belongs_to__organization")
         .many("owns__team", "team", "belongs_to__organization")
-        .many(
-            "organization_invite",
-            "organization_invite",
-            "is_invited_to__organization",
-        )
+        .linked_by("organization_invite", "is_invited_to__organization")
         .people(
             Methods::READ,
             Rows::Where("organization_membership/any(m:m/user eq @user)"),
@@ -70,11 +62,7 @@ fn organization_membership_role() -> Resource {
     )
     .field(short("name").required())
     .unique(["name"])
-    .many(
-        "organization_membership",
-        "organization_membership",
-        "organization_membership_role",
-    )
+    .linked_by("organization_membership", "organization_membership_role")
     .people(Methods::READ, Rows::All)
 }
 

@@ -24,7 +24,7 @@ fn actor() -> Resource {
     .many("is_of__user", "user", "actor")
     .many("is_of__application", "application", "actor")
     .many("is_of__device", "device", "actor")
-    .many("api_key", "api_key", "is_of__actor")
+    .linked_by("api_key", "is_of__actor")
     // Nobody reads actors: what they are of says all that there is to them.
     .grant(Role::User, Methods::DELETE, Rows::Where("id eq @actor"))
 }
@@ -64,14 +64,10 @@ fn user() -> Resource {
         .unique(["username"])
         .unique(["email"])
         .unique(["actor"])
-        .many("organization_membership", "organization_membership", "user")
-        .many(
-            "user_application_membership",
-            "user_application_membership",
-            "user",
-        )
-        .many("team_membership", "team_membership", "user")
-        .many("user__has__public_key", "user__has__public_key", "user")
+        .linked_by("organization_membership", "user")
+        .linked_by("user_application_membership", "user")
+        .linked_by("team_membership", "user")
+        .linked_by("user__has__public_key", "user")
         .many("creates__release", "release", "is_created_by__user")
         .people(
             Methods::READ,
@@ -193,9 +189,7 @@ fn user_public_key() -> Resource {
         .field(words("title", 1, 120).required())
         .field(words("public_key", 1, 2850).required())
         .people(Methods::ALL, Rows::Where("user eq @user"))
-        .grant(
-            Role::DeviceKey,
-            Methods::READ,
+        .devices(Methods::READ,
             // Of those who may get a shell there: a device may let in whose keys it reads.
             Rows::Where(
                 "user/any(u:u/is_disabled eq false \

@@ -1,8 +1,10 @@
 //! Releases and their assets (docs/spec/cloud.md#model-release, docs/spec/cloud.md#model-release-asset).
 
-use crate::access::{Methods, Role, Rows};
+use crate::access::{Methods, Rows};
 use crate::check::Check;
-use crate::field::{Default, OnDelete, Writer, flag, int, json, link, text, time, word, words};
+use crate::field::{
+    Default, OnDelete, Writer, flag, int, json, link, owner, text, time, word, words,
+};
 use crate::resource::Resource;
 
 pub(super) fn all() -> Vec<Resource> {
@@ -25,9 +27,7 @@ const SIGNED_STATEMENT: usize = 256 << 10;
 fn release() -> Resource {
     Resource::new("release", "a version of what a fleet runs")
         .field(
-            link("belongs_to__application", "application", OnDelete::Cascade)
-                .required()
-                .belongs(),
+            owner("belongs_to__application", "application"),
         )
         .field(
             words("commit", 1, 40)
@@ -147,10 +147,10 @@ fn release() -> Resource {
         .index(["belongs_to__application", "commit"])
         .index(["belongs_to__application", "start_timestamp"])
         .index(["commit"])
-        .many("release_image", "release_image", "is_part_of__release")
+        .linked_by("release_image", "is_part_of__release")
         .many("contains__image", "release_image", "is_part_of__release")
-        .many("release_tag", "release_tag", "release")
-        .many("release_asset", "release_asset", "release")
+        .linked_by("release_tag", "release")
+        .linked_by("release_asset", "release")
         .many("is_running_on__device", "device", "is_running__release")
         .many("is_pinned_to__device", "device", "is_pinned_on__release")
         .many(
@@ -178,20 +178,14 @@ fn release() -> Resource {
             "image_install",
             "is_provided_by__release",
         )
-        .grant(
-            Role::Guest,
-            Methods::READ,
+        .guests(Methods::READ,
             Rows::Through("belongs_to__application"),
         )
         .people(Methods::ALL, Rows::Through("belongs_to__application"))
-        .grant(
-            Role::DeviceKey,
-            Methods::READ,
+        .devices(Methods::READ,
             Rows::Through("belongs_to__application"),
         )
-        .grant(
-            Role::DeviceKey,
-            Methods::READ,
+        .devices(Methods::READ,
             Rows::Where("is_pinned_to__device/any(d:d/actor eq @actor)"),
         )
 }
@@ -202,7 +196,7 @@ const FILE: usize = 4096;
 fn release_asset() -> Resource {
     Resource::new("release_asset", "a file attached to a release")
         .also("release__has__asset_key")
-        .field(link("release", "release", OnDelete::Cascade).required().belongs())
+        .field(owner("release", "release"))
         .field(words("asset_key", 1, 255).required())
         .field(
             json("asset", FILE)
@@ -221,6 +215,6 @@ fn release_asset() -> Resource {
                 .secret(),
         )
         .unique(["release", "asset_key"])
-        .grant(Role::Guest, Methods::READ, Rows::Through("release"))
+        .guests(Methods::READ, Rows::Through("release"))
         .people(Methods::ALL, Rows::Through("release"))
 }

@@ -1,8 +1,8 @@
 //! Services, and what of them is on devices (docs/spec/cloud.md#model-service).
 
-use crate::access::{Methods, Role, Rows};
+use crate::access::{Methods, Rows};
 use crate::check::Check;
-use crate::field::{OnDelete, Writer, int, link, text, time, word, words};
+use crate::field::{OnDelete, Writer, int, link, owner, text, time, word, words};
 use crate::resource::Resource;
 
 pub(super) fn all() -> Vec<Resource> {
@@ -17,68 +17,48 @@ pub(super) fn all() -> Vec<Resource> {
 fn service() -> Resource {
     Resource::new("service", "one of the services of a fleet")
         .also("application__has__service_name")
-        .field(
-            link("application", "application", OnDelete::Cascade)
-                .required()
-                .belongs(),
-        )
+        .field(owner("application", "application"))
         .field(
             words("service_name", 1, 63)
                 .check(Check::ServiceName)
                 .required(),
         )
         .unique(["application", "service_name"])
-        .many(
-            "service_environment_variable",
-            "service_environment_variable",
-            "service",
-        )
-        .many("service_label", "service_label", "service")
-        .many("service_install", "service_install", "installs__service")
+        .linked_by("service_environment_variable", "service")
+        .linked_by("service_label", "service")
+        .linked_by("service_install", "installs__service")
         .many("is_built_by__image", "image", "is_a_build_of__service")
-        .grant(Role::Guest, Methods::READ, Rows::Through("application"))
+        .guests(Methods::READ, Rows::Through("application"))
         .people(Methods::ALL, Rows::Through("application"))
-        .grant(Role::DeviceKey, Methods::READ, Rows::Through("application"))
+        .devices(Methods::READ, Rows::Through("application"))
 }
 
 fn service_label() -> Resource {
     Resource::new("service_label", "a label of a service's containers")
         .also("service__has__label_name")
-        .field(
-            link("service", "service", OnDelete::Cascade)
-                .required()
-                .belongs(),
-        )
+        .field(owner("service", "service"))
         .field(words("label_name", 1, 255).required())
         .field(text("value", 300).required())
         .unique(["service", "label_name"])
         .people(Methods::ALL, Rows::Through("service"))
-        .grant(Role::DeviceKey, Methods::READ, Rows::Through("service"))
+        .devices(Methods::READ, Rows::Through("service"))
 }
 
 fn service_install() -> Resource {
     Resource::new("service_install", "says that a device should run a service")
         .also("device__installs__service")
         .also("device__installs__application__has__service_name")
-        .field(link("device", "device", OnDelete::Cascade).required().belongs())
+        .field(owner("device", "device"))
         .field(link("installs__service", "service", OnDelete::Cascade).required())
         .link_also("service", "service", "installs__service")
         .unique(["device", "installs__service"])
-        .many(
-            "device_service_environment_variable",
-            "device_service_environment_variable",
-            "service_install",
-        )
+        .linked_by("device_service_environment_variable", "service_install")
         .people(Methods::ALL, Rows::Through("device"))
-        .grant(
-            Role::DeviceKey,
-            Methods::READ.and(Methods::UPDATE).and(Methods::DELETE),
+        .devices(Methods::READ.and(Methods::UPDATE).and(Methods::DELETE),
             Rows::Through("device"),
         )
         // Services of its fleet, or of what manages or operates it.
-        .grant(
-            Role::DeviceKey,
-            Methods::CREATE,
+        .devices(Methods::CREATE,
             Rows::Where(
                 "device/any(d:d/actor eq @actor) and installs__service/any(s:\
                  s/application/any(a:a/owns__device/any(d:d/actor eq @actor)) \
@@ -118,11 +98,7 @@ fn image_install() -> Resource {
         "an image on a device, and how it fares there",
     )
     .also("device__installs__image")
-    .field(
-        link("device", "device", OnDelete::Cascade)
-            .required()
-            .belongs(),
-    )
+    .field(owner("device", "device"))
     .field(link("installs__image", "image", OnDelete::Cascade).required())
     .field(time("install_date").required())
     .field(int("download_progress").by(Writer::Device).doc("percent"))
@@ -135,8 +111,7 @@ fn image_install() -> Resource {
     .link_also("image", "image", "installs__image")
     .unique(["device", "installs__image"])
     .people(Methods::ALL, Rows::Through("device"))
-    .grant(
-        Role::DeviceKey,
+    .devices(
         Methods::READ.and(Methods::CREATE).and(Methods::UPDATE),
         Rows::Through("device"),
     )

@@ -1,8 +1,8 @@
 //! Labels of fleets, releases and devices (docs/spec/cloud.md#model-tags).
 
-use crate::access::{Methods, Role, Rows};
+use crate::access::{Methods, Rows};
 use crate::check::Check;
-use crate::field::{OnDelete, link, text, words};
+use crate::field::{owner, text, words};
 use crate::resource::Resource;
 
 pub(super) fn all() -> Vec<Resource> {
@@ -15,15 +15,15 @@ pub(super) fn all() -> Vec<Resource> {
             1000,
         )
         .also("application__has__tag_key")
-        .grant(Role::Guest, Methods::READ, Rows::Through("application"))
-        .grant(Role::DeviceKey, Methods::READ, Rows::Through("application")),
+        .guests(Methods::READ, Rows::Through("application"))
+        .devices(Methods::READ, Rows::Through("application")),
         tag("release_tag", "a label of a release", "release", 164, 1000)
             .also("release__has__tag_key")
-            .grant(Role::Guest, Methods::READ, Rows::Through("release"))
-            .grant(Role::DeviceKey, Methods::READ, Rows::Through("release")),
+            .guests(Methods::READ, Rows::Through("release"))
+            .devices(Methods::READ, Rows::Through("release")),
         tag("device_tag", "a label of a device", "device", 100, 10_000)
             .also("device__has__tag_key")
-            .grant(Role::DeviceKey, Methods::ALL, Rows::Through("device")),
+            .devices(Methods::ALL, Rows::Through("device")),
     ]
 }
 
@@ -35,7 +35,7 @@ fn tag(
     longest_value: usize,
 ) -> Resource {
     Resource::new(name, doc)
-        .field(link(of, of, OnDelete::Cascade).required().belongs())
+        .field(owner(of, of))
         .field(
             words("tag_key", 1, longest_key)
                 .check(Check::TagKey)

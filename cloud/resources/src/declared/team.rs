@@ -4,7 +4,7 @@
 //! was given, in the role that it was given there.
 
 use crate::access::{Methods, Rows};
-use crate::field::{Field, OnDelete, Writer, link, short, words};
+use crate::field::{Field, OnDelete, Writer, link, owner, short, words};
 use crate::resource::Resource;
 
 pub(super) fn all() -> Vec<Resource> {
@@ -24,16 +24,8 @@ fn application_membership_role() -> Resource {
     )
     .field(short("name").required())
     .unique(["name"])
-    .many(
-        "user_application_membership",
-        "user_application_membership",
-        "application_membership_role",
-    )
-    .many(
-        "team_application_access",
-        "team_application_access",
-        "application_membership_role",
-    )
+    .linked_by("user_application_membership", "application_membership_role")
+    .linked_by("team_application_access", "application_membership_role")
     .people(Methods::READ, Rows::All)
 }
 
@@ -51,18 +43,10 @@ pub(super) fn role() -> Field {
 fn team() -> Resource {
     Resource::new("team", "people whom fleets are shared with together")
         .field(words("name", 1, 100).required())
-        .field(
-            link(
-                "belongs_to__organization",
-                "organization",
-                OnDelete::Cascade,
-            )
-            .required()
-            .belongs(),
-        )
+        .field(owner("belongs_to__organization", "organization"))
         .unique(["belongs_to__organization", "name"])
-        .many("team_membership", "team_membership", "is_member_of__team")
-        .many("team_application_access", "team_application_access", "team")
+        .linked_by("team_membership", "is_member_of__team")
+        .linked_by("team_application_access", "team")
         .people(Methods::ALL, Rows::Through("belongs_to__organization"))
         .people(
             Methods::READ,

@@ -1,8 +1,8 @@
 //! Variables of fleets, devices, services and images (docs/spec/cloud.md#model-variables).
 
-use crate::access::{Methods, Role, Rows};
+use crate::access::{Methods, Rows};
 use crate::check::Check;
-use crate::field::{Field, OnDelete, Readers, flag, link, text, words};
+use crate::field::{Field, Readers, flag, owner, text, words};
 use crate::resource::Resource;
 
 pub(super) fn all() -> Vec<Resource> {
@@ -15,7 +15,7 @@ pub(super) fn all() -> Vec<Resource> {
             Some(Check::ConfigName),
         )
         .also("application__has__config_var_name")
-        .grant(Role::DeviceKey, read, Rows::Through("application")),
+        .devices(read, Rows::Through("application")),
         variable(
             "device_config_variable",
             "a setting of a device, which takes precedence over its fleet's",
@@ -23,8 +23,7 @@ pub(super) fn all() -> Vec<Resource> {
             Some(Check::ConfigName),
         )
         .also("device__has__config_var_name")
-        .grant(
-            Role::DeviceKey,
+        .devices(
             read.and(Methods::CREATE).and(Methods::UPDATE),
             Rows::Through("device"),
         ),
@@ -35,7 +34,7 @@ pub(super) fn all() -> Vec<Resource> {
             Some(Check::EnvironmentName),
         )
         .also("application__has__env_var_name")
-        .grant(Role::DeviceKey, read, Rows::Through("application")),
+        .devices(read, Rows::Through("application")),
         build_variable(),
         variable(
             "device_environment_variable",
@@ -44,7 +43,7 @@ pub(super) fn all() -> Vec<Resource> {
             Some(Check::EnvironmentName),
         )
         .also("device__has__env_var_name")
-        .grant(Role::DeviceKey, Methods::ALL, Rows::Through("device")),
+        .devices(Methods::ALL, Rows::Through("device")),
         variable(
             "service_environment_variable",
             "a variable of a service, on all devices",
@@ -52,7 +51,7 @@ pub(super) fn all() -> Vec<Resource> {
             Some(Check::EnvironmentName),
         )
         .also("service__has__name")
-        .grant(Role::DeviceKey, read, Rows::Through("service")),
+        .devices(read, Rows::Through("service")),
         variable(
             "device_service_environment_variable",
             "a variable of a service on a device",
@@ -60,11 +59,7 @@ pub(super) fn all() -> Vec<Resource> {
             Some(Check::EnvironmentName),
         )
         .also("service_install__has__name")
-        .grant(
-            Role::DeviceKey,
-            Methods::ALL,
-            Rows::Through("service_install"),
-        ),
+        .devices(Methods::ALL, Rows::Through("service_install")),
         variable(
             "image_environment_variable",
             "a variable that a release gives to containers of an image",
@@ -72,7 +67,7 @@ pub(super) fn all() -> Vec<Resource> {
             None,
         )
         .also("release_image__has__name")
-        .grant(Role::DeviceKey, read, Rows::Through("release_image")),
+        .devices(read, Rows::Through("release_image")),
     ]
 }
 
@@ -123,7 +118,7 @@ fn of_kind(
     let mut called = words("name", 1, 255).required();
     called.check = check;
     Resource::new(name, doc)
-        .field(link(of, of, OnDelete::Cascade).required().belongs())
+        .field(owner(of, of))
         .field(called)
         .field(value)
         .unique([of, "name"])
