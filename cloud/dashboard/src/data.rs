@@ -102,7 +102,7 @@ impl SessionUser {
         let query = encoded(query);
         let request = odata::parse(path, query.as_deref())?;
         let setting = self.cloud.setting(self.caller());
-        Ok(query::read(&setting, &request, path, query.as_deref())?)
+        Ok(query::read(&setting, &request)?)
     }
 
     /// The right of this user to do this with the row of an id, where there is one.
@@ -143,8 +143,6 @@ impl SessionUser {
             version: Version::V7,
             verb,
             request: &request,
-            path,
-            query,
             body: &body,
             file: None,
         };

@@ -5,9 +5,8 @@
 //! does by itself. Who asks is known to the task that serves the request: what the cloud does on the way, in its own
 //! name, is noted as done by whoever asked for it.
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use resources::{Resource, Role, StoredValue};
 use serde_json::{Map, Value};
@@ -154,21 +153,15 @@ fn statement(author: Option<&Author>, event: Event<'_>, now: i64) -> Option<Sql>
     Some(statement.with_all(event.ids))
 }
 
-/// The statement that notes events of rows of a resource; made once for each.
-fn insert(resource: &'static str) -> &'static str {
-    static MADE: LazyLock<Mutex<BTreeMap<&'static str, &'static str>>> =
-        LazyLock::new(Mutex::default);
-    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
-    made.entry(resource).or_insert_with(|| {
-        let organization = organization(resource);
-        format!(
-            "INSERT INTO audit_event (created_at, modified_at, verb, resource, actor, is_by__user, user_name, \
-             credential, credential_id, address, fields, times, row_id, belongs_to__organization) \
-             SELECT ?, ?, ?, ?, ?, ?, (SELECT username FROM \"user\" WHERE id = ?), ?, ?, ?, ?, 1, t.id, \
-             {organization} FROM \"{resource}\" AS t WHERE t.id IN (?)"
-        )
-        .leak()
-    })
+/// The statement that notes events of rows of a resource.
+fn insert(resource: &str) -> String {
+    let organization = organization(resource);
+    format!(
+        "INSERT INTO audit_event (created_at, modified_at, verb, resource, actor, is_by__user, user_name, \
+         credential, credential_id, address, fields, times, row_id, belongs_to__organization) \
+         SELECT ?, ?, ?, ?, ?, ?, (SELECT username FROM \"user\" WHERE id = ?), ?, ?, ?, ?, 1, t.id, \
+         {organization} FROM \"{resource}\" AS t WHERE t.id IN (?)"
+    )
 }
 
 /// The organization whose administrators are told of a row `t`: the one that it is of.
@@ -247,7 +240,7 @@ impl Writer<'_> {
         if UNTOLD.contains(&resource.name) || ids.is_empty() {
             return Ok(());
         }
-        let caller = self.setting.caller;
+        let caller = self.context.caller;
         // A task that serves no request knows the caller alone.
         let of_caller = caller.role().map(|role| Author {
             role,
@@ -266,7 +259,7 @@ impl Writer<'_> {
             return Ok(());
         }
         let fields = recorded_values(resource, values);
-        for ids in ids.chunks(crate::record::AT_ONCE) {
+        for ids in ids.chunks(crate::statement::AT_ONCE) {
             let event = Event {
                 verb,
                 resource: resource.name,

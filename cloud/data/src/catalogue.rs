@@ -7,11 +7,12 @@ use resources::{Type, v7};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use crate::caller::SystemPurpose;
 use crate::database::Database;
-use crate::purpose::SystemPurpose;
+use crate::record;
 use crate::rules::random;
 use crate::schema;
-use crate::statement::{InternalStatement, sql};
+use crate::statement::sql;
 use crate::write::{Environment, WriteError, Writer};
 
 /// The catalogue that this program comes with.
@@ -130,8 +131,8 @@ impl Database {
             "name": first.organization, "handle": first.organization,
         }));
         let organization = writer.create("organization", &organization).await?;
-        let role = sql("SELECT id FROM organization_membership_role WHERE name = 'administrator'");
-        let role = writer.transaction.id(&role).await?;
+        let roles = "organization_membership_role";
+        let role = record::with_value(writer.transaction, roles, "name", "administrator").await?;
         let membership = object(json!({
             "user": user, "is_member_of__organization": organization, "organization_membership_role": role,
         }));
@@ -146,13 +147,8 @@ impl Database {
 impl Catalogue {
     async fn add(&self, writer: &mut Writer<'_>) -> Result<(), WriteError> {
         for name in ["administrator", "member"] {
-            ensure(
-                writer,
-                "organization_membership_role",
-                "name",
-                json!({ "name": name }),
-            )
-            .await?;
+            let body = json!({ "name": name });
+            ensure(writer, "organization_membership_role", "name", body).await?;
         }
         for name in ["developer", "operator", "observer"] {
             let body = json!({ "name": name });
@@ -175,18 +171,16 @@ impl Catalogue {
         }
         let mut families = BTreeMap::new();
         for one in &self.families {
-            let manufacturer = found(&manufacturers, one.manufacturer.as_deref())?;
+            let manufacturer = named(&manufacturers, one.manufacturer.as_deref())?;
             let body = json!({
                 "slug": one.slug, "name": one.name, "is_manufactured_by__device_manufacturer": manufacturer,
             });
-            families.insert(
-                one.slug.as_str(),
-                ensure(writer, "device_family", "slug", body).await?,
-            );
+            let id = ensure(writer, "device_family", "slug", body).await?;
+            families.insert(one.slug.as_str(), id);
         }
         for one in &self.device_types {
-            let architecture = found(&architectures, Some(&one.architecture))?;
-            let family = found(&families, one.family.as_deref())?;
+            let architecture = named(&architectures, Some(&one.architecture))?;
+            let family = named(&families, one.family.as_deref())?;
             let body = json!({
                 "slug": one.slug, "name": one.name, "is_of__cpu_architecture": architecture,
                 "belongs_to__device_family": family, "logo": one.logo,
@@ -208,27 +202,21 @@ async fn ensure(
     key: &str,
     body: Value,
 ) -> Result<i64, WriteError> {
-    use sea_query::{Alias, Expr, ExprTrait, Query};
     let value = body.get(key).and_then(Value::as_str).unwrap_or_default();
-    let select = Query::select()
-        .column(Alias::new("id"))
-        .from(Alias::new(resource))
-        .and_where(Expr::col(Alias::new(key)).eq(value))
-        .take();
-    match writer.transaction.id(&InternalStatement(&select)).await? {
+    match record::with_value(writer.transaction, resource, key, value).await? {
         Some(id) => Ok(id),
         None => writer.create(resource, &object(body)).await,
     }
 }
 
 /// The id of what a catalogue names elsewhere in it.
-fn found(ids: &BTreeMap<&str, i64>, name: Option<&str>) -> Result<Option<i64>, WriteError> {
-    match name {
+fn named(ids: &BTreeMap<&str, i64>, name: Option<&str>) -> Result<Option<i64>, WriteError> {
+    match name.map(|name| (ids.get(name), name)) {
         None => Ok(None),
-        Some(name) => ids
-            .get(name)
-            .map(|id| Some(*id))
-            .ok_or_else(|| WriteError::Refused(format!("the catalogue has no `{name}`"))),
+        Some((Some(id), _)) => Ok(Some(*id)),
+        Some((None, name)) => Err(WriteError::Refused(format!(
+            "the catalogue has no `{name}`"
+        ))),
     }
 }
 

@@ -125,6 +125,11 @@ impl DataError {
         }
     }
 
+    /// The task that was to do it ended before it did.
+    pub(crate) fn crashed<T>(_: T) -> Self {
+        DataError::Lost(sqlx::Error::WorkerCrashed)
+    }
+
     /// Whether the same transaction, from its begin, may well succeed.
     #[must_use]
     pub fn may_be_tried_again(&self) -> bool {

@@ -4,25 +4,17 @@
 //! that was made from these rows, in whichever replica, learns from one look at its numbers whether it still
 //! holds.
 
-use sea_query::{Alias, Expr, ExprTrait, OnConflict, Query};
-
 use crate::effect::Effect;
-use crate::error::DataError;
 use crate::names::GENERATIONS;
-use crate::record::AT_ONCE;
-use crate::statement::InternalStatement;
-use crate::transaction::Transaction;
+use crate::statement::{AT_ONCE, Sql, sql};
 
 /// What `kind` says of a device's number.
 pub const OF_DEVICE: &str = "device";
 /// What `kind` says of a fleet's number.
 pub const OF_FLEET: &str = "application";
 
-/// Raises the numbers of all that the effects name.
-pub(crate) async fn raise(
-    transaction: &mut Transaction,
-    effects: &[Effect],
-) -> Result<(), DataError> {
+/// Statements that raise the numbers of all that the effects name.
+pub(crate) fn raising(effects: &[Effect]) -> Vec<Sql> {
     let mut named: Vec<(&str, i64)> = Vec::new();
     for effect in effects {
         match effect {
@@ -35,23 +27,14 @@ pub(crate) async fn raise(
     // In one order, whoever raises them: nobody waits for somebody who waits for them.
     named.sort_unstable();
     named.dedup();
-    for named in named.chunks(AT_ONCE) {
-        let mut insert = Query::insert()
-            .into_table(Alias::new(GENERATIONS))
-            .columns(["kind", "row_id", "generation"].map(Alias::new))
-            .on_conflict(
-                OnConflict::columns(["kind", "row_id"].map(Alias::new))
-                    .value(
-                        Alias::new("generation"),
-                        Expr::col((Alias::new(GENERATIONS), Alias::new("generation"))).add(1_i64),
-                    )
-                    .to_owned(),
-            )
-            .take();
-        for (kind, id) in named {
-            insert.values_panic([(*kind).into(), (*id).into(), 1_i64.into()]);
-        }
-        transaction.execute(&InternalStatement(&insert)).await?;
-    }
-    Ok(())
+    let raising = named.chunks(AT_ONCE).map(|named| {
+        let values = vec!["(?, ?, 1)"; named.len()].join(", ");
+        let raise = sql(format!(
+            "INSERT INTO {GENERATIONS} (kind, row_id, generation) VALUES {values} \
+             ON CONFLICT (kind, row_id) DO UPDATE SET generation = {GENERATIONS}.generation + 1"
+        ));
+        let values = named.iter();
+        values.fold(raise, |raise, (kind, id)| raise.with(*kind).with(*id))
+    });
+    raising.collect()
 }

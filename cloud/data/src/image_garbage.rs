@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use crate::database::Database;
 use crate::error::DataError;
-use crate::record;
 use crate::statement::sql;
 use crate::write::{WriteError, Writer};
 
@@ -34,14 +33,15 @@ pub(crate) async fn note(writer: &mut Writer<'_>, images: &[i64]) -> Result<(), 
     if !writer.environment.deletes_images {
         return Ok(());
     }
-    for images in images.chunks(record::AT_ONCE) {
-        let insert = sql(
+    let noted = writer.transaction.execute_about(images, |images| {
+        sql(
             "INSERT INTO image_garbage (location, content_hash, gone_at, due_at, failures) \
              SELECT is_stored_at__image_location, content_hash, now_ms(), now_ms(), 0 FROM image WHERE id IN (?) \
              ON CONFLICT DO NOTHING",
-        );
-        writer.transaction.execute(&insert.with_all(images)).await?;
-    }
+        )
+        .with_all(images)
+    });
+    noted.await?;
     Ok(())
 }
 
@@ -59,7 +59,7 @@ impl Database {
             let Some(row) = self.row(&due).await? else {
                 return Ok(None);
             };
-            let found = ImageGarbage {
+            let garbage = ImageGarbage {
                 id: row.id(0)?,
                 location: row.some_text(1)?,
                 content_hash: row.text(2)?,
@@ -69,11 +69,11 @@ impl Database {
             let claim =
                 sql("UPDATE image_garbage SET due_at = now_ms() + ? WHERE id = ? AND due_at = ?")
                     .with(milliseconds(CLAIM))
-                    .with(found.id)
+                    .with(garbage.id)
                     .with(row.id(5)?);
             // Where another replica was faster, the next location may be free.
             if self.execute(&claim).await? == 1 {
-                return Ok(Some(found));
+                return Ok(Some(garbage));
             }
         }
     }

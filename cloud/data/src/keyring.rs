@@ -154,7 +154,7 @@ pub enum UnreadableSecret {
 /// An expression of SQL: the bytes of what was written in the column `value`, of which `bytes` are kept. Where `flag` is
 /// set, the value is sealed or, without keys, kept as [`Keyring::seal`] keeps it then.
 pub(crate) fn bytes_within(dialect: Dialect, flag: &str, bytes: &str) -> String {
-    let found = match dialect {
+    let position = match dialect {
         Dialect::Sqlite => "instr",
         Dialect::Postgres => "strpos",
     };
@@ -165,7 +165,7 @@ pub(crate) fn bytes_within(dialect: Dialect, flag: &str, bytes: &str) -> String 
     // Base64 has four characters for three bytes, and begins behind the name of the key. All of it is ASCII.
     format!(
         "CASE WHEN {flag} AND substr(value, 1, {begin}) = '{sealed}' \
-         THEN (length(value) - {begin} - {found}(substr(value, {begin} + 1), ':')) * 3 / 4 - {added} \
+         THEN (length(value) - {begin} - {position}(substr(value, {begin} + 1), ':')) * 3 / 4 - {added} \
          WHEN {flag} AND substr(value, 1, {of_plain}) = '{plain}' THEN {bytes} - {of_plain} ELSE {bytes} END"
     )
 }
@@ -261,9 +261,9 @@ impl Keyring {
     ///
     /// # Errors
     /// Where it is encrypted, and not with one of these keys for this place.
-    pub fn open(&self, place: &Place, kept: &str) -> Result<String, UnreadableSecret> {
-        let Some(sealed) = kept.strip_prefix(SEALED) else {
-            return Ok(kept.to_owned());
+    pub fn open(&self, place: &Place, stored: &str) -> Result<String, UnreadableSecret> {
+        let Some(sealed) = stored.strip_prefix(SEALED) else {
+            return Ok(stored.to_owned());
         };
         if let Some(value) = sealed.strip_prefix(PLAIN) {
             return Ok(value.to_owned());
@@ -307,8 +307,8 @@ pub(crate) fn any_prefix() -> String {
 }
 
 /// The name of the key that a value is encrypted with; none where it is kept as it is.
-pub(crate) fn key_of(kept: &str) -> Option<&str> {
-    let rest = kept.strip_prefix(SEALED)?.strip_prefix(VERSION)?;
+pub(crate) fn key_of(stored: &str) -> Option<&str> {
+    let rest = stored.strip_prefix(SEALED)?.strip_prefix(VERSION)?;
     rest.strip_prefix(':')?.split_once(':').map(|(key, _)| key)
 }
 

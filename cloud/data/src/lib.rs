@@ -7,6 +7,7 @@
 #![warn(missing_docs)]
 
 pub mod audit;
+mod caller;
 pub mod catalogue;
 mod connection;
 mod database;
@@ -19,11 +20,13 @@ mod image_garbage;
 mod keyring;
 mod letter_case;
 mod names;
+mod options;
 mod owner;
-mod purpose;
+mod pools;
 pub mod query;
 pub mod quota;
 mod record;
+mod refusal;
 mod right;
 mod row;
 mod rules;
@@ -41,15 +44,16 @@ pub mod upload;
 pub mod write;
 mod writer;
 
-pub use database::{Database, Options, Pool, PoolOptions};
+pub use caller::SystemPurpose;
+pub use database::Database;
 pub use dialect::Dialect;
 pub use effect::{DeviceGone, Effect};
 pub use error::DataError;
 pub use image_garbage::ImageGarbage;
 pub use keyring::{Keyring, KeyringError, Place, UnreadableSecret, is_key_name};
-pub use purpose::{SystemPurpose, SystemStatement};
+pub use options::{Options, Pool, PoolOptions};
 pub use right::{RightError, RowRight};
 pub use row::Row;
-pub use statement::{BuiltStatement, SeaQuery, Sql, Statement};
+pub use statement::{BuiltStatement, SeaQuery, Sql, Statement, SystemStatement};
 pub use system_organization::SystemOrganization;
 pub use transaction::{Retries, Transaction};

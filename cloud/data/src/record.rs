@@ -3,22 +3,27 @@
 use std::collections::BTreeMap;
 
 use resources::{Column, Field, Resource, StoredValue, Type};
-use sea_query::{Alias, Expr, ExprTrait, LockType, Query, Value};
+use sea_query::Value;
 
 use crate::dialect::Dialect;
 use crate::error::DataError;
 use crate::row::Row;
-use crate::statement::InternalStatement;
+use crate::statement::{Sql, sql};
 use crate::transaction::Transaction;
-
-/// Rows that one statement names; both databases take more.
-pub(crate) const AT_ONCE: usize = 2000;
 
 /// Values of fields, by their names.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Record(BTreeMap<&'static str, StoredValue>);
 
 impl Record {
+    /// Of a row that is made now, in milliseconds.
+    pub(crate) fn made_at(now: i64) -> Self {
+        let mut record = Record::default();
+        record.set_number("created_at", now);
+        record.set_number("modified_at", now);
+        record
+    }
+
     pub(crate) fn get(&self, field: &str) -> Option<&StoredValue> {
         self.0.get(field)
     }
@@ -110,6 +115,15 @@ fn read(row: &Row, at: usize, field: &Field) -> Result<StoredValue, DataError> {
     })
 }
 
+/// The values of a record by the columns that they are kept in.
+fn by_column(resource: &Resource, record: &Record) -> (Vec<&'static str>, Vec<Value>) {
+    let values = stored(resource).filter_map(|(column, field)| {
+        let value = record.get(field.name)?;
+        Some((column, bound(field, value)))
+    });
+    values.unzip()
+}
+
 /// The rows of these ids, in the order of the ids, locked until the transaction ends. One that is gone is left
 /// out.
 pub(crate) async fn load(
@@ -117,50 +131,54 @@ pub(crate) async fn load(
     resource: &Resource,
     ids: &[i64],
 ) -> Result<Vec<(i64, Record)>, DataError> {
-    let mut records = Vec::with_capacity(ids.len());
-    for ids in ids.chunks(AT_ONCE) {
-        let mut select = Query::select();
-        select
-            .columns(stored(resource).map(|(column, _)| Alias::new(column)))
-            .from(Alias::new(resource.name))
-            .and_where(Expr::col(Alias::new("id")).is_in(ids.iter().copied()))
-            .order_by(Alias::new("id"), sea_query::Order::Asc);
-        if transaction.dialect() == Dialect::Postgres {
-            select.lock(LockType::NoKeyUpdate);
+    let columns: Vec<&str> = stored(resource).map(|(column, _)| column).collect();
+    let lock = match transaction.dialect() {
+        Dialect::Sqlite => "",
+        Dialect::Postgres => RowLock::ToChange.clause(),
+    };
+    let (table, columns) = (resource.name, columns.join("\", \""));
+    let select = format!("SELECT \"{columns}\" FROM \"{table}\" WHERE id IN (?) ORDER BY id{lock}");
+    let rows = transaction.rows_about(ids, |ids| sql(select.clone()).with_all(ids));
+    let records = rows.await?.into_iter().map(|row| {
+        let mut record = Record::default();
+        for (at, (_, field)) in stored(resource).enumerate() {
+            record.set(field.name, read(&row, at, field)?);
         }
-        for row in transaction.rows(&InternalStatement(&select)).await? {
-            let mut record = Record::default();
-            for (at, (_, field)) in stored(resource).enumerate() {
-                record.set(field.name, read(&row, at, field)?);
-            }
-            let id = record.number("id").unwrap_or_default();
-            records.push((id, record));
-        }
-    }
-    Ok(records)
+        Ok((record.number("id").unwrap_or_default(), record))
+    });
+    records.collect()
 }
 
-/// Takes these rows for this transaction alone, in the order of their ids; also from links that are made to them
-/// where they are to be deleted. For PostgreSQL: in SQLite one transaction writes at a time.
+/// What rows are locked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RowLock {
+    ToChange,
+    /// Nobody makes links to them either.
+    ToDelete,
+}
+
+impl RowLock {
+    fn clause(self) -> &'static str {
+        match self {
+            RowLock::ToChange => " FOR NO KEY UPDATE",
+            RowLock::ToDelete => " FOR UPDATE",
+        }
+    }
+}
+
+/// Takes these rows for this transaction alone, in the order of their ids. In SQLite, where one transaction writes at
+/// a time, they are so already.
 pub(crate) async fn lock(
     transaction: &mut Transaction,
-    resource: &Resource,
+    table: &str,
     ids: &[i64],
-    to_delete: bool,
+    lock: RowLock,
 ) -> Result<(), DataError> {
-    for ids in ids.chunks(AT_ONCE) {
-        let select = Query::select()
-            .column(Alias::new("id"))
-            .from(Alias::new(resource.name))
-            .and_where(Expr::col(Alias::new("id")).is_in(ids.iter().copied()))
-            .order_by(Alias::new("id"), sea_query::Order::Asc)
-            .lock(if to_delete {
-                LockType::Update
-            } else {
-                LockType::NoKeyUpdate
-            })
-            .take();
-        transaction.ids(&InternalStatement(&select)).await?;
+    if transaction.dialect() == Dialect::Postgres {
+        let lock = lock.clause();
+        let select = format!("SELECT id FROM \"{table}\" WHERE id IN (?) ORDER BY id{lock}");
+        let locked = transaction.ids_about(ids, |ids| sql(select.clone()).with_all(ids));
+        locked.await?;
     }
     Ok(())
 }
@@ -171,19 +189,12 @@ pub(crate) async fn insert(
     resource: &Resource,
     record: &Record,
 ) -> Result<i64, DataError> {
-    let (columns, values): (Vec<_>, Vec<_>) = stored(resource)
-        .filter_map(|(column, field)| {
-            let value = record.get(field.name)?;
-            Some((Alias::new(column), Expr::val(bound(field, value))))
-        })
-        .unzip();
-    let insert = Query::insert()
-        .into_table(Alias::new(resource.name))
-        .columns(columns)
-        .values_panic(values)
-        .returning_col(Alias::new("id"))
-        .take();
-    transaction.new_id(&InternalStatement(&insert)).await
+    let (columns, values) = by_column(resource, record);
+    let (table, columns) = (resource.name, columns.join("\", \""));
+    let places = vec!["?"; values.len()].join(", ");
+    let insert = format!("INSERT INTO \"{table}\" (\"{columns}\") VALUES ({places}) RETURNING id");
+    let insert = values.into_iter().fold(sql(insert), Sql::with);
+    transaction.new_id(&insert).await
 }
 
 /// The same values for all of these rows.
@@ -193,80 +204,64 @@ pub(crate) async fn update(
     ids: &[i64],
     record: &Record,
 ) -> Result<(), DataError> {
-    let values: Vec<(Alias, Expr)> = stored(resource)
-        .filter_map(|(column, field)| {
-            let value = record.get(field.name)?;
-            Some((Alias::new(column), Expr::val(bound(field, value))))
-        })
-        .collect();
-    if values.is_empty() {
+    let (columns, values) = by_column(resource, record);
+    if columns.is_empty() {
         return Ok(());
     }
-    for ids in ids.chunks(AT_ONCE) {
-        let update = Query::update()
-            .table(Alias::new(resource.name))
-            .values(values.clone())
-            .and_where(Expr::col(Alias::new("id")).is_in(ids.iter().copied()))
-            .take();
-        transaction.execute(&InternalStatement(&update)).await?;
-    }
-    Ok(())
+    let (table, columns) = (resource.name, columns.join("\" = ?, \""));
+    let update = format!("UPDATE \"{table}\" SET \"{columns}\" = ? WHERE id IN (?)");
+    let update = values.into_iter().fold(sql(update), Sql::with);
+    let updated = transaction.execute_about(ids, |ids| update.clone().with_all(ids));
+    updated.await
 }
 
 /// These rows, and what goes with them.
 pub(crate) async fn delete(
     transaction: &mut Transaction,
-    resource: &str,
+    table: &str,
     ids: &[i64],
 ) -> Result<(), DataError> {
-    for ids in ids.chunks(AT_ONCE) {
-        let delete = Query::delete()
-            .from_table(Alias::new(resource))
-            .and_where(Expr::col(Alias::new("id")).is_in(ids.iter().copied()))
-            .take();
-        transaction.execute(&InternalStatement(&delete)).await?;
-    }
-    Ok(())
+    let delete = format!("DELETE FROM \"{table}\" WHERE id IN (?)");
+    let deleted = transaction.execute_about(ids, |ids| sql(delete.clone()).with_all(ids));
+    deleted.await
 }
 
 /// The ids of the rows whose link `column` leads to one of these.
 pub(crate) async fn leading_to(
     transaction: &mut Transaction,
-    resource: &str,
+    table: &str,
     column: &str,
     ids: &[i64],
 ) -> Result<Vec<i64>, DataError> {
-    let mut found = Vec::new();
-    for ids in ids.chunks(AT_ONCE) {
-        let select = Query::select()
-            .column(Alias::new("id"))
-            .from(Alias::new(resource))
-            .and_where(Expr::col(Alias::new(column)).is_in(ids.iter().copied()))
-            .take();
-        found.extend(transaction.ids(&InternalStatement(&select)).await?);
-    }
-    Ok(found)
+    let select = format!("SELECT id FROM \"{table}\" WHERE \"{column}\" IN (?)");
+    let leading = transaction.ids_about(ids, |ids| sql(select.clone()).with_all(ids));
+    leading.await
 }
 
 /// What the link `column` of these rows leads to, each once.
 pub(crate) async fn behind(
     transaction: &mut Transaction,
-    resource: &str,
+    table: &str,
     column: &str,
     ids: &[i64],
 ) -> Result<Vec<i64>, DataError> {
-    let mut found = Vec::new();
-    for ids in ids.chunks(AT_ONCE) {
-        let select = Query::select()
-            .distinct()
-            .column(Alias::new(column))
-            .from(Alias::new(resource))
-            .and_where(Expr::col(Alias::new("id")).is_in(ids.iter().copied()))
-            .and_where(Expr::col(Alias::new(column)).is_not_null())
-            .take();
-        found.extend(transaction.ids(&InternalStatement(&select)).await?);
-    }
-    found.sort_unstable();
-    found.dedup();
-    Ok(found)
+    let select = format!(
+        "SELECT DISTINCT \"{column}\" FROM \"{table}\" WHERE id IN (?) AND \"{column}\" IS NOT NULL"
+    );
+    let behind = transaction.ids_about(ids, |ids| sql(select.clone()).with_all(ids));
+    let mut behind = behind.await?;
+    behind.sort_unstable();
+    behind.dedup();
+    Ok(behind)
+}
+
+/// The number of the row that has this value in a column.
+pub(crate) async fn with_value(
+    transaction: &mut Transaction,
+    table: &str,
+    column: &str,
+    value: &str,
+) -> Result<Option<i64>, DataError> {
+    let select = format!("SELECT id FROM \"{table}\" WHERE \"{column}\" = ?");
+    transaction.id(&sql(select).with(value)).await
 }

@@ -2,9 +2,10 @@
 
 use resources::{Method, Role, Rows};
 
+use crate::caller::Caller;
 use crate::database::Database;
 use crate::error::DataError;
-use crate::query::{self, Caller, QueryContext, QueryError, Right};
+use crate::query::{self, QueryContext, QueryError, Right};
 use crate::row::Row;
 use crate::statement::{Sql, sql};
 use crate::transaction::Transaction;
@@ -98,17 +99,17 @@ pub enum RightError {
 /// Has `row` ask the database whether a caller may do something with a row. No right where the caller has none on the
 /// resource at all.
 async fn found(
-    setting: &QueryContext<'_>,
+    context: &QueryContext<'_>,
     resource: &str,
     id: i64,
     right: Right,
     row: impl AsyncFnOnce(query::CompiledQuery) -> Result<Option<Row>, DataError>,
 ) -> Result<Option<RowRight>, RightError> {
-    let Some(declared) = setting.model.resource(resource) else {
+    let Some(declared) = context.model.resource(resource) else {
         return Ok(None);
     };
     let table = declared.table;
-    match query::permitted(setting, resource, id, right) {
+    match query::permitted(context, resource, id, right) {
         Ok(select) => Ok(row(select).await?.map(|_| RowRight { table, id, right })),
         Err(QueryError::NoRights(_)) => Ok(None),
         Err(error) => Err(error.into()),
@@ -116,34 +117,32 @@ async fn found(
 }
 
 impl Database {
-    /// The right of the setting's caller to do this with the row of a number, where there is one.
+    /// The right of the context's caller to do this with the row of a number, where there is one.
     ///
     /// # Errors
     /// [`RightError`]; no right is no error.
     pub async fn right(
         &self,
-        setting: &QueryContext<'_>,
+        context: &QueryContext<'_>,
         resource: &str,
         id: i64,
         right: impl Into<Right>,
     ) -> Result<Option<RowRight>, RightError> {
         let row = async |select| self.row(&select).await;
-        found(setting, resource, id, right.into(), row).await
+        found(context, resource, id, right.into(), row).await
     }
 
-    /// The rights to do this with the rows that a request for `path?query` means, as [`odata::parse`] read it.
+    /// The rights to do this with the rows that a request means.
     ///
     /// # Errors
     /// [`RightError`]; also where the caller has no rights on the resource at all.
     pub async fn rights(
         &self,
-        setting: &QueryContext<'_>,
+        context: &QueryContext<'_>,
         request: &odata::Request,
         method: Method,
-        path: &str,
-        query: Option<&str>,
     ) -> Result<Vec<RowRight>, RightError> {
-        let (table, select) = query::rows(setting, request, method, path, query)?;
+        let (table, select) = query::rows(context, request, method)?;
         let rows = self.rows(&select).await?;
         let right = Right::Method(method);
         let rights = rows.iter().map(|row| {
@@ -161,13 +160,13 @@ impl Transaction {
     /// [`RightError`]; no right is no error.
     pub async fn right(
         &mut self,
-        setting: &QueryContext<'_>,
+        context: &QueryContext<'_>,
         resource: &str,
         id: i64,
         right: impl Into<Right>,
     ) -> Result<Option<RowRight>, RightError> {
         let row = async |select| self.row(&select).await;
-        found(setting, resource, id, right.into(), row).await
+        found(context, resource, id, right.into(), row).await
     }
 }
 

@@ -29,7 +29,6 @@ pub(crate) use system_release::drop_those_of_strangers;
 
 use crate::effect::Effect;
 use crate::image_garbage;
-use crate::quota;
 use crate::record;
 use crate::write::{Change, RowsToDelete, WriteError, Writer};
 
@@ -48,9 +47,9 @@ pub(crate) async fn before_create(
         "release_image" => image::before_use(writer, change).await,
         "release_asset" => asset::before_change(writer, change),
         "organization" => people::before_organization(writer, change).await,
-        "organization_membership" => people::before_membership(writer, change).await,
+        "organization_membership" => people::MEMBER.give_to(writer, change).await,
         "user_application_membership" | "team_application_access" => {
-            people::before_sharing(writer, change).await
+            people::DEVELOPER.give_to(writer, change).await
         }
         "organization_invite" | "application_invite" => {
             invite::before_create(writer, resource, change).await
@@ -124,7 +123,7 @@ pub(crate) async fn after_change(
     }
     for change in changes {
         if GROWING.iter().any(|field| change.new.has(field)) {
-            quota::check(writer, resource.name, change.id).await?;
+            writer.check_quotas(resource.name, change.id).await?;
         }
     }
     affected::by_change(writer, resource, changes).await
@@ -146,7 +145,7 @@ pub(crate) async fn before_remove(
     ids: &[i64],
 ) -> Result<(), WriteError> {
     match resource.name {
-        "release" => release::before_remove(writer, ids).await,
+        "release" => release::nobody_runs(writer, ids).await,
         "organization" => people::before_organization_goes(writer, ids).await,
         "organization_membership" => people::before_leaving(writer, ids).await,
         "user" => people::before_user_goes(writer, ids).await,

@@ -6,18 +6,18 @@
 mod declared;
 mod existing;
 mod platform;
+mod table;
 
-use std::fmt::Write as _;
-
-use declared::{Column, Index, Table};
-use existing::{ExistingColumn, ExistingSchema};
+use existing::ExistingSchema;
 use resources::Model;
+use table::Table;
 
-use crate::database::{Database, MIGRATION};
+use crate::database::Database;
 use crate::dialect::Dialect;
 use crate::error::DataError;
 use crate::letter_case;
-use crate::names::foreign_key_name;
+use crate::options::{MIGRATION, Options};
+use crate::pools::Pools;
 use crate::setting;
 use crate::statement::BuiltStatement;
 use crate::transaction::Transaction;
@@ -32,8 +32,25 @@ const VERSION: u32 = 2;
 /// Under this name the database has the highest one that worked with it.
 const VERSION_NAME: &str = "schema version";
 
+impl Database {
+    /// Opens `sqlite:PATH` (made where it is missing) or `postgres://…`, and brings its tables to what this
+    /// program needs.
+    ///
+    /// # Errors
+    /// [`DataError::Address`], [`DataError::Open`]; [`DataError::Schema`] where it holds something that
+    /// cannot be brought there.
+    pub async fn open(url: &str, options: &Options) -> Result<Self, DataError> {
+        let database = Database::connect(url, options).await?;
+        migrate(&database, resources::v7()).await?;
+        if let Pools::Sqlite { writer, .. } = &database.pools {
+            writer.hold_to(options.write_timeout);
+        }
+        Ok(database)
+    }
+}
+
 /// Adds what is missing for this model.
-pub(crate) async fn migrate(database: &Database, model: &Model) -> Result<(), DataError> {
+async fn migrate(database: &Database, model: &Model) -> Result<(), DataError> {
     let dialect = database.dialect();
     let mut transaction = database.begin().await?;
     alone(&mut transaction).await?;
@@ -50,7 +67,7 @@ pub(crate) async fn migrate(database: &Database, model: &Model) -> Result<(), Da
         replace_view(&mut transaction, name, statement).await?;
     }
     if dialect == Dialect::Postgres {
-        letter_case::add_to_postgres(&mut transaction).await?;
+        letter_case::postgres::add_to(&mut transaction).await?;
     }
     if is_older {
         setting::write(&mut transaction, VERSION_NAME, &VERSION.to_string()).await?;
@@ -63,13 +80,13 @@ pub(crate) async fn migrate(database: &Database, model: &Model) -> Result<(), Da
 /// # Errors
 /// Where it is of a newer one.
 async fn check_version(transaction: &mut Transaction) -> Result<bool, DataError> {
-    let Some(found) = setting::read(transaction, VERSION_NAME).await? else {
+    let Some(version) = setting::read(transaction, VERSION_NAME).await? else {
         return Ok(true);
     };
-    match found.parse::<u32>() {
-        Ok(found) if found <= VERSION => Ok(found < VERSION),
+    match version.parse::<u32>() {
+        Ok(version) if version <= VERSION => Ok(version < VERSION),
         _ => Err(DataError::Schema(format!(
-            "it was used by a newer version of the program (schema {found}, this one knows {VERSION}); start that \
+            "it was used by a newer version of the program (schema {version}, this one knows {VERSION}); start that \
              version, or restore the backup that was made before the upgrade"
         ))),
     }
@@ -91,13 +108,10 @@ pub(crate) async fn alone(transaction: &mut Transaction) -> Result<(), DataError
 
 /// The statements that add what is missing.
 fn missing(model: &Model, present: &ExistingSchema, dialect: Dialect) -> Result<String, DataError> {
-    let tables = declared::tables(model);
+    let tables: Vec<Table> = declared::tables(model).chain(platform::tables()).collect();
     let mut script = String::new();
     for table in &tables {
-        match present.columns(&table.name) {
-            None => table.create(dialect, &mut script),
-            Some(columns) => table.add_columns(dialect, columns, &mut script)?,
-        }
+        table.add(dialect, present, &mut script)?;
     }
     // After all tables, since some lead in circles; in SQLite they are part of the columns.
     if dialect == Dialect::Postgres {
@@ -106,11 +120,7 @@ fn missing(model: &Model, present: &ExistingSchema, dialect: Dialect) -> Result<
         }
     }
     for table in &tables {
-        for index in &table.indexes {
-            if !present.has(&index.name) {
-                index.create(&table.name, &mut script);
-            }
-        }
+        table.add_indexes(present, &mut script);
     }
     Ok(script)
 }
@@ -143,117 +153,4 @@ async fn replace_view(
     let script = format!("DROP VIEW IF EXISTS \"{name}\"; CREATE VIEW \"{name}\" AS {statement};");
     transaction.script(script).await?;
     setting::write(transaction, &key, statement).await
-}
-
-// Writing to a string cannot fail.
-impl Table {
-    fn create(&self, dialect: Dialect, script: &mut String) {
-        let columns: Vec<String> = self
-            .columns
-            .iter()
-            .map(|column| column.definition(dialect))
-            .collect();
-        let columns = columns.join(", ");
-        let _ = writeln!(script, "CREATE TABLE \"{}\" ({columns});", self.name);
-    }
-
-    fn add_columns(
-        &self,
-        dialect: Dialect,
-        present: &[ExistingColumn],
-        script: &mut String,
-    ) -> Result<(), DataError> {
-        let refused = |column: &str, why: &str| {
-            let table = &self.name;
-            DataError::Schema(format!(
-                "the column `{column}` of the table `{table}` {why}; change it by hand, or start from an \
-                 empty database"
-            ))
-        };
-        for column in &self.columns {
-            let Some(found) = present.iter().find(|one| one.name == column.name) else {
-                let definition = column.definition(dialect);
-                let _ = writeln!(
-                    script,
-                    "ALTER TABLE \"{}\" ADD COLUMN {definition};",
-                    self.name
-                );
-                continue;
-            };
-            let kind = column.kind.name(dialect);
-            if !found.kind.eq_ignore_ascii_case(kind) {
-                let why = format!("holds `{}`, where `{kind}` is needed", found.kind);
-                return Err(refused(&column.name, &why));
-            }
-            if column.nullable && found.needed {
-                return Err(refused(&column.name, "does not take null, and has to"));
-            }
-            if !column.nullable && !found.never_null {
-                return Err(refused(&column.name, "takes null, and must not"));
-            }
-        }
-        for found in present {
-            let is_declared = self.columns.iter().any(|column| column.name == found.name);
-            if !is_declared && found.needed {
-                let why = "is unknown to this version, which therefore can add no rows";
-                return Err(refused(&found.name, why));
-            }
-        }
-        Ok(())
-    }
-
-    fn add_foreign_keys(&self, present: &ExistingSchema, script: &mut String) {
-        for column in &self.columns {
-            let Some(link) = &column.link else { continue };
-            let name = foreign_key_name(&self.name, &column.name);
-            if present.has(&name) {
-                continue;
-            }
-            let _ = writeln!(
-                script,
-                "ALTER TABLE \"{}\" ADD CONSTRAINT \"{name}\" FOREIGN KEY (\"{}\") {};",
-                self.name,
-                column.name,
-                link.references(),
-            );
-        }
-    }
-}
-
-impl Index {
-    fn create(&self, table: &str, script: &mut String) {
-        let unique = if self.unique { "UNIQUE " } else { "" };
-        let columns = self.columns.join("\", \"");
-        let _ = writeln!(
-            script,
-            "CREATE {unique}INDEX \"{}\" ON \"{table}\" (\"{columns}\");",
-            self.name
-        );
-    }
-}
-
-impl Column {
-    /// As `CREATE TABLE` and `ADD COLUMN` take it.
-    fn definition(&self, dialect: Dialect) -> String {
-        if self.name == "id" {
-            // Numbers are never used again: a device that is gone must not become another.
-            return match dialect {
-                Dialect::Sqlite => "\"id\" INTEGER PRIMARY KEY AUTOINCREMENT".to_owned(),
-                Dialect::Postgres => {
-                    "\"id\" BIGINT GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY".to_owned()
-                }
-            };
-        }
-        let mut definition = format!("\"{}\" {}", self.name, self.kind.definition(dialect));
-        if !self.nullable {
-            definition.push_str(" NOT NULL");
-        }
-        if let Some(default) = &self.default {
-            let _ = write!(definition, " DEFAULT {}", default.text(dialect));
-        }
-        if let (Dialect::Sqlite, Some(link)) = (dialect, &self.link) {
-            let _ = write!(definition, " {}", link.references());
-        }
-        definition
-    }
 }

@@ -1,25 +1,18 @@
 //! Which values of the database are encrypted, and by which keys: what a start holds the given keys against, and the
 //! change of all of them to another key.
 
-use std::collections::BTreeMap;
+mod rotation;
 
 use resources::{Column, Resource, Source};
-use sea_query::{Alias, Expr, ExprTrait, Order, Query, SelectStatement};
+
+pub use rotation::{ColumnRotation, Direction, rotate};
 
 use crate::database::Database;
-use crate::dialect::Dialect;
 use crate::error::DataError;
 use crate::keyring::{self, Keyring, Place, UnreadableSecret};
 use crate::setting;
-use crate::statement::{InternalStatement, sql};
-use crate::transaction::{Retries, Transaction};
+use crate::statement::{Sql, sql};
 
-/// Rows that are read at once, and changed in one transaction: others write in between.
-const AT_ONCE: u64 = 200;
-/// Values that cannot be read and are told of one by one; the others are counted.
-const MOST_TOLD: usize = 20;
-/// How often a value is looked at again that somebody else changed in the meantime.
-const TRIES: u32 = 5;
 /// What the names of settings begin with that show whether a key of that name is the right one.
 const RECORD: &str = "secrets key ";
 /// What is encrypted there.
@@ -55,28 +48,24 @@ fn columns() -> impl Iterator<Item = SealedColumn> {
 }
 
 impl SealedColumn {
-    /// The ids and the values that are to be encrypted.
-    fn select(&self) -> SelectStatement {
-        let mut select = Query::select();
-        let column = Expr::col(Alias::new(self.column));
-        select
-            .columns([Alias::new("id"), Alias::new(self.column)])
-            .from(Alias::new(self.table))
-            .and_where(column.is_not_null())
-            .order_by(Alias::new("id"), Order::Asc);
-        if let Some(flag) = self.flag {
-            select.and_where(Expr::col(Alias::new(flag)).eq(true));
-        }
-        select
+    /// Of the rows whose value is to be encrypted, and for which what follows holds.
+    fn select(&self, what: &str, rest: &str) -> Sql {
+        let (table, column) = (self.table, self.column);
+        let flag = self.flag.map(|flag| format!(" AND \"{flag}\" = TRUE"));
+        let flag = flag.unwrap_or_default();
+        sql(format!(
+            "SELECT {what} FROM \"{table}\" WHERE \"{column}\" IS NOT NULL{flag} {rest}"
+        ))
     }
 
-    /// Those that begin so.
-    fn beginning_with(&self, prefix: &str) -> SelectStatement {
-        // Only names and a number of our own are in the text.
-        let begin = format!("substr(\"{}\", 1, {})", self.column, prefix.len());
-        let mut select = self.select();
-        select.and_where(Expr::cust(begin).eq(prefix));
-        select
+    /// Their ids and values.
+    fn values(&self, rest: &str) -> Sql {
+        self.select(&format!("id, \"{}\"", self.column), rest)
+    }
+
+    /// The beginning of a value, as long as this one.
+    fn beginning(&self, prefix: &str) -> String {
+        format!("substr(\"{}\", 1, {})", self.column, prefix.len())
     }
 
     fn place(&self, id: i64) -> Place {
@@ -133,8 +122,9 @@ async fn records(database: &Database) -> Result<Vec<(String, String)>, DataError
 async fn use_of(database: &Database, key: &str) -> Result<Option<Place>, DataError> {
     let prefix = keyring::prefix(key);
     for column in columns() {
-        let mut select = column.beginning_with(&prefix);
-        if let Some(row) = database.row(&InternalStatement(select.limit(1))).await? {
+        let sealed = format!("AND {} = ? ORDER BY id LIMIT 1", column.beginning(&prefix));
+        let sealed = column.values(&sealed).with(prefix.as_str());
+        if let Some(row) = database.row(&sealed).await? {
             return Ok(Some(column.place(row.id(0)?)));
         }
     }
@@ -145,10 +135,9 @@ async fn use_of(database: &Database, key: &str) -> Result<Option<Place>, DataErr
     .with(i64::try_from(prefix.len()).unwrap_or(i64::MAX))
     .with(prefix)
     .with(format!("{RECORD}%"));
-    let found = database.row(&settings).await?;
-    found
-        .map(|row| Ok(Place::of_setting(&row.some_text(0)?)))
-        .transpose()
+    let setting = database.row(&settings).await?;
+    let place = setting.map(|row| Ok(Place::of_setting(&row.some_text(0)?)));
+    place.transpose()
 }
 
 /// Secret values that are in the database as they are: of variables, and all.
@@ -169,387 +158,27 @@ pub async fn unencrypted(
     settings: &[&str],
 ) -> Result<UnencryptedSecrets, DataError> {
     let prefix = keyring::any_prefix();
-    let mut found = UnencryptedSecrets {
+    let mut unencrypted = UnencryptedSecrets {
         variables: 0,
         all: 0,
     };
     for column in columns() {
-        let count = async |select: SelectStatement| -> Result<u64, DataError> {
-            let mut counted = Query::select();
-            counted
-                .expr(Expr::cust("COUNT(*)"))
-                .from_subquery(select, Alias::new("found"));
-            let row = database.row(&InternalStatement(&counted)).await?;
-            let count = row.map(|row| row.id(0)).transpose()?.unwrap_or_default();
-            Ok(count.unsigned_abs())
+        let open = format!("AND {} <> ?", column.beginning(&prefix));
+        let open = column.select("COUNT(*)", &open).with(prefix.as_str());
+        let open = match database.row(&open).await? {
+            Some(row) => row.id(0)?.unsigned_abs(),
+            None => 0,
         };
-        let mut all = column.select();
-        let mut sealed = column.beginning_with(&prefix);
-        all.clear_order_by();
-        sealed.clear_order_by();
-        let open = count(all).await?.saturating_sub(count(sealed).await?);
-        found.all += open;
+        unencrypted.all += open;
         if column.flag.is_some() {
-            found.variables += open;
+            unencrypted.variables += open;
         }
     }
     let mut transaction = database.begin().await?;
     for name in settings {
         let stored = setting::read(&mut transaction, name).await?;
-        found.all += u64::from(stored.is_some_and(|stored| keyring::key_of(&stored).is_none()));
+        let is_open = stored.is_some_and(|stored| keyring::key_of(&stored).is_none());
+        unencrypted.all += u64::from(is_open);
     }
-    Ok(found)
-}
-
-/// What [`rotate`] does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
-    /// Everything is encrypted with the first key.
-    ToFirstKey,
-    /// Nothing is encrypted any more.
-    ToPlainText,
-}
-
-/// What became of the secret values of a column.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ColumnRotation {
-    /// The table, which is that of a resource, or `platform_setting`.
-    pub table: &'static str,
-    /// The column.
-    pub column: &'static str,
-    /// How many values were rewritten.
-    pub changed: u64,
-    /// How many values each key encrypts now; under the empty name those that none does.
-    pub by_key: BTreeMap<String, u64>,
-    /// Why values stay as they were, the first of them.
-    pub unreadable: Vec<UnreadableSecret>,
-    /// How many those are.
-    pub unreadable_count: u64,
-}
-
-impl ColumnRotation {
-    fn new(table: &'static str, column: &'static str) -> Self {
-        ColumnRotation {
-            table,
-            column,
-            changed: 0,
-            by_key: BTreeMap::new(),
-            unreadable: Vec::new(),
-            unreadable_count: 0,
-        }
-    }
-
-    fn count(&mut self, stored: &str) {
-        let key = keyring::key_of(stored).unwrap_or_default();
-        *self.by_key.entry(key.to_owned()).or_default() += 1;
-    }
-}
-
-/// Writes all secret values anew, in small transactions beside whoever uses the database; values that others write in
-/// the meantime are theirs. What is as it should be stays, so that one that was broken off goes on where it was.
-/// `settings` are the names of settings that are secret. One table after the other is told of.
-///
-/// # Errors
-/// Where the database fails, or there is no key to encrypt with. What was done stays done.
-pub async fn rotate(
-    database: &Database,
-    keyring: &Keyring,
-    direction: Direction,
-    settings: &[&str],
-    mut told: impl FnMut(ColumnRotation),
-) -> Result<(), DataError> {
-    if direction == Direction::ToFirstKey && keyring.is_empty() {
-        return Err(DataError::Keys(
-            "there is no key to encrypt with: name a file of keys with `secrets_key_file`"
-                .to_owned(),
-        ));
-    }
-    let rotation = Rotation {
-        database,
-        keyring,
-        direction,
-    };
-    for column in columns() {
-        told(rotation.column(column).await?);
-    }
-    told(rotation.settings(settings).await?);
-    rotation.forget_keys().await
-}
-
-struct Rotation<'a> {
-    database: &'a Database,
-    keyring: &'a Keyring,
-    direction: Direction,
-}
-
-impl Rotation<'_> {
-    /// The value as it is to be kept; nothing where it is so already.
-    fn anew(&self, place: &Place, stored: &str) -> Result<Option<String>, RewriteError> {
-        let key = keyring::key_of(stored);
-        Ok(match self.direction {
-            Direction::ToFirstKey if key == self.keyring.names().next() => {
-                // Moved or damaged values are found here rather than when a device asks for them.
-                self.keyring.open(place, stored)?;
-                None
-            }
-            Direction::ToFirstKey => {
-                let value = self.keyring.open(place, stored)?;
-                Some(self.keyring.seal(place, &value).map_err(DataError::from)?)
-            }
-            Direction::ToPlainText if key.is_none() => None,
-            Direction::ToPlainText => Some(Keyring::unsealed(&self.keyring.open(place, stored)?)),
-        })
-    }
-
-    async fn column(&self, column: SealedColumn) -> Result<ColumnRotation, DataError> {
-        let mut rotated = ColumnRotation::new(column.table, column.column);
-        let mut after = 0;
-        loop {
-            let mut select = column.select();
-            select
-                .and_where(Expr::col(Alias::new("id")).gt(after))
-                .limit(AT_ONCE);
-            let rows = self.database.rows(&InternalStatement(&select)).await?;
-            let mut values = Vec::with_capacity(rows.len());
-            for row in &rows {
-                values.push((row.id(0)?, row.some_text(1)?));
-            }
-            let Some((last, _)) = values.last() else {
-                return Ok(rotated);
-            };
-            after = *last;
-            let mut retries = Retries::default();
-            loop {
-                match self.batch(column, &values).await {
-                    Ok(batch) => {
-                        rotated.add(batch);
-                        break;
-                    }
-                    Err(error) if retries.again(&error) => {}
-                    Err(error) => return Err(error),
-                }
-            }
-        }
-    }
-
-    async fn batch(
-        &self,
-        column: SealedColumn,
-        values: &[(i64, String)],
-    ) -> Result<ColumnRotation, DataError> {
-        let mut batch = ColumnRotation::new(column.table, column.column);
-        let mut changes = Vec::new();
-        for (id, stored) in values {
-            match self.anew(&column.place(*id), stored) {
-                Ok(None) => batch.count(stored),
-                Ok(Some(value)) => changes.push((*id, stored, value)),
-                Err(RewriteError::Unreadable(why)) => batch.refuse(why, stored),
-                Err(RewriteError::Data(error)) => return Err(error),
-            }
-        }
-        if changes.is_empty() {
-            return Ok(batch);
-        }
-        let mut transaction = self.begin().await?;
-        for (id, stored, value) in changes {
-            self.row(
-                &mut transaction,
-                column,
-                id,
-                stored.clone(),
-                value,
-                &mut batch,
-            )
-            .await?;
-        }
-        transaction.commit().await?;
-        Ok(batch)
-    }
-
-    /// Writes one value, unless somebody else has written another since it was read.
-    async fn row(
-        &self,
-        transaction: &mut Transaction,
-        column: SealedColumn,
-        id: i64,
-        mut stored: String,
-        mut value: String,
-        batch: &mut ColumnRotation,
-    ) -> Result<(), DataError> {
-        let is_id = || Expr::col(Alias::new("id")).eq(id);
-        for _ in 0..TRIES {
-            let update = Query::update()
-                .table(Alias::new(column.table))
-                .value(Alias::new(column.column), value.as_str())
-                .and_where(is_id())
-                .and_where(Expr::col(Alias::new(column.column)).eq(stored.as_str()))
-                .take();
-            if transaction.execute(&InternalStatement(&update)).await? == 1 {
-                batch.changed += 1;
-                batch.count(&value);
-                return Ok(());
-            }
-            let mut select = column.select();
-            select.and_where(is_id());
-            // It is gone, or secret no more.
-            let Some(row) = transaction.row(&InternalStatement(&select)).await? else {
-                return Ok(());
-            };
-            stored = row.some_text(1)?;
-            match self.anew(&column.place(id), &stored) {
-                Ok(Some(again)) => value = again,
-                Ok(None) => {
-                    batch.count(&stored);
-                    return Ok(());
-                }
-                Err(RewriteError::Unreadable(why)) => {
-                    batch.refuse(why, &stored);
-                    return Ok(());
-                }
-                Err(RewriteError::Data(error)) => return Err(error),
-            }
-        }
-        batch.count(&stored);
-        Ok(())
-    }
-
-    async fn settings(&self, names: &[&str]) -> Result<ColumnRotation, DataError> {
-        let mut rotated = ColumnRotation::new("platform_setting", "value");
-        for name in names {
-            let place = Place::of_setting(name);
-            let mut transaction = self.begin().await?;
-            let Some(stored) = setting::read(&mut transaction, name).await? else {
-                continue;
-            };
-            match self.anew(&place, &stored) {
-                Ok(None) => rotated.count(&stored),
-                Ok(Some(value)) => {
-                    let update =
-                        sql("UPDATE platform_setting SET value = ? WHERE name = ? AND value = ?");
-                    let update = update.with(value.as_str()).with(*name).with(stored);
-                    if transaction.execute(&update).await? == 1 {
-                        rotated.changed += 1;
-                        rotated.count(&value);
-                    }
-                    transaction.commit().await?;
-                }
-                Err(RewriteError::Unreadable(why)) => rotated.refuse(why, &stored),
-                Err(RewriteError::Data(error)) => return Err(error),
-            }
-        }
-        Ok(rotated)
-    }
-
-    /// Keys that encrypt nothing any more need not be the right ones of their names from now on.
-    async fn forget_keys(&self) -> Result<(), DataError> {
-        for (name, _) in records(self.database).await? {
-            let key = name.strip_prefix(RECORD).unwrap_or_default();
-            let stays = self.direction == Direction::ToFirstKey
-                && self.keyring.names().any(|known| known == key);
-            if !stays && use_of(self.database, key).await?.is_none() {
-                let forget = sql("DELETE FROM platform_setting WHERE name = ?");
-                self.database.execute(&forget.with(name)).await?;
-            }
-        }
-        Ok(())
-    }
-
-    /// What is overwritten is not to be found in the file.
-    async fn begin(&self) -> Result<Transaction, DataError> {
-        let mut transaction = self.database.begin().await?;
-        if transaction.dialect() == Dialect::Sqlite {
-            transaction.script("PRAGMA secure_delete = ON").await?;
-        }
-        Ok(transaction)
-    }
-}
-
-impl ColumnRotation {
-    fn add(&mut self, other: ColumnRotation) {
-        self.changed += other.changed;
-        self.unreadable_count += other.unreadable_count;
-        for (key, count) in other.by_key {
-            *self.by_key.entry(key).or_default() += count;
-        }
-        self.unreadable.extend(other.unreadable);
-        self.unreadable.truncate(MOST_TOLD);
-    }
-
-    fn refuse(&mut self, why: UnreadableSecret, stored: &str) {
-        self.count(stored);
-        self.unreadable_count += 1;
-        if self.unreadable.len() < MOST_TOLD {
-            self.unreadable.push(why);
-        }
-    }
-}
-
-/// Why a value is not rewritten.
-enum RewriteError {
-    Unreadable(UnreadableSecret),
-    Data(DataError),
-}
-
-impl From<UnreadableSecret> for RewriteError {
-    fn from(why: UnreadableSecret) -> Self {
-        RewriteError::Unreadable(why)
-    }
-}
-
-impl From<DataError> for RewriteError {
-    fn from(error: DataError) -> Self {
-        RewriteError::Data(error)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing::on_both;
-
-    const SHELF: SealedColumn = SealedColumn {
-        table: "shelf",
-        column: "value",
-        flag: None,
-    };
-
-    #[tokio::test]
-    async fn m10_what_others_write_during_a_rotation_is_theirs() {
-        on_both(|database| async move {
-            let mut transaction = database.begin().await.expect("a transaction");
-            let table = "CREATE TABLE shelf (id BIGINT PRIMARY KEY, value TEXT); \
-                         INSERT INTO shelf VALUES (1, 'new'), (2, 'kept')";
-            transaction.script(table).await.expect("a table");
-            transaction.commit().await.expect("a commit");
-            let lines = ["a", "b"].map(|name| Keyring::new_line(Some(name)).expect("a key"));
-            let keyring = Keyring::parse(&lines.join("\n")).expect("keys");
-            let rotation = Rotation {
-                database: &database,
-                keyring: &keyring,
-                direction: Direction::ToFirstKey,
-            };
-            // As they were read: one is another by now, and one is gone.
-            let read = [(1, "old"), (2, "kept"), (3, "gone")];
-            let read = read.map(|(id, value)| (id, value.to_owned()));
-            let batch = rotation.batch(SHELF, &read).await.expect("a batch");
-            assert_eq!((batch.changed, batch.unreadable_count), (2, 0));
-            assert_eq!(batch.by_key, BTreeMap::from([("a".to_owned(), 2)]));
-            let rows = database
-                .rows(&InternalStatement(&SHELF.select()))
-                .await
-                .expect("rows");
-            for (row, expected) in rows.iter().zip(["new", "kept"]) {
-                let id = row.id(0).expect("an id");
-                let stored = row.some_text(1).expect("a value");
-                assert_eq!(keyring::key_of(&stored), Some("a"));
-                assert_eq!(
-                    keyring.open(&SHELF.place(id), &stored).as_deref(),
-                    Ok(expected)
-                );
-            }
-            let again = rotation.column(SHELF).await.expect("nothing to do");
-            assert_eq!(again.changed, 0);
-        })
-        .await;
-    }
+    Ok(unencrypted)
 }

@@ -44,6 +44,12 @@ impl SessionPool {
     }
 
     /// # Errors
+    /// Why no connection can be had.
+    pub(crate) async fn try_out(&self) -> Result<(), sqlx::Error> {
+        self.pool.acquire().await.map(drop)
+    }
+
+    /// # Errors
     /// [`DataError::Busy`] where no connection became free in time.
     pub(crate) async fn session(&self) -> Result<Session, DataError> {
         Ok(Session {

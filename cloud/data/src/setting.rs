@@ -1,11 +1,9 @@
 //! What the platform remembers of itself, by name.
 
-use sea_query::{Alias, Expr, ExprTrait, OnConflict, Query};
-
 use crate::database::Database;
 use crate::error::DataError;
 use crate::keyring::{Keyring, Place};
-use crate::statement::{InternalStatement, sql};
+use crate::statement::sql;
 use crate::transaction::Transaction;
 
 /// What is remembered under a name.
@@ -13,12 +11,8 @@ use crate::transaction::Transaction;
 /// # Errors
 /// Why the statement failed.
 pub async fn read(transaction: &mut Transaction, name: &str) -> Result<Option<String>, DataError> {
-    let select = Query::select()
-        .column(Alias::new("value"))
-        .from(Alias::new("platform_setting"))
-        .and_where(Expr::col(Alias::new("name")).eq(name))
-        .take();
-    let mut values = transaction.texts(&InternalStatement(&select)).await?;
+    let select = sql("SELECT value FROM platform_setting WHERE name = ?").with(name);
+    let mut values = transaction.texts(&select).await?;
     Ok(values.pop().flatten())
 }
 
@@ -36,8 +30,8 @@ pub async fn read_or_write(
         sql("INSERT INTO platform_setting (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING");
     database.execute(&insert.with(name).with(value)).await?;
     let mut transaction = database.begin().await?;
-    let found = read(&mut transaction, name).await?;
-    found.ok_or_else(|| DataError::Null {
+    let stored = read(&mut transaction, name).await?;
+    stored.ok_or_else(|| DataError::Null {
         column: name.to_owned(),
     })
 }
@@ -54,8 +48,8 @@ pub async fn read_or_write_secret(
     value: &str,
 ) -> Result<String, DataError> {
     let place = Place::of_setting(name);
-    let kept = read_or_write(database, name, &keyring.seal(&place, value)?).await?;
-    Ok(keyring.open(&place, &kept)?)
+    let stored = read_or_write(database, name, &keyring.seal(&place, value)?).await?;
+    Ok(keyring.open(&place, &stored)?)
 }
 
 /// Remembers this under a name, in place of what was.
@@ -67,16 +61,8 @@ pub async fn write(
     name: &str,
     value: &str,
 ) -> Result<(), DataError> {
-    let insert = Query::insert()
-        .into_table(Alias::new("platform_setting"))
-        .columns([Alias::new("name"), Alias::new("value")])
-        .values_panic([name.into(), value.into()])
-        .on_conflict(
-            OnConflict::column(Alias::new("name"))
-                .update_column(Alias::new("value"))
-                .to_owned(),
-        )
-        .take();
-    transaction.execute(&InternalStatement(&insert)).await?;
+    let insert = sql("INSERT INTO platform_setting (name, value) VALUES (?, ?) \
+         ON CONFLICT (name) DO UPDATE SET value = excluded.value");
+    transaction.execute(&insert.with(name).with(value)).await?;
     Ok(())
 }

@@ -12,9 +12,9 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions, Connection as _};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::database::PoolOptions;
 use crate::error::DataError;
 use crate::letter_case;
+use crate::options::PoolOptions;
 
 /// Instructions between two looks at the clock: some hundred microseconds.
 const STEPS: i32 = 20_000;
@@ -66,6 +66,14 @@ pub(crate) async fn hold_to(
     let mut handle = connection.lock_handle().await?;
     handle.set_progress_handler(STEPS, move || !deadline.is_over());
     Ok(())
+}
+
+/// The number that a pragma answers.
+pub(crate) async fn number(
+    connection: &mut SqliteConnection,
+    pragma: &'static str,
+) -> Result<i64, sqlx::Error> {
+    sqlx::query_scalar(pragma).fetch_one(connection).await
 }
 
 /// Opens a connection, with the functions that statements call.

@@ -1,5 +1,7 @@
 //! What can be executed.
 
+use std::borrow::Cow;
+
 use memchr::memchr3;
 use sea_query::{
     DeleteStatement, InsertStatement, PostgresQueryBuilder, SelectStatement, SqliteQueryBuilder,
@@ -8,8 +10,9 @@ use sea_query::{
 use sea_query_sqlx::{SqlxBinder, SqlxValues};
 
 use crate::dialect::Dialect;
-use crate::purpose::SystemStatement;
-use crate::query::CompiledQuery;
+
+/// Rows that one statement names; both databases take more.
+pub(crate) const AT_ONCE: usize = 2000;
 
 /// A statement that both databases take, with its values apart from its text.
 ///
@@ -110,22 +113,11 @@ pub trait SeaQuery: Sync {
     fn in_words_of(&self, dialect: Dialect) -> BuiltStatement;
 }
 
-/// A statement of this crate's own: a rule between rows, or a step of a change that somebody has the right to make.
-pub(crate) struct InternalStatement<'a, S>(pub(crate) &'a S);
-
-impl<S: SeaQuery> Statement for InternalStatement<'_, S> {
-    fn built(&self, dialect: Dialect) -> BuiltStatement {
-        self.0.in_words_of(dialect)
-    }
-}
+/// A statement that sea-query builds, of the server's own; see [`SystemPurpose::statement`](crate::SystemPurpose).
+#[derive(Debug, Clone)]
+pub struct SystemStatement<S>(pub(crate) S);
 
 impl<S: SeaQuery> Statement for SystemStatement<S> {
-    fn built(&self, dialect: Dialect) -> BuiltStatement {
-        self.0.in_words_of(dialect)
-    }
-}
-
-impl Statement for CompiledQuery {
     fn built(&self, dialect: Dialect) -> BuiltStatement {
         self.0.in_words_of(dialect)
     }
@@ -158,7 +150,7 @@ statements!(
 /// milliseconds since the epoch: what replicas compare goes by it, since their clocks may differ.
 #[derive(Debug, Clone)]
 pub struct Sql {
-    text: &'static str,
+    text: Cow<'static, str>,
     values: Vec<Parameter>,
 }
 
@@ -168,11 +160,11 @@ enum Parameter {
     Many(Vec<i64>),
 }
 
-/// A statement whose values follow, in their order.
+/// A statement whose values follow, in their order. Nothing that a request says may be in the text.
 #[must_use]
-pub(crate) fn sql(text: &'static str) -> Sql {
+pub(crate) fn sql(text: impl Into<Cow<'static, str>>) -> Sql {
     Sql {
-        text,
+        text: text.into(),
         values: Vec::new(),
     }
 }
@@ -231,17 +223,6 @@ impl Statement for Sql {
 
 /// The database's own time, as statements of ours name it.
 const NOW: &str = "now_ms()";
-
-impl Dialect {
-    /// The database's own time in milliseconds since the epoch, as an expression that an index can be searched by.
-    #[must_use]
-    pub fn now(self) -> &'static str {
-        match self {
-            Dialect::Sqlite => "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
-            Dialect::Postgres => "CAST(extract(epoch FROM now()) * 1000 AS bigint)",
-        }
-    }
-}
 
 fn push_part(text: &mut String, part: &str, dialect: Dialect) {
     let mut rest = part;

@@ -6,8 +6,8 @@
 
 use resources::Resource;
 
+use crate::caller::SystemPurpose;
 use crate::database::Database;
-use crate::purpose::SystemPurpose;
 use crate::record::{self, Record};
 use crate::rules;
 use crate::schema;
@@ -42,9 +42,9 @@ impl Database {
         let mut transaction = self.begin().await?;
         schema::alone(&mut transaction).await?;
         let mut writer = Writer::platform(SystemPurpose::Rules, &mut transaction, environment, now);
-        let kept = keep(&mut writer).await?;
+        let organization = keep(&mut writer).await?;
         transaction.commit().await?;
-        Ok(kept)
+        Ok(organization)
     }
 }
 
@@ -56,21 +56,21 @@ async fn keep(writer: &mut Writer<'_>) -> Result<SystemOrganization, WriteError>
     let Some(row) = writer.transaction.row(&there).await? else {
         return make(writer, resource, &preferred_handle).await;
     };
-    let mut kept = SystemOrganization {
+    let mut organization = SystemOrganization {
         id: row.id(0)?,
         handle: row.some_text(1)?,
         is_new: false,
         freed_devices: 0,
     };
-    if kept.handle != preferred_handle && is_free(writer, &preferred_handle).await? {
+    if organization.handle != preferred_handle && is_free(writer, &preferred_handle).await? {
         let mut values = Record::default();
         values.set_text("handle", preferred_handle.as_str());
         values.set_number("modified_at", writer.now());
-        record::update(writer.transaction, resource, &[kept.id], &values).await?;
-        rules::give_slugs(writer, kept.id, &preferred_handle).await?;
-        kept.handle = preferred_handle;
+        record::update(writer.transaction, resource, &[organization.id], &values).await?;
+        rules::give_slugs(writer, organization.id, &preferred_handle).await?;
+        organization.handle = preferred_handle;
     }
-    Ok(kept)
+    Ok(organization)
 }
 
 // Not as a request would: the handle is one that nobody may ask for.
@@ -85,9 +85,7 @@ async fn make(
         number += 1;
         handle = format!("{preferred_handle}_{number}");
     }
-    let mut values = Record::default();
-    values.set_number("created_at", writer.now());
-    values.set_number("modified_at", writer.now());
+    let mut values = Record::made_at(writer.now());
     values.set_text("name", preferred_handle);
     values.set_text("handle", handle.as_str());
     values.set("is_system", resources::StoredValue::Boolean(true));
@@ -106,6 +104,6 @@ async fn make(
 }
 
 async fn is_free(writer: &mut Writer<'_>, handle: &str) -> Result<bool, WriteError> {
-    let handle_owner = sql("SELECT id FROM organization WHERE handle = ?").with(handle);
-    Ok(writer.transaction.id(&handle_owner).await?.is_none())
+    let owner = record::with_value(writer.transaction, "organization", "handle", handle).await?;
+    Ok(owner.is_none())
 }

@@ -17,8 +17,9 @@ use sqlx::Connection as _;
 use sqlx::postgres::PgConnection;
 
 use crate::connection::Connection;
-use crate::database::{Database, Options};
+use crate::database::Database;
 use crate::dialect::Dialect;
+use crate::options::Options;
 use crate::statement::{BuiltStatement, Sql, Statement};
 
 /// Where a PostgreSQL server for tests is.

@@ -7,9 +7,11 @@ use crate::database::Database;
 use crate::dialect::Dialect;
 use crate::effect::Effect;
 use crate::error::DataError;
+use crate::generation;
+use crate::pools::Pools;
 use crate::row::Row;
 use crate::session::Session;
-use crate::statement::Statement;
+use crate::statement::{AT_ONCE, Sql, Statement};
 use crate::writer::WriterTurn;
 
 /// By then a server that lost its client has made the changes or undone them.
@@ -17,36 +19,55 @@ const SETTLED: Duration = Duration::from_secs(5);
 
 /// Changes that happen together or not at all. Dropped, they did not happen.
 pub struct Transaction {
-    inner: Backend,
+    backend: Backend,
     database: Database,
     effects: Vec<Effect>,
 }
 
-pub(crate) enum Backend {
+enum Backend {
     Sqlite(WriterTurn),
     Postgres(Session),
 }
 
-impl Transaction {
-    pub(crate) fn new(inner: Backend, database: Database) -> Self {
-        Transaction {
-            inner,
-            database,
+impl Database {
+    /// Begins a transaction. In SQLite it is the only one that writes until it ends; it may be committed together
+    /// with those that waited for it.
+    ///
+    /// # Errors
+    /// [`DataError::Busy`] where no connection became free in time.
+    pub async fn begin(&self) -> Result<Transaction, DataError> {
+        let backend = match &self.pools {
+            Pools::Sqlite { writer, .. } => Backend::Sqlite(writer.turn().await?),
+            Pools::Postgres { pools, losses } => {
+                let pool = pools.of(self.pool);
+                let begin = async || losses.note(pool.begin().await);
+                // Nothing was done yet: another connection will do.
+                Backend::Postgres(match begin().await {
+                    Err(DataError::Lost(_)) => begin().await?,
+                    begun => begun?,
+                })
+            }
+        };
+        Ok(Transaction {
+            backend,
+            database: self.clone(),
             effects: Vec::new(),
-        }
+        })
     }
+}
 
+impl Transaction {
     /// Which database it is in.
     #[must_use]
     pub fn dialect(&self) -> Dialect {
-        match self.inner {
+        match self.backend {
             Backend::Sqlite(_) => Dialect::Sqlite,
             Backend::Postgres(_) => Dialect::Postgres,
         }
     }
 
     fn connection(&mut self) -> Result<Connection<'_>, DataError> {
-        Ok(match &mut self.inner {
+        Ok(match &mut self.backend {
             Backend::Sqlite(turn) => Connection::Sqlite(turn.connection()?),
             Backend::Postgres(session) => session.connection()?,
         })
@@ -54,16 +75,16 @@ impl Transaction {
 
     /// The result of a statement of this transaction.
     fn noted<T>(&mut self, result: Result<T, DataError>) -> Result<T, DataError> {
-        let result = match &mut self.inner {
+        let result = match &mut self.backend {
             Backend::Sqlite(_) => result,
             Backend::Postgres(session) => session.done(result),
         };
-        self.database.noted(result)
+        self.database.pools.noted(result)
     }
 
     /// Gives each of its statements so much time, whatever others have. (SQLite's writer has its own limit.)
     pub(crate) fn allow(&mut self, limit: Duration) {
-        if let Backend::Postgres(session) = &mut self.inner {
+        if let Backend::Postgres(session) = &mut self.backend {
             session.allow(limit);
         }
     }
@@ -120,6 +141,50 @@ impl Transaction {
         rows.iter().map(|row| row.id(0)).collect()
     }
 
+    /// The rows that statements answer about these rows, each about as many of them as one statement names.
+    ///
+    /// # Errors
+    /// As [`Transaction::texts`].
+    pub(crate) async fn rows_about(
+        &mut self,
+        ids: &[i64],
+        statement: impl Fn(&[i64]) -> Sql,
+    ) -> Result<Vec<Row>, DataError> {
+        let mut rows = Vec::new();
+        for ids in ids.chunks(AT_ONCE) {
+            rows.extend(self.rows(&statement(ids)).await?);
+        }
+        Ok(rows)
+    }
+
+    /// The numbers of their first column.
+    ///
+    /// # Errors
+    /// As [`Transaction::texts`].
+    pub(crate) async fn ids_about(
+        &mut self,
+        ids: &[i64],
+        statement: impl Fn(&[i64]) -> Sql,
+    ) -> Result<Vec<i64>, DataError> {
+        let rows = self.rows_about(ids, statement).await?;
+        rows.iter().map(|row| row.id(0)).collect()
+    }
+
+    /// Executes statements about these rows, each about as many of them as one statement names.
+    ///
+    /// # Errors
+    /// As [`Transaction::texts`].
+    pub(crate) async fn execute_about(
+        &mut self,
+        ids: &[i64],
+        statement: impl Fn(&[i64]) -> Sql,
+    ) -> Result<(), DataError> {
+        for ids in ids.chunks(AT_ONCE) {
+            self.execute(&statement(ids)).await?;
+        }
+        Ok(())
+    }
+
     /// The number in the first row's first column, unless there is none.
     ///
     /// # Errors
@@ -160,17 +225,18 @@ impl Transaction {
     /// Why it failed; then nothing is changed, unless the connection was lost
     /// ([`DataError::Lost`]) or the server said nothing ([`DataError::Silent`]), when nobody knows.
     pub async fn commit(mut self) -> Result<(), DataError> {
-        let effects = std::mem::take(&mut self.effects);
-        crate::generation::raise(&mut self, &effects).await?;
+        for raise in generation::raising(&self.effects) {
+            self.execute(&raise).await?;
+        }
         let Transaction {
-            inner,
+            backend,
             database,
-            effects: _,
+            effects,
         } = self;
         let committed = tokio::spawn(async move {
-            let result = match inner {
+            let result = match backend {
                 Backend::Sqlite(turn) => turn.commit().await,
-                Backend::Postgres(session) => database.noted(session.commit().await),
+                Backend::Postgres(session) => database.pools.noted(session.commit().await),
             };
             match &result {
                 Ok(()) => database.tell(&effects),
@@ -186,10 +252,7 @@ impl Transaction {
             }
             result
         });
-        match committed.await {
-            Ok(result) => result,
-            Err(_) => Err(DataError::Lost(sqlx::Error::WorkerCrashed)),
-        }
+        committed.await.map_err(DataError::crashed)?
     }
 
     /// Undoes the changes at once.
@@ -197,7 +260,7 @@ impl Transaction {
     /// # Errors
     /// Why it failed; the changes are undone in any case.
     pub async fn rollback(self) -> Result<(), DataError> {
-        match self.inner {
+        match self.backend {
             Backend::Sqlite(turn) => turn.rollback().await,
             Backend::Postgres(session) => session.rollback().await?,
         }

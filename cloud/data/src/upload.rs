@@ -18,12 +18,12 @@ use crate::database::Database;
 use crate::error::DataError;
 use crate::file::{self, PIECE};
 use crate::quota::{self, Quotas};
+use crate::refusal::WriteError;
 use crate::right::RowRight;
 use crate::row::Row;
 use crate::rules::random;
 use crate::statement::sql;
 use crate::transaction::Transaction;
-use crate::write::WriteError;
 
 /// What is to be uploaded.
 #[derive(Debug, Clone)]
@@ -156,7 +156,7 @@ impl Database {
             .with(number(announced.size))
             .with(number(announced.chunk_size));
         let id = transaction.new_id(&insert).await?;
-        quota::check_in(&mut transaction, quotas, "release_asset", asset).await?;
+        quota::check(&mut transaction, quotas, "release_asset", asset).await?;
         transaction.commit().await?;
         Ok(Upload {
             id,

@@ -17,22 +17,21 @@ mod change;
 mod create;
 mod links;
 mod older;
-mod refusal;
 mod request;
 mod sealing;
 
 use resources::{Branding, Method, Model, Resource, Role, Source};
 
+pub use crate::refusal::WriteError;
 pub(crate) use cascade::RowsToDelete;
-pub(crate) use change::Change;
-pub use refusal::WriteError;
+pub(crate) use change::{Change, altering, targets};
 pub use request::{Verb, Write, WriteOutcome, write};
 
+use crate::caller::{Caller, SystemPurpose};
 use crate::file::File;
 use crate::keyring::Keyring;
-use crate::purpose::SystemPurpose;
-use crate::query::{self, Caller, QueryContext};
-use crate::quota::Quotas;
+use crate::query::{self, QueryContext};
+use crate::quota::{self, Quotas};
 use crate::transaction::Transaction;
 
 /// What of writes is configured.
@@ -53,7 +52,7 @@ pub struct Environment {
 /// Changes rows in a transaction, for one caller.
 pub struct Writer<'a> {
     pub(crate) transaction: &'a mut Transaction,
-    pub(crate) setting: QueryContext<'a>,
+    pub(crate) context: QueryContext<'a>,
     pub(crate) environment: &'a Environment,
     /// Fields that devices report take the caller's word.
     pub(crate) reports: bool,
@@ -64,17 +63,17 @@ pub struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// Changes rows of this transaction. The setting's model must be [`resources::v7`]: older versions are
+    /// Changes rows of this transaction. The context's model must be [`resources::v7`]: older versions are
     /// translated before.
     #[must_use]
     pub fn new(
         transaction: &'a mut Transaction,
-        setting: QueryContext<'a>,
+        context: QueryContext<'a>,
         environment: &'a Environment,
     ) -> Self {
         Writer {
             transaction,
-            setting,
+            context,
             environment,
             reports: false,
             file: None,
@@ -98,7 +97,7 @@ impl<'a> Writer<'a> {
         environment: &'a Environment,
         now: i64,
     ) -> Self {
-        let setting = QueryContext {
+        let context = QueryContext {
             model: model(),
             dialect: transaction.dialect(),
             caller: purpose.caller(),
@@ -109,16 +108,16 @@ impl<'a> Writer<'a> {
             tunnel_variables: &[],
             origin: "",
         };
-        Writer::new(transaction, setting, environment)
+        Writer::new(transaction, context, environment)
     }
 
     /// The same, in the name of the cloud: what follows from a change needs no right of whoever made it.
     pub(crate) fn as_platform(&mut self) -> Writer<'_> {
-        let setting = QueryContext {
+        let context = QueryContext {
             caller: &Caller::Platform(SystemPurpose::Rules),
-            ..self.setting
+            ..self.context
         };
-        Writer::new(self.transaction, setting, self.environment)
+        Writer::new(self.transaction, context, self.environment)
     }
 
     /// The transaction, for statements of the server's own.
@@ -128,26 +127,35 @@ impl<'a> Writer<'a> {
 
     /// The moment of the request, in milliseconds.
     pub(crate) fn now(&self) -> i64 {
-        self.setting.now
+        self.context.now
     }
 
     /// The user who asks, where it is one.
     pub(crate) fn user(&self) -> Option<i64> {
-        self.setting.caller.user()
+        self.context.caller.user()
     }
 
     /// The actor that asks, where it is one.
     pub(crate) fn actor(&self) -> Option<i64> {
-        self.setting.caller.actor()
+        self.context.caller.actor()
     }
 
     /// Whether it is a device that asks, by its key.
     pub(crate) fn is_device(&self) -> bool {
-        self.setting.caller.role() == Some(Role::DeviceKey)
+        self.context.caller.role() == Some(Role::DeviceKey)
     }
 
     pub(crate) fn is_platform(&self) -> bool {
-        matches!(self.setting.caller, Caller::Platform(_))
+        matches!(self.context.caller, Caller::Platform(_))
+    }
+
+    /// Nothing is more than it may be by a quota now that this row was made, or that it was changed.
+    pub(crate) async fn check_quotas(
+        &mut self,
+        resource: &str,
+        row: i64,
+    ) -> Result<(), WriteError> {
+        quota::check(self.transaction, &self.environment.quotas, resource, row).await
     }
 
     /// A resource that has a table, and on which the caller has any right of this kind.
@@ -156,7 +164,7 @@ impl<'a> Writer<'a> {
         if resource.source != Source::Table {
             return Err(WriteError::NoRights);
         }
-        if query::any_right(&self.setting, resource.name, method)? {
+        if query::any_right(&self.context, resource.name, method)? {
             Ok(resource)
         } else {
             Err(WriteError::NoRights)

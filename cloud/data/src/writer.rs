@@ -17,24 +17,15 @@ use tokio::sync::{Mutex, OwnedMutexGuard, watch};
 
 use crate::error::DataError;
 use crate::sqlite::{self, Deadline};
+use group::{Group, GroupOutcome};
 
+mod group;
+mod shrink;
 #[cfg(test)]
 mod tests;
 
-/// Free pages that stay in the file for what is written next: 4 MiB.
-const KEPT_FREE: i64 = 1024;
-/// Pages that are given back at once: moving them takes a few milliseconds, for which a write may have to wait.
-const STEP: i64 = 128;
 /// What SQLite calls it where a file gives free pages back step by step.
 const INCREMENTAL: i64 = 2;
-const GIVE_BACK: &str = "PRAGMA incremental_vacuum(128)";
-
-async fn number(
-    connection: &mut SqliteConnection,
-    pragma: &'static str,
-) -> Result<i64, sqlx::Error> {
-    sqlx::query_scalar(pragma).fetch_one(connection).await
-}
 
 /// Turns at the connection that writes. Clones are the same one.
 #[derive(Clone)]
@@ -71,46 +62,6 @@ struct WriterState {
     commits: usize,
 }
 
-/// Transactions that are committed together.
-struct Group {
-    /// Those that ended well.
-    members: usize,
-    /// Somebody is in line who will commit it.
-    ending: bool,
-    fate: watch::Sender<GroupOutcome>,
-}
-
-/// What became of a group.
-#[derive(Debug, Clone)]
-enum GroupOutcome {
-    Open,
-    Committed,
-    /// It is as if it had never been.
-    Undone,
-    /// There was no room for it.
-    Full,
-    /// The commit failed for this reason.
-    Failed(Arc<str>),
-}
-
-impl GroupOutcome {
-    fn told(self) -> Result<(), DataError> {
-        match self {
-            GroupOutcome::Committed => Ok(()),
-            GroupOutcome::Undone => Err(DataError::Contended(sqlx::Error::Protocol(
-                "a transaction beside it took it along as it failed".to_owned(),
-            ))),
-            GroupOutcome::Full => Err(DataError::Full(sqlx::Error::Protocol(
-                "there was no room to commit it".to_owned(),
-            ))),
-            GroupOutcome::Failed(reason) => Err(DataError::Other(sqlx::Error::Protocol(
-                (*reason).to_owned(),
-            ))),
-            GroupOutcome::Open => Err(DataError::Lost(sqlx::Error::WorkerCrashed)),
-        }
-    }
-}
-
 impl SqliteWriter {
     /// Opens the connection, which makes the file where it is missing.
     ///
@@ -133,7 +84,8 @@ impl SqliteWriter {
         };
         shared.hold_to(timeout);
         let mut connection = shared.connect().await?;
-        shared.gives_back = number(&mut connection, "PRAGMA auto_vacuum").await? == INCREMENTAL;
+        let auto_vacuum = sqlite::number(&mut connection, "PRAGMA auto_vacuum").await?;
+        shared.gives_back = auto_vacuum == INCREMENTAL;
         shared.state.lock().await.connection = Some(connection);
         Ok(SqliteWriter {
             shared: Arc::new(shared),
@@ -157,56 +109,7 @@ impl SqliteWriter {
                 .await
                 .map_err(|_| DataError::Busy(sqlx::Error::PoolTimedOut))?
         };
-        let mut turn = WriterTurn {
-            state,
-            shared,
-            ended: true,
-        };
-        turn.begin().await?;
-        Ok(turn)
-    }
-
-    /// Gives some free pages back to the file system, if nobody writes or waits to; whether there are more.
-    ///
-    /// The file itself is cut where there are no more. A reader may hold that up: the next call tries it again.
-    ///
-    /// # Errors
-    /// Where that fails.
-    pub(crate) async fn shrink(&self) -> Result<bool, DataError> {
-        let shared = self.shared.clone();
-        if !shared.gives_back {
-            return Ok(false);
-        }
-        if shared.waiting.load(Ordering::Relaxed) > 0 {
-            return Ok(true);
-        }
-        let Ok(state) = shared.state.clone().try_lock_owned() else {
-            return Ok(true);
-        };
-        let mut turn = WriterTurn {
-            state,
-            shared,
-            ended: true,
-        };
-        turn.begin().await?;
-        let free = number(turn.connection()?, "PRAGMA freelist_count").await?;
-        if free > KEPT_FREE {
-            sqlx::query(GIVE_BACK).execute(turn.connection()?).await?;
-            self.shared.is_to_be_cut.store(true, Ordering::Relaxed);
-            // Whoever drops this half-way does not stop what others wait for.
-            let committed = tokio::spawn(turn.commit()).await;
-            let lost = |_| DataError::Lost(sqlx::Error::WorkerCrashed);
-            committed.map_err(lost).flatten()?;
-            if free > KEPT_FREE + STEP {
-                return Ok(true);
-            }
-        } else {
-            turn.rollback().await;
-        }
-        if self.shared.is_to_be_cut.load(Ordering::Relaxed) && self.shared.cut().await? {
-            self.shared.is_to_be_cut.store(false, Ordering::Relaxed);
-        }
-        Ok(false)
+        WriterTurn::begun(shared, state).await
     }
 
     /// Commits what is to be committed and lets nobody write any more.
@@ -240,18 +143,6 @@ impl WriterInner {
         sqlite::hold_to(&mut connection, self.deadline.clone()).await?;
         Ok(connection)
     }
-
-    /// Brings what is in the log into the file, which is cut by that; whether all of it was. By itself that comes with
-    /// some later write, and there may be none.
-    async fn cut(&self) -> Result<bool, DataError> {
-        // The writer's connection may be in a transaction.
-        let mut connection = sqlite::connect(&self.options).await?;
-        let checkpoint = sqlx::query_as("PRAGMA wal_checkpoint(PASSIVE)");
-        let (is_busy, in_the_log, brought): (i64, i64, i64) =
-            checkpoint.fetch_one(&mut connection).await?;
-        connection.close().await?;
-        Ok(is_busy == 0 && in_the_log == brought)
-    }
 }
 
 /// Somebody waits for a turn, or no longer.
@@ -278,6 +169,19 @@ pub(crate) struct WriterTurn {
 }
 
 impl WriterTurn {
+    async fn begun(
+        shared: Arc<WriterInner>,
+        state: OwnedMutexGuard<WriterState>,
+    ) -> Result<Self, DataError> {
+        let mut turn = WriterTurn {
+            state,
+            shared,
+            ended: true,
+        };
+        turn.begin().await?;
+        Ok(turn)
+    }
+
     async fn begin(&mut self) -> Result<(), DataError> {
         if self.state.closed {
             return Err(DataError::Lost(sqlx::Error::PoolClosed));
@@ -297,7 +201,7 @@ impl WriterTurn {
         self.state.group = Some(Group {
             members: 0,
             ending: false,
-            fate: watch::Sender::new(GroupOutcome::Open),
+            outcome: watch::Sender::new(GroupOutcome::Open),
         });
         Ok(())
     }
@@ -323,10 +227,10 @@ impl WriterTurn {
             state.run("RELEASE turn").await?;
         }
         let Some(group) = &mut state.group else {
-            return Err(DataError::Lost(sqlx::Error::WorkerCrashed));
+            return Err(DataError::crashed(()));
         };
         group.members += 1;
-        let mut fate = group.fate.subscribe();
+        let mut outcome = group.outcome.subscribe();
         let ends_now = !group.ending && self.shared.waiting.load(Ordering::Relaxed) == 0;
         let hands_over = !ends_now && !std::mem::replace(&mut group.ending, true);
         state.unfinished = false;
@@ -344,14 +248,18 @@ impl WriterTurn {
                 state.commit().await;
             });
         }
-        let fate = match fate
-            .wait_for(|fate| !matches!(fate, GroupOutcome::Open))
-            .await
-        {
-            Ok(fate) => fate.clone(),
+        let is_decided = |outcome: &GroupOutcome| !matches!(outcome, GroupOutcome::Open);
+        let outcome = match outcome.wait_for(is_decided).await {
+            Ok(outcome) => outcome.clone(),
             Err(_) => GroupOutcome::Open,
         };
-        fate.told()
+        outcome.result()
+    }
+
+    /// As [`WriterTurn::commit`]; whoever drops this half-way does not stop what others wait for.
+    pub(crate) async fn commit_detached(self) -> Result<(), DataError> {
+        let committed = tokio::spawn(self.commit()).await;
+        committed.map_err(DataError::crashed).flatten()
     }
 
     /// Undoes it at once.
@@ -382,8 +290,8 @@ impl Drop for WriterTurn {
 
 impl WriterState {
     fn connection(&mut self) -> Result<&mut SqliteConnection, DataError> {
-        let lost = || DataError::Lost(sqlx::Error::WorkerCrashed);
-        self.connection.as_mut().ok_or_else(lost)
+        let connection = self.connection.as_mut();
+        connection.ok_or_else(|| DataError::crashed(()))
     }
 
     fn members(&self) -> usize {
@@ -418,7 +326,7 @@ impl WriterState {
             self.connection = None;
         }
         if let Some(group) = self.group.take() {
-            group.fate.send_replace(GroupOutcome::Undone);
+            group.outcome.send_replace(GroupOutcome::Undone);
         }
     }
 
@@ -427,7 +335,7 @@ impl WriterState {
         if self.group.is_none() {
             return;
         }
-        let fate = match self.run("COMMIT").await {
+        let outcome = match self.run("COMMIT").await {
             Ok(()) => GroupOutcome::Committed,
             Err(error) => {
                 tracing::error!(%error, "transactions could not be committed");
@@ -447,7 +355,7 @@ impl WriterState {
             self.commits += 1;
         }
         if let Some(group) = self.group.take() {
-            group.fate.send_replace(fate);
+            group.outcome.send_replace(outcome);
         }
     }
 }

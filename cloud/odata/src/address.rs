@@ -4,13 +4,13 @@ use winnow::combinator::{alt, cut_err, eof, opt};
 use winnow::prelude::*;
 use winnow::token::literal;
 
-use crate::error::Fault;
+use crate::error::ParseError;
 use crate::raw::{self, Plus};
 use crate::request::{Address, ResourcePath, Tail};
-use crate::token::{Input, keyed_name, name, one_link_more_than, read_all, refuse, sign, wanted};
+use crate::token::{Input, expected, keyed_name, name, one_link_more_than, read_all, refuse, sign};
 
 /// Reads the path behind the version, which begins at `begin` of the request.
-pub(crate) fn read(path: &str, begin: usize) -> Result<Address, Fault> {
+pub(crate) fn read(path: &str, begin: usize) -> Result<Address, ParseError> {
     let decoded = raw::decode(path, begin, Plus::Plus)?;
     read_all(&decoded, "the end of the path", address)
 }
@@ -21,7 +21,7 @@ fn address(input: &mut Input<'_>) -> ModalResult<Address> {
         return Ok(Address::Metadata);
     }
     let (resource, key) = cut_err(keyed_name)
-        .context(wanted("the name of a resource"))
+        .context(expected("the name of a resource"))
         .parse_next(input)?;
     let mut links = Vec::new();
     let tail = loop {
@@ -49,7 +49,7 @@ fn address(input: &mut Input<'_>) -> ModalResult<Address> {
         links.push(cut_err(keyed_name).parse_next(input)?);
     };
     cut_err(eof)
-        .context(wanted(
+        .context(expected(
             "the end of the path, a key in parentheses, or `/` and a link",
         ))
         .parse_next(input)?;

@@ -26,80 +26,40 @@ pub struct ParseError {
 }
 
 impl ParseError {
-    /// What is wrong at a byte of `path?query`, for whoever finds out later what a name or a value means.
-    #[must_use]
-    pub fn pointing(path: &str, query: Option<&str>, at: usize, message: &str) -> Self {
-        Fault::said(at, message).within(&whole(path, query))
-    }
-
     pub(crate) fn too_long(length: usize) -> Self {
-        ParseError {
-            at: MAX_LENGTH,
-            message: format!("the request has {length} bytes, more than {MAX_LENGTH}"),
-        }
+        let message = format!("the request has {length} bytes, more than {MAX_LENGTH}");
+        ParseError::new(MAX_LENGTH, message)
     }
-}
 
-/// The request in one piece, as places count.
-pub(crate) fn whole(path: &str, query: Option<&str>) -> String {
-    match query {
-        Some(query) => format!("{path}?{query}"),
-        None => path.to_owned(),
+    pub(crate) fn new(at: usize, message: impl Into<String>) -> Self {
+        let message = message.into();
+        ParseError { at, message }
     }
-}
 
-/// The same before it is known what the whole request is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Fault {
-    pub(crate) at: usize,
-    pub(crate) what: FaultKind,
-}
-
-/// What is wrong.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum FaultKind {
     /// Something else should stand here.
-    Expected(&'static str),
-    /// A sentence.
-    Said(String),
-}
-
-impl Fault {
-    pub(crate) fn expected(at: usize, what: &'static str) -> Self {
-        Fault {
-            at,
-            what: FaultKind::Expected(what),
-        }
+    pub(crate) fn expected(at: usize, what: &str) -> Self {
+        ParseError::new(at, format!("expected {what}"))
     }
 
-    pub(crate) fn said(at: usize, what: impl Into<String>) -> Self {
-        Fault {
-            at,
-            what: FaultKind::Said(what.into()),
-        }
-    }
-
-    /// For people, with what stands there in `whole`.
-    pub(crate) fn within(self, whole: &str) -> ParseError {
-        let Fault { at, what } = self;
-        let here = ErrorPlace { whole, at };
-        let message = match what {
-            FaultKind::Expected(expected) => format!("expected {expected} {here}"),
-            FaultKind::Said(said) => format!("{said} {here}"),
-        };
+    /// The same with what stands there in the text of the request ([`Request::text`](crate::Request::text)), which is
+    /// not known yet where an error is found.
+    #[must_use]
+    pub fn within(self, text: &str) -> Self {
+        let ParseError { at, message } = self;
+        let message = format!("{message} {}", ErrorPlace { text, at });
         ParseError { at, message }
     }
 }
 
 struct ErrorPlace<'a> {
-    whole: &'a str,
+    text: &'a str,
     at: usize,
 }
 
 impl fmt::Display for ErrorPlace<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 24;
-        let rest = self.whole.get(self.at..).unwrap_or_default();
+        let rest = self.text.get(self.at..).unwrap_or_default();
         let shown: String = rest.chars().take(SHOWN).collect();
         let more = if shown.len() < rest.len() { "…" } else { "" };
         if rest.is_empty() {

@@ -12,37 +12,36 @@ use crate::request::{
     PropertyPath, Quantifier, Value,
 };
 use crate::token::{
-    Input, calculated, constant, deeper, items, keyed_name, name, one_link_more_than,
-    one_more_than, place, refuse, sign, spaces, value, wanted, word,
+    Input, calculated, constant, deeper, expected, items, keyed_name, name, one_link_more_than,
+    one_more_than, place, refuse, sign, spaces, value, word,
 };
 
 /// A whole expression, with the spaces around it.
 pub(crate) fn expression(input: &mut Input<'_>) -> ModalResult<Expression> {
     deeper(input, |input: &mut Input<'_>| {
         spaces.parse_next(input)?;
-        let found = either(input)?;
+        let expression = either(input)?;
         spaces.parse_next(input)?;
-        Ok(found)
+        Ok(expression)
     })
 }
 
-/// Takes an operator that is the word `wanted`, with the spaces around it; spaces are put back where it is
-/// another.
-fn operator<'a>(
-    input: &mut Input<'a>,
-    names: &[&'static str],
-) -> ModalResult<Option<&'static str>> {
-    let taken = (spaces, word)
-        .verify_map(|((), found): ((), &'a str)| names.iter().copied().find(|name| *name == found));
-    let mut taken = opt(terminated(
-        taken,
+/// Takes an operator whose word is one of these, with the spaces around it, and answers what it means; spaces are put
+/// back where it is another.
+fn operator<'a, T: Copy>(input: &mut Input<'a>, operators: &[(&str, T)]) -> ModalResult<Option<T>> {
+    let operator = (spaces, word).verify_map(|((), word): ((), &'a str)| {
+        let operator = operators.iter().find(|(name, _)| *name == word);
+        operator.map(|(_, meaning)| *meaning)
+    });
+    let mut operator = opt(terminated(
+        operator,
         peek(alt((one_of([' ', '\t', '(']).void(), literal('-').void()))),
     ));
-    let taken = taken.parse_next(input)?;
-    if taken.is_some() {
+    let operator = operator.parse_next(input)?;
+    if operator.is_some() {
         spaces.parse_next(input)?;
     }
-    Ok(taken)
+    Ok(operator)
 }
 
 fn either(input: &mut Input<'_>) -> ModalResult<Expression> {
@@ -63,7 +62,7 @@ fn joined(
     let at = place(input);
     let first = part(input)?;
     let mut all = vec![first];
-    while operator(input, &[between])?.is_some() {
+    while operator(input, &[(between, ())])?.is_some() {
         one_more_than(all.len())?;
         all.push(cut_err(part).parse_next(input)?);
     }
@@ -76,27 +75,29 @@ fn joined(
     })
 }
 
+/// How the two sides of each operator are compared; none of `in`, whose right one is a list.
+const COMPARISONS: [(&str, Option<Comparison>); 7] = [
+    ("eq", Some(Comparison::Equal)),
+    ("ne", Some(Comparison::NotEqual)),
+    ("gt", Some(Comparison::Greater)),
+    ("ge", Some(Comparison::GreaterOrEqual)),
+    ("lt", Some(Comparison::Less)),
+    ("le", Some(Comparison::LessOrEqual)),
+    ("in", None),
+];
+
 fn comparison(input: &mut Input<'_>) -> ModalResult<Expression> {
     let at = place(input);
     let left = sum(input)?;
-    let Some(found) = operator(input, &["eq", "ne", "gt", "ge", "lt", "le", "in"])? else {
-        return Ok(left);
-    };
-    let operand = match found {
-        "in" => Operand::In(Box::new(left), list(input)?),
-        "eq" => compared(input, Comparison::Equal, left)?,
-        "ne" => compared(input, Comparison::NotEqual, left)?,
-        "gt" => compared(input, Comparison::Greater, left)?,
-        "ge" => compared(input, Comparison::GreaterOrEqual, left)?,
-        "lt" => compared(input, Comparison::Less, left)?,
-        _ => compared(input, Comparison::LessOrEqual, left)?,
+    let operand = match operator(input, &COMPARISONS)? {
+        None => return Ok(left),
+        Some(None) => Operand::In(Box::new(left), list(input)?),
+        Some(Some(how)) => {
+            let right = cut_err(sum).parse_next(input)?;
+            Operand::Compare(how, Box::new([left, right]))
+        }
     };
     Ok(Expression { operand, at })
-}
-
-fn compared(input: &mut Input<'_>, how: Comparison, left: Expression) -> ModalResult<Operand> {
-    let right = cut_err(sum).parse_next(input)?;
-    Ok(Operand::Compare(how, Box::new([left, right])))
 }
 
 /// `(1,2)`, of at least one value.
@@ -110,35 +111,34 @@ fn list(input: &mut Input<'_>) -> ModalResult<Vec<Expression>> {
 
 fn padded_sum(input: &mut Input<'_>) -> ModalResult<Expression> {
     spaces.parse_next(input)?;
-    let found = sum(input)?;
+    let value = sum(input)?;
     spaces.parse_next(input)?;
-    Ok(found)
+    Ok(value)
 }
 
 fn sum(input: &mut Input<'_>) -> ModalResult<Expression> {
-    arithmetic(input, &["add", "sub"], product)
+    let operators = [("add", Arithmetic::Add), ("sub", Arithmetic::Subtract)];
+    arithmetic(input, &operators, product)
 }
 
 fn product(input: &mut Input<'_>) -> ModalResult<Expression> {
-    arithmetic(input, &["mul", "div", "mod"], unary)
+    let operators = [
+        ("mul", Arithmetic::Multiply),
+        ("div", Arithmetic::Divide),
+        ("mod", Arithmetic::Remainder),
+    ];
+    arithmetic(input, &operators, unary)
 }
 
 fn arithmetic(
     input: &mut Input<'_>,
-    operators: &[&'static str],
+    operators: &[(&str, Arithmetic)],
     part: fn(&mut Input<'_>) -> ModalResult<Expression>,
 ) -> ModalResult<Expression> {
     let at = place(input);
     let mut left = part(input)?;
-    while let Some(found) = operator(input, operators)? {
+    while let Some(how) = operator(input, operators)? {
         calculated(input)?;
-        let how = match found {
-            "add" => Arithmetic::Add,
-            "sub" => Arithmetic::Subtract,
-            "mul" => Arithmetic::Multiply,
-            "div" => Arithmetic::Divide,
-            _ => Arithmetic::Remainder,
-        };
         let right = cut_err(part).parse_next(input)?;
         left = Expression {
             operand: Operand::Arithmetic(how, Box::new([left, right])),
@@ -195,8 +195,8 @@ fn primary(input: &mut Input<'_>) -> ModalResult<Expression> {
 fn named(input: &mut Input<'_>) -> ModalResult<Operand> {
     let boundary = peek(winnow::combinator::not(one_of(['/', '('])));
     let literal_value = opt(terminated(constant, boundary)).parse_next(input)?;
-    if let Some(found) = literal_value {
-        return Ok(Operand::Value(Value::Literal(found)));
+    if let Some(literal) = literal_value {
+        return Ok(Operand::Value(Value::Literal(literal)));
     }
     let called = opt(peek(terminated(word, literal('(')))).parse_next(input)?;
     if let Some(function) = called.and_then(Function::of_name) {
@@ -270,7 +270,7 @@ pub(crate) fn count_filter(input: &mut Input<'_>) -> ModalResult<Option<Expressi
         return Ok(None);
     }
     cut_err(literal("$filter="))
-        .context(wanted("`$filter=`, the one option of a count"))
+        .context(expected("`$filter=`, the one option of a count"))
         .parse_next(input)?;
     let filter = cut_err(expression).parse_next(input)?;
     sign(')', "an operator or `)`").parse_next(input)?;
@@ -284,7 +284,7 @@ fn lambda(
 ) -> ModalResult<Operand> {
     spaces.parse_next(input)?;
     let variable = cut_err(name)
-        .context(wanted("a variable and `:`, as in `any(d:…)`"))
+        .context(expected("a variable and `:`, as in `any(d:…)`"))
         .parse_next(input)?;
     spaces.parse_next(input)?;
     sign(':', "`:` and a condition").parse_next(input)?;
@@ -320,7 +320,9 @@ fn order(input: &mut Input<'_>) -> ModalResult<crate::Order> {
 fn padded_path(input: &mut Input<'_>) -> ModalResult<Expression> {
     spaces.parse_next(input)?;
     let at = place(input);
-    let operand = cut_err(path).context(wanted("a field")).parse_next(input)?;
+    let operand = cut_err(path)
+        .context(expected("a field"))
+        .parse_next(input)?;
     if matches!(operand, Operand::Lambda(_)) {
         return refuse("a field or a count, not a condition");
     }

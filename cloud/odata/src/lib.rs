@@ -49,25 +49,29 @@ pub fn parse(path: &str, query: Option<&str>) -> Result<Request, ParseError> {
 /// # Errors
 /// As [`parse`].
 pub fn parse_behind(base: &str, path: &str, query: Option<&str>) -> Result<Request, ParseError> {
-    let (begin, rest) = (base.len(), path);
-    let path = &format!("{base}{path}");
-    let length = path.len() + query.map_or(0, |query| query.len() + 1);
+    let length = base.len() + path.len() + query.map_or(0, |query| query.len() + 1);
     if length > MAX_LENGTH {
         return Err(ParseError::too_long(length));
     }
-    let whole = || error::whole(path, query);
-    let address = address::read(rest, begin).map_err(|fault| fault.within(&whole()))?;
-    let options = match query {
-        Some(query) => {
-            options::read(query, path.len() + 1).map_err(|fault| fault.within(&whole()))?
-        }
-        None => Options::default(),
+    let text = match query {
+        Some(query) => format!("{base}{path}?{query}"),
+        None => format!("{base}{path}"),
     };
-    let request = Request { address, options };
-    request
-        .check_aliases()
-        .map_err(|fault| fault.within(&whole()))?;
-    Ok(request)
+    let read = || {
+        let address = address::read(path, base.len())?;
+        let options = match query {
+            Some(query) => options::read(query, base.len() + path.len() + 1)?,
+            None => Options::default(),
+        };
+        request::check_aliases(&address, &options)?;
+        Ok((address, options))
+    };
+    let (address, options) = read().map_err(|error: ParseError| error.within(&text))?;
+    Ok(Request {
+        address,
+        options,
+        text,
+    })
 }
 
 /// Reads a condition by itself, as it stands behind `$filter=` once decoded.
@@ -78,5 +82,5 @@ pub fn parse_filter(text: &str) -> Result<Expression, ParseError> {
     if text.len() > MAX_LENGTH {
         return Err(ParseError::too_long(text.len()));
     }
-    options::condition(text).map_err(|fault| fault.within(text))
+    options::condition(text).map_err(|error| error.within(text))
 }

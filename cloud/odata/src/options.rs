@@ -6,14 +6,46 @@ use winnow::combinator::{alt, cut_err, opt};
 use winnow::prelude::*;
 use winnow::token::{literal, take_while};
 
-use crate::error::{Fault, MAX_ITEMS};
+use crate::error::{MAX_ITEMS, ParseError};
 use crate::expression::{count_filter, expression, orders};
 use crate::raw::{self, Plus};
 use crate::request::{Expand, Expression, Name, Options, Select};
-use crate::token::{Input, constant, deeper, items, name, read_all, refuse, sign, spaces, wanted};
+use crate::token::{
+    Input, constant, deeper, expected, items, name, read_all, refuse, sign, spaces,
+};
+
+/// The options that an expansion may have in its parentheses as well, and what may stand behind the value of each in a
+/// query.
+const SHARED: [(&str, &str); 6] = [
+    ("$select", "`,` and a field, `&`, or the end"),
+    ("$expand", "`,` and a link, `(`, `&`, or the end"),
+    (
+        "$filter",
+        "an operator such as `eq` or `and`, `&`, or the end",
+    ),
+    (
+        "$orderby",
+        "`asc`, `desc`, `,` and a field, `&`, or the end",
+    ),
+    ("$top", "`&` or the end"),
+    ("$skip", "`&` or the end"),
+];
+
+/// Reads the value of one of these options.
+fn shared(option: &str, options: &mut Options, input: &mut Input<'_>) -> ModalResult<()> {
+    match option {
+        "$select" => options.select = Some(select(input)?),
+        "$expand" => options.expand = expands(input)?,
+        "$filter" => options.filter = Some(cut_err(expression).parse_next(input)?),
+        "$orderby" => options.order_by = orders(input)?,
+        "$top" => options.top = Some(whole_number(input)?),
+        _ => options.skip = Some(whole_number(input)?),
+    }
+    Ok(())
+}
 
 /// Reads the query, which stands at `begin` of the request.
-pub(crate) fn read(query: &str, begin: usize) -> Result<Options, Fault> {
+pub(crate) fn read(query: &str, begin: usize) -> Result<Options, ParseError> {
     let mut options = Options::default();
     let mut seen = BTreeSet::new();
     for (part, at) in raw::parts(query, begin) {
@@ -23,13 +55,13 @@ pub(crate) fn read(query: &str, begin: usize) -> Result<Options, Fault> {
         };
         let option = raw::decode(option, at, Plus::Space)?.text;
         if !seen.insert(option.clone()) {
-            return Err(Fault::said(at, format!("`{option}` is given twice")));
+            return Err(ParseError::new(at, format!("`{option}` is given twice")));
         }
         let value = raw::decode(value, value_at, Plus::Space)?;
         if let Some(alias) = option.strip_prefix('@') {
             let value = read_all(&value, "`&` or the end", cut_err(padded_constant))?;
             if options.aliases.len() >= MAX_ITEMS {
-                return Err(Fault::said(
+                return Err(ParseError::new(
                     at,
                     format!("a request has at most {MAX_ITEMS} parameters"),
                 ));
@@ -37,36 +69,15 @@ pub(crate) fn read(query: &str, begin: usize) -> Result<Options, Fault> {
             options.aliases.insert(alias.to_owned(), value);
             continue;
         }
+        if let Some((name, then)) = SHARED.iter().find(|(name, _)| *name == option) {
+            let read = |input: &mut Input<'_>| shared(name, &mut options, input);
+            read_all(&value, then, read)?;
+            continue;
+        }
         match option.as_str() {
-            "$select" => {
-                options.select = Some(read_all(
-                    &value,
-                    "`,` and a field, `&`, or the end",
-                    select,
-                )?)
-            }
-            "$expand" => {
-                options.expand = read_all(&value, "`,` and a link, `(`, `&`, or the end", expands)?
-            }
-            "$filter" => {
-                options.filter = Some(read_all(
-                    &value,
-                    "an operator such as `eq` or `and`, `&`, or the end",
-                    cut_err(expression),
-                )?)
-            }
-            "$orderby" => {
-                options.order_by = read_all(
-                    &value,
-                    "`asc`, `desc`, `,` and a field, `&`, or the end",
-                    orders,
-                )?
-            }
-            "$top" => options.top = Some(read_all(&value, "`&` or the end", whole_number)?),
-            "$skip" => options.skip = Some(read_all(&value, "`&` or the end", whole_number)?),
             "$format" => {
                 options.full_metadata =
-                    format(&value.text).map_err(|why| Fault::said(value_at, why))?;
+                    format(&value.text).map_err(|why| ParseError::new(value_at, why))?;
             }
             // Of no effect here; what they say is looked at all the same, since it may be a typing error.
             "$count" => one_of(&option, &value.text, &["true", "false"], value_at)?,
@@ -82,7 +93,10 @@ pub(crate) fn read(query: &str, begin: usize) -> Result<Options, Fault> {
                 } else {
                     String::new()
                 };
-                return Err(Fault::said(at, format!("unknown option `{unknown}`{more}")));
+                return Err(ParseError::new(
+                    at,
+                    format!("unknown option `{unknown}`{more}"),
+                ));
             }
         }
     }
@@ -90,7 +104,7 @@ pub(crate) fn read(query: &str, begin: usize) -> Result<Options, Fault> {
 }
 
 /// Reads a condition by itself.
-pub(crate) fn condition(text: &str) -> Result<Expression, Fault> {
+pub(crate) fn condition(text: &str) -> Result<Expression, ParseError> {
     let text = raw::decode(text, 0, Plus::Space)?;
     read_all(
         &text,
@@ -100,20 +114,17 @@ pub(crate) fn condition(text: &str) -> Result<Expression, Fault> {
 }
 
 fn known(option: &str) -> bool {
-    [
-        "$select", "$expand", "$filter", "$orderby", "$top", "$skip", "$format", "$count",
-    ]
-    .contains(&option)
+    SHARED.iter().any(|(name, _)| *name == option) || ["$format", "$count"].contains(&option)
 }
 
 /// Whether a value is one of those that its option may have.
-fn one_of(option: &str, value: &str, words: &[&str], at: usize) -> Result<(), Fault> {
+fn one_of(option: &str, value: &str, words: &[&str], at: usize) -> Result<(), ParseError> {
     if words.contains(&value) {
         return Ok(());
     }
     let words = words.iter().map(|word| format!("`{word}`"));
     let words = words.collect::<Vec<_>>().join(" or ");
-    Err(Fault::said(
+    Err(ParseError::new(
         at,
         format!("`{option}` is {words}, and not `{value}`"),
     ))
@@ -143,9 +154,9 @@ fn format(format: &str) -> Result<bool, String> {
 
 fn padded_constant(input: &mut Input<'_>) -> ModalResult<crate::Literal> {
     spaces.parse_next(input)?;
-    let found = constant.context(wanted("a value")).parse_next(input)?;
+    let value = constant.context(expected("a value")).parse_next(input)?;
     spaces.parse_next(input)?;
-    Ok(found)
+    Ok(value)
 }
 
 fn comma(input: &mut Input<'_>) -> ModalResult<()> {
@@ -154,15 +165,15 @@ fn comma(input: &mut Input<'_>) -> ModalResult<()> {
 
 fn select(input: &mut Input<'_>) -> ModalResult<Select> {
     spaces.parse_next(input)?;
-    let found = match opt(literal('*')).parse_next(input)? {
+    let selection = match opt(literal('*')).parse_next(input)? {
         Some(_) => Select::All,
         None => {
-            let field = cut_err(name).context(wanted("the name of a field, or `*`"));
+            let field = cut_err(name).context(expected("the name of a field, or `*`"));
             Select::Fields(items(input, field, comma)?)
         }
     };
     spaces.parse_next(input)?;
-    Ok(found)
+    Ok(selection)
 }
 
 fn expands(input: &mut Input<'_>) -> ModalResult<Vec<Expand>> {
@@ -174,7 +185,7 @@ fn expand(input: &mut Input<'_>) -> ModalResult<Expand> {
     deeper(input, |input: &mut Input<'_>| {
         spaces.parse_next(input)?;
         let link: Name = cut_err(name)
-            .context(wanted("the name of a link"))
+            .context(expected("the name of a link"))
             .parse_next(input)?;
         if opt(literal("/$count")).parse_next(input)?.is_some() {
             let filter = count_filter(input)?;
@@ -222,7 +233,7 @@ fn inner(input: &mut Input<'_>) -> ModalResult<Options> {
             "$count",
             "$inlinecount",
         )))
-        .context(wanted("an option such as `$select`, or `)`"))
+        .context(expected("an option such as `$select`, or `)`"))
         .parse_next(input)?;
         if seen.contains(&option) {
             return refuse("an option that was not given before");
@@ -231,22 +242,17 @@ fn inner(input: &mut Input<'_>) -> ModalResult<Options> {
         spaces.parse_next(input)?;
         sign('=', "`=` and the option's value").parse_next(input)?;
         match option {
-            "$select" => options.select = Some(select(input)?),
-            "$filter" => options.filter = Some(cut_err(expression).parse_next(input)?),
-            "$expand" => options.expand = expands(input)?,
-            "$orderby" => options.order_by = orders(input)?,
-            "$top" => options.top = Some(whole_number(input)?),
-            "$skip" => options.skip = Some(whole_number(input)?),
             "$inlinecount" => {
                 cut_err(alt(("allpages", "none")))
-                    .context(wanted("`allpages` or `none`"))
+                    .context(expected("`allpages` or `none`"))
                     .parse_next(input)?;
             }
-            _ => {
+            "$count" => {
                 cut_err(alt(("true", "false")))
-                    .context(wanted("`true` or `false`"))
+                    .context(expected("`true` or `false`"))
                     .parse_next(input)?;
             }
+            _ => shared(option, &mut options, input)?,
         }
         spaces.parse_next(input)?;
         if opt(alt((';', '&'))).parse_next(input)?.is_none() {
@@ -260,7 +266,7 @@ fn whole_number(input: &mut Input<'_>) -> ModalResult<u64> {
     spaces.parse_next(input)?;
     let number = take_while(1.., |c: char| c.is_ascii_digit());
     let number = cut_err(number.verify_map(|digits: &str| digits.parse().ok()))
-        .context(wanted("a whole number that is not negative"))
+        .context(expected("a whole number that is not negative"))
         .parse_next(input)?;
     spaces.parse_next(input)?;
     Ok(number)

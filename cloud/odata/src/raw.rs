@@ -1,7 +1,7 @@
 //! From the bytes on the wire to text, once: a query is split into its parts where they are still encoded,
 //! and each part is decoded with the place of each of its characters kept (docs/spec/cloud.md#odata-addressing).
 
-use crate::error::Fault;
+use crate::error::ParseError;
 
 /// Decoded text, and where each byte of it stood.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub(crate) enum Plus {
 }
 
 /// Decodes what stands at `begin` of the request.
-pub(crate) fn decode(raw: &str, begin: usize, plus: Plus) -> Result<Decoded, Fault> {
+pub(crate) fn decode(raw: &str, begin: usize, plus: Plus) -> Result<Decoded, ParseError> {
     let mut bytes = Vec::with_capacity(raw.len());
     let mut places = Vec::with_capacity(raw.len() + 1);
     let mut quoted = false;
@@ -38,7 +38,7 @@ pub(crate) fn decode(raw: &str, begin: usize, plus: Plus) -> Result<Decoded, Fau
         let at = begin + raw.len() - rest.len();
         let byte = if first == b'%' {
             let byte = encoded(after).ok_or_else(|| {
-                Fault::expected(
+                ParseError::expected(
                     at,
                     "two hexadecimal digits behind `%` (`%25` for the sign itself)",
                 )
@@ -62,7 +62,7 @@ pub(crate) fn decode(raw: &str, begin: usize, plus: Plus) -> Result<Decoded, Fau
         Err(error) => {
             let at = places.get(error.utf8_error().valid_up_to());
             let at = at.copied().unwrap_or(begin);
-            Err(Fault::said(at, "what is encoded is not UTF-8"))
+            Err(ParseError::new(at, "what is encoded is not UTF-8"))
         }
     }
 }
@@ -107,7 +107,7 @@ pub(crate) fn parts(query: &str, begin: usize) -> Vec<(&str, usize)> {
 mod tests {
     use super::*;
 
-    fn decoded(raw: &str, plus: Plus) -> Result<String, Fault> {
+    fn decoded(raw: &str, plus: Plus) -> Result<String, ParseError> {
         decode(raw, 0, plus).map(|decoded| decoded.text)
     }
 

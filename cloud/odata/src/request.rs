@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::error::Fault;
+use crate::error::ParseError;
 
 /// A request to the data API.
 #[derive(Debug, Clone, PartialEq)]
@@ -11,6 +11,8 @@ pub struct Request {
     pub address: Address,
     /// What of them.
     pub options: Options,
+    /// Itself in one piece, `path?query`, which the places in it count the bytes of.
+    pub text: String,
 }
 
 /// What a path names.
@@ -343,28 +345,23 @@ functions! {
     "isof" IsOf 1..=2 "Whether a value is of a type.",
 }
 
-impl Request {
-    /// Whether each parameter that is used has a value.
-    pub(crate) fn check_aliases(&self) -> Result<(), Fault> {
-        let aliases = &self.options.aliases;
-        let mut used = Vec::new();
-        if let Address::Resource(path) = &self.address {
-            let keys = path.links.iter().map(|(_, key)| key);
-            for key in keys.chain([&path.key]).flatten() {
-                key.aliases(&mut used);
-            }
+/// Whether each parameter that is used has a value.
+pub(crate) fn check_aliases(address: &Address, options: &Options) -> Result<(), ParseError> {
+    let mut used = Vec::new();
+    if let Address::Resource(path) = address {
+        let keys = path.links.iter().map(|(_, key)| key);
+        for key in keys.chain([&path.key]).flatten() {
+            key.aliases(&mut used);
         }
-        self.options.used_aliases(&mut used);
-        match used
-            .into_iter()
-            .find(|name| !aliases.contains_key(&name.text))
-        {
-            None => Ok(()),
-            Some(name) => Err(Fault::said(
-                name.at,
-                format!("the parameter `@{}` has no value in the query", name.text),
-            )),
-        }
+    }
+    options.used_aliases(&mut used);
+    let mut used = used.into_iter();
+    match used.find(|name| !options.aliases.contains_key(&name.text)) {
+        None => Ok(()),
+        Some(name) => Err(ParseError::new(
+            name.at,
+            format!("the parameter `@{}` has no value in the query", name.text),
+        )),
     }
 }
 

@@ -6,7 +6,7 @@ use winnow::prelude::*;
 use winnow::stream::{LocatingSlice, Location, Stateful};
 use winnow::token::{any, literal, one_of, take_while};
 
-use crate::error::{Fault, MAX_CALCULATIONS, MAX_DEPTH, MAX_ITEMS, MAX_LINKS};
+use crate::error::{MAX_CALCULATIONS, MAX_DEPTH, MAX_ITEMS, MAX_LINKS, ParseError};
 use crate::raw::Decoded;
 use crate::request::{Key, Literal, Name, Value};
 
@@ -26,7 +26,7 @@ pub(crate) fn read_all<'a, T>(
     decoded: &'a Decoded,
     then: &'static str,
     mut parser: impl Parser<Input<'a>, T, ErrMode<ContextError>>,
-) -> Result<T, Fault> {
+) -> Result<T, ParseError> {
     let mut input = Stateful {
         input: LocatingSlice::new(decoded.text.as_str()),
         state: ReaderState {
@@ -35,31 +35,34 @@ pub(crate) fn read_all<'a, T>(
             calculations: 0,
         },
     };
-    let found = parser.parse_next(&mut input);
+    let result = parser.parse_next(&mut input);
     let at = decoded.place(input.current_token_start());
-    match found {
-        Ok(found) if input.is_empty() => Ok(found),
-        Ok(_) => Err(Fault::expected(at, then)),
+    match result {
+        Ok(value) if input.is_empty() => Ok(value),
+        Ok(_) => Err(ParseError::expected(at, then)),
         Err(error) => {
             let context = error.into_inner().unwrap_or_default();
-            let expected = context.context().find_map(|context| match context {
+            let description = context.context().find_map(|context| match context {
                 StrContext::Expected(StrContextValue::Description(what)) => Some(*what),
                 _ => None,
             });
-            Err(Fault::expected(at, expected.unwrap_or("something else")))
+            Err(ParseError::expected(
+                at,
+                description.unwrap_or("something else"),
+            ))
         }
     }
 }
 
 /// What an error says should stand here.
-pub(crate) fn wanted(what: &'static str) -> StrContext {
+pub(crate) fn expected(what: &'static str) -> StrContext {
     StrContext::Expected(StrContextValue::Description(what))
 }
 
 /// Fails for good, saying what should stand here.
 pub(crate) fn refuse<T>(what: &'static str) -> ModalResult<T> {
     let mut context = ContextError::new();
-    context.push(wanted(what));
+    context.push(expected(what));
     Err(ErrMode::Cut(context))
 }
 
@@ -72,9 +75,9 @@ pub(crate) fn deeper<'a, T>(
         return refuse("at most 32 levels of nesting");
     }
     input.state.depth += 1;
-    let found = parser.parse_next(input);
+    let result = parser.parse_next(input);
     input.state.depth -= 1;
-    found
+    result
 }
 
 /// Counts one more operator of a calculation.
@@ -144,7 +147,7 @@ pub(crate) fn word<'a>(input: &mut Input<'a>) -> ModalResult<&'a str> {
 /// A word that names something.
 pub(crate) fn name(input: &mut Input<'_>) -> ModalResult<Name> {
     let at = place(input);
-    let text = word.context(wanted("a name")).parse_next(input)?;
+    let text = word.context(expected("a name")).parse_next(input)?;
     Ok(Name {
         text: text.to_owned(),
         at,
@@ -156,7 +159,7 @@ pub(crate) fn sign<'a>(
     sign: char,
     what: &'static str,
 ) -> impl Parser<Input<'a>, (), ErrMode<ContextError>> {
-    cut_err(literal(sign)).void().context(wanted(what))
+    cut_err(literal(sign)).void().context(expected(what))
 }
 
 /// A literal or `@name`.
@@ -195,7 +198,7 @@ fn quoted(input: &mut Input<'_>) -> ModalResult<String> {
 fn number(input: &mut Input<'_>) -> ModalResult<Literal> {
     let digits = || take_while(1.., |c: char| c.is_ascii_digit());
     let whole = (opt(literal('-')), digits()).take().parse_next(input)?;
-    let mut fraction = opt((literal('.'), cut_err(digits()).context(wanted("a digit"))).take());
+    let mut fraction = opt((literal('.'), cut_err(digits()).context(expected("a digit"))).take());
     let fraction = fraction.parse_next(input)?.unwrap_or_default();
     let mut exponent = opt((one_of(['e', 'E']), opt(one_of(['+', '-'])), digits()).take());
     let exponent = exponent.parse_next(input)?.unwrap_or_default();
@@ -229,7 +232,7 @@ fn keyword(input: &mut Input<'_>) -> ModalResult<Literal> {
         "false" => Some(Literal::Bool(false)),
         _ => None,
     })
-    .context(wanted("a value"))
+    .context(expected("a value"))
     .parse_next(input)
 }
 
@@ -259,7 +262,7 @@ fn key(input: &mut Input<'_>) -> ModalResult<Key> {
         .map(Key::Fields)
         .parse_next(input)?,
         None => cut_err(value)
-            .context(wanted("a key: an id, or fields with values"))
+            .context(expected("a key: an id, or fields with values"))
             .map(Key::Id)
             .parse_next(input)?,
     };
@@ -274,7 +277,7 @@ fn key_field(input: &mut Input<'_>) -> ModalResult<(Name, Value)> {
     sign('=', "`=` and the value of the key's field").parse_next(input)?;
     spaces.parse_next(input)?;
     let value = cut_err(value)
-        .context(wanted("a value"))
+        .context(expected("a value"))
         .parse_next(input)?;
     Ok((field, value))
 }

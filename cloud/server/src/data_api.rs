@@ -72,8 +72,6 @@ async fn answer(server: &Server, request: Request) -> Answer {
                 let request_read = ReadRequest {
                     version,
                     request: &parsed,
-                    path,
-                    query,
                     origin: &public_url(cloud, &parts.headers),
                     payer: &payer(&identity, &parts),
                 };
@@ -108,8 +106,6 @@ async fn answer(server: &Server, request: Request) -> Answer {
         version,
         verb,
         request: &parsed,
-        path,
-        query,
         body: &form.fields,
         file: form.file.as_ref(),
     };
@@ -172,8 +168,6 @@ fn verb(method: &Method) -> Option<Verb> {
 struct ReadRequest<'a> {
     version: Version,
     request: &'a odata::Request,
-    path: &'a str,
-    query: Option<&'a str>,
     /// The address of this cloud.
     origin: &'a str,
     /// Who is counted for it.
@@ -191,7 +185,7 @@ async fn get(
         origin: read.origin,
         ..cloud.setting_of(caller, read.version)
     };
-    match query::read(&setting, read.request, read.path, read.query)? {
+    match query::read(&setting, read.request)? {
         ReadStatement::Records(select) => {
             let rows = cloud.database_of(caller).stream(&select);
             listing::listing(rows, headers, &server.long_answers, read.payer).await

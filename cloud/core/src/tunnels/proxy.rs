@@ -127,19 +127,12 @@ async fn online(
     identity: &Identity,
     recipients: &Recipients,
 ) -> Result<Vec<RowRight>, Refusal> {
-    let path = "/device";
     let filter = format!("$filter={}", recipients.filter());
-    let parsed = odata::parse(path, Some(&filter))?;
+    let parsed = odata::parse("/device", Some(&filter))?;
     let setting = cloud.setting(&identity.caller);
     let rights = cloud
         .database
-        .rights(
-            &setting,
-            &parsed,
-            resources::Method::Read,
-            path,
-            Some(&filter),
-        )
+        .rights(&setting, &parsed, resources::Method::Read)
         .await?;
     Ok(connected(&cloud.tunnels, rights).await?)
 }

@@ -3,11 +3,11 @@
 use odata::Arithmetic;
 use sea_query::Expr;
 
-use super::compile_error::CompileError;
-use super::scope::Compiler;
+use super::compiler::Compiler;
+use super::error::QueryError;
 use super::sql::custom;
 use super::value::{TypedExpr, ValueKind};
-use crate::Dialect;
+use crate::dialect::Dialect;
 
 impl Compiler<'_> {
     pub(super) fn arithmetic(
@@ -16,7 +16,7 @@ impl Compiler<'_> {
         left: TypedExpr,
         right: TypedExpr,
         at: usize,
-    ) -> Result<TypedExpr, CompileError> {
+    ) -> Result<TypedExpr, QueryError> {
         use Arithmetic::{Add, Divide, Multiply, Remainder, Subtract};
         use ValueKind::{Duration, Integer, Moment, Number};
         if left.kind == ValueKind::Null || right.kind == ValueKind::Null {
@@ -34,14 +34,9 @@ impl Compiler<'_> {
                 Number
             }
             (one, _, other) => {
-                return Err(CompileError::refused(
-                    at,
-                    format!(
-                        "this operator does not apply to {} and {}",
-                        one.name(),
-                        other.name()
-                    ),
-                ));
+                let (one, other) = (one.name(), other.name());
+                let message = format!("this operator does not apply to {one} and {other}");
+                return Err(QueryError::refused(at, message));
             }
         };
         if let (Some(left), Some(right)) = (left.known, right.known) {
@@ -58,39 +53,34 @@ impl Compiler<'_> {
             });
         }
         let sql = match kind {
-            Number => decimal(self.dialect, how, left.sql, right.sql),
+            Number => custom(self.dialect, plain(how), [left.sql, right.sql]),
             _ => whole(self.dialect, how, left.sql, right.sql),
         };
         Ok(TypedExpr::new(sql, kind, true, at))
     }
 }
 
-/// Reckons with numbers that have fractions. Nothing comes of a division by nothing.
-fn decimal(dialect: Dialect, how: Arithmetic, left: Expr, right: Expr) -> Expr {
-    let sql = match how {
+/// A calculation as both databases write it. Nothing comes of a division by nothing.
+fn plain(how: Arithmetic) -> &'static str {
+    match how {
         Arithmetic::Add => "(?) + (?)",
         Arithmetic::Subtract => "(?) - (?)",
         Arithmetic::Multiply => "(?) * (?)",
         Arithmetic::Divide => "(?) / nullif(?, 0)",
         Arithmetic::Remainder => "(?) % nullif(?, 0)",
-    };
-    custom(dialect, sql, [left, right])
+    }
 }
 
 /// Reckons with whole numbers. Nothing comes of a division by nothing, nor of what has more than 64 bits:
 /// PostgreSQL would fail there, and SQLite go on with less exact numbers.
 fn whole(dialect: Dialect, how: Arithmetic, left: Expr, right: Expr) -> Expr {
-    let sql = match (how, dialect) {
-        (Arithmetic::Add, Dialect::Sqlite) => "(?) + (?)",
-        (Arithmetic::Subtract, Dialect::Sqlite) => "(?) - (?)",
-        (Arithmetic::Multiply, Dialect::Sqlite) => "(?) * (?)",
-        (Arithmetic::Divide, Dialect::Sqlite) => "(?) / nullif(?, 0)",
-        (Arithmetic::Remainder, Dialect::Sqlite) => "(?) % nullif(?, 0)",
-        (Arithmetic::Add, Dialect::Postgres) => "CAST(? AS numeric) + (?)",
-        (Arithmetic::Subtract, Dialect::Postgres) => "CAST(? AS numeric) - (?)",
-        (Arithmetic::Multiply, Dialect::Postgres) => "CAST(? AS numeric) * (?)",
-        (Arithmetic::Divide, Dialect::Postgres) => "div(CAST(? AS numeric), nullif(?, 0))",
-        (Arithmetic::Remainder, Dialect::Postgres) => "mod(CAST(? AS numeric), nullif(?, 0))",
+    let sql = match (dialect, how) {
+        (Dialect::Sqlite, how) => plain(how),
+        (Dialect::Postgres, Arithmetic::Add) => "CAST(? AS numeric) + (?)",
+        (Dialect::Postgres, Arithmetic::Subtract) => "CAST(? AS numeric) - (?)",
+        (Dialect::Postgres, Arithmetic::Multiply) => "CAST(? AS numeric) * (?)",
+        (Dialect::Postgres, Arithmetic::Divide) => "div(CAST(? AS numeric), nullif(?, 0))",
+        (Dialect::Postgres, Arithmetic::Remainder) => "mod(CAST(? AS numeric), nullif(?, 0))",
     };
     let fits = match dialect {
         Dialect::Sqlite => "typeof(v) = 'integer' THEN v",

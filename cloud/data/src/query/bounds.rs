@@ -3,7 +3,7 @@
 //! The language bounds how long and how deep a request is ([`odata::MAX_LENGTH`], [`odata::MAX_DEPTH`]); these bound
 //! what a short one can ask for.
 
-use super::caller::Caller;
+use crate::caller::Caller;
 
 /// What one request may cost.
 #[derive(Debug)]

@@ -2,17 +2,17 @@
 
 use sea_query::Expr;
 
-use super::compile_error::CompileError;
-use super::scope::{Compiler, TableRow};
-use crate::Dialect;
+use super::context::QueryContext;
+use super::scope::TableRow;
+use crate::dialect::Dialect;
 
 /// The expression of a computed field, where there is one.
 pub(super) fn expression(
-    compiler: &Compiler<'_>,
+    context: &QueryContext<'_>,
     row: &TableRow<'_>,
     name: &str,
-) -> Option<Result<Expr, CompileError>> {
-    let write = ComputedFields { compiler, row };
+) -> Option<Expr> {
+    let write = ComputedFields { context, row };
     let text = match (row.resource.table, name) {
         ("device", "should_be_running__release") => TARGET_RELEASE.to_owned(),
         ("device", "overall_status") => return Some(write.overall_status()),
@@ -33,12 +33,12 @@ pub(super) fn expression(
         }
         ("release", "is_final") => "{revision} IS NOT NULL".to_owned(),
         ("release", "semver") => semver(),
-        ("release", "raw_version") => raw_version(compiler.dialect),
-        ("release", "version") => version(compiler.dialect),
-        ("release_asset", "asset") => return Some(Ok(write.asset())),
+        ("release", "raw_version") => raw_version(context.dialect),
+        ("release", "version") => version(context.dialect),
+        ("release_asset", "asset") => return Some(write.asset()),
         _ => return None,
     };
-    Some(Ok(write.expression(&text, Vec::new())))
+    Some(write.expression(&text, Vec::new()))
 }
 
 const TARGET_RELEASE: &str = "coalesce({is_pinned_on__release}, \
@@ -83,7 +83,7 @@ fn overall_status_v6() -> String {
 
 /// Makes expressions for a row.
 struct ComputedFields<'c, 'a> {
-    compiler: &'c Compiler<'a>,
+    context: &'c QueryContext<'a>,
     row: &'c TableRow<'a>,
 }
 
@@ -98,7 +98,7 @@ impl ComputedFields<'_, '_> {
             sql.push_str(&rest[..at]);
             if rest[at..].starts_with('?') {
                 number += 1;
-                match self.compiler.dialect {
+                match self.context.dialect {
                     Dialect::Postgres => sql.push_str(&format!("${number}")),
                     Dialect::Sqlite => sql.push('?'),
                 }
@@ -129,22 +129,22 @@ impl ComputedFields<'_, '_> {
     /// a text of JSON has a backslash before it, so nothing else can look like the field.
     fn asset(&self) -> Expr {
         let before = "\"href\":\"";
-        let href = format!("{before}{}", self.compiler.origin);
+        let href = format!("{before}{}", self.context.origin);
         let values = vec![before.into(), href.into()];
         self.expression("replace({asset}, ?, ?)", values)
     }
 
-    fn overall_status(&self) -> Result<Expr, CompileError> {
+    fn overall_status(&self) -> Expr {
         // What is said in the current names wins over what is said in the older ones.
-        let names = self.compiler.tunnel_variables;
-        let said = |table: &str, owner: &str, of: &str| {
+        let names = self.context.tunnel_variables;
+        let values_of = |table: &str, owner: &str, of: &str| {
             let one = format!(
                 "(SELECT v.value FROM {table} AS v WHERE v.{owner} = {{{of}}} AND v.name = ?)"
             );
             vec![one; names.len()]
         };
-        let mut places = said("device_config_variable", "device", "id");
-        places.extend(said(
+        let mut places = values_of("device_config_variable", "device", "id");
+        places.extend(values_of(
             "application_config_variable",
             "application",
             "belongs_to__application",
@@ -175,7 +175,7 @@ impl ComputedFields<'_, '_> {
                 places.join(", ")
             }
         );
-        Ok(self.expression(&text, values))
+        self.expression(&text, values)
     }
 }
 

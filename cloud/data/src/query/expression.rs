@@ -8,45 +8,42 @@ use odata::{Arithmetic, Comparison, Expression, Function, Operand, PathSegment, 
 use resources::{Navigation, Readers, Step};
 use sea_query::{Expr, ExprTrait};
 
-use super::compile_error::CompileError;
+use super::compiler::Compiler;
+use super::error::QueryError;
 use super::function;
 use super::junction::Junction;
-use super::links::begin;
-use super::scope::{Compiler, Scope, TableRow};
-use super::sql::{custom, decided, differ, from, same};
-use super::value::{TypedExpr, ValueKind, longest};
-
-pub(super) const ONLY_NULL: &str = "an object or array is compared with `null` alone";
+use super::scope::{Nulls, Scope, TableRow, Visibility};
+use super::sql::{custom, decided, differ, same};
+use super::value::{ONLY_NULL, TypedExpr, ValueKind, alike, longest};
 
 impl<'a> Compiler<'a> {
-    /// What holds where an expression does. `strict`: null will not do for false.
+    /// What holds where an expression does.
     pub(super) fn condition(
         &self,
         scope: &Scope<'a>,
         expression: &Expression,
-        strict: bool,
-    ) -> Result<Expr, CompileError> {
+        nulls: Nulls,
+    ) -> Result<Expr, QueryError> {
         match &expression.operand {
-            Operand::And(parts) => self.joined(scope, parts, strict, Junction::And),
-            Operand::Or(parts) => self.joined(scope, parts, strict, Junction::Or),
-            Operand::Not(inner) => Ok(self.condition(scope, inner, true)?.not()),
+            Operand::And(parts) => self.joined(scope, parts, nulls, Junction::And),
+            Operand::Or(parts) => self.joined(scope, parts, nulls, Junction::Or),
+            Operand::Not(inner) => Ok(self.condition(scope, inner, Nulls::Excluded)?.not()),
             Operand::Compare(how, both) => {
                 let [left, right] = &**both;
                 let left = self.value(scope, left)?;
                 let right = self.value(scope, right)?;
-                self.compare(*how, left, right, strict)
+                self.compare(*how, left, right, nulls)
             }
-            Operand::In(value, list) => self.among(scope, value, list, strict, expression.at),
-            Operand::Lambda(lambda) => self.lambda(scope, lambda, strict),
+            Operand::In(value, list) => self.among(scope, value, list, nulls, expression.at),
+            Operand::Lambda(lambda) => self.lambda(scope, lambda, nulls),
             _ => {
                 let value = self.value(scope, expression)?;
                 let value = value
                     .read_as(ValueKind::Boolean)
-                    .map_err(|why| CompileError::refused(expression.at, why))?;
+                    .map_err(|why| QueryError::refused(expression.at, why))?;
                 match value.kind {
                     ValueKind::Null => Ok(false.into()),
-                    _ if value.nullable && strict => Ok(decided(self.dialect, value.sql)),
-                    _ => Ok(value.sql),
+                    _ => Ok(self.settled(value.sql, value.nullable, nulls)),
                 }
             }
         }
@@ -57,10 +54,10 @@ impl<'a> Compiler<'a> {
         &self,
         scope: &Scope<'a>,
         expression: &Expression,
-    ) -> Result<TypedExpr, CompileError> {
+    ) -> Result<TypedExpr, QueryError> {
         let at = expression.at;
         match &expression.operand {
-            Operand::Value(value) => self.constant(value, at, scope.rule),
+            Operand::Value(value) => self.constant(value, at, scope.visibility),
             Operand::Property(path) => self.property(scope, path, at),
             Operand::Count(count) => {
                 let sql = self.count(scope, count)?;
@@ -72,8 +69,9 @@ impl<'a> Compiler<'a> {
                     .map(|one| self.value(scope, one))
                     .collect::<Result<Vec<_>, _>>()?;
                 let bound = self.bounds.text;
-                let value = function::call(self.dialect, self.now, *name, arguments, at)
-                    .map_err(|why| CompileError::refused(at, why))?;
+                let now = self.context.now;
+                let value = function::call(self.dialect, now, *name, arguments, at)
+                    .map_err(|why| QueryError::refused(at, why))?;
                 let makes_text = matches!(name, Function::Replace | Function::Concat);
                 if makes_text && value.longest > bound {
                     let message = format!(
@@ -81,7 +79,7 @@ impl<'a> Compiler<'a> {
                         name.name(),
                         value.longest
                     );
-                    return Err(CompileError::refused(at, message));
+                    return Err(QueryError::refused(at, message));
                 }
                 Ok(value)
             }
@@ -97,7 +95,7 @@ impl<'a> Compiler<'a> {
                         self.arithmetic(Arithmetic::Subtract, zero, inner, at)
                     }
                     ValueKind::Null => Ok(inner),
-                    other => Err(CompileError::refused(
+                    other => Err(QueryError::refused(
                         at,
                         format!("`-` is for numbers, not for {}", other.name()),
                     )),
@@ -115,7 +113,7 @@ impl<'a> Compiler<'a> {
             | Operand::Compare(..)
             | Operand::In(..)
             | Operand::Lambda(_) => {
-                let sql = self.condition(scope, expression, true)?;
+                let sql = self.condition(scope, expression, Nulls::Excluded)?;
                 Ok(TypedExpr::new(sql, ValueKind::Boolean, false, at))
             }
         }
@@ -126,8 +124,8 @@ impl<'a> Compiler<'a> {
         how: Comparison,
         left: TypedExpr,
         right: TypedExpr,
-        strict: bool,
-    ) -> Result<Expr, CompileError> {
+        nulls: Nulls,
+    ) -> Result<Expr, QueryError> {
         let at = right.at;
         let equality = matches!(how, Comparison::Equal | Comparison::NotEqual);
         // Null is the same as null, and neither more nor less than anything.
@@ -144,7 +142,7 @@ impl<'a> Compiler<'a> {
                 _ => false.into(),
             });
         }
-        let refused = |why| CompileError::refused(at, why);
+        let refused = |why| QueryError::refused(at, why);
         let (left, right) = alike(left, right).map_err(refused)?;
         if left.kind == ValueKind::Json {
             return Err(refused(ONLY_NULL.to_owned()));
@@ -166,10 +164,15 @@ impl<'a> Compiler<'a> {
             Comparison::Less => left.lt(right),
             Comparison::LessOrEqual => left.lte(right),
         };
-        if nullable && strict {
-            Ok(decided(self.dialect, bare))
+        Ok(self.settled(bare, nullable, nulls))
+    }
+
+    /// A condition that answers null only where it may.
+    pub(super) fn settled(&self, condition: Expr, nullable: bool, nulls: Nulls) -> Expr {
+        if nullable && nulls == Nulls::Excluded {
+            decided(self.dialect, condition)
         } else {
-            Ok(bare)
+            condition
         }
     }
 
@@ -179,12 +182,12 @@ impl<'a> Compiler<'a> {
         scope: &Scope<'a>,
         path: &PropertyPath,
         at: usize,
-    ) -> Result<TypedExpr, CompileError> {
-        let (row, segments) = begin(scope, &path.segments);
+    ) -> Result<TypedExpr, QueryError> {
+        let (row, segments) = scope.begin(&path.segments);
         let Some((last, links)) = segments.split_last() else {
-            return Err(CompileError::refused(
+            return Err(QueryError::refused(
                 at,
-                "a field of the record has to be named".to_owned(),
+                "a field of the record has to be named",
             ));
         };
         let Some((first, rest)) = links.split_first() else {
@@ -193,7 +196,7 @@ impl<'a> Compiler<'a> {
         let navigation = self.follow(&row, first)?;
         let one = matches!(navigation.step, Step::One(_)) || first.key.is_some();
         if !one {
-            return Err(CompileError::refused(
+            return Err(QueryError::refused(
                 first.name.at,
                 format!(
                     "`{}` has many records: use `any`, `all` or `$count`, or name one by its key",
@@ -201,17 +204,15 @@ impl<'a> Compiler<'a> {
                 ),
             ));
         }
-        let other = self.row(self.target(navigation)?)?;
-        let mut select = from(other.resource.table, &other.alias);
-        select.and_where(self.behind(scope, navigation, &row, &other, first)?);
+        let other = self.target_row(navigation)?;
+        let mut select = other.select([self.behind(scope, navigation, &row, &other, first)?]);
         let rest = PropertyPath {
             segments: rest.iter().chain([last]).cloned().collect(),
         };
         let inner = Scope {
             it: other,
             variables: Vec::new(),
-            rule: scope.rule,
-            lambdas: scope.lambdas,
+            ..scope.clone()
         };
         let value = self.property(&inner, &rest, at)?;
         select.expr(value.sql);
@@ -225,12 +226,11 @@ impl<'a> Compiler<'a> {
         scope: &Scope<'a>,
         row: &TableRow<'a>,
         segment: &PathSegment,
-    ) -> Result<TypedExpr, CompileError> {
+    ) -> Result<TypedExpr, QueryError> {
         let name = &segment.name;
-        let field = if scope.rule {
-            row.resource.find_field(&name.text)
-        } else {
-            self.named_field(row.resource, &name.text)
+        let field = match scope.visibility {
+            Visibility::OfRule => row.resource.find_field(&name.text),
+            Visibility::OfCaller => row.field(&name.text),
         };
         let field = match (field, self.model.navigation(row.resource, &name.text)) {
             (Some(field), _) => field,
@@ -244,19 +244,18 @@ impl<'a> Compiler<'a> {
             ) => row
                 .resource
                 .find_field(field)
-                .ok_or_else(|| CompileError::broken(format!("`{field}` is no field")))?,
+                .ok_or_else(|| QueryError::Broken(format!("`{field}` is no field")))?,
             (None, Some(_)) => {
-                return Err(CompileError::refused(
+                return Err(QueryError::refused(
                     name.at,
                     format!("`{}` has many records, and is not a value", name.text),
                 ));
             }
-            (None, None) => return Err(no_field(row, name)),
+            (None, None) => return Err(row.no_field(name)),
         };
-        let sql = if scope.rule {
-            self.kept(row, field)?
-        } else {
-            self.field(row, field)?
+        let sql = match scope.visibility {
+            Visibility::OfRule => self.unrestricted(row, field)?,
+            Visibility::OfCaller => self.field(row, field)?,
         };
         let nullable = field.nullable || field.readers != Readers::OfTheRow;
         let value = TypedExpr::new(sql, ValueKind::of(&field.kind), nullable, name.at);
@@ -265,32 +264,4 @@ impl<'a> Compiler<'a> {
             ..value
         })
     }
-}
-
-/// Two values as one kind: a constant is read as what it is compared with.
-pub(super) fn alike(left: TypedExpr, right: TypedExpr) -> Result<(TypedExpr, TypedExpr), String> {
-    let numbers = |kind| matches!(kind, ValueKind::Integer | ValueKind::Number);
-    if left.kind == right.kind || numbers(left.kind) && numbers(right.kind) {
-        return Ok((left, right));
-    }
-    if right.constant.is_some() {
-        match (right.clone().read_as(left.kind), left.constant.is_some()) {
-            (Ok(right), _) => Ok((left, right)),
-            (Err(_), true) => {
-                let left = left.read_as(right.kind)?;
-                Ok((left, right))
-            }
-            (Err(why), false) => Err(why),
-        }
-    } else {
-        let left = left.read_as(right.kind)?;
-        Ok((left, right))
-    }
-}
-
-pub(super) fn no_field(row: &TableRow<'_>, name: &odata::Name) -> CompileError {
-    CompileError::refused(
-        name.at,
-        format!("`{}` has no field `{}`", row.resource.name, name.text),
-    )
 }

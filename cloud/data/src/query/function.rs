@@ -3,13 +3,14 @@
 use odata::Function;
 use sea_query::{Expr, ExprTrait};
 
-use super::scope::nothing;
+use super::compiler::nothing;
 use super::sql::{
     as_text, cased, clamped, contains, custom, date_part, ends_with, moment_text, position,
     starts_with, substring,
 };
 use super::value::{SHORT, TypedExpr, ValueKind};
-use crate::{Dialect, letter_case};
+use crate::dialect::Dialect;
+use crate::letter_case;
 
 const DAY: i64 = 86_400_000;
 /// The first moment of the year 1, and the last of 9999.
@@ -17,6 +18,57 @@ const EARLIEST: i64 = -62_135_596_800_000;
 const LATEST: i64 = 253_402_300_799_999;
 /// Whole days before the epoch, more than there are to the year 1.
 const BEFORE: i64 = 800_000 * DAY;
+
+/// The values of a call, one after the other; their number is right already.
+struct Arguments {
+    dialect: Dialect,
+    function: Function,
+    values: std::vec::IntoIter<TypedExpr>,
+}
+
+impl Arguments {
+    fn next(&mut self) -> Result<TypedExpr, String> {
+        let next = self.values.next();
+        next.ok_or_else(|| format!("`{}` needs more values", self.function.name()))
+    }
+
+    /// A value as one of this kind.
+    fn of(&self, value: TypedExpr, kind: ValueKind) -> Result<Expr, String> {
+        match value.read_as(kind) {
+            // PostgreSQL takes a bare null for a text, and has no function of that.
+            Ok(value) if value.kind == ValueKind::Null => Ok(nothing(kind)),
+            Ok(value) => Ok(value.sql),
+            Err(why) => Err(format!("`{}`: {why}", self.function.name())),
+        }
+    }
+
+    fn next_of(&mut self, kind: ValueKind) -> Result<Expr, String> {
+        let value = self.next()?;
+        self.of(value, kind)
+    }
+
+    fn text(&mut self) -> Result<Expr, String> {
+        self.next_of(ValueKind::Text)
+    }
+
+    /// A moment that has a year: reckoning can lead beyond, where the databases know no dates.
+    fn moment(&mut self) -> Result<Expr, String> {
+        let moment = self.next_of(ValueKind::Moment)?;
+        Ok(within_years(self.dialect, moment))
+    }
+
+    /// Something of the time of day of a moment, in milliseconds since midnight, for `?`; also before 1970.
+    fn clock(&mut self, part: &str) -> Result<Expr, String> {
+        let moment = self.moment()?;
+        let of_day = format!("((?) % {DAY} + {DAY}) % {DAY}");
+        let of_day = custom(self.dialect, &of_day, [moment]);
+        Ok(custom(self.dialect, part, [of_day]))
+    }
+
+    fn date_part(&mut self, part: &'static str) -> Result<Expr, String> {
+        Ok(date_part(self.dialect, part, self.moment()?))
+    }
+}
 
 /// A function of values; their number is right already.
 pub(super) fn call(
@@ -27,98 +79,52 @@ pub(super) fn call(
     at: usize,
 ) -> Result<TypedExpr, String> {
     use Function as F;
+    use ValueKind::{Boolean, Duration, Integer, Moment, Number, Text};
     let nullable = arguments.iter().any(|one| one.nullable);
     let longest = longest(function, &arguments);
-    let typed = |sql: Expr, kind| {
-        let value = TypedExpr::new(sql, kind, nullable, at);
-        Ok(TypedExpr { longest, ..value })
+    let mut of = Arguments {
+        dialect,
+        function,
+        values: arguments.into_iter(),
     };
-    let mut given = arguments.into_iter();
-    let mut next = || {
-        given
-            .next()
-            .ok_or_else(|| format!("`{}` needs more values", function.name()))
-    };
-    let of = |value: TypedExpr, kind: ValueKind| {
-        value
-            .read_as(kind)
-            // PostgreSQL takes a bare null for a text, and has no function of that.
-            .map(|value| match value.kind {
-                ValueKind::Null => nothing(kind),
-                _ => value.sql,
-            })
-            .map_err(|why| format!("`{}`: {why}", function.name()))
-    };
-    // Moments that have a year: reckoning can lead beyond, where the databases know no dates.
-    let moment =
-        |value: TypedExpr| of(value, ValueKind::Moment).map(|sql| within_years(dialect, sql));
-    match function {
-        F::StartsWith => {
-            let (text, start) = (of(next()?, ValueKind::Text)?, of(next()?, ValueKind::Text)?);
-            typed(starts_with(dialect, text, start), ValueKind::Boolean)
-        }
-        F::EndsWith => {
-            let (text, end) = (of(next()?, ValueKind::Text)?, of(next()?, ValueKind::Text)?);
-            typed(ends_with(dialect, text, end), ValueKind::Boolean)
-        }
-        F::Contains => {
-            let (text, part) = (of(next()?, ValueKind::Text)?, of(next()?, ValueKind::Text)?);
-            typed(contains(dialect, text, part), ValueKind::Boolean)
-        }
+    let (sql, kind) = match function {
+        F::StartsWith => (starts_with(dialect, of.text()?, of.text()?), Boolean),
+        F::EndsWith => (ends_with(dialect, of.text()?, of.text()?), Boolean),
+        F::Contains => (contains(dialect, of.text()?, of.text()?), Boolean),
         F::SubstringOf => {
-            let (part, text) = (of(next()?, ValueKind::Text)?, of(next()?, ValueKind::Text)?);
-            typed(contains(dialect, text, part), ValueKind::Boolean)
+            let part = of.text()?;
+            (contains(dialect, of.text()?, part), Boolean)
         }
-        F::ToLower => typed(
-            cased(dialect, letter_case::LOWER, of(next()?, ValueKind::Text)?),
-            ValueKind::Text,
-        ),
-        F::ToUpper => typed(
-            cased(dialect, letter_case::UPPER, of(next()?, ValueKind::Text)?),
-            ValueKind::Text,
-        ),
+        F::ToLower => (cased(dialect, letter_case::LOWER, of.text()?), Text),
+        F::ToUpper => (cased(dialect, letter_case::UPPER, of.text()?), Text),
         F::Trim => {
             let trim = match dialect {
                 Dialect::Postgres => "btrim(?)",
                 Dialect::Sqlite => "trim(?)",
             };
-            typed(
-                custom(dialect, trim, [of(next()?, ValueKind::Text)?]),
-                ValueKind::Text,
-            )
+            (custom(dialect, trim, [of.text()?]), Text)
         }
         F::Length => {
-            let text = of(next()?, ValueKind::Text)?;
-            typed(
-                whole(dialect, custom(dialect, "length(?)", [text])),
-                ValueKind::Integer,
-            )
+            let length = custom(dialect, "length(?)", [of.text()?]);
+            (whole(dialect, length), Integer)
         }
         F::IndexOf => {
-            let (text, part) = (of(next()?, ValueKind::Text)?, of(next()?, ValueKind::Text)?);
-            typed(
-                whole(dialect, position(dialect, text, part)).sub(1),
-                ValueKind::Integer,
-            )
+            let position = position(dialect, of.text()?, of.text()?);
+            (whole(dialect, position).sub(1), Integer)
         }
         F::Substring => {
-            let (text, start) = (
-                of(next()?, ValueKind::Text)?,
-                of(next()?, ValueKind::Integer)?,
-            );
-            let length = match next() {
-                Ok(length) => Some(of(length, ValueKind::Integer)?),
+            let (text, start) = (of.text()?, of.next_of(Integer)?);
+            let length = match of.next() {
+                Ok(length) => Some(of.of(length, Integer)?),
                 Err(_) => None,
             };
-            typed(substring(dialect, text, start, length), ValueKind::Text)
+            (substring(dialect, text, start, length), Text)
         }
         F::Concat => {
-            let (one, other) = (of(next()?, ValueKind::Text)?, of(next()?, ValueKind::Text)?);
-            typed(custom(dialect, "(?) || (?)", [one, other]), ValueKind::Text)
+            let both = [of.text()?, of.text()?];
+            (custom(dialect, "(?) || (?)", both), Text)
         }
         F::Replace => {
-            let text = of(next()?, ValueKind::Text)?;
-            let (from, to) = (of(next()?, ValueKind::Text)?, of(next()?, ValueKind::Text)?);
             // SQLite leaves a text as it is if it has to replace nothing, even with null.
             let replaced = match dialect {
                 Dialect::Sqlite if nullable => {
@@ -127,64 +133,42 @@ pub(super) fn call(
                 }
                 _ => "replace(?, ?, ?)",
             };
-            typed(custom(dialect, replaced, [text, from, to]), ValueKind::Text)
+            let texts = [of.text()?, of.text()?, of.text()?];
+            (custom(dialect, replaced, texts), Text)
         }
-        F::Year => typed(
-            date_part(dialect, "year", moment(next()?)?),
-            ValueKind::Integer,
-        ),
-        F::Month => typed(
-            date_part(dialect, "month", moment(next()?)?),
-            ValueKind::Integer,
-        ),
-        F::Day => typed(
-            date_part(dialect, "day", moment(next()?)?),
-            ValueKind::Integer,
-        ),
-        F::Hour => typed(
-            clock(dialect, "(?) / 3600000", moment(next()?)?),
-            ValueKind::Integer,
-        ),
-        F::Minute => {
-            let when = moment(next()?)?;
-            typed(clock(dialect, "(?) / 60000 % 60", when), ValueKind::Integer)
-        }
-        F::Second => {
-            let when = moment(next()?)?;
-            typed(clock(dialect, "(?) / 1000 % 60", when), ValueKind::Integer)
-        }
+        F::Year => (of.date_part("year")?, Integer),
+        F::Month => (of.date_part("month")?, Integer),
+        F::Day => (of.date_part("day")?, Integer),
+        F::Hour => (of.clock("(?) / 3600000")?, Integer),
+        F::Minute => (of.clock("(?) / 60000 % 60")?, Integer),
+        F::Second => (of.clock("(?) / 1000 % 60")?, Integer),
         F::FractionalSeconds => {
-            let when = moment(next()?)?;
-            typed(
-                clock(dialect, "(?) % 1000 / CAST(1000 AS double precision)", when),
-                ValueKind::Number,
-            )
+            let fraction = "(?) % 1000 / CAST(1000 AS double precision)";
+            (of.clock(fraction)?, Number)
         }
         F::TotalOffsetMinutes => {
-            moment(next()?)?;
-            Ok(TypedExpr::known(0, ValueKind::Integer, at))
+            of.moment()?;
+            return Ok(TypedExpr::known(0, Integer, at));
         }
         F::TotalSeconds => {
-            let duration = of(next()?, ValueKind::Duration)?;
             let seconds = "(?) / CAST(1000 AS double precision)";
-            typed(custom(dialect, seconds, [duration]), ValueKind::Number)
+            (custom(dialect, seconds, [of.next_of(Duration)?]), Number)
         }
         F::Date => {
             // Days before 1970 are counted downwards too: from a day before every moment there is.
             let day = format!("((?) + {BEFORE}) / {DAY} * {DAY} - {BEFORE}");
-            typed(custom(dialect, &day, [moment(next()?)?]), ValueKind::Moment)
+            (custom(dialect, &day, [of.moment()?]), Moment)
         }
-        F::Time => typed(clock(dialect, "?", moment(next()?)?), ValueKind::Duration),
-        F::Now => Ok(TypedExpr::known(now, ValueKind::Moment, at)),
-        F::MinDateTime => Ok(TypedExpr::known(EARLIEST, ValueKind::Moment, at)),
-        F::MaxDateTime => Ok(TypedExpr::known(LATEST, ValueKind::Moment, at)),
+        F::Time => (of.clock("?")?, Duration),
+        F::Now => return Ok(TypedExpr::known(now, Moment, at)),
+        F::MinDateTime => return Ok(TypedExpr::known(EARLIEST, Moment, at)),
+        F::MaxDateTime => return Ok(TypedExpr::known(LATEST, Moment, at)),
         F::Round | F::Floor | F::Ceiling => {
-            let value = next()?;
-            if value.kind == ValueKind::Integer {
+            let value = of.next()?;
+            if value.kind == Integer {
                 return Ok(value);
             }
-            let sql = of(value, ValueKind::Number)?;
-            let name = match (function, dialect) {
+            let rounded = match (function, dialect) {
                 // Away from zero in the middle, which PostgreSQL does for decimal numbers alone.
                 (F::Round, Dialect::Postgres) => {
                     "CAST(round(CAST(? AS numeric)) AS double precision)"
@@ -199,16 +183,17 @@ pub(super) fn call(
                     "SELECT CAST(v AS INTEGER) + (v > CAST(v AS INTEGER)) FROM (SELECT ? AS v)"
                 }
             };
-            typed(custom(dialect, name, [sql]), ValueKind::Number)
+            (custom(dialect, rounded, [of.of(value, Number)?]), Number)
         }
-        F::Cast => cast(dialect, next()?, &type_name(next()?)?, at),
+        F::Cast => return cast(dialect, of.next()?, &type_name(of.next()?)?, at),
         F::IsOf => {
-            let value = next()?;
-            let target_kind = kind_named(&type_name(next()?)?)?;
-            let is = value.kind == target_kind;
-            Ok(TypedExpr::new(is, ValueKind::Boolean, false, at))
+            let kind = of.next()?.kind;
+            let is_it = kind == kind_named(&type_name(of.next()?)?)?;
+            return Ok(TypedExpr::new(is_it, Boolean, false, at));
         }
-    }
+    };
+    let value = TypedExpr::new(sql, kind, nullable, at);
+    Ok(TypedExpr { longest, ..value })
 }
 
 /// Characters that what a function makes has as text at most: `replace` multiplies, and `concat` adds.
@@ -235,12 +220,6 @@ fn whole(dialect: Dialect, number: Expr) -> Expr {
         Dialect::Postgres => custom(dialect, "CAST(? AS bigint)", [number]),
         Dialect::Sqlite => number,
     }
-}
-
-/// Something of the time of day, in milliseconds since midnight, for `?`; also before 1970.
-fn clock(dialect: Dialect, what: &str, moment: Expr) -> Expr {
-    let of_day = custom(dialect, &format!("((?) % {DAY} + {DAY}) % {DAY}"), [moment]);
-    custom(dialect, what, [of_day])
 }
 
 /// The moment, or the nearest that has a year of four digits.

@@ -4,22 +4,22 @@
 use odata::{Comparison, Expression, Operand};
 use sea_query::{Expr, ExprTrait};
 
-use super::compile_error::CompileError;
-use super::expression::{ONLY_NULL, alike};
-use super::scope::{Compiler, Scope};
-use super::sql::{custom, decided};
-use super::value::{TypedExpr, ValueKind};
-use crate::Dialect;
+use super::compiler::Compiler;
+use super::error::QueryError;
+use super::scope::{Nulls, Scope};
+use super::sql::custom;
+use super::value::{ONLY_NULL, TypedExpr, ValueKind, alike};
+use crate::dialect::Dialect;
 
 /// Items of one `in` that are compared by themselves.
 const MAX_APART: usize = 50;
 
 /// Refuses an item of `in` for which the value before it would have to be repeated once too often.
-fn may_be_repeated(times: usize, most: usize, at: usize) -> Result<(), CompileError> {
+fn may_be_repeated(times: usize, most: usize, at: usize) -> Result<(), QueryError> {
     if times <= most {
         return Ok(());
     }
-    Err(CompileError::refused(
+    Err(QueryError::refused(
         at,
         match most {
             1 => "a condition before `in` is compared with constants alone; use `eq`".to_owned(),
@@ -64,13 +64,13 @@ impl<'a> Compiler<'a> {
         &self,
         scope: &Scope<'a>,
         parts: &[Expression],
-        strict: bool,
+        nulls: Nulls,
         junction: Junction,
-    ) -> Result<Expr, CompileError> {
-        let each = parts.iter().map(|part| self.condition(scope, part, strict));
-        let each = each.collect::<Result<Vec<_>, CompileError>>()?;
+    ) -> Result<Expr, QueryError> {
+        let each = parts.iter().map(|part| self.condition(scope, part, nulls));
+        let each = each.collect::<Result<Vec<_>, QueryError>>()?;
         balanced(self.dialect, each, junction)
-            .ok_or_else(|| CompileError::broken("a chain of no conditions".to_owned()))
+            .ok_or_else(|| QueryError::Broken("a chain of no conditions".to_owned()))
     }
 
     /// Whether a value is one of a list: `IN`, which is no deeper however long the list is. What cannot stand in
@@ -80,9 +80,9 @@ impl<'a> Compiler<'a> {
         scope: &Scope<'a>,
         value: &Expression,
         list: &[Expression],
-        strict: bool,
+        nulls: Nulls,
         at: usize,
-    ) -> Result<Expr, CompileError> {
+    ) -> Result<Expr, QueryError> {
         // Each comparison repeats the value. A condition may have lists of its own in it, which would be repeated as
         // often as there are items in this one, and those within them once more.
         let repeated = match &value.operand {
@@ -98,20 +98,19 @@ impl<'a> Compiler<'a> {
         let mut listed: Vec<(TypedExpr, Vec<Expr>)> = Vec::new();
         for item in list {
             let item = self.value(scope, item)?;
+            let item_at = item.at;
             if item.constant.is_none()
                 || item.kind == ValueKind::Null
                 || value.kind == ValueKind::Null
             {
-                let item_at = item.at;
-                apart.push(self.compare(Comparison::Equal, value.clone(), item, strict)?);
+                apart.push(self.compare(Comparison::Equal, value.clone(), item, nulls)?);
                 may_be_repeated(apart.len() + listed.len(), repeated, item_at)?;
                 continue;
             }
-            let item_at = item.at;
             let (left, item) =
-                alike(value.clone(), item).map_err(|why| CompileError::refused(item_at, why))?;
+                alike(value.clone(), item).map_err(|why| QueryError::refused(item_at, why))?;
             if left.kind == ValueKind::Json {
-                return Err(CompileError::refused(item_at, ONLY_NULL.to_owned()));
+                return Err(QueryError::refused(item_at, ONLY_NULL));
             }
             // Of one kind each: the value may be a constant, which is read as each item is.
             match listed.iter_mut().find(|(of, _)| of.kind == left.kind) {
@@ -121,14 +120,9 @@ impl<'a> Compiler<'a> {
             may_be_repeated(apart.len() + listed.len(), repeated, item_at)?;
         }
         for (value, items) in listed {
-            let found = value.sql.is_in(items);
-            apart.push(if value.nullable && strict {
-                decided(self.dialect, found)
-            } else {
-                found
-            });
+            apart.push(self.settled(value.sql.is_in(items), value.nullable, nulls));
         }
         balanced(self.dialect, apart, Junction::Or)
-            .ok_or_else(|| CompileError::refused(at, "`in` needs at least one value".to_owned()))
+            .ok_or_else(|| QueryError::refused(at, "`in` needs at least one value"))
     }
 }

@@ -1,13 +1,14 @@
 //! Links in conditions: what is asked of the rows behind them by a path, `any`, `all` and `$count`.
 
 use odata::{Count, Lambda, PathSegment, Quantifier};
-use resources::{Method, Navigation, Step};
-use sea_query::{Alias, Expr, ExprTrait, Func, SelectStatement};
+use resources::{Navigation, Step};
+use sea_query::{Alias, Expr, ExprTrait, SelectStatement};
 
-use super::compile_error::CompileError;
+use super::compiler::Compiler;
+use super::error::QueryError;
 use super::rule::{NEAR, links_from_caller};
-use super::scope::{Compiler, Scope, TableRow};
-use super::sql::{exists, from};
+use super::scope::{Nulls, Scope, TableRow, Visibility};
+use super::sql::{counted, exists};
 
 impl<'a> Compiler<'a> {
     /// The navigation that a segment of a path names.
@@ -15,10 +16,10 @@ impl<'a> Compiler<'a> {
         &self,
         row: &TableRow<'a>,
         segment: &PathSegment,
-    ) -> Result<&'a Navigation, CompileError> {
+    ) -> Result<&'a Navigation, QueryError> {
         self.model
             .navigation(row.resource, &segment.name.text)
-            .ok_or_else(|| no_link(row, &segment.name))
+            .ok_or_else(|| row.no_link(&segment.name))
     }
 
     /// What holds for the rows behind a segment of a path that the caller may see.
@@ -29,20 +30,19 @@ impl<'a> Compiler<'a> {
         row: &TableRow<'a>,
         other: &TableRow<'a>,
         segment: &PathSegment,
-    ) -> Result<Expr, CompileError> {
-        let mut all = self.step(navigation, row, other, scope.rule)?;
-        if let Some(permitted) =
-            self.permitted_behind(navigation, row, other, scope.rule, segment.name.at)?
-        {
-            all = all.and(permitted);
+    ) -> Result<Expr, QueryError> {
+        let visibility = scope.visibility;
+        let mut all = self.step(navigation, row, other, visibility)?;
+        if let Some(visible) = self.visible_behind(navigation, row, other, visibility)? {
+            all = all.and(visible);
         }
         if let Some(key) = &segment.key {
             // The link itself is part of a key such as (device, tag_key).
             let key = match (key, navigation.step) {
                 (odata::Key::Fields(fields), Step::Many(field)) => {
-                    self.partial_key(other, fields, field, scope.rule)?
+                    self.partial_key(other, fields, field, visibility)?
                 }
-                _ => self.key(other, key, scope.rule)?,
+                _ => self.key(other, key, visibility)?,
             };
             all = all.and(key);
         }
@@ -55,8 +55,8 @@ impl<'a> Compiler<'a> {
         row: &TableRow<'a>,
         fields: &[(odata::Name, odata::Value)],
         link: &str,
-        rule: bool,
-    ) -> Result<Expr, CompileError> {
+        visibility: Visibility,
+    ) -> Result<Expr, QueryError> {
         let whole = row.resource.unique.iter().any(|set| {
             let others = set.iter().filter(|field| **field != link);
             set.contains(&link)
@@ -66,25 +66,25 @@ impl<'a> Compiler<'a> {
                     .all(|field| fields.iter().any(|(name, _)| name.text == *field))
         });
         if !whole {
-            return self.key(row, &odata::Key::Fields(fields.to_vec()), rule);
+            return self.key(row, &odata::Key::Fields(fields.to_vec()), visibility);
         }
-        let given = fields
+        let values = fields
             .iter()
             .map(|(name, value)| (name.text.as_str(), value, name.at));
-        self.equal(row, given, rule)
+        self.equal(row, values, visibility)
     }
 
     pub(super) fn lambda(
         &self,
         scope: &Scope<'a>,
         lambda: &Lambda,
-        strict: bool,
-    ) -> Result<Expr, CompileError> {
-        let (row, segments) = begin(scope, &lambda.path.segments);
+        nulls: Nulls,
+    ) -> Result<Expr, QueryError> {
+        let (row, segments) = scope.begin(&lambda.path.segments);
         let scope = &self.deeper(scope, &row, segments)?;
         // A link may be null, and what compares with null is null: not below a `not`.
-        if scope.rule
-            && !strict
+        if scope.visibility == Visibility::OfRule
+            && nulls == Nulls::Allowed
             && lambda.quantifier == Quantifier::Any
             && let [link] = segments
             && let Some(links) = links_from_caller(&lambda.body)
@@ -96,16 +96,16 @@ impl<'a> Compiler<'a> {
         self.chain(scope, &row, segments, &mut |compiler, other| {
             let inner = scope.with(&lambda.variable.text, other.clone());
             match lambda.quantifier {
-                Quantifier::Any => compiler.condition(&inner, &lambda.body, false),
-                Quantifier::All => Ok(compiler.condition(&inner, &lambda.body, true)?.not()),
+                Quantifier::Any => compiler.condition(&inner, &lambda.body, Nulls::Allowed),
+                Quantifier::All => {
+                    let condition = compiler.condition(&inner, &lambda.body, Nulls::Excluded)?;
+                    Ok(condition.not())
+                }
             }
         })
-        .map(|select| {
-            let found = exists(select);
-            match lambda.quantifier {
-                Quantifier::Any => found,
-                Quantifier::All => found.not(),
-            }
+        .map(|select| match lambda.quantifier {
+            Quantifier::Any => exists(select),
+            Quantifier::All => exists(select).not(),
         })
     }
 
@@ -115,7 +115,7 @@ impl<'a> Compiler<'a> {
         scope: &Scope<'a>,
         row: &TableRow<'a>,
         segments: &[PathSegment],
-    ) -> Result<Scope<'a>, CompileError> {
+    ) -> Result<Scope<'a>, QueryError> {
         let Some(first) = segments.first() else {
             return Ok(scope.clone());
         };
@@ -139,38 +139,39 @@ impl<'a> Compiler<'a> {
         row: &TableRow<'a>,
         link: &PathSegment,
         lambda: &Lambda,
-    ) -> Result<Option<Expr>, CompileError> {
+    ) -> Result<Option<Expr>, QueryError> {
         let navigation = self.follow(row, link)?;
-        let other = self.row(self.target(navigation)?)?;
+        let other = self.target_row(navigation)?;
         let (near, far) = match navigation.step {
             Step::One(field) => (self.stored(row, field)?, other.column("id")),
             Step::Many(field) => (row.column("id"), self.stored(&other, field)?),
             Step::Through { .. } => return Ok(None),
         };
         let inner = scope.with(&lambda.variable.text, other.clone());
-        let mut others = from(other.resource.table, &other.alias);
-        others
-            .expr(far)
-            .and_where_option(self.permitted(&other, Method::Read.into(), true, link.name.at)?)
-            .and_where(self.condition(&inner, &lambda.body, false)?);
+        let mut conditions: Vec<Expr> = Vec::from_iter(self.visible(&other, scope.visibility)?);
+        conditions.push(self.condition(&inner, &lambda.body, Nulls::Allowed)?);
+        let mut others = other.select(conditions);
+        others.expr(far);
         Ok(Some(near.in_subquery(others)))
     }
 
-    pub(super) fn count(&self, scope: &Scope<'a>, count: &Count) -> Result<Expr, CompileError> {
-        let (row, segments) = begin(scope, &count.path.segments);
+    pub(super) fn count(&self, scope: &Scope<'a>, count: &Count) -> Result<Expr, QueryError> {
+        let (row, segments) = scope.begin(&count.path.segments);
         let scope = &self.deeper(scope, &row, segments)?;
-        let mut select = self.chain(scope, &row, segments, &mut |compiler, other| match &count
-            .filter
-        {
-            None => Ok(true.into()),
-            Some(filter) => {
-                let mut inner = scope.clone();
-                inner.it = other.clone();
-                compiler.condition(&inner, filter, false)
-            }
-        })?;
-        select.expr(Func::count(Expr::cust("*")));
-        Ok(Expr::from(select))
+        let select = self.chain(
+            scope,
+            &row,
+            segments,
+            &mut |compiler, other| match &count.filter {
+                None => Ok(true.into()),
+                Some(filter) => {
+                    let mut inner = scope.clone();
+                    inner.it = other.clone();
+                    compiler.condition(&inner, filter, Nulls::Allowed)
+                }
+            },
+        )?;
+        Ok(Expr::from(counted(select)))
     }
 
     /// The rows at the end of links for which something holds. All links but the last lead to one row.
@@ -179,20 +180,17 @@ impl<'a> Compiler<'a> {
         scope: &Scope<'a>,
         row: &TableRow<'a>,
         segments: &[PathSegment],
-        last: &mut dyn FnMut(&Self, &TableRow<'a>) -> Result<Expr, CompileError>,
-    ) -> Result<SelectStatement, CompileError> {
+        last: &mut dyn FnMut(&Self, &TableRow<'a>) -> Result<Expr, QueryError>,
+    ) -> Result<SelectStatement, QueryError> {
         let Some((end, links)) = segments.split_last() else {
-            return Err(CompileError::refused(
-                0,
-                "a link has to be named".to_owned(),
-            ));
+            return Err(QueryError::refused(0, "a link has to be named"));
         };
         let mut row = row.clone();
         let mut select = SelectStatement::new();
         for link in links {
             let navigation = self.follow(&row, link)?;
             if !matches!(navigation.step, Step::One(_)) && link.key.is_none() {
-                return Err(CompileError::refused(
+                return Err(QueryError::refused(
                     link.name.at,
                     format!(
                         "`{}` has many records: use `any` or `all` on it",
@@ -216,35 +214,10 @@ impl<'a> Compiler<'a> {
         row: &TableRow<'a>,
         navigation: &Navigation,
         segment: &PathSegment,
-    ) -> Result<TableRow<'a>, CompileError> {
-        let other = self.row(self.target(navigation)?)?;
+    ) -> Result<TableRow<'a>, QueryError> {
+        let other = self.target_row(navigation)?;
         select.from_as(Alias::new(other.resource.table), Alias::new(&other.alias));
         select.and_where(self.behind(scope, navigation, row, &other, segment)?);
         Ok(other)
     }
-}
-
-/// The row that a path begins at, and what is left of it.
-pub(super) fn begin<'a, 'p>(
-    scope: &Scope<'a>,
-    segments: &'p [PathSegment],
-) -> (TableRow<'a>, &'p [PathSegment]) {
-    if let Some((first, rest)) = segments.split_first()
-        && first.key.is_none()
-    {
-        let named = scope.variables.iter().rev();
-        for (variable, row) in named {
-            if *variable == first.name.text {
-                return (row.clone(), rest);
-            }
-        }
-    }
-    (scope.it.clone(), segments)
-}
-
-pub(super) fn no_link(row: &TableRow<'_>, name: &odata::Name) -> CompileError {
-    CompileError::refused(
-        name.at,
-        format!("`{}` has no link `{}`", row.resource.name, name.text),
-    )
 }

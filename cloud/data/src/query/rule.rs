@@ -7,7 +7,7 @@ use odata::{Comparison, Expression, Operand, Quantifier, Value};
 use resources::{Resource, Rows, Step};
 use sea_query::{Expr, ExprTrait};
 
-use super::compile_error::CompileError;
+use super::error::QueryError;
 
 /// So many links from the caller, rows are still few: the fleets of a user's organizations, and not the devices of
 /// those fleets. The database gathers them once, and finds those before a link by them; of rows that are further
@@ -78,7 +78,7 @@ pub(super) fn links_from_caller(rule: &Expression) -> Option<u32> {
 }
 
 /// A rule of the model as an expression; read once.
-pub(super) fn parsed(text: &'static str) -> Result<Arc<Expression>, CompileError> {
+pub(super) fn parsed(text: &'static str) -> Result<Arc<Expression>, QueryError> {
     static READ: LazyLock<Mutex<HashMap<&'static str, Arc<Expression>>>> =
         LazyLock::new(Mutex::default);
     let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
@@ -86,7 +86,7 @@ pub(super) fn parsed(text: &'static str) -> Result<Arc<Expression>, CompileError
         return Ok(expression.clone());
     }
     let expression = odata::parse_filter(text)
-        .map_err(|error| CompileError::broken(format!("the rule `{text}`: {error}")))?;
+        .map_err(|error| QueryError::Broken(format!("the rule `{text}`: {error}")))?;
     let expression = Arc::new(expression);
     read.insert(text, expression.clone());
     Ok(expression)

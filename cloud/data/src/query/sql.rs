@@ -1,8 +1,8 @@
 //! What the two databases spell differently.
 
-use sea_query::{Alias, Expr, ExprTrait, IntoColumnRef, SelectStatement};
+use sea_query::{Alias, Expr, ExprTrait, Func, IntoColumnRef, SelectStatement};
 
-use crate::Dialect;
+use crate::dialect::Dialect;
 
 /// SQL of our own with an expression for each `?`, in parentheses as a whole. What stands before and behind a
 /// `?` must bind less than any operator: a comma, a parenthesis, or the `?` has parentheses of its own.
@@ -28,10 +28,9 @@ pub(super) fn column(alias: &str, column: &str) -> Expr {
     Expr::col((Alias::new(alias), Alias::new(column)).into_column_ref())
 }
 
-/// `FROM table AS alias`.
-pub(super) fn from(table: &str, alias: &str) -> SelectStatement {
-    let mut select = SelectStatement::new();
-    select.from_as(Alias::new(table), Alias::new(alias));
+/// How many rows hold a condition: one number.
+pub(super) fn counted(mut select: SelectStatement) -> SelectStatement {
+    select.expr(Func::count(Expr::cust("*")));
     select
 }
 

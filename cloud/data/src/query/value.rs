@@ -150,19 +150,19 @@ impl TypedExpr {
         })
     }
 
-    /// The value as one of `wanted`: itself, or what its text says (docs/spec/cloud.md#odata-coercion).
-    pub(super) fn read_as(self, wanted: ValueKind) -> Result<Self, String> {
-        if self.kind == wanted || self.kind == ValueKind::Null {
+    /// The value as one of `kind`: itself, or what its text says (docs/spec/cloud.md#odata-coercion).
+    pub(super) fn read_as(self, kind: ValueKind) -> Result<Self, String> {
+        if self.kind == kind || self.kind == ValueKind::Null {
             return Ok(self);
         }
         let refused = || {
-            let given = match &self.constant {
+            let value = match &self.constant {
                 Some(Literal::Text(text)) => format!("the text `{}`", short(text)),
                 _ => self.kind.name().to_owned(),
             };
-            format!("{given} is used where {} is needed", wanted.name())
+            format!("{value} is used where {} is needed", kind.name())
         };
-        let sql: Expr = match (&self.constant, wanted) {
+        let sql: Expr = match (&self.constant, kind) {
             (Some(Literal::Text(text)), ValueKind::Integer) => {
                 whole(text).ok_or_else(refused)?.into()
             }
@@ -184,12 +184,32 @@ impl TypedExpr {
         };
         Ok(TypedExpr {
             sql,
-            kind: wanted,
+            kind,
             constant: None,
             known: None,
             ..self
         })
     }
+}
+
+/// What is said of other uses of an object or array.
+pub(super) const ONLY_NULL: &str = "an object or array is compared with `null` alone";
+
+/// Two values as one kind: a constant is read as what it is compared with.
+pub(super) fn alike(left: TypedExpr, right: TypedExpr) -> Result<(TypedExpr, TypedExpr), String> {
+    let numbers = |kind| matches!(kind, ValueKind::Integer | ValueKind::Number);
+    if left.kind == right.kind || numbers(left.kind) && numbers(right.kind) {
+        return Ok((left, right));
+    }
+    if right.constant.is_some() {
+        match right.clone().read_as(left.kind) {
+            Ok(right) => return Ok((left, right)),
+            Err(why) if left.constant.is_none() => return Err(why),
+            Err(_) => {}
+        }
+    }
+    let left = left.read_as(right.kind)?;
+    Ok((left, right))
 }
 
 /// Digits, perhaps with a sign.

@@ -1,139 +1,91 @@
 //! Which devices a change concerns: whose target state holds what was changed.
 
-use resources::Resource;
+use resources::{Resource, Type};
 
 use crate::effect::Effect;
 use crate::record;
-use crate::statement::sql;
+use crate::statement::{AT_ONCE, sql};
 use crate::write::{Change, WriteError, Writer};
 
-/// How one gets from a row to those whose devices are concerned: by these links, each of the resource that
-/// the one before led to.
+/// How one gets from a row to those whose devices are concerned.
+#[derive(Clone, Copy)]
 struct LinkPath {
-    links: &'static [(&'static str, &'static str)],
-    to: Destination,
+    /// The table of the row.
+    from: &'static str,
+    /// Links, each of the table that the one before led to. The last one leads to devices, fleets, releases or images.
+    links: &'static [&'static str],
     /// Only changes of these count; of any field where there are none.
     fields: &'static [&'static str],
 }
 
-#[derive(Debug, Clone, Copy)]
-enum Destination {
-    Devices,
-    /// All devices of a fleet, and those that one of its releases operates or manages.
-    Fleets,
-    /// Whoever is to run the release.
-    Releases,
-    /// Whoever is to run a release with the image.
-    Images,
+fn way(resource: &'static str) -> Option<LinkPath> {
+    let (links, fields): (&[&str], &[&str]) = match resource {
+        "device" => (
+            &[],
+            &[
+                "device_name",
+                "belongs_to__application",
+                "is_of__device_type",
+                "is_pinned_on__release",
+                "should_be_managed_by__release",
+                "should_be_operated_by__release",
+                "is_active",
+                "is_web_accessible",
+            ],
+        ),
+        "device_config_variable" | "device_environment_variable" | "service_install" => {
+            (&["device"], &[])
+        }
+        "device_service_environment_variable" => (&["service_install", "device"], &[]),
+        "application" => (&[], &[]),
+        "application_config_variable" | "application_environment_variable" => {
+            (&["application"], &[])
+        }
+        "service" => (&["application"], &["service_name"]),
+        "service_label" | "service_environment_variable" => (&["service", "application"], &[]),
+        "release" => (
+            &[],
+            &[
+                "commit",
+                "composition",
+                "contract",
+                "signed_statement",
+                "status",
+                "belongs_to__application",
+            ],
+        ),
+        "release_image" => (&["is_part_of__release"], &[]),
+        "image_label" | "image_environment_variable" => {
+            (&["release_image", "is_part_of__release"], &[])
+        }
+        "image" => (&[], &["content_hash", "contract", "is_a_build_of__service"]),
+        _ => return None,
+    };
+    Some(LinkPath {
+        from: resource,
+        links,
+        fields,
+    })
 }
 
-fn way(resource: &str) -> Option<LinkPath> {
-    const ANY: &[&str] = &[];
-    let (links, to, fields): (&'static [(&str, &str)], Destination, &'static [&str]) =
-        match resource {
-            "device" => (
-                &[],
-                Destination::Devices,
-                &[
-                    "device_name",
-                    "belongs_to__application",
-                    "is_of__device_type",
-                    "is_pinned_on__release",
-                    "should_be_managed_by__release",
-                    "should_be_operated_by__release",
-                    "is_active",
-                    "is_web_accessible",
-                ],
-            ),
-            "device_config_variable" => (
-                &[("device_config_variable", "device")],
-                Destination::Devices,
-                ANY,
-            ),
-            "device_environment_variable" => (
-                &[("device_environment_variable", "device")],
-                Destination::Devices,
-                ANY,
-            ),
-            "service_install" => (&[("service_install", "device")], Destination::Devices, ANY),
-            "device_service_environment_variable" => (
-                &[
-                    ("device_service_environment_variable", "service_install"),
-                    ("service_install", "device"),
-                ],
-                Destination::Devices,
-                ANY,
-            ),
-            "application" => (&[], Destination::Fleets, ANY),
-            "application_config_variable" => (
-                &[("application_config_variable", "application")],
-                Destination::Fleets,
-                ANY,
-            ),
-            "application_environment_variable" => (
-                &[("application_environment_variable", "application")],
-                Destination::Fleets,
-                ANY,
-            ),
-            "service" => (
-                &[("service", "application")],
-                Destination::Fleets,
-                &["service_name"],
-            ),
-            "service_label" => (
-                &[("service_label", "service"), ("service", "application")],
-                Destination::Fleets,
-                ANY,
-            ),
-            "service_environment_variable" => (
-                &[
-                    ("service_environment_variable", "service"),
-                    ("service", "application"),
-                ],
-                Destination::Fleets,
-                ANY,
-            ),
-            "release" => (
-                &[],
-                Destination::Releases,
-                &[
-                    "commit",
-                    "composition",
-                    "contract",
-                    "signed_statement",
-                    "status",
-                    "belongs_to__application",
-                ],
-            ),
-            "release_image" => (
-                &[("release_image", "is_part_of__release")],
-                Destination::Releases,
-                ANY,
-            ),
-            "image_label" => (
-                &[
-                    ("image_label", "release_image"),
-                    ("release_image", "is_part_of__release"),
-                ],
-                Destination::Releases,
-                ANY,
-            ),
-            "image_environment_variable" => (
-                &[
-                    ("image_environment_variable", "release_image"),
-                    ("release_image", "is_part_of__release"),
-                ],
-                Destination::Releases,
-                ANY,
-            ),
-            "image" => (
-                &[],
-                Destination::Images,
-                &["content_hash", "contract", "is_a_build_of__service"],
-            ),
-            _ => return None,
+impl LinkPath {
+    /// The first link and where it leads, and the rest of the way from there.
+    fn first(self) -> Option<(&'static str, LinkPath)> {
+        let (link, links) = self.links.split_first()?;
+        let field = resources::v7().resource(self.from)?.find_field(link)?;
+        let Type::Link { to, .. } = field.kind else {
+            return None;
         };
-    Some(LinkPath { links, to, fields })
+        let fields = self.fields;
+        Some((
+            link,
+            LinkPath {
+                from: to,
+                links,
+                fields,
+            },
+        ))
+    }
 }
 
 /// A row was made.
@@ -147,7 +99,7 @@ pub(super) async fn by_new(
         return Ok(());
     }
     match way(resource.name) {
-        Some(way) => tell(writer, &way, vec![id]).await,
+        Some(way) => tell(writer, way, vec![id]).await,
         None => Ok(()),
     }
 }
@@ -182,22 +134,16 @@ pub(super) async fn by_change(
         return Ok(());
     }
     // What a row belonged to before, where that is what was changed.
-    if let Some((_, link)) = way.links.first() {
+    if let Some((link, rest)) = way.first() {
         let before: Vec<i64> = counting
             .iter()
             .filter(|change| change.alters(link))
             .filter_map(|change| change.old.number(link))
             .collect();
-        if !before.is_empty() {
-            let rest = LinkPath {
-                links: &way.links[1..],
-                ..way
-            };
-            tell(writer, &rest, before).await?;
-        }
+        tell(writer, rest, before).await?;
     }
     let ids = counting.iter().map(|change| change.id).collect();
-    tell(writer, &way, ids).await
+    tell(writer, way, ids).await
 }
 
 /// Rows are about to go.
@@ -208,38 +154,35 @@ pub(super) async fn by_removal(
 ) -> Result<(), WriteError> {
     match way(resource.name) {
         // They are told of as gone.
-        Some(LinkPath {
-            to: Destination::Devices,
-            links: [],
-            ..
-        })
-        | None => Ok(()),
-        Some(way) => tell(writer, &way, ids.to_vec()).await,
+        _ if resource.name == "device" => Ok(()),
+        Some(way) => tell(writer, way, ids.to_vec()).await,
+        None => Ok(()),
     }
 }
 
 async fn tell(
     writer: &mut Writer<'_>,
-    way: &LinkPath,
+    mut way: LinkPath,
     mut ids: Vec<i64>,
 ) -> Result<(), WriteError> {
-    for (table, column) in way.links {
-        ids = record::behind(writer.transaction, table, column, &ids).await?;
+    while let Some((link, rest)) = way.first() {
+        ids = record::behind(writer.transaction, way.from, link, &ids).await?;
+        way = rest;
     }
-    match way.to {
-        Destination::Devices => devices(writer, ids),
-        Destination::Fleets => fleets(writer, ids),
-        Destination::Releases => releases(writer, &ids).await?,
-        Destination::Images => {
-            let mut all = Vec::new();
-            for ids in ids.chunks(record::AT_ONCE) {
-                let select = sql(
-                    "SELECT DISTINCT is_part_of__release FROM release_image WHERE image IN (?)",
-                )
-                .with_all(ids);
-                all.extend(writer.transaction.ids(&select).await?);
-            }
-            releases(writer, &all).await?;
+    match way.from {
+        "device" => devices(writer, ids),
+        // All devices of a fleet, and those that one of its releases operates or manages.
+        "application" => fleets(writer, ids),
+        // Whoever is to run the release.
+        "release" => releases(writer, &ids).await?,
+        // Whoever is to run a release with the image.
+        _ => {
+            let of_images = writer.transaction.ids_about(&ids, |ids| {
+                sql("SELECT DISTINCT is_part_of__release FROM release_image WHERE image IN (?)")
+                    .with_all(ids)
+            });
+            let of_images = of_images.await?;
+            releases(writer, &of_images).await?;
         }
     }
     Ok(())
@@ -247,18 +190,18 @@ async fn tell(
 
 /// Most releases that are written are only being built: nobody runs them.
 async fn releases(writer: &mut Writer<'_>, releases: &[i64]) -> Result<(), WriteError> {
-    for releases in releases.chunks(record::AT_ONCE) {
+    for releases in releases.chunks(AT_ONCE) {
         let of_fleets = sql("SELECT id FROM application WHERE should_be_running__release IN (?)")
             .with_all(releases);
-        let found = writer.transaction.ids(&of_fleets).await?;
-        fleets(writer, found);
+        let of_fleets = writer.transaction.ids(&of_fleets).await?;
+        fleets(writer, of_fleets);
         let of_devices = sql("SELECT id FROM device WHERE is_pinned_on__release IN (?) \
              OR should_be_managed_by__release IN (?) OR should_be_operated_by__release IN (?)")
         .with_all(releases)
         .with_all(releases)
         .with_all(releases);
-        let found = writer.transaction.ids(&of_devices).await?;
-        devices(writer, found);
+        let of_devices = writer.transaction.ids(&of_devices).await?;
+        devices(writer, of_devices);
     }
     Ok(())
 }

@@ -9,9 +9,8 @@ use super::system_release::{self, os_version};
 use super::{fleet, history, installs, random};
 use crate::effect::DeviceGone;
 use crate::query;
-use crate::record::AT_ONCE;
 use crate::statement::sql;
-use crate::write::{Change, WriteError, Writer, known};
+use crate::write::{Change, WriteError, Writer, altering, known};
 
 pub(super) async fn before_create(
     writer: &mut Writer<'_>,
@@ -96,11 +95,7 @@ pub(super) async fn after_change(
         "should_be_managed_by__release",
         "should_be_operated_by__release",
     ];
-    let retargeted: Vec<i64> = changes
-        .iter()
-        .filter(|change| change.alters_any(&runs))
-        .map(|change| change.id)
-        .collect();
+    let retargeted = altering(changes, &runs);
     installs::of_devices(writer, &retargeted).await
 }
 
@@ -132,7 +127,7 @@ async fn leave_out_what_it_cannot_run(
         return Ok(());
     }
     if let Some(release) = change.number(FIELD) {
-        let select = query::permitted(&writer.setting, "release", release, Method::Read)?;
+        let select = query::permitted(&writer.context, "release", release, Method::Read)?;
         if writer.transaction.id(&select).await?.is_none() {
             change.new.remove(FIELD);
         }
@@ -146,17 +141,16 @@ pub(super) async fn before_going(
     devices: &[i64],
 ) -> Result<Vec<DeviceGone>, WriteError> {
     history::end(writer, devices).await?;
-    let mut gone = Vec::with_capacity(devices.len());
-    for devices in devices.chunks(AT_ONCE) {
-        let select = sql("SELECT id, uuid FROM device WHERE id IN (?)").with_all(devices);
-        for row in writer.transaction.rows(&select).await? {
-            gone.push(DeviceGone {
-                id: row.id(0)?,
-                uuid: row.some_text(1)?,
-            });
-        }
-    }
-    Ok(gone)
+    let rows = writer.transaction.rows_about(devices, |devices| {
+        sql("SELECT id, uuid FROM device WHERE id IN (?)").with_all(devices)
+    });
+    let gone = rows.await?.into_iter().map(|row| {
+        Ok(DeviceGone {
+            id: row.id(0)?,
+            uuid: row.some_text(1)?,
+        })
+    });
+    gone.collect()
 }
 
 /// `2.0.0 (prod)`: the variant is a field of its own.

@@ -3,8 +3,9 @@
 use resources::StoredValue;
 
 use super::{installs, system_release, tracking};
+use crate::dialect::Dialect;
 use crate::statement::sql;
-use crate::write::{Change, WriteError, Writer};
+use crate::write::{Change, WriteError, Writer, altering};
 
 pub(super) async fn before_create(
     writer: &mut Writer<'_>,
@@ -52,13 +53,8 @@ pub(super) async fn before_change(
     if change.alters("should_be_running__release")
         && let Some(release) = change.number("should_be_running__release")
     {
-        can_run(
-            writer,
-            release,
-            Some(change.id),
-            "should_be_running__release",
-        )
-        .await?;
+        let fleet = Some(change.id);
+        can_run(writer, release, fleet, "should_be_running__release").await?;
     }
     Ok(())
 }
@@ -67,21 +63,13 @@ pub(super) async fn after_change(
     writer: &mut Writer<'_>,
     changes: &[Change],
 ) -> Result<(), WriteError> {
-    let retargeted: Vec<i64> = changes
-        .iter()
-        .filter(|change| change.alters("should_be_running__release"))
-        .map(|change| change.id)
-        .collect();
+    let retargeted = altering(changes, &["should_be_running__release"]);
     if !retargeted.is_empty() {
         installs::of_fleets(writer, &retargeted).await?;
     }
-    let given: Vec<i64> = changes
-        .iter()
-        .filter(|change| change.alters("organization"))
-        .map(|change| change.id)
-        .collect();
-    if !given.is_empty() {
-        system_release::drop_those_of_strangers(writer, Some(&given)).await?;
+    let moved_fleets = altering(changes, &["organization"]);
+    if !moved_fleets.is_empty() {
+        system_release::drop_those_of_strangers(writer, Some(&moved_fleets)).await?;
     }
     Ok(())
 }
@@ -93,17 +81,13 @@ pub(super) async fn can_run(
     fleet: Option<i64>,
     field: &str,
 ) -> Result<(), WriteError> {
-    let found = match writer.transaction.dialect() {
-        crate::Dialect::Sqlite => {
-            sql("SELECT status, belongs_to__application FROM release WHERE id = ?")
-        }
-        // It stays what it is until this is done: who changes it looks for who runs it.
-        crate::Dialect::Postgres => {
-            sql("SELECT status, belongs_to__application FROM release WHERE id = ? FOR SHARE")
-        }
+    // It stays what it is until this is done: who changes it looks for who runs it.
+    let lock = match writer.transaction.dialect() {
+        Dialect::Sqlite => "",
+        Dialect::Postgres => " FOR SHARE",
     };
-    let found = found.with(release);
-    let row = writer.transaction.row(&found).await?;
+    let select = format!("SELECT status, belongs_to__application FROM release WHERE id = ?{lock}");
+    let row = writer.transaction.row(&sql(select).with(release)).await?;
     let why = match row {
         Some(row) if row.number(1)? != fleet => "it belongs to another fleet",
         Some(row) if row.some_text(0)? != "success" => "it is not successful",
@@ -164,14 +148,4 @@ async fn fits_type(writer: &mut Writer<'_>, change: &Change) -> Result<(), Write
             "`application_type`: fleets of this type have one image a release, and release {release} has several"
         ))),
     }
-}
-
-/// Takes the fleets for this transaction alone, so that two never number releases or pick targets at once.
-pub(super) async fn lock(writer: &mut Writer<'_>, fleets: &[i64]) -> Result<(), WriteError> {
-    if writer.transaction.dialect() == crate::Dialect::Postgres {
-        let lock = sql("SELECT id FROM application WHERE id IN (?) ORDER BY id FOR NO KEY UPDATE")
-            .with_all(fleets);
-        writer.transaction.ids(&lock).await?;
-    }
-    Ok(())
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use super::{installs, random};
-use crate::record;
 use crate::statement::sql;
 use crate::write::{Change, WriteError, Writer};
 
@@ -74,14 +73,11 @@ pub(super) async fn locations(
     writer: &mut Writer<'_>,
     images: &[i64],
 ) -> Result<Vec<String>, WriteError> {
-    let mut locations = Vec::new();
-    for images in images.chunks(record::AT_ONCE) {
-        let select =
-            sql("SELECT is_stored_at__image_location FROM image WHERE id IN (?)").with_all(images);
-        let found = writer.transaction.texts(&select).await?;
-        locations.extend(found.into_iter().flatten());
-    }
-    Ok(locations)
+    let rows = writer.transaction.rows_about(images, |images| {
+        sql("SELECT is_stored_at__image_location FROM image WHERE id IN (?)").with_all(images)
+    });
+    let locations = rows.await?.into_iter().map(|row| row.some_text(0));
+    Ok(locations.collect::<Result<_, _>>()?)
 }
 
 /// The images that are part of none but these releases, which are about to go. Those of a service of another fleet
@@ -90,25 +86,23 @@ pub(crate) async fn of_these_releases_alone(
     writer: &mut Writer<'_>,
     releases: &BTreeSet<i64>,
 ) -> Result<Vec<i64>, WriteError> {
-    let mut images = BTreeSet::new();
     let ids: Vec<i64> = releases.iter().copied().collect();
-    for ids in ids.chunks(record::AT_ONCE) {
-        let select = sql("SELECT DISTINCT i.image FROM release_image AS i \
+    let images = writer.transaction.ids_about(&ids, |ids| {
+        sql("SELECT DISTINCT i.image FROM release_image AS i \
              JOIN release AS r ON r.id = i.is_part_of__release \
              JOIN image AS m ON m.id = i.image \
              JOIN service AS s ON s.id = m.is_a_build_of__service \
              WHERE r.id IN (?) AND s.application = r.belongs_to__application")
-        .with_all(ids);
-        images.extend(writer.transaction.ids(&select).await?);
-    }
+        .with_all(ids)
+    });
+    let mut images = BTreeSet::from_iter(images.await?);
     let all: Vec<i64> = images.iter().copied().collect();
-    for ids in all.chunks(record::AT_ONCE) {
-        let select = sql("SELECT image, is_part_of__release FROM release_image WHERE image IN (?)")
-            .with_all(ids);
-        for row in writer.transaction.rows(&select).await? {
-            if !releases.contains(&row.id(1)?) {
-                images.remove(&row.id(0)?);
-            }
+    let uses = writer.transaction.rows_about(&all, |ids| {
+        sql("SELECT image, is_part_of__release FROM release_image WHERE image IN (?)").with_all(ids)
+    });
+    for row in uses.await? {
+        if !releases.contains(&row.id(1)?) {
+            images.remove(&row.id(0)?);
         }
     }
     Ok(images.into_iter().collect())

@@ -23,8 +23,8 @@ pub(crate) async fn invitee(
     if !is_invite || values.has("invitee") {
         return Ok(());
     }
-    let given = body.get("invitee").filter(|given| given.is_string());
-    let Some(given) = given else {
+    let address = body.get("invitee").filter(|address| address.is_string());
+    let Some(address) = address else {
         return Err(WriteError::refused(
             "`invitee` is required: an address such as `name@example.com`",
         ));
@@ -33,16 +33,13 @@ pub(crate) async fn invitee(
     let field = invitee
         .find_field("email")
         .ok_or_else(|| WriteError::Broken("an invitee has no address".to_owned()))?;
-    let StoredValue::Text(email) = field.take(given, &writer.environment.branding)? else {
+    let StoredValue::Text(email) = field.take(address, &writer.environment.branding)? else {
         return Err(WriteError::refused("`invitee` must be an address"));
     };
-    let there = sql("SELECT id FROM invitee WHERE email = ?").with(email.as_str());
-    let id = match writer.transaction.id(&there).await? {
+    let id = match record::with_value(writer.transaction, "invitee", "email", &email).await? {
         Some(id) => id,
         None => {
-            let mut row = Record::default();
-            row.set_number("created_at", writer.now());
-            row.set_number("modified_at", writer.now());
+            let mut row = Record::made_at(writer.now());
             row.set_text("email", email);
             record::insert(writer.transaction, invitee, &row).await?
         }
@@ -67,26 +64,19 @@ pub(super) async fn before_create(
     if let Some(user) = writer.user() {
         change.new.set_number("is_created_by__user", user);
     }
-    let invitee = change.number("invitee").unwrap_or_default();
-    let (over, to) = match resource.name {
-        "organization_invite" => {
-            people::before_membership(writer, change).await?;
-            (
-                sql("DELETE FROM organization_invite WHERE invitee = ? \
-                     AND is_invited_to__organization = ? AND expiry_date <= ?"),
-                change.number("is_invited_to__organization"),
-            )
-        }
-        _ => {
-            people::before_sharing(writer, change).await?;
-            (
-                sql("DELETE FROM application_invite WHERE invitee = ? \
-                     AND is_invited_to__application = ? AND expiry_date <= ?"),
-                change.number("is_invited_to__application"),
-            )
-        }
+    let (role, link) = match resource.name {
+        "organization_invite" => (people::MEMBER, "is_invited_to__organization"),
+        _ => (people::DEVELOPER, "is_invited_to__application"),
     };
-    let over = over.with(invitee).with(to.unwrap_or_default());
-    writer.transaction.execute(&over.with(writer.now())).await?;
+    role.give_to(writer, change).await?;
+    let over = format!(
+        "DELETE FROM {} WHERE invitee = ? AND {link} = ? AND expiry_date <= ?",
+        resource.name
+    );
+    let over = sql(over)
+        .with(change.number("invitee").unwrap_or_default())
+        .with(change.number(link).unwrap_or_default())
+        .with(writer.now());
+    writer.transaction.execute(&over).await?;
     Ok(())
 }

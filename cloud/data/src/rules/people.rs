@@ -1,15 +1,12 @@
 //! Organizations and their members (docs/spec/cloud.md#model-organizations, docs/spec/cloud.md#rule-handles).
 
 use resources::{Method, Resource, StoredValue};
-use sea_query::{Alias, Expr, ExprTrait, Query};
 use serde_json::{Map, Value};
 
 use super::affected;
-use crate::dialect::Dialect;
 use crate::query;
-use crate::quota;
-use crate::record::{self, Record};
-use crate::statement::{InternalStatement, sql};
+use crate::record::{self, Record, RowLock};
+use crate::statement::{AT_ONCE, sql};
 use crate::write::{Change, WriteError, Writer, known};
 
 /// Who becomes a member, where a body has the name of the user and not the number.
@@ -23,7 +20,7 @@ pub(crate) async fn member(
         resource.name,
         "organization_membership" | "user_application_membership" | "team_membership"
     );
-    let Some(given) = body.get("username").filter(|_| is_membership) else {
+    let Some(name) = body.get("username").filter(|_| is_membership) else {
         return Ok(());
     };
     if values.has("user") {
@@ -38,41 +35,50 @@ pub(crate) async fn member(
     };
     let field = known("user")?.find_field("username");
     let field = field.ok_or_else(|| WriteError::Broken("a user has no name".to_owned()))?;
-    let StoredValue::Text(name) = field.take(given, &writer.environment.branding)? else {
+    let StoredValue::Text(name) = field.take(name, &writer.environment.branding)? else {
         return Err(nobody());
     };
-    let there = sql("SELECT id FROM \"user\" WHERE username = ?").with(name.as_str());
-    let id = writer.transaction.id(&there).await?.ok_or_else(nobody)?;
-    let known = query::permitted(&writer.setting, "user", id, Method::Read)?;
-    if writer.transaction.id(&known).await?.is_none() {
+    let id = record::with_value(writer.transaction, "user", "username", &name).await?;
+    let id = id.ok_or_else(nobody)?;
+    let readable = query::permitted(&writer.context, "user", id, Method::Read)?;
+    if writer.transaction.id(&readable).await?.is_none() {
         return Err(nobody());
     }
     values.set_number("user", id);
     Ok(())
 }
 
-/// A member is an ordinary one unless another role is given.
-pub(super) async fn before_membership(
-    writer: &mut Writer<'_>,
-    change: &mut Change,
-) -> Result<(), WriteError> {
-    if change.number("organization_membership_role").is_none() {
-        let role = role(writer, "member").await?;
-        change.new.set_number("organization_membership_role", role);
-    }
-    Ok(())
+/// A role that rows of a kind have unless they name another.
+pub(super) struct DefaultRole {
+    /// The link to it, which is called as the resource that it leads to.
+    link: &'static str,
+    name: &'static str,
 }
 
-/// Whoever a fleet is shared with changes it, unless another role is given.
-pub(super) async fn before_sharing(
-    writer: &mut Writer<'_>,
-    change: &mut Change,
-) -> Result<(), WriteError> {
-    if change.number("application_membership_role").is_none() {
-        let role = role_in(writer, "application_membership_role", "developer").await?;
-        change.new.set_number("application_membership_role", role);
+/// A member is an ordinary one.
+pub(super) const MEMBER: DefaultRole = DefaultRole {
+    link: "organization_membership_role",
+    name: "member",
+};
+
+/// Whoever a fleet is shared with changes it.
+pub(super) const DEVELOPER: DefaultRole = DefaultRole {
+    link: "application_membership_role",
+    name: "developer",
+};
+
+impl DefaultRole {
+    pub(super) async fn give_to(
+        &self,
+        writer: &mut Writer<'_>,
+        change: &mut Change,
+    ) -> Result<(), WriteError> {
+        if change.number(self.link).is_none() {
+            let role = role(writer, self.link, self.name).await?;
+            change.new.set_number(self.link, role);
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// The longest handle that is made from a name; a number may follow.
@@ -116,16 +122,14 @@ pub(super) async fn after_organization(
     let Some(user) = writer.user() else {
         return Ok(());
     };
-    let role = role(writer, "administrator").await?;
-    let mut membership = Record::default();
-    membership.set_number("created_at", writer.now());
-    membership.set_number("modified_at", writer.now());
+    let role = role(writer, MEMBER.link, "administrator").await?;
+    let mut membership = Record::made_at(writer.now());
     membership.set_number("user", user);
     membership.set_number("is_member_of__organization", change.id);
     membership.set_number("organization_membership_role", role);
     let resource = known("organization_membership")?;
     let id = record::insert(writer.transaction, resource, &membership).await?;
-    quota::check(writer, resource.name, id).await
+    writer.check_quotas(resource.name, id).await
 }
 
 /// Members who become something else than administrators.
@@ -133,7 +137,7 @@ pub(super) async fn before_membership_change(
     writer: &mut Writer<'_>,
     changes: &[Change],
 ) -> Result<(), WriteError> {
-    let administrator = role(writer, "administrator").await?;
+    let administrator = role(writer, MEMBER.link, "administrator").await?;
     let leaving: Vec<i64> = changes
         .iter()
         .filter(|change| {
@@ -151,14 +155,18 @@ pub(super) async fn before_leaving(
     writer: &mut Writer<'_>,
     memberships: &[i64],
 ) -> Result<(), WriteError> {
-    for some in memberships.chunks(record::AT_ONCE) {
+    for some in memberships.chunks(AT_ONCE) {
         // Two who leave at once do so one after the other: each would count on the other.
         let theirs =
             "SELECT is_member_of__organization FROM organization_membership WHERE id IN (?)";
         let theirs = writer.transaction.ids(&sql(theirs).with_all(some)).await?;
-        if writer.transaction.dialect() == Dialect::Postgres {
-            record::lock(writer.transaction, known("organization")?, &theirs, false).await?;
-        }
+        record::lock(
+            writer.transaction,
+            "organization",
+            &theirs,
+            RowLock::ToChange,
+        )
+        .await?;
         let without = sql(
             "SELECT min(o.handle) FROM organization AS o \
              JOIN organization_membership AS l ON l.is_member_of__organization = o.id \
@@ -170,14 +178,8 @@ pub(super) async fn before_leaving(
         )
         .with_all(some)
         .with_all(memberships);
-        if let Some(handle) = writer
-            .transaction
-            .texts(&without)
-            .await?
-            .into_iter()
-            .flatten()
-            .next()
-        {
+        let without = writer.transaction.texts(&without).await?;
+        if let Some(handle) = without.into_iter().flatten().next() {
             return Err(WriteError::Refused(format!(
                 "the organization `{handle}` would be left without an administrator: make another member one, or \
                  delete the organization"
@@ -205,18 +207,13 @@ pub(super) async fn before_organization_goes(
     if writer.is_platform() {
         return Ok(());
     }
-    for some in organizations.chunks(record::AT_ONCE) {
-        let system = sql("SELECT id FROM organization WHERE id IN (?) AND is_system = TRUE");
-        if writer
-            .transaction
-            .id(&system.with_all(some))
-            .await?
-            .is_some()
-        {
-            return Err(WriteError::refused(
-                "the organization of the system is the cloud's, and stays",
-            ));
-        }
+    let system = writer.transaction.ids_about(organizations, |some| {
+        sql("SELECT id FROM organization WHERE id IN (?) AND is_system = TRUE").with_all(some)
+    });
+    if !system.await?.is_empty() {
+        return Err(WriteError::refused(
+            "the organization of the system is the cloud's, and stays",
+        ));
     }
     Ok(())
 }
@@ -262,34 +259,14 @@ pub(crate) async fn give_slugs(
     .with(writer.now())
     .with(organization);
     writer.transaction.execute(&update).await?;
-    let fleets = record::leading_to(
-        writer.transaction,
-        "application",
-        "organization",
-        &[organization],
-    )
-    .await?;
+    let ids = [organization];
+    let fleets = record::leading_to(writer.transaction, "application", "organization", &ids);
+    let fleets = fleets.await?;
     affected::fleets(writer, fleets);
     Ok(())
 }
 
-async fn role(writer: &mut Writer<'_>, name: &str) -> Result<i64, WriteError> {
-    role_in(writer, "organization_membership_role", name).await
-}
-
-async fn role_in(
-    writer: &mut Writer<'_>,
-    table: &'static str,
-    name: &str,
-) -> Result<i64, WriteError> {
-    let role = Query::select()
-        .column(Alias::new("id"))
-        .from(Alias::new(table))
-        .and_where(Expr::col(Alias::new("name")).eq(name))
-        .take();
-    writer
-        .transaction
-        .id(&InternalStatement(&role))
-        .await?
-        .ok_or_else(|| WriteError::Broken(format!("there is no `{table}` `{name}`")))
+async fn role(writer: &mut Writer<'_>, table: &str, name: &str) -> Result<i64, WriteError> {
+    let role = record::with_value(writer.transaction, table, "name", name).await?;
+    role.ok_or_else(|| WriteError::Broken(format!("there is no `{table}` `{name}`")))
 }

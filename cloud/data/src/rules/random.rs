@@ -1,6 +1,6 @@
 //! Values that are made up.
 
-use crate::write::WriteError;
+use crate::refusal::WriteError;
 
 fn bytes<const N: usize>() -> Result<[u8; N], WriteError> {
     let mut bytes = [0; N];

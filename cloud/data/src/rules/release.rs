@@ -2,9 +2,10 @@
 
 use resources::{ReleaseVersion, StoredValue};
 
-use super::{fleet, numbering};
+use super::numbering;
+use crate::record::{self, RowLock};
 use crate::statement::sql;
-use crate::write::{Change, WriteError, Writer};
+use crate::write::{Change, WriteError, Writer, targets};
 
 pub(super) async fn before_create(
     writer: &mut Writer<'_>,
@@ -27,9 +28,7 @@ pub(super) async fn before_change(
                 "`is_final`: a final release stays final",
             ));
         }
-        change
-            .new
-            .set_number("update_timestamp", writer.setting.now);
+        change.new.set_number("update_timestamp", writer.now());
         let was_fit = change.old.text("status") == Some("success");
         if was_fit && change.alters_any(&["status", "belongs_to__application"]) {
             nobody_runs(writer, &[change.id]).await?;
@@ -55,14 +54,15 @@ async fn before_writing(writer: &mut Writer<'_>, changes: &mut [Change]) -> Resu
             }
         }
     }
-    let mut fleets: Vec<i64> = changes
-        .iter()
-        .filter_map(|change| change.number("belongs_to__application"))
-        .collect();
-    fleets.sort_unstable();
-    fleets.dedup();
     // What follows depends on the other releases of the fleet.
-    fleet::lock(writer, &fleets).await?;
+    let fleets = targets(&*changes, "belongs_to__application");
+    record::lock(
+        writer.transaction,
+        "application",
+        &fleets,
+        RowLock::ToChange,
+    )
+    .await?;
     for change in changes.iter() {
         alone_with_its_commit(writer, change).await?;
         alone_with_its_version(writer, change).await?;
@@ -102,14 +102,8 @@ async fn alone_with_its_commit(writer: &mut Writer<'_>, change: &Change) -> Resu
         return Ok(());
     }
     let commit = change.text("commit").unwrap_or_default();
-    let other = sql(
-        "SELECT id FROM release WHERE belongs_to__application = ? AND \"commit\" = ? \
-         AND status = 'success' AND id <> ?",
-    )
-    .with(change.number("belongs_to__application").unwrap_or_default())
-    .with(commit)
-    .with(change.id);
-    match writer.transaction.id(&other).await? {
+    let same = "\"commit\" = ?";
+    match other(writer, change, same, commit).await? {
         None => Ok(()),
         Some(other) => Err(WriteError::Refused(format!(
             "`commit`: the fleet has a successful release of `{commit}` already, number {other}"
@@ -135,14 +129,8 @@ async fn alone_with_its_version(
     if !counts || !change.alters_any(&decides) {
         return Ok(());
     }
-    let other = sql(
-        "SELECT id FROM release WHERE belongs_to__application = ? AND release_version = ? \
-         AND status = 'success' AND is_invalidated = FALSE AND id <> ?",
-    )
-    .with(change.number("belongs_to__application").unwrap_or_default())
-    .with(version)
-    .with(change.id);
-    match writer.transaction.id(&other).await? {
+    let same = "release_version = ? AND is_invalidated = FALSE";
+    match other(writer, change, same, version).await? {
         None => Ok(()),
         Some(other) => Err(WriteError::Refused(format!(
             "`release_version`: `{version}` is that of release {other} already"
@@ -150,12 +138,24 @@ async fn alone_with_its_version(
     }
 }
 
-/// What somebody is to run stays.
-pub(super) async fn before_remove(writer: &mut Writer<'_>, ids: &[i64]) -> Result<(), WriteError> {
-    nobody_runs(writer, ids).await
+/// Another successful release of the fleet that has the same.
+async fn other(
+    writer: &mut Writer<'_>,
+    change: &Change,
+    same: &str,
+    value: &str,
+) -> Result<Option<i64>, WriteError> {
+    let other = sql(format!(
+        "SELECT id FROM release WHERE belongs_to__application = ? AND status = 'success' AND id <> ? AND {same}"
+    ))
+    .with(change.number("belongs_to__application").unwrap_or_default())
+    .with(change.id)
+    .with(value);
+    Ok(writer.transaction.id(&other).await?)
 }
 
-async fn nobody_runs(writer: &mut Writer<'_>, ids: &[i64]) -> Result<(), WriteError> {
+/// What somebody is to run stays.
+pub(super) async fn nobody_runs(writer: &mut Writer<'_>, ids: &[i64]) -> Result<(), WriteError> {
     let fleet =
         sql("SELECT slug FROM application WHERE should_be_running__release IN (?)").with_all(ids);
     if let Some(row) = writer.transaction.row(&fleet).await? {

@@ -6,9 +6,8 @@ use semver::Version;
 use serde_json::{Map, Value};
 
 use crate::error::DataError;
-use crate::record::AT_ONCE;
 use crate::row::Row;
-use crate::statement::{Sql, sql};
+use crate::statement::{AT_ONCE, Sql, sql};
 use crate::write::{Change, WriteError, Writer};
 
 const SUPERVISOR: &str = "should_be_managed_by__release";
@@ -78,36 +77,6 @@ enum Maker {
     Stranger,
 }
 
-/// Columns of a candidate for a device of the fleet that is the first value, and how the tables hang together.
-macro_rules! candidate {
-    ($condition:literal) => {
-        concat!(
-            "SELECT r.id, r.semver_major, r.semver_minor, r.semver_patch, r.semver_prerelease, r.status, \
-             r.is_invalidated, a.is_host, a.is_public, a.slug, t.id, t.is_of__cpu_architecture, o.is_system, \
-             EXISTS (SELECT 1 FROM application AS f WHERE f.id = ? AND f.organization = a.organization) \
-             FROM release AS r JOIN application AS a ON a.id = r.belongs_to__application \
-             JOIN organization AS o ON o.id = a.organization \
-             JOIN device_type AS t ON t.id = a.is_for__device_type WHERE ",
-            $condition
-        )
-    };
-}
-
-/// Devices whose system is of an organization that has no say in them.
-macro_rules! made_by_strangers {
-    ($how:literal, $of:literal) => {
-        concat!(
-            "SELECT d.id FROM device AS d LEFT JOIN application AS f ON f.id = d.belongs_to__application \
-             JOIN release AS r ON r.id = d.should_be_",
-            $how,
-            "_by__release JOIN application AS a ON a.id = r.belongs_to__application \
-             JOIN organization AS o ON o.id = a.organization \
-             WHERE o.is_system = FALSE AND a.organization <> coalesce(f.organization, -1)",
-            $of
-        )
-    };
-}
-
 impl Candidate {
     fn read(row: &Row) -> Result<Self, DataError> {
         let number = |at| Ok::<_, DataError>(u64::try_from(row.id(at)?).unwrap_or_default());
@@ -150,7 +119,23 @@ impl Candidate {
     }
 }
 
-async fn candidates(writer: &mut Writer<'_>, select: Sql) -> Result<Vec<Candidate>, WriteError> {
+/// The releases that a condition finds, for a device of the fleet that it will be in.
+async fn candidates(
+    writer: &mut Writer<'_>,
+    change: &Change,
+    condition: &str,
+    values: impl IntoIterator<Item = sea_query::Value>,
+) -> Result<Vec<Candidate>, WriteError> {
+    let select = sql(format!(
+        "SELECT r.id, r.semver_major, r.semver_minor, r.semver_patch, r.semver_prerelease, r.status, \
+         r.is_invalidated, a.is_host, a.is_public, a.slug, t.id, t.is_of__cpu_architecture, o.is_system, \
+         EXISTS (SELECT 1 FROM application AS f WHERE f.id = ? AND f.organization = a.organization) \
+         FROM release AS r JOIN application AS a ON a.id = r.belongs_to__application \
+         JOIN organization AS o ON o.id = a.organization \
+         JOIN device_type AS t ON t.id = a.is_for__device_type WHERE {condition}"
+    ));
+    let fleet = change.number("belongs_to__application").unwrap_or(-1);
+    let select = values.into_iter().fold(select.with(fleet), Sql::with);
     let rows = writer.transaction.rows(&select).await?;
     let candidates: Result<Vec<_>, _> = rows.iter().map(Candidate::read).collect();
     Ok(candidates?)
@@ -161,14 +146,8 @@ async fn candidate(
     change: &Change,
     id: i64,
 ) -> Result<Option<Candidate>, WriteError> {
-    let select = sql(candidate!("r.id = ?")).with(fleet(change)).with(id);
-    let found = candidates(writer, select).await?;
-    Ok(found.into_iter().next())
-}
-
-/// The fleet that the device will be in.
-fn fleet(change: &Change) -> i64 {
-    change.number("belongs_to__application").unwrap_or(-1)
+    let candidates = candidates(writer, change, "r.id = ?", [id.into()]).await?;
+    Ok(candidates.into_iter().next())
 }
 
 /// The final ones of a version, the latest first.
@@ -178,16 +157,15 @@ async fn of_version(
     version: &Version,
 ) -> Result<Vec<Candidate>, WriteError> {
     let number = |part: u64| i64::try_from(part).unwrap_or(i64::MAX);
-    let select = sql(candidate!(
-        "r.semver_major = ? AND r.semver_minor = ? AND r.semver_patch = ? AND r.semver_prerelease = ? \
-         AND r.revision IS NOT NULL AND r.is_invalidated = FALSE ORDER BY r.revision DESC, r.id DESC"
-    ))
-    .with(fleet(change))
-    .with(number(version.major))
-    .with(number(version.minor))
-    .with(number(version.patch))
-    .with(version.pre.as_str());
-    candidates(writer, select).await
+    let condition = "r.semver_major = ? AND r.semver_minor = ? AND r.semver_patch = ? AND r.semver_prerelease = ? \
+         AND r.revision IS NOT NULL AND r.is_invalidated = FALSE ORDER BY r.revision DESC, r.id DESC";
+    let values = [
+        number(version.major).into(),
+        number(version.minor).into(),
+        number(version.patch).into(),
+        version.pre.as_str().into(),
+    ];
+    candidates(writer, change, condition, values).await
 }
 
 async fn architecture(writer: &mut Writer<'_>, change: &Change) -> Result<Option<i64>, WriteError> {
@@ -196,32 +174,41 @@ async fn architecture(writer: &mut Writer<'_>, change: &Change) -> Result<Option
     Ok(writer.transaction.id(&select).await?)
 }
 
+/// The release that a device is newly to have as its supervisor or system, where there is a new one.
+async fn requested(
+    writer: &mut Writer<'_>,
+    change: &Change,
+    field: &str,
+) -> Result<Option<Candidate>, WriteError> {
+    let release = change.number(field).filter(|_| change.alters(field));
+    let Some(release) = release else {
+        return Ok(None);
+    };
+    let requested = candidate(writer, change, release).await?;
+    let requested = requested.ok_or_else(|| refusal(field, release, "is not there"))?;
+    Ok(Some(requested))
+}
+
+fn refusal(field: &str, release: i64, why: &str) -> WriteError {
+    WriteError::Refused(format!("`{field}`: release {release} {why}"))
+}
+
 /// A supervisor that is asked for is one, for this device, and none from before the one it is to have.
 async fn check_supervisor(writer: &mut Writer<'_>, change: &Change) -> Result<(), WriteError> {
-    let Some(release) = change
-        .number(SUPERVISOR)
-        .filter(|_| change.alters(SUPERVISOR))
-    else {
+    let Some(requested) = requested(writer, change, SUPERVISOR).await? else {
         return Ok(());
     };
-    let refused = |why: &str| {
-        Err(WriteError::Refused(format!(
-            "`{SUPERVISOR}`: release {release} {why}"
-        )))
-    };
+    let refused = |why| Err(refusal(SUPERVISOR, requested.id, why));
     let architecture = architecture(writer, change).await?;
-    let Some(wanted) = candidate(writer, change, release).await? else {
-        return refused("is not there");
-    };
-    if !wanted.is_supervisor(architecture) {
+    if !requested.is_supervisor(architecture) {
         return refused("is not a release of the supervisor for this device");
     }
-    if wanted.is_invalidated {
+    if requested.is_invalidated {
         return refused("is invalidated");
     }
     if let Some(before) = change.old.number(SUPERVISOR)
         && let Some(before) = candidate(writer, change, before).await?
-        && wanted.version < before.version
+        && requested.version < before.version
     {
         return refused("is older than the one that the device is to have");
     }
@@ -230,25 +217,18 @@ async fn check_supervisor(writer: &mut Writer<'_>, change: &Change) -> Result<()
 
 /// An operating system that is asked for is one, for this kind of device, and none from before the one it has.
 async fn check_system(writer: &mut Writer<'_>, change: &Change) -> Result<(), WriteError> {
-    let Some(release) = change.number(SYSTEM).filter(|_| change.alters(SYSTEM)) else {
+    let Some(requested) = requested(writer, change, SYSTEM).await? else {
         return Ok(());
     };
-    let refused = |why: &str| {
-        Err(WriteError::Refused(format!(
-            "`{SYSTEM}`: release {release} {why}"
-        )))
-    };
-    let Some(wanted) = candidate(writer, change, release).await? else {
-        return refused("is not there");
-    };
-    if !wanted.is_system(change.number("is_of__device_type")) {
+    let refused = |why| Err(refusal(SYSTEM, requested.id, why));
+    if !requested.is_system(change.number("is_of__device_type")) {
         return refused("is not an operating system for this device type");
     }
-    if wanted.is_invalidated && !writer.is_platform() {
+    if requested.is_invalidated && !writer.is_platform() {
         return refused("is invalidated");
     }
     let has = change.text("os_version").and_then(os_version);
-    if has.is_some_and(|has| wanted.version < without_build(&has)) {
+    if has.is_some_and(|has| requested.version < without_build(&has)) {
         return refused("is older than the operating system that the device has");
     }
     Ok(())
@@ -261,12 +241,12 @@ async fn fill_in(writer: &mut Writer<'_>, change: &mut Change) -> Result<(), Wri
         return Ok(());
     };
     let architecture = architecture(writer, change).await?;
-    let found = of_version(writer, change, &version).await?;
+    let candidates = of_version(writer, change, &version).await?;
     // One of the device's own organization has to be asked for: whoever may make releases in a fleet there is not to
     // decide what manages all devices of the others.
-    if let Some(one) = found
-        .iter()
-        .find(|one| one.maker == Maker::System && one.is_supervisor(architecture))
+    let mut candidates = candidates.iter();
+    if let Some(one) =
+        candidates.find(|one| one.maker == Maker::System && one.is_supervisor(architecture))
     {
         change.new.set_number(SUPERVISOR, one.id);
     }
@@ -285,10 +265,10 @@ async fn move_up(writer: &mut Writer<'_>, change: &mut Change) -> Result<(), Wri
         return Ok(());
     }
     let device_type = change.number("is_of__device_type");
-    let found = of_version(writer, change, &has).await?;
+    let candidates = of_version(writer, change, &has).await?;
     let of = |maker: Maker| {
-        let mut found = found.iter();
-        found.find(|one| one.maker == maker && one.is_system(device_type))
+        let mut candidates = candidates.iter();
+        candidates.find(|one| one.maker == maker && one.is_system(device_type))
     };
     match of(Maker::System).or_else(|| of(Maker::Own)) {
         Some(one) => change.new.set_number(SYSTEM, one.id),
@@ -301,10 +281,10 @@ async fn move_up(writer: &mut Writer<'_>, change: &mut Change) -> Result<(), Wri
 /// A device that moves to another organization is not to go on having systems of the one that it leaves.
 async fn leave_behind(writer: &mut Writer<'_>, change: &mut Change) -> Result<(), WriteError> {
     for field in [SUPERVISOR, SYSTEM] {
-        let kept = change.number(field).filter(|_| !change.new.has(field));
-        if let Some(release) = kept
-            && let Some(found) = candidate(writer, change, release).await?
-            && found.maker == Maker::Stranger
+        let stays = change.number(field).filter(|_| !change.new.has(field));
+        if let Some(release) = stays
+            && let Some(release) = candidate(writer, change, release).await?
+            && release.maker == Maker::Stranger
         {
             change.new.set(field, StoredValue::Null);
         }
@@ -319,21 +299,16 @@ pub(crate) async fn drop_those_of_strangers(
     fleets: Option<&[i64]>,
 ) -> Result<usize, WriteError> {
     let mut dropped = 0;
-    for (field, of_all, of_fleets) in [
-        (
-            SUPERVISOR,
-            made_by_strangers!("managed", ""),
-            made_by_strangers!("managed", " AND f.id IN (?)"),
-        ),
-        (
-            SYSTEM,
-            made_by_strangers!("operated", ""),
-            made_by_strangers!("operated", " AND f.id IN (?)"),
-        ),
-    ] {
+    for field in [SUPERVISOR, SYSTEM] {
+        let of_strangers = format!(
+            "SELECT d.id FROM device AS d LEFT JOIN application AS f ON f.id = d.belongs_to__application \
+             JOIN release AS r ON r.id = d.{field} JOIN application AS a ON a.id = r.belongs_to__application \
+             JOIN organization AS o ON o.id = a.organization \
+             WHERE o.is_system = FALSE AND a.organization <> coalesce(f.organization, -1)"
+        );
         let select = match fleets {
-            None => sql(of_all),
-            Some(fleets) => sql(of_fleets).with_all(fleets),
+            None => sql(of_strangers),
+            Some(fleets) => sql(format!("{of_strangers} AND f.id IN (?)")).with_all(fleets),
         };
         let devices = writer.transaction.ids(&select).await?;
         dropped += devices.len();

@@ -1,8 +1,9 @@
 //! Fleets that track their latest release (docs/spec/cloud.md#rule-tracking).
 
-use super::{affected, fleet, installs};
+use super::{affected, installs};
+use crate::record::{self, RowLock};
 use crate::statement::sql;
-use crate::write::{Change, WriteError, Writer};
+use crate::write::{Change, WriteError, Writer, targets};
 
 /// After releases were made or changed: fleets that track the latest one move to it.
 pub(super) async fn follow(writer: &mut Writer<'_>, changes: &[Change]) -> Result<(), WriteError> {
@@ -14,17 +15,15 @@ pub(super) async fn follow(writer: &mut Writer<'_>, changes: &[Change]) -> Resul
         "start_timestamp",
         "belongs_to__application",
     ];
-    let mut fleets: Vec<i64> = changes
-        .iter()
-        .filter(|change| change.alters_any(&counts))
-        .filter_map(|change| change.number("belongs_to__application"))
-        .collect();
-    fleets.sort_unstable();
-    fleets.dedup();
-    if fleets.is_empty() {
-        return Ok(());
-    }
-    fleet::lock(writer, &fleets).await?;
+    let counting = changes.iter().filter(|change| change.alters_any(&counts));
+    let fleets = targets(counting, "belongs_to__application");
+    record::lock(
+        writer.transaction,
+        "application",
+        &fleets,
+        RowLock::ToChange,
+    )
+    .await?;
     for fleet in fleets {
         pick(writer, fleet).await?;
     }

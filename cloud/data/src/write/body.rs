@@ -68,7 +68,7 @@ impl Writer<'_> {
 
     /// Whether a field takes the caller's word.
     fn has_say(&self, field: &Field, what: WriteKind) -> bool {
-        let Some(role) = self.setting.caller.role() else {
+        let Some(role) = self.context.caller.role() else {
             return field.name != "id";
         };
         match field.writer {

@@ -79,14 +79,14 @@ impl Writer<'_> {
             }
             for (other, column, on_delete) in links_to(resource.name) {
                 if on_delete == OnDelete::Cascade && MATTERS.contains(other.name) {
-                    let found =
+                    let rows =
                         record::leading_to(self.transaction, other.name, column, &ids).await?;
-                    next.push((other, found));
+                    next.push((other, rows));
                 }
             }
             for (column, to) in owned(resource) {
-                let found = record::behind(self.transaction, resource.name, column, &ids).await?;
-                next.push((super::known(to)?, found));
+                let rows = record::behind(self.transaction, resource.name, column, &ids).await?;
+                next.push((super::known(to)?, rows));
             }
         }
         // What no release has any more, nobody can run.

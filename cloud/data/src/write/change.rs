@@ -1,9 +1,7 @@
 //! Rows that exist and are changed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use odata::{Address, Expression, Literal, Name, Operand, Options, PathSegment, PropertyPath};
-use odata::{Request, ResourcePath, Tail};
 use resources::{Method, Resource, StoredValue};
 use serde_json::{Map, Value};
 
@@ -61,6 +59,19 @@ impl Change {
     }
 }
 
+/// The rows of which any of these fields becomes another.
+pub(crate) fn altering(changes: &[Change], fields: &[&str]) -> Vec<i64> {
+    let changes = changes.iter();
+    let altering = changes.filter(|change| change.alters_any(fields));
+    altering.map(|change| change.id).collect()
+}
+
+/// What a link of these rows will lead to, each once.
+pub(crate) fn targets<'c>(changes: impl IntoIterator<Item = &'c Change>, link: &str) -> Vec<i64> {
+    let targets = changes.into_iter().filter_map(|change| change.number(link));
+    BTreeSet::from_iter(targets).into_iter().collect()
+}
+
 impl Writer<'_> {
     /// Changes the rows of these ids as a body says, in the caller's name; how many there were.
     ///
@@ -75,13 +86,11 @@ impl Writer<'_> {
         let resource = self.table(resource, Method::Update)?;
         let parsed = self.parsed_body(resource, body, WriteKind::Change)?;
         if !parsed.any {
+            let name = resource.name;
             return Err(WriteError::refused(if body.is_empty() {
                 "the body names no field to be changed".to_owned()
             } else {
-                format!(
-                    "`{}` has none of the fields that the body names",
-                    resource.name
-                )
+                format!("`{name}` has none of the fields that the body names")
             }));
         }
         self.change_to(resource, ids, parsed).await
@@ -127,11 +136,8 @@ impl Writer<'_> {
         // Most requests say the same of all rows, but for what is encrypted, which is another text in each.
         let mut alike: Vec<(&Record, Vec<i64>)> = Vec::new();
         for change in &changes {
-            if sealed.contains(&change.id) {
-                alike.push((&change.new, vec![change.id]));
-                continue;
-            }
-            match alike.iter_mut().find(|(new, _)| **new == change.new) {
+            let mut others = alike.iter_mut();
+            match others.find(|(new, _)| !sealed.contains(&change.id) && **new == change.new) {
                 Some((_, ids)) => ids.push(change.id),
                 None => alike.push((&change.new, vec![change.id])),
             }
@@ -158,8 +164,8 @@ impl Writer<'_> {
             return Ok(());
         }
         for ids in ids.chunks(500) {
-            let request = of_ids(resource, ids);
-            let (_, select) = query::rows(&self.setting, &request, method, "", None)?;
+            let name = resource.name;
+            let select = query::permitted_among(&self.context, name, Some(ids), method.into())?;
             if self.transaction.ids(&select).await?.len() != ids.len() {
                 return Err(WriteError::NoRights);
             }
@@ -177,35 +183,4 @@ pub(super) fn never_null(resource: &Resource, values: &Record) -> Result<(), Wri
         }
     }
     Ok(())
-}
-
-/// The request for the rows of these ids: `/resource?$filter=id in (…)`.
-fn of_ids(resource: &Resource, ids: &[i64]) -> Request {
-    let name = |text: &str| Name {
-        text: text.to_owned(),
-        at: 0,
-    };
-    let at = |operand: Operand| Expression { operand, at: 0 };
-    let id = at(Operand::Property(PropertyPath {
-        segments: vec![PathSegment {
-            name: name("id"),
-            key: None,
-        }],
-    }));
-    let values = ids
-        .iter()
-        .map(|id| at(Operand::Value(odata::Value::Literal(Literal::Integer(*id)))));
-    Request {
-        address: Address::Resource(ResourcePath {
-            resource: name(resource.name),
-            key: None,
-            links: Vec::new(),
-            tail: Tail::Records,
-        }),
-        options: Options {
-            filter: Some(at(Operand::In(Box::new(id), values.collect()))),
-            aliases: BTreeMap::new(),
-            ..Options::default()
-        },
-    }
 }

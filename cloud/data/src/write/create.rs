@@ -1,13 +1,13 @@
 //! Rows that are made.
 
-use resources::{Method, Resource, StoredValue};
+use resources::{Method, Resource};
 use serde_json::{Map, Value};
 
 use super::body::{self, ParsedBody, WriteKind};
 use super::change::{Change, never_null};
 use super::{WriteError, Writer, known};
 use crate::record::{self, Record, stored};
-use crate::{quota, rules};
+use crate::rules;
 
 impl Writer<'_> {
     /// Makes a row as a body says, in the caller's name; its id.
@@ -53,7 +53,7 @@ impl Writer<'_> {
         self.check_still_permitted(resource, &[change.id], Method::Create)
             .await?;
         rules::after_create(self, resource, &change).await?;
-        quota::check(self, resource.name, change.id).await?;
+        self.check_quotas(resource.name, change.id).await?;
         self.audit("create", resource, &[change.id], &inserted)
             .await?;
         Ok(change.id)
@@ -66,9 +66,7 @@ impl Writer<'_> {
                 "a field owns what it does not link to".to_owned(),
             ));
         };
-        let mut values = Record::default();
-        values.set("created_at", StoredValue::Integer(self.now()));
-        values.set("modified_at", StoredValue::Integer(self.now()));
+        let values = Record::made_at(self.now());
         Ok(record::insert(self.transaction, known(to)?, &values).await?)
     }
 }

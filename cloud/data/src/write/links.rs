@@ -4,13 +4,11 @@ use std::collections::BTreeSet;
 
 use resources::{Method, OnDelete, Resource, Role, Rows, StoredValue, Type};
 
-use sea_query::{Alias, Expr, ExprTrait, Query};
-
 use super::{Change, WriteError, Writer, known};
-use crate::purpose::SystemPurpose;
-use crate::query::{self, Caller};
+use crate::caller::{Caller, SystemPurpose};
+use crate::query::QueryContext;
 use crate::record::Record;
-use crate::statement::InternalStatement;
+use crate::statement::sql;
 
 impl Writer<'_> {
     /// Each link leads to a row that the caller may read, or is.
@@ -30,20 +28,16 @@ impl Writer<'_> {
             if on_delete == OnDelete::Ignore {
                 continue;
             }
-            let setting = match to {
+            let context = match to {
                 // An address that is invited was given as such, and has a row only because of that.
-                "invitee" => query::QueryContext {
+                "invitee" => QueryContext {
                     caller: &Caller::Platform(SystemPurpose::Rules),
-                    ..self.setting
+                    ..self.context
                 },
-                _ => self.setting,
+                _ => self.context,
             };
-            let found = match query::permitted(&setting, to, *id, Method::Read) {
-                Ok(select) => self.transaction.id(&select).await?.is_some(),
-                Err(query::QueryError::NoRights(_)) => false,
-                Err(error) => return Err(error.into()),
-            };
-            if !found && !self.is_its_own(to, *id).await? {
+            let right = self.transaction.right(&context, to, *id, Method::Read);
+            if right.await?.is_none() && !self.is_its_own(to, *id).await? {
                 return Err(self.hidden(resource, name, to, *id, method));
             }
         }
@@ -69,12 +63,10 @@ impl Writer<'_> {
                 ends.extend(change.new.number(field.name));
             }
             for end in ends {
-                let select = match query::permitted(&self.setting, to, end, Method::Update) {
-                    Ok(select) => select,
-                    Err(query::QueryError::NoRights(_)) => return Err(WriteError::NoRights),
-                    Err(error) => return Err(error.into()),
-                };
-                if self.transaction.id(&select).await?.is_none() {
+                let right = self
+                    .transaction
+                    .right(&self.context, to, end, Method::Update);
+                if right.await?.is_none() {
                     return Err(WriteError::NoRights);
                 }
             }
@@ -89,17 +81,9 @@ impl Writer<'_> {
         let (Some(actor), true) = (self.actor(), known(to)?.fields.iter().any(has_actor)) else {
             return Ok(false);
         };
-        let select = Query::select()
-            .column(Alias::new("id"))
-            .from(Alias::new(to))
-            .and_where(Expr::col(Alias::new("id")).eq(id))
-            .and_where(Expr::col(Alias::new("actor")).eq(actor))
-            .take();
-        Ok(self
-            .transaction
-            .id(&InternalStatement(&select))
-            .await?
-            .is_some())
+        let select = format!("SELECT id FROM \"{to}\" WHERE id = ? AND actor = ?");
+        let its_own = sql(select).with(id).with(actor);
+        Ok(self.transaction.id(&its_own).await?.is_some())
     }
 
     /// The row that a link is to lead to is not there for the caller.
@@ -118,7 +102,7 @@ impl Writer<'_> {
                     && matches!(grant.rows, Rows::Through(field) if field == name)
             })
         };
-        match (self.setting.caller, method, name) {
+        match (self.context.caller, method, name) {
             (_, Method::Update, "belongs_to__application") if resource.name == "device" => {
                 WriteError::NotFound(format!("there is no fleet {id}"))
             }

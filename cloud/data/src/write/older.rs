@@ -62,7 +62,7 @@ impl<'a> Write<'a> {
     }
 
     /// How rows are chosen: by the names of the request's version.
-    pub(super) fn setting<'b>(&self, current: QueryContext<'b>) -> QueryContext<'b> {
+    pub(super) fn context<'b>(&self, current: QueryContext<'b>) -> QueryContext<'b> {
         QueryContext {
             model: self.version.model(),
             ..current
@@ -136,8 +136,8 @@ impl Writer<'_> {
         .with(name)
         .with(name)
         .with(name);
-        let found = self.transaction.id(&named).await?;
-        found.ok_or_else(|| {
+        let id = self.transaction.id(&named).await?;
+        id.ok_or_else(|| {
             WriteError::Refused(format!("`device_type`: there is no device type `{name}`"))
         })
     }
@@ -148,8 +148,8 @@ impl Writer<'_> {
              ORDER BY id LIMIT 1",
         )
         .with(self.user().unwrap_or(-1));
-        let found = self.transaction.id(&first).await?;
-        found.ok_or_else(|| {
+        let id = self.transaction.id(&first).await?;
+        id.ok_or_else(|| {
             WriteError::refused("`organization` is required: you do not belong to an organization")
         })
     }
@@ -169,8 +169,8 @@ impl Writer<'_> {
         let id = self.create(resource.table, &parsed.fields).await?;
         // Of a resource that is some rows of another, what is made must be one of them.
         if resource.only.is_some() {
-            let setting = write.setting(self.setting);
-            let one = query::permitted(&setting, resource.name, id, Method::Create)?;
+            let context = write.context(self.context);
+            let one = query::permitted(&context, resource.name, id, Method::Create)?;
             if self.transaction.id(&one).await?.is_none() {
                 return Err(WriteError::Refused(format!(
                     "the body does not contain a valid `{}`",
@@ -188,18 +188,15 @@ impl Writer<'_> {
         ids: &[i64],
         parsed: &CurrentBody<'_>,
     ) -> Result<u64, WriteError> {
-        let Some((link, commit)) = &parsed.commit else {
-            return if parsed.is_void {
-                Ok(u64::try_from(ids.len()).unwrap_or(u64::MAX))
-            } else {
-                self.change(resource, ids, &parsed.fields).await
-            };
-        };
+        if parsed.is_void {
+            return Ok(u64::try_from(ids.len()).unwrap_or(u64::MAX));
+        }
+        if parsed.commit.is_none() {
+            return self.change(resource, ids, &parsed.fields).await;
+        }
         let mut changed = 0;
         for id in ids {
-            let mut fields = parsed.fields.clone().into_owned();
-            let release = self.release(*id, commit).await?;
-            fields.insert((*link).to_owned(), release.into());
+            let fields = self.with_release(*id, parsed).await?;
             changed += self.change(resource, &[*id], &fields).await?;
         }
         Ok(changed)
@@ -212,11 +209,10 @@ impl Writer<'_> {
         ids: &[i64],
         parsed: &CurrentBody<'_>,
     ) -> Result<WriteOutcome, WriteError> {
-        let mut fields = parsed.fields.clone().into_owned();
-        if let (Some((link, commit)), [id]) = (&parsed.commit, ids) {
-            let release = self.release(*id, commit).await?;
-            fields.insert((*link).to_owned(), release.into());
-        }
+        let fields = match ids {
+            [id] => self.with_release(*id, parsed).await?,
+            _ => parsed.fields.clone().into_owned(),
+        };
         let mut parsed = self.parsed_body(table, &fields, WriteKind::Change)?;
         self.reset(table, &mut parsed.values)?;
         Ok(WriteOutcome::Changed(
@@ -224,19 +220,26 @@ impl Writer<'_> {
         ))
     }
 
-    /// The successful release of a fleet with this commit.
-    async fn release(&mut self, fleet: i64, commit: &str) -> Result<i64, WriteError> {
-        let named = sql(
-            "SELECT id FROM release WHERE belongs_to__application = ? AND \"commit\" = ? \
-             AND status = 'success' ORDER BY id DESC LIMIT 1",
-        )
-        .with(fleet)
-        .with(commit);
-        let found = self.transaction.id(&named).await?;
-        found.ok_or_else(|| {
-            WriteError::Refused(format!(
-                "`commit`: the fleet {fleet} has no successful release with the commit `{commit}`"
-            ))
-        })
+    /// The fields of a body for this fleet, with the successful release that has the commit which the body names.
+    async fn with_release(
+        &mut self,
+        fleet: i64,
+        parsed: &CurrentBody<'_>,
+    ) -> Result<Map<String, Value>, WriteError> {
+        let mut fields = parsed.fields.clone().into_owned();
+        if let Some((link, commit)) = &parsed.commit {
+            let release = sql(
+                "SELECT id FROM release WHERE belongs_to__application = ? AND \"commit\" = ? \
+                 AND status = 'success' ORDER BY id DESC LIMIT 1",
+            );
+            let release = release.with(fleet).with(commit.as_str());
+            let release = self.transaction.id(&release).await?.ok_or_else(|| {
+                WriteError::Refused(format!(
+                    "`commit`: the fleet {fleet} has no successful release with the commit `{commit}`"
+                ))
+            })?;
+            fields.insert((*link).to_owned(), release.into());
+        }
+        Ok(fields)
     }
 }

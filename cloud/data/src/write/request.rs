@@ -14,7 +14,7 @@ use crate::dialect::Dialect;
 use crate::error::DataError;
 use crate::file::File;
 use crate::query::{self, QueryContext};
-use crate::record;
+use crate::record::{self, RowLock};
 use crate::transaction::Retries;
 
 /// What is to be done.
@@ -39,10 +39,6 @@ pub struct Write<'a> {
     pub verb: Verb,
     /// With which rows, as [`odata::parse`] read it.
     pub request: &'a Request,
-    /// The path behind the version that it was read from, for messages.
-    pub path: &'a str,
-    /// The query, likewise.
-    pub query: Option<&'a str>,
     /// Values of fields; nothing for a DELETE.
     pub body: &'a Map<String, Value>,
     /// What was uploaded for a `release_asset`, whose `asset` the body then names.
@@ -70,18 +66,18 @@ pub enum WriteOutcome {
 pub async fn write(
     database: &Database,
     environment: &Environment,
-    setting: QueryContext<'_>,
+    context: QueryContext<'_>,
     write: Write<'_>,
 ) -> Result<WriteOutcome, WriteError> {
     let mut retries = Retries::default();
-    let chosen = chosen(database, setting, write)
+    let chosen = chosen(database, context, write)
         .await
         .map_err(|error| write.in_its_names(error))?;
     if let (Some([]), Verb::Delete) = (chosen.as_deref(), write.verb) {
         return Ok(WriteOutcome::Changed(0));
     }
     loop {
-        match once(database, environment, setting, write, chosen.as_deref()).await {
+        match once(database, environment, context, write, chosen.as_deref()).await {
             Err(Failure::Before(WriteError::Data(error))) if retries.again(&error) => {}
             // Somebody else made the row between the look for it and the making.
             Err(Failure::Before(WriteError::Conflict(_)))
@@ -103,7 +99,7 @@ const LISTED: usize = 1000;
 /// looks at them once more, at those alone where they are few.
 async fn chosen(
     database: &Database,
-    setting: QueryContext<'_>,
+    context: QueryContext<'_>,
     write: Write<'_>,
 ) -> Result<Option<Vec<i64>>, WriteError> {
     let method = match write.verb {
@@ -117,11 +113,11 @@ async fn chosen(
     if !is_list || named.source != Source::Table {
         return Ok(None);
     }
-    let setting = write.setting(setting);
-    if !query::any_right(&setting, named.name, method)? {
+    let context = write.context(context);
+    if !query::any_right(&context, named.name, method)? {
         return Err(WriteError::NoRights);
     }
-    let (_, select) = query::rows(&setting, write.request, method, write.path, write.query)?;
+    let (_, select) = query::rows(&context, write.request, method)?;
     let rows = tokio::time::timeout(CHOOSING, database.rows(&select)).await;
     let rows = rows.map_err(|_| DataError::TooSlow(sqlx::Error::PoolTimedOut))??;
     let ids: Result<Vec<i64>, DataError> = rows.iter().map(|row| row.id(0)).collect();
@@ -145,12 +141,12 @@ impl<T: Into<WriteError>> From<T> for Failure {
 async fn once(
     database: &Database,
     environment: &Environment,
-    setting: QueryContext<'_>,
+    context: QueryContext<'_>,
     write: Write<'_>,
     chosen: Option<&[i64]>,
 ) -> Result<WriteOutcome, Failure> {
     let mut transaction = database.begin().await?;
-    let mut writer = Writer::new(&mut transaction, setting, environment);
+    let mut writer = Writer::new(&mut transaction, context, environment);
     writer.file = write.file;
     writer.chosen = chosen;
     let written = match write.verb {
@@ -263,13 +259,8 @@ impl Writer<'_> {
     ) -> Result<(&'static str, Vec<i64>), WriteError> {
         let named = write.resource(&path(write)?.resource.text)?;
         let resource: &'static Resource = self.table(named.table, method)?;
-        let (_, mut select) = query::rows(
-            &write.setting(self.setting),
-            write.request,
-            method,
-            write.path,
-            write.query,
-        )?;
+        let context = write.context(self.context);
+        let (_, mut select) = query::rows(&context, write.request, method)?;
         if let Some(chosen) = self.chosen {
             query::among(&mut select, chosen);
         }
@@ -277,7 +268,11 @@ impl Writer<'_> {
         if self.transaction.dialect() == Dialect::Postgres && !ids.is_empty() {
             // Not in one statement: PostgreSQL would look at a row that it had to wait for once more, yet at
             // what is behind its links as it was.
-            record::lock(self.transaction, resource, &ids, method == Method::Delete).await?;
+            let lock = match method {
+                Method::Delete => RowLock::ToDelete,
+                _ => RowLock::ToChange,
+            };
+            record::lock(self.transaction, resource.name, &ids, lock).await?;
             let locked: BTreeSet<i64> = ids.into_iter().collect();
             ids = self.transaction.ids(&select).await?;
             ids.retain(|id| locked.contains(id));

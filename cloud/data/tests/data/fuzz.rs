@@ -134,7 +134,7 @@ async fn answer(
         model: version.model(),
         ..setting(&caller, database.dialect())
     };
-    let statement = match read(&setting, &request, path, query) {
+    let statement = match read(&setting, &request) {
         Ok(statement) => statement,
         Err(broken @ data::query::QueryError::Broken(_)) => return Err(broken.to_string()),
         Err(refused) => return Ok(Err(refused.to_string())),

@@ -86,7 +86,7 @@ pub(crate) async fn get_as(
         model,
         ..setting(caller, database.dialect())
     };
-    let statement = read(&setting, &request, path, query)?;
+    let statement = read(&setting, &request)?;
     let failed = |error: data::DataError| panic!("{url}: {error:?}");
     Ok(match statement {
         ReadStatement::Records(select) => {

@@ -81,12 +81,10 @@ async fn sizes_of(
          %20and%20a/is_for__device_type/any(t:t/slug%20eq%20%27{slug}%27))\
          &$expand=release_image($select=id;$expand=image($select=image_size))"
     );
-    let path = "/release";
-    let request = odata::parse(path, Some(&query))?;
+    let request = odata::parse("/release", Some(&query))?;
     let guest = Caller::guest();
     let setting = cloud.setting(&guest);
-    let ReadStatement::Records(select) = query::read(&setting, &request, path, Some(&query))?
-    else {
+    let ReadStatement::Records(select) = query::read(&setting, &request)? else {
         return Ok(None);
     };
     let rows = cloud.database.texts(&select).await?;

@@ -18,7 +18,6 @@ pub(super) async fn can_access(
     body: &Map<String, Value>,
 ) -> Answer {
     let base = version.path();
-    let whole = format!("{base}{of}");
     let parsed = odata::parse_behind(base, of, query)?;
     let Address::Resource(path) = &parsed.address else {
         return Err(Refusal::Wrong("`canAccess` applies to a record".to_owned()));
@@ -51,7 +50,7 @@ pub(super) async fn can_access(
         }
     };
     let setting = cloud.setting_of(&identity.caller, version);
-    let reads = query::rows(&setting, &parsed, resources::Method::Read, &whole, query)?;
+    let reads = query::rows(&setting, &parsed, resources::Method::Read)?;
     let database = cloud.database_of(&identity.caller);
     let Some(row) = database.row(&reads.1).await? else {
         return Err(Refusal::Unauthorized);

@@ -107,7 +107,6 @@ pub(super) async fn serve(
 ) -> Answer {
     let cloud = &*server.cloud;
     let base = version.path();
-    let whole = format!("{base}{of}");
     let request = odata::parse_behind(base, of, None)?;
     let keyed = match &request.address {
         Address::Resource(path) => {
@@ -124,7 +123,7 @@ pub(super) async fn serve(
     let share = server.share(identity, parts).await?;
     let setting = cloud.setting_of(&identity.caller, version);
     let database = cloud.database_of(&identity.caller);
-    let rights = database.rights(&setting, &request, Method::Update, &whole, None);
+    let rights = database.rights(&setting, &request, Method::Update);
     let rights = rights.await?;
     let right = rights.first().ok_or(Refusal::Unauthorized)?;
     let asset = right.id();
@@ -173,8 +172,6 @@ pub(super) async fn serve(
                 version,
                 verb: Verb::Patch,
                 request: &request,
-                path: &whole,
-                query: None,
                 body: &body,
                 file: Some(&file),
             };

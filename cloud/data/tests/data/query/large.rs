@@ -26,7 +26,7 @@ async fn rows(database: &Database, caller: &Caller, url: &str) -> Result<String,
     let (path, query) = split(url);
     let request = odata::parse(path, query).expect(url);
     let setting = setting(caller, database.dialect());
-    let ReadStatement::Records(select) = read(&setting, &request, path, query).expect(url) else {
+    let ReadStatement::Records(select) = read(&setting, &request).expect(url) else {
         panic!("{url} has no rows");
     };
     let texts = database.texts(&select).await?;

@@ -44,7 +44,7 @@ async fn answer(database: &Database, caller: &Caller, url: &str) -> Result<Vec<S
     let refused = |error: &dyn std::fmt::Display| format!("refused: {error}");
     let request = odata::parse(path, query).map_err(|error| refused(&error))?;
     let setting = setting(caller, database.dialect());
-    let statement = read(&setting, &request, path, query).map_err(|error| refused(&error))?;
+    let statement = read(&setting, &request).map_err(|error| refused(&error))?;
     let select = match statement {
         ReadStatement::Records(select) => select,
         ReadStatement::Count(select) => {

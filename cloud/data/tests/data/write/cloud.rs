@@ -153,8 +153,6 @@ impl Cloud {
             version: resources::Version::V7,
             verb,
             request: &request,
-            path,
-            query,
             body: &object(body),
             file: None,
         };
@@ -223,7 +221,7 @@ impl Cloud {
         };
         let request = odata::parse(path, query).expect(url);
         let setting = self.setting(caller, self.later());
-        let read = query::read(&setting, &request, path, query);
+        let read = query::read(&setting, &request);
         match read.unwrap_or_else(|error| panic!("{url}: {error}")) {
             ReadStatement::Records(select) => {
                 let texts = self.database.texts(&select).await.expect(url);

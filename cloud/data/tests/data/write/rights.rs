@@ -151,7 +151,7 @@ async fn a_provisioning_key_makes_devices_in_its_fleet_alone() {
         no_rights(cloud.post(&key, "device", body(other)).await);
         let request = odata::parse("/application", None).unwrap();
         let setting = cloud.setting(&key, cloud.later());
-        let read = data::query::read(&setting, &request, "/application", None);
+        let read = data::query::read(&setting, &request);
         assert!(read.is_ok(), "public fleets are a guest's to read");
         assert_eq!(
             cloud.get(&key, &format!("/application({fleet})")).await,

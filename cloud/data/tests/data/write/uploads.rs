@@ -39,8 +39,6 @@ async fn committed(cloud: &Cloud, upload: &Upload, etag: &str) -> Result<WriteOu
         version: resources::Version::V7,
         verb: Verb::Patch,
         request: &request,
-        path: &path,
-        query: None,
         body: &Map::from_iter([("asset".to_owned(), json!({}))]),
         file: Some(&file),
     };

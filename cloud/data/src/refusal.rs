@@ -4,6 +4,7 @@ use resources::ValueError;
 
 use crate::error::DataError;
 use crate::query::QueryError;
+use crate::right::RightError;
 
 /// Why a write is not done. The text of those that have one is for the client, as it stands.
 #[derive(Debug, thiserror::Error)]
@@ -68,6 +69,15 @@ impl From<QueryError> for WriteError {
             QueryError::Refused(error) => WriteError::Refused(error.to_string()),
             QueryError::NoRights(_) => WriteError::NoRights,
             QueryError::Broken(why) => WriteError::Broken(why),
+        }
+    }
+}
+
+impl From<RightError> for WriteError {
+    fn from(error: RightError) -> Self {
+        match error {
+            RightError::Query(error) => error.into(),
+            RightError::Data(error) => error.into(),
         }
     }
 }

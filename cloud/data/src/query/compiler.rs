@@ -1,0 +1,260 @@
+//! What makes one statement: its tables, and what links, fields, keys and constants are in it.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+
+use odata::{Key, Literal, Options, Value};
+use resources::{
+    Column, Constant, Field, Method, Model, Navigation, Readers, Resource, Role, Step,
+};
+use sea_query::{Expr, ExprTrait};
+
+use super::bounds::Bounds;
+use super::computed;
+use super::context::QueryContext;
+use super::error::QueryError;
+use super::rule::Rule;
+use super::scope::{TableRow, Visibility};
+use super::sql::exists;
+use super::value::{TypedExpr, ValueKind};
+use crate::caller::Caller;
+use crate::dialect::Dialect;
+
+/// The name of the first table of a statement, whose rows it is about.
+pub(super) const FIRST_TABLE: &str = "t0";
+
+/// Makes one statement.
+pub(super) struct Compiler<'a> {
+    pub(super) context: QueryContext<'a>,
+    pub(super) model: &'a Model,
+    pub(super) dialect: Dialect,
+    pub(super) caller: &'a Caller,
+    /// Values of `@name` in the request.
+    aliases: &'a BTreeMap<String, Literal>,
+    /// Rows and links are shown with their addresses, below this path.
+    pub(super) addresses: Option<&'a str>,
+    /// Rows that a filter begins at are ones that the caller may read, and not only change or delete.
+    pub(super) from_is_readable: bool,
+    /// The request is for one row, which is known by its key: it is looked at by itself.
+    pub(super) for_one_row: bool,
+    /// What the request may cost.
+    pub(super) bounds: &'static Bounds,
+    tables: Cell<usize>,
+}
+
+impl<'a> Compiler<'a> {
+    pub(super) fn new(context: &QueryContext<'a>, options: &'a Options) -> Self {
+        let is_addressed = context.always_addressed || options.full_metadata;
+        Compiler {
+            context: *context,
+            model: context.model,
+            dialect: context.dialect,
+            caller: context.caller,
+            aliases: &options.aliases,
+            addresses: is_addressed.then_some(context.addresses),
+            from_is_readable: true,
+            for_one_row: false,
+            bounds: Bounds::of(context.caller),
+            tables: Cell::new(0),
+        }
+    }
+
+    /// The resource that a request names.
+    pub(super) fn resource(&self, name: &str) -> Result<&'a Resource, QueryError> {
+        let resource = self.model.resource(name);
+        resource.ok_or_else(|| QueryError::no_resource(name))
+    }
+
+    /// The resource at the end of a navigation.
+    pub(super) fn target(&self, navigation: &Navigation) -> Result<&'a Resource, QueryError> {
+        self.model
+            .resource(navigation.to)
+            .ok_or_else(|| QueryError::Broken(format!("`{}` leads nowhere", navigation.name)))
+    }
+
+    /// A table of the statement.
+    pub(super) fn row(&self, resource: &'a Resource) -> Result<TableRow<'a>, QueryError> {
+        let alias = self.unused_name()?;
+        Ok(TableRow { resource, alias })
+    }
+
+    /// The table of the rows at the end of a navigation.
+    pub(super) fn target_row(&self, navigation: &Navigation) -> Result<TableRow<'a>, QueryError> {
+        self.row(self.target(navigation)?)
+    }
+
+    /// A name in the statement that nothing else has.
+    pub(super) fn unused_name(&self) -> Result<String, QueryError> {
+        let number = self.tables.get();
+        let most = self.bounds.tables;
+        if number >= most {
+            let message =
+                format!("the request leads to more than {most} tables at once; ask in parts");
+            return Err(QueryError::refused(0, message));
+        }
+        self.tables.set(number + 1);
+        Ok(format!("t{number}"))
+    }
+
+    /// What holds where `to` is one of the rows that a navigation leads to.
+    pub(super) fn step(
+        &self,
+        navigation: &Navigation,
+        from: &TableRow<'a>,
+        to: &TableRow<'a>,
+        visibility: Visibility,
+    ) -> Result<Expr, QueryError> {
+        Ok(match navigation.step {
+            Step::One(field) => to.column("id").eq(self.stored(from, field)?),
+            Step::Many(field) => self.stored(to, field)?.eq(from.column("id")),
+            Step::Through { between, near, far } => {
+                let between = self
+                    .model
+                    .resource(between)
+                    .ok_or_else(|| QueryError::Broken(format!("there is no `{between}`")))?;
+                let between = self.row(between)?;
+                let visible = self.visible(&between, visibility)?;
+                let joined = [
+                    between.column(near).eq(from.column("id")),
+                    between.column(far).eq(to.column("id")),
+                ];
+                exists(between.select(visible.into_iter().chain(joined)))
+            }
+        })
+    }
+
+    /// What a field of a row is in SQL.
+    pub(super) fn stored(&self, row: &TableRow<'a>, name: &str) -> Result<Expr, QueryError> {
+        let field = row.resource.find_field(name).ok_or_else(|| {
+            QueryError::Broken(format!("`{}` has no `{name}`", row.resource.name))
+        })?;
+        self.unrestricted(row, field)
+    }
+
+    /// What a field of a row is to the caller: null where it is shown to others alone, or to nobody.
+    pub(super) fn field(&self, row: &TableRow<'a>, field: &Field) -> Result<Expr, QueryError> {
+        let value = match (self.unrestricted(row, field)?, field.secret_where) {
+            (value, None) => value,
+            (value, Some(flag)) => Expr::case(row.column(flag).eq(false), value).into(),
+        };
+        let Some(role) = self.caller.role() else {
+            return Ok(value);
+        };
+        let visible = match field.readers {
+            Readers::OfTheRow => return Ok(value),
+            Readers::Changers if role == Role::DeviceKey => return Ok(value),
+            // A key that is for looking alone sees what its user does.
+            Readers::Changers => self.rule_of(role, row, Method::Update.into())?,
+            Readers::Where(text) => self.rule_where(row, text)?,
+        };
+        Ok(match visible {
+            Rule::All => value,
+            Rule::Nothing => nothing(ValueKind::of(&field.kind)),
+            Rule::Where { what, .. } => Expr::case(what, value).into(),
+        })
+    }
+
+    /// What a field of a row is, whoever asks.
+    pub(super) fn unrestricted(
+        &self,
+        row: &TableRow<'a>,
+        field: &Field,
+    ) -> Result<Expr, QueryError> {
+        match field.column {
+            Column::Stored(name) => Ok(row.column(name)),
+            Column::Constant(Constant::Null) => Ok(nothing(ValueKind::of(&field.kind))),
+            Column::Constant(Constant::Boolean(value)) => Ok(value.into()),
+            Column::Computed(name) => {
+                let expression = computed::expression(&self.context, row, name);
+                expression.ok_or_else(|| {
+                    let resource = row.resource.name;
+                    let message = format!("nothing says how to work out `{name}` of `{resource}`");
+                    QueryError::Broken(message)
+                })
+            }
+        }
+    }
+
+    /// What holds for the row that a key means.
+    pub(super) fn key(
+        &self,
+        row: &TableRow<'a>,
+        key: &Key,
+        visibility: Visibility,
+    ) -> Result<Expr, QueryError> {
+        let values: Vec<(&str, &Value, usize)> = match key {
+            Key::Id(value) => vec![("id", value, 0)],
+            Key::Fields(fields) => fields
+                .iter()
+                .map(|(name, value)| (name.text.as_str(), value, name.at))
+                .collect(),
+        };
+        let named: Vec<&str> = values.iter().map(|(name, ..)| *name).collect();
+        let is_key = named == ["id"]
+            || row.resource.unique.iter().any(|set| {
+                set.len() == named.len() && set.iter().all(|field| named.contains(field))
+            });
+        let at = values.first().map_or(0, |(.., at)| *at);
+        if !is_key {
+            let (resource, key) = (row.resource.name, named.join(" and "));
+            let message = format!("`{resource}` has no key of {key}");
+            return Err(QueryError::refused(at, message));
+        }
+        self.equal(row, values, visibility)
+    }
+
+    /// What holds for the rows whose fields have these values.
+    pub(super) fn equal<'g>(
+        &self,
+        row: &TableRow<'a>,
+        values: impl IntoIterator<Item = (&'g str, &'g Value, usize)>,
+        visibility: Visibility,
+    ) -> Result<Expr, QueryError> {
+        let each = values.into_iter().map(|(name, value, at)| {
+            let field = row.field(name).ok_or_else(|| {
+                QueryError::refused(at, format!("`{}` has no field `{name}`", row.resource.name))
+            })?;
+            let value = self
+                .constant(value, at, visibility)?
+                .read_as(ValueKind::of(&field.kind))
+                .map_err(|why| QueryError::refused(at, why))?;
+            Ok(self.field(row, field)?.eq(value.sql))
+        });
+        let each = each.collect::<Result<Vec<_>, QueryError>>()?;
+        let all = each.into_iter().reduce(Expr::and);
+        all.ok_or_else(|| QueryError::refused(0, "a key has a value"))
+    }
+
+    /// A constant, or the value of a parameter.
+    pub(super) fn constant(
+        &self,
+        value: &Value,
+        at: usize,
+        visibility: Visibility,
+    ) -> Result<TypedExpr, QueryError> {
+        let literal =
+            match value {
+                Value::Literal(literal) => literal.clone(),
+                Value::Alias(name) if visibility == Visibility::OfRule => {
+                    let number = self.caller.parameter(&name.text);
+                    Literal::Integer(number.ok_or_else(|| {
+                        QueryError::Broken(format!("a rule has a parameter `@{}`", name.text))
+                    })?)
+                }
+                Value::Alias(name) => self.aliases.get(&name.text).cloned().ok_or_else(|| {
+                    QueryError::refused(at, format!("`@{}` has no value", name.text))
+                })?,
+            };
+        TypedExpr::constant(&literal, at).map_err(|why| QueryError::refused(at, why))
+    }
+}
+
+/// Null, of the type that values of a kind have.
+pub(super) fn nothing(kind: ValueKind) -> Expr {
+    Expr::cust(match kind {
+        ValueKind::Null | ValueKind::Text | ValueKind::Json => "CAST(NULL AS TEXT)",
+        ValueKind::Boolean => "CAST(NULL AS BOOLEAN)",
+        ValueKind::Integer | ValueKind::Moment | ValueKind::Duration => "CAST(NULL AS BIGINT)",
+        ValueKind::Number => "CAST(NULL AS DOUBLE PRECISION)",
+    })
+}

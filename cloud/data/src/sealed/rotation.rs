@@ -1,0 +1,339 @@
+//! The change of all secret values to another key.
+
+use std::collections::BTreeMap;
+
+use super::{RECORD, SealedColumn, columns, records, use_of};
+use crate::database::Database;
+use crate::dialect::Dialect;
+use crate::error::DataError;
+use crate::keyring::{self, Keyring, Place, UnreadableSecret};
+use crate::setting;
+use crate::statement::sql;
+use crate::transaction::{Retries, Transaction};
+
+/// Rows that are read at once, and changed in one transaction: others write in between.
+const AT_ONCE: u64 = 200;
+/// Values that cannot be read and are named one by one; the others are counted.
+const MOST_NAMED: usize = 20;
+/// How often a value is looked at again that somebody else changed in the meantime.
+const TRIES: u32 = 5;
+
+/// What [`rotate`] does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// Everything is encrypted with the first key.
+    ToFirstKey,
+    /// Nothing is encrypted any more.
+    ToPlainText,
+}
+
+/// What became of the secret values of a column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ColumnRotation {
+    /// The table, which is that of a resource, or `platform_setting`.
+    pub table: &'static str,
+    /// The column.
+    pub column: &'static str,
+    /// How many values were rewritten.
+    pub changed: u64,
+    /// How many values each key encrypts now; under the empty name those that none does.
+    pub by_key: BTreeMap<String, u64>,
+    /// Why values stay as they were, the first of them.
+    pub unreadable: Vec<UnreadableSecret>,
+    /// How many those are.
+    pub unreadable_count: u64,
+}
+
+impl ColumnRotation {
+    fn new(table: &'static str, column: &'static str) -> Self {
+        ColumnRotation {
+            table,
+            column,
+            changed: 0,
+            by_key: BTreeMap::new(),
+            unreadable: Vec::new(),
+            unreadable_count: 0,
+        }
+    }
+
+    fn count(&mut self, stored: &str) {
+        let key = keyring::key_of(stored).unwrap_or_default();
+        *self.by_key.entry(key.to_owned()).or_default() += 1;
+    }
+}
+
+/// Writes all secret values anew, in small transactions beside whoever uses the database; values that others write in
+/// the meantime are theirs. What is as it should be stays, so that one that was broken off goes on where it was.
+/// `settings` are the names of settings that are secret. `report` gets one table after the other.
+///
+/// # Errors
+/// Where the database fails, or there is no key to encrypt with. What was done stays done.
+pub async fn rotate(
+    database: &Database,
+    keyring: &Keyring,
+    direction: Direction,
+    settings: &[&str],
+    mut report: impl FnMut(ColumnRotation),
+) -> Result<(), DataError> {
+    if direction == Direction::ToFirstKey && keyring.is_empty() {
+        return Err(DataError::Keys(
+            "there is no key to encrypt with: name a file of keys with `secrets_key_file`"
+                .to_owned(),
+        ));
+    }
+    let rotation = Rotation {
+        database,
+        keyring,
+        direction,
+    };
+    for column in columns() {
+        report(rotation.column(column).await?);
+    }
+    report(rotation.settings(settings).await?);
+    rotation.forget_keys().await
+}
+
+struct Rotation<'a> {
+    database: &'a Database,
+    keyring: &'a Keyring,
+    direction: Direction,
+}
+
+impl Rotation<'_> {
+    /// The value as it is to be written. One that stays is counted.
+    fn anew(
+        &self,
+        place: &Place,
+        stored: &str,
+        rotated: &mut ColumnRotation,
+    ) -> Result<Option<String>, DataError> {
+        match self.rewritten(place, stored) {
+            Ok(None) => rotated.count(stored),
+            Err(DataError::Unreadable(why)) => rotated.refuse(why, stored),
+            result => return result,
+        }
+        Ok(None)
+    }
+
+    fn rewritten(&self, place: &Place, stored: &str) -> Result<Option<String>, DataError> {
+        let key = keyring::key_of(stored);
+        Ok(match self.direction {
+            Direction::ToFirstKey if key == self.keyring.names().next() => {
+                // Moved or damaged values are found here rather than when a device asks for them.
+                self.keyring.open(place, stored)?;
+                None
+            }
+            Direction::ToFirstKey => {
+                let value = self.keyring.open(place, stored)?;
+                Some(self.keyring.seal(place, &value)?)
+            }
+            Direction::ToPlainText if key.is_none() => None,
+            Direction::ToPlainText => Some(Keyring::unsealed(&self.keyring.open(place, stored)?)),
+        })
+    }
+
+    async fn column(&self, column: SealedColumn) -> Result<ColumnRotation, DataError> {
+        let mut rotated = ColumnRotation::new(column.table, column.column);
+        let mut after = 0;
+        loop {
+            let next = format!("AND id > ? ORDER BY id LIMIT {AT_ONCE}");
+            let rows = self
+                .database
+                .rows(&column.values(&next).with(after))
+                .await?;
+            let values = rows.iter().map(|row| Ok((row.id(0)?, row.some_text(1)?)));
+            let values = values.collect::<Result<Vec<_>, DataError>>()?;
+            let Some((last, _)) = values.last() else {
+                return Ok(rotated);
+            };
+            after = *last;
+            let mut retries = Retries::default();
+            loop {
+                match self.batch(column, &values).await {
+                    Ok(batch) => {
+                        rotated.add(batch);
+                        break;
+                    }
+                    Err(error) if retries.again(&error) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+    }
+
+    async fn batch(
+        &self,
+        column: SealedColumn,
+        values: &[(i64, String)],
+    ) -> Result<ColumnRotation, DataError> {
+        let mut batch = ColumnRotation::new(column.table, column.column);
+        let mut changes = Vec::new();
+        for (id, stored) in values {
+            if let Some(value) = self.anew(&column.place(*id), stored, &mut batch)? {
+                changes.push((*id, stored.clone(), value));
+            }
+        }
+        if changes.is_empty() {
+            return Ok(batch);
+        }
+        let mut transaction = self.begin().await?;
+        for (id, stored, value) in changes {
+            let row = self.row(&mut transaction, column, id, stored, value, &mut batch);
+            row.await?;
+        }
+        transaction.commit().await?;
+        Ok(batch)
+    }
+
+    /// Writes one value, unless somebody else has written another since it was read.
+    async fn row(
+        &self,
+        transaction: &mut Transaction,
+        column: SealedColumn,
+        id: i64,
+        mut stored: String,
+        mut value: String,
+        batch: &mut ColumnRotation,
+    ) -> Result<(), DataError> {
+        let update = format!(
+            "UPDATE \"{}\" SET \"{name}\" = ? WHERE id = ? AND \"{name}\" = ?",
+            column.table,
+            name = column.column
+        );
+        for _ in 0..TRIES {
+            let update = sql(update.clone()).with(value.as_str()).with(id);
+            if transaction.execute(&update.with(stored)).await? == 1 {
+                batch.changed += 1;
+                batch.count(&value);
+                return Ok(());
+            }
+            // It is gone, or secret no more.
+            let value_now = column.values("AND id = ?").with(id);
+            let Some(row) = transaction.row(&value_now).await? else {
+                return Ok(());
+            };
+            stored = row.some_text(1)?;
+            match self.anew(&column.place(id), &stored, batch)? {
+                Some(again) => value = again,
+                None => return Ok(()),
+            }
+        }
+        batch.count(&stored);
+        Ok(())
+    }
+
+    async fn settings(&self, names: &[&str]) -> Result<ColumnRotation, DataError> {
+        let mut rotated = ColumnRotation::new("platform_setting", "value");
+        for name in names {
+            let place = Place::of_setting(name);
+            let mut transaction = self.begin().await?;
+            let Some(stored) = setting::read(&mut transaction, name).await? else {
+                continue;
+            };
+            if let Some(value) = self.anew(&place, &stored, &mut rotated)? {
+                let update =
+                    sql("UPDATE platform_setting SET value = ? WHERE name = ? AND value = ?");
+                let update = update.with(value.as_str()).with(*name).with(stored);
+                if transaction.execute(&update).await? == 1 {
+                    rotated.changed += 1;
+                    rotated.count(&value);
+                }
+                transaction.commit().await?;
+            }
+        }
+        Ok(rotated)
+    }
+
+    /// Keys that encrypt nothing any more need not be the right ones of their names from now on.
+    async fn forget_keys(&self) -> Result<(), DataError> {
+        for (name, _) in records(self.database).await? {
+            let key = name.strip_prefix(RECORD).unwrap_or_default();
+            let stays = self.direction == Direction::ToFirstKey
+                && self.keyring.names().any(|known| known == key);
+            if !stays && use_of(self.database, key).await?.is_none() {
+                let forget = sql("DELETE FROM platform_setting WHERE name = ?");
+                self.database.execute(&forget.with(name)).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What is overwritten is not to be found in the file.
+    async fn begin(&self) -> Result<Transaction, DataError> {
+        let mut transaction = self.database.begin().await?;
+        if transaction.dialect() == Dialect::Sqlite {
+            transaction.script("PRAGMA secure_delete = ON").await?;
+        }
+        Ok(transaction)
+    }
+}
+
+impl ColumnRotation {
+    fn add(&mut self, other: ColumnRotation) {
+        self.changed += other.changed;
+        self.unreadable_count += other.unreadable_count;
+        for (key, count) in other.by_key {
+            *self.by_key.entry(key).or_default() += count;
+        }
+        self.unreadable.extend(other.unreadable);
+        self.unreadable.truncate(MOST_NAMED);
+    }
+
+    fn refuse(&mut self, why: UnreadableSecret, stored: &str) {
+        self.count(stored);
+        self.unreadable_count += 1;
+        if self.unreadable.len() < MOST_NAMED {
+            self.unreadable.push(why);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::on_both;
+
+    const SHELF: SealedColumn = SealedColumn {
+        table: "shelf",
+        column: "value",
+        flag: None,
+    };
+
+    #[tokio::test]
+    async fn m10_what_others_write_during_a_rotation_is_theirs() {
+        on_both(|database| async move {
+            let mut transaction = database.begin().await.expect("a transaction");
+            let table = "CREATE TABLE shelf (id BIGINT PRIMARY KEY, value TEXT); \
+                         INSERT INTO shelf VALUES (1, 'new'), (2, 'kept')";
+            transaction.script(table).await.expect("a table");
+            transaction.commit().await.expect("a commit");
+            let lines = ["a", "b"].map(|name| Keyring::new_line(Some(name)).expect("a key"));
+            let keyring = Keyring::parse(&lines.join("\n")).expect("keys");
+            let rotation = Rotation {
+                database: &database,
+                keyring: &keyring,
+                direction: Direction::ToFirstKey,
+            };
+            // As they were read: one is another by now, and one is gone.
+            let read = [(1, "old"), (2, "kept"), (3, "gone")];
+            let read = read.map(|(id, value)| (id, value.to_owned()));
+            let batch = rotation.batch(SHELF, &read).await.expect("a batch");
+            assert_eq!((batch.changed, batch.unreadable_count), (2, 0));
+            assert_eq!(batch.by_key, BTreeMap::from([("a".to_owned(), 2)]));
+            let values = SHELF.values("ORDER BY id");
+            let rows = database.rows(&values).await.expect("rows");
+            for (row, expected) in rows.iter().zip(["new", "kept"]) {
+                let id = row.id(0).expect("an id");
+                let stored = row.some_text(1).expect("a value");
+                assert_eq!(keyring::key_of(&stored), Some("a"));
+                assert_eq!(
+                    keyring.open(&SHELF.place(id), &stored).as_deref(),
+                    Ok(expected)
+                );
+            }
+            let again = rotation.column(SHELF).await.expect("nothing to do");
+            assert_eq!(again.changed, 0);
+        })
+        .await;
+    }
+}

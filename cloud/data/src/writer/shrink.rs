@@ -1,0 +1,66 @@
+//! Pages that are free in the file are given back to the file system, step by step.
+
+use std::sync::atomic::Ordering;
+
+use sqlx::Connection as _;
+
+use super::{SqliteWriter, WriterInner, WriterTurn};
+use crate::error::DataError;
+use crate::sqlite;
+
+/// Free pages that stay in the file for what is written next: 4 MiB.
+const KEPT_FREE: i64 = 1024;
+/// Pages that are given back at once: moving them takes a few milliseconds, for which a write may have to wait.
+const STEP: i64 = 128;
+const GIVE_BACK: &str = "PRAGMA incremental_vacuum(128)";
+
+impl SqliteWriter {
+    /// Gives some free pages back to the file system, if nobody writes or waits to; whether there are more.
+    ///
+    /// The file itself is cut where there are no more. A reader may hold that up: the next call tries it again.
+    ///
+    /// # Errors
+    /// Where that fails.
+    pub(crate) async fn shrink(&self) -> Result<bool, DataError> {
+        let shared = self.shared.clone();
+        if !shared.gives_back {
+            return Ok(false);
+        }
+        if shared.waiting.load(Ordering::Relaxed) > 0 {
+            return Ok(true);
+        }
+        let Ok(state) = shared.state.clone().try_lock_owned() else {
+            return Ok(true);
+        };
+        let mut turn = WriterTurn::begun(shared, state).await?;
+        let free = sqlite::number(turn.connection()?, "PRAGMA freelist_count").await?;
+        if free > KEPT_FREE {
+            sqlx::query(GIVE_BACK).execute(turn.connection()?).await?;
+            self.shared.is_to_be_cut.store(true, Ordering::Relaxed);
+            turn.commit_detached().await?;
+            if free > KEPT_FREE + STEP {
+                return Ok(true);
+            }
+        } else {
+            turn.rollback().await;
+        }
+        if self.shared.is_to_be_cut.load(Ordering::Relaxed) && self.shared.cut().await? {
+            self.shared.is_to_be_cut.store(false, Ordering::Relaxed);
+        }
+        Ok(false)
+    }
+}
+
+impl WriterInner {
+    /// Brings what is in the log into the file, which is cut by that; whether all of it was. By itself that comes with
+    /// some later write, and there may be none.
+    async fn cut(&self) -> Result<bool, DataError> {
+        // The writer's connection may be in a transaction.
+        let mut connection = sqlite::connect(&self.options).await?;
+        let checkpoint = sqlx::query_as("PRAGMA wal_checkpoint(PASSIVE)");
+        let (is_busy, in_the_log, brought): (i64, i64, i64) =
+            checkpoint.fetch_one(&mut connection).await?;
+        connection.close().await?;
+        Ok(is_busy == 0 && in_the_log == brought)
+    }
+}
