@@ -33,4 +33,4 @@ pub use release_version::{Finality, NoVersion, ReleaseVersion, split_os_version}
 pub use resource::{Navigation, Resource, Source, Step};
 pub use translated::{Lookup, TranslatedWrite};
 pub use value::{MAX_JSON_DEPTH, StoredValue, ValueError, moment};
-pub use version::{Shape, Version, of_version};
+pub use version::{Shape, Version};

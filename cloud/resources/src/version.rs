@@ -51,16 +51,8 @@ impl Version {
 
     /// As it stands in a path: `v7`.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Version::V1 => "v1",
-            Version::V2 => "v2",
-            Version::V3 => "v3",
-            Version::V4 => "v4",
-            Version::V5 => "v5",
-            Version::V6 => "v6",
-            Version::V7 => "v7",
-        }
+    pub fn name(self) -> &'static str {
+        self.path().trim_start_matches('/')
     }
 
     /// What its addresses begin with: `/v7`.
@@ -109,10 +101,4 @@ impl Version {
             },
         }
     }
-}
-
-/// The resources of a version.
-#[must_use]
-pub fn of_version(version: Version) -> &'static Model {
-    version.model()
 }

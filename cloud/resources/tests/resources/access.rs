@@ -1,7 +1,7 @@
 //! Who may do what with which rows (docs/spec/cloud.md#rights).
 
 use odata::{Address, Expression, Operand, PropertyPath, Tail};
-use resources::{Action, Method, Model, Resource, Role, Rows, Step, Version, of_version, v7};
+use resources::{Action, Method, Model, Resource, Role, Rows, Step, Version, v7};
 
 #[test]
 fn secrets_are_read_by_nobody() {
@@ -66,7 +66,7 @@ fn every_row_rule_names_what_there_is_and_means_the_same_in_every_version() {
             let Rows::Where(filter) = rows else { continue };
             let meant = meaning(v7(), resource, filter);
             for version in [Version::V5, Version::V6] {
-                let model = of_version(version);
+                let model = version.model();
                 let same = model.resources().iter();
                 for same in same.filter(|one| one.table == resource.table) {
                     assert_eq!(
@@ -84,9 +84,9 @@ fn every_row_rule_names_what_there_is_and_means_the_same_in_every_version() {
 #[test]
 fn what_a_resource_of_an_older_version_is_limited_to_is_a_filter_of_that_version() {
     let mut limited = Vec::new();
-    for resource in of_version(Version::V6).resources() {
+    for resource in Version::V6.model().resources() {
         if let Some(filter) = resource.only {
-            meaning(of_version(Version::V6), resource, filter);
+            meaning(Version::V6.model(), resource, filter);
             limited.push(resource.name);
         }
     }

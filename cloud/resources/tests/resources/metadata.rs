@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use resources::{Step, Version, of_version, v7};
+use resources::{Step, Version, v7};
 use roxmltree::{Document, Node};
 
 fn elements<'a>(node: Node<'a, 'a>, name: &'static str) -> impl Iterator<Item = Node<'a, 'a>> {
@@ -22,7 +22,7 @@ fn it_has_every_resource_field_and_link_of_its_version_and_no_secret() {
         let types: BTreeMap<&str, Node<'_, '_>> = elements(root, "EntityType")
             .map(|it| (said(it, "Name"), it))
             .collect();
-        let model = of_version(version);
+        let model = version.model();
         assert_eq!(types.len(), model.resources().len());
         for resource in model.resources() {
             let of = types.get(resource.name).expect(resource.name);
@@ -74,7 +74,7 @@ fn what_it_names_is_in_it() {
                 assert!(sets.contains(said(binding, "Target")));
             }
         }
-        for resource in of_version(version).resources() {
+        for resource in version.model().resources() {
             for synonym in &resource.synonyms {
                 assert!(sets.contains(synonym), "{synonym}");
             }

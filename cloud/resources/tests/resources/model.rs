@@ -1,6 +1,6 @@
 //! What is declared fits together.
 
-use resources::{Column, Model, Navigation, Resource, Source, Step, Type, Version, of_version, v7};
+use resources::{Column, Model, Navigation, Resource, Source, Step, Type, Version, v7};
 
 /// Versions 1 to 4 have the model of version 5.
 const MODELS: [Version; 3] = [Version::V5, Version::V6, Version::V7];
@@ -8,7 +8,7 @@ const MODELS: [Version; 3] = [Version::V5, Version::V6, Version::V7];
 #[test]
 fn every_link_and_navigation_leads_to_a_resource_and_by_fields_that_exist() {
     for version in MODELS {
-        let model = of_version(version);
+        let model = version.model();
         assert_eq!(model.faults(), &[] as &[String]);
         for resource in model.resources() {
             for navigation in &resource.navigations {
@@ -56,7 +56,7 @@ fn names_are_of_one_thing_only_and_unique_sets_and_indexes_are_of_stored_fields(
 
 fn names_and_sets(version: Version) {
     let mut seen = std::collections::BTreeSet::new();
-    for resource in of_version(version).resources() {
+    for resource in version.model().resources() {
         for name in std::iter::once(&resource.name).chain(&resource.synonyms) {
             assert!(seen.insert(*name), "`{name}` names two resources");
         }

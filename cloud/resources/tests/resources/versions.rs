@@ -7,7 +7,6 @@ use expect_test::{expect, expect_file};
 use proptest::prelude::*;
 use resources::{
     Branding, Column, Field, Lookup, Method, Model, Resource, Step, TranslatedWrite, Version,
-    of_version,
 };
 use serde_json::{Value, json};
 
@@ -17,8 +16,8 @@ fn each_version_differs_from_the_next_as_the_picture_shows() {
     let mut picture = String::new();
     for (older, newer) in [(Version::V6, Version::V7), (Version::V5, Version::V6)] {
         let _ = writeln!(picture, "{} against {}", older.name(), newer.name());
-        let older = lines(of_version(older));
-        let newer = lines(of_version(newer));
+        let older = lines(older.model());
+        let newer = lines(newer.model());
         for gone in newer.difference(&older) {
             let _ = writeln!(picture, "- {gone}");
         }
@@ -78,7 +77,7 @@ fn described(field: &Field) -> String {
 fn expressions_that_somebody_has_to_write_are_these() {
     let mut wanted: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for version in Version::ALL {
-        for resource in of_version(version).resources() {
+        for resource in version.model().resources() {
             for field in resource.fields.iter().filter(|it| !it.secret) {
                 if let Column::Computed(name) = field.column {
                     wanted.entry(resource.table).or_default().insert(name);
@@ -120,7 +119,7 @@ fn versions_are_named_and_only_the_current_two_are_strict_as_the_description_say
 }
 
 fn resource(version: Version, name: &str) -> &'static Resource {
-    of_version(version).resource(name).expect(name)
+    version.model().resource(name).expect(name)
 }
 
 /// A body of an older version, and what it says in the names of version 7: an error where it is refused.
@@ -346,8 +345,9 @@ fn names_in_place_of_links_are_left_to_be_looked_up() {
 #[test]
 fn nothing_that_is_secret_becomes_readable_in_an_older_version() {
     for version in Version::ALL {
-        for resource in of_version(version).resources() {
-            let today = of_version(Version::V7)
+        for resource in version.model().resources() {
+            let today = Version::V7
+                .model()
                 .resource(resource.table)
                 .expect("its table");
             let secrets: Vec<Column> = today
@@ -370,7 +370,7 @@ fn nothing_that_is_secret_becomes_readable_in_an_older_version() {
 
 /// Something under names that resources have, and others.
 fn any_body() -> impl Strategy<Value = serde_json::Map<String, Value>> {
-    let names = of_version(Version::V5).resources().iter();
+    let names = Version::V5.model().resources().iter();
     let names: Vec<&str> = names.flat_map(|it| &it.fields).map(|it| it.name).collect();
     let value = prop_oneof![
         Just(Value::Null),
@@ -397,8 +397,8 @@ proptest! {
         creates in any::<bool>(),
     ) {
         let method = if creates { Method::Create } else { Method::Update };
-        let resource = pick.get(of_version(version).resources());
-        let today = of_version(Version::V7).resource(resource.table).expect("its table");
+        let resource = pick.get(version.model().resources());
+        let today = Version::V7.model().resource(resource.table).expect("its table");
         let written = version.written(resource, method, body.clone(), &Branding::default());
         let Ok(written) = written else { return Ok(()) };
         for name in written.fields.keys() {
