@@ -15,7 +15,7 @@ use crate::error::DataError;
 use crate::file::File;
 use crate::query::{self, QueryContext};
 use crate::record::{self, RowLock};
-use crate::transaction::Retries;
+use crate::transaction::{Retries, Transaction};
 
 /// What is to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,15 +77,20 @@ pub async fn write(
         return Ok(WriteOutcome::Changed(0));
     }
     loop {
-        match once(database, environment, context, write, chosen.as_deref()).await {
-            Err(Failure::Before(WriteError::Data(error))) if retries.again(&error) => {}
+        let error = match tried(database, environment, context, write, chosen.as_deref()).await {
+            Err(error) => error,
+            Ok((transaction, outcome)) => match transaction.commit().await {
+                Ok(()) => return Ok(outcome),
+                Err(error @ DataError::Contended(_)) => error.into(),
+                // Perhaps everything is changed, where the connection was lost: it is not for us to try again.
+                Err(error) => return Err(write.in_its_names(error.into())),
+            },
+        };
+        match error {
+            WriteError::Data(error) if retries.again(&error) => {}
             // Somebody else made the row between the look for it and the making.
-            Err(Failure::Before(WriteError::Conflict(_)))
-                if write.verb == Verb::Put && retries.once_more() => {}
-            Err(Failure::Before(error) | Failure::Commit(error)) => {
-                return Err(write.in_its_names(error));
-            }
-            Ok(written) => return Ok(written),
+            WriteError::Conflict(_) if write.verb == Verb::Put && retries.once_more() => {}
+            error => return Err(write.in_its_names(error)),
         }
     }
 }
@@ -124,42 +129,25 @@ async fn chosen(
     Ok(Some(ids?).filter(|ids| ids.len() <= LISTED))
 }
 
-/// When a request failed.
-enum Failure {
-    /// Nothing is changed.
-    Before(WriteError),
-    /// Perhaps everything is, where the connection was lost: it is not for us to try again.
-    Commit(WriteError),
-}
-
-impl<T: Into<WriteError>> From<T> for Failure {
-    fn from(error: T) -> Self {
-        Failure::Before(error.into())
-    }
-}
-
-async fn once(
+/// What was done, and the transaction that is to be committed.
+async fn tried(
     database: &Database,
     environment: &Environment,
     context: QueryContext<'_>,
     write: Write<'_>,
     chosen: Option<&[i64]>,
-) -> Result<WriteOutcome, Failure> {
+) -> Result<(Transaction, WriteOutcome), WriteError> {
     let mut transaction = database.begin().await?;
     let mut writer = Writer::new(&mut transaction, context, environment);
     writer.file = write.file;
     writer.chosen = chosen;
-    let written = match write.verb {
+    let outcome = match write.verb {
         Verb::Post => writer.post(write).await?,
         Verb::Patch => writer.patch(write).await?,
         Verb::Put => writer.put(write).await?,
         Verb::Delete => writer.delete(write).await?,
     };
-    match transaction.commit().await {
-        Ok(()) => Ok(written),
-        Err(error @ DataError::Contended(_)) => Err(error.into()),
-        Err(error) => Err(Failure::Commit(error.into())),
-    }
+    Ok((transaction, outcome))
 }
 
 impl Writer<'_> {
