@@ -173,7 +173,7 @@ impl Database {
             // What comes after the last row is never taken for the end if it is not.
             let result = ready!(Pin::new(&mut reading).poll(context));
             ended = true;
-            let result = result.map_err(DataError::crashed).flatten();
+            let result = result.map_err(|_| DataError::crashed()).flatten();
             Poll::Ready(result.err().map(Err))
         })
     }

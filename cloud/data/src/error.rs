@@ -126,7 +126,7 @@ impl DataError {
     }
 
     /// The task that was to do it ended before it did.
-    pub(crate) fn crashed<T>(_: T) -> Self {
+    pub(crate) fn crashed() -> Self {
         DataError::Lost(sqlx::Error::WorkerCrashed)
     }
 

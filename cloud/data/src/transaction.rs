@@ -252,7 +252,7 @@ impl Transaction {
             }
             result
         });
-        committed.await.map_err(DataError::crashed)?
+        committed.await.map_err(|_| DataError::crashed())?
     }
 
     /// Undoes the changes at once.

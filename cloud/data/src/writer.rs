@@ -227,7 +227,7 @@ impl WriterTurn {
             state.run("RELEASE turn").await?;
         }
         let Some(group) = &mut state.group else {
-            return Err(DataError::crashed(()));
+            return Err(DataError::crashed());
         };
         group.members += 1;
         let mut outcome = group.outcome.subscribe();
@@ -259,7 +259,7 @@ impl WriterTurn {
     /// As [`WriterTurn::commit`]; whoever drops this half-way does not stop what others wait for.
     pub(crate) async fn commit_detached(self) -> Result<(), DataError> {
         let committed = tokio::spawn(self.commit()).await;
-        committed.map_err(DataError::crashed).flatten()
+        committed.map_err(|_| DataError::crashed()).flatten()
     }
 
     /// Undoes it at once.
@@ -291,7 +291,7 @@ impl Drop for WriterTurn {
 impl WriterState {
     fn connection(&mut self) -> Result<&mut SqliteConnection, DataError> {
         let connection = self.connection.as_mut();
-        connection.ok_or_else(|| DataError::crashed(()))
+        connection.ok_or_else(DataError::crashed)
     }
 
     fn members(&self) -> usize {

@@ -42,7 +42,7 @@ impl GroupOutcome {
             GroupOutcome::Failed(reason) => Err(DataError::Other(sqlx::Error::Protocol(
                 (*reason).to_owned(),
             ))),
-            GroupOutcome::Open => Err(DataError::crashed(())),
+            GroupOutcome::Open => Err(DataError::crashed()),
         }
     }
 }
