@@ -167,7 +167,7 @@ async fn query(database: &Database, asked: &BenchQuery) -> Result<Vec<Option<Str
         tunnel_variables: &[],
     };
     let request = odata::parse(asked.path, Some(asked.query))?;
-    match read(&setting, &request, asked.path, Some(asked.query))? {
+    match read(&setting, &request)? {
         ReadStatement::Records(select) => Ok(database.texts(&select).await?),
         ReadStatement::Count(_) | ReadStatement::Metadata => {
             Err(anyhow!("`{}` lists nothing", asked.what))
