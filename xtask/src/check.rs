@@ -6,12 +6,13 @@ use anyhow::Result;
 use crate::cargo::{self, WASM_TARGET};
 use crate::citations;
 use crate::layout::crates_in;
-use crate::{supply_chain, text_files, type_names};
+use crate::{names, struct_sizes, supply_chain, text_files};
 
 pub(crate) fn run() -> Result<()> {
     cargo::finish(cargo::cargo(["fmt", "--all", "--check"]))?;
     let files = text_files::all()?;
-    type_names::check(&files)?;
+    names::check(&files)?;
+    struct_sizes::check(&files)?;
     citations::check(files)?;
     cargo::finish(cargo::cargo([
         "clippy",

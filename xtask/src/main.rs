@@ -14,6 +14,7 @@ mod held_address;
 mod host_stand_ins;
 mod interrupted;
 mod layout;
+mod names;
 mod nats_for_tests;
 mod packages;
 mod private_docker;
@@ -26,10 +27,10 @@ mod sbom;
 mod shells_for_tests;
 mod simulate;
 mod stock_plugins;
+mod struct_sizes;
 mod supply_chain;
 mod test;
 mod text_files;
-mod type_names;
 
 use std::process::ExitCode;
 

@@ -20,16 +20,49 @@ pub(super) struct Facts {
     pub(super) is_active: bool,
     #[serde(flatten)]
     connectivity: Connectivity,
+    #[serde(flatten)]
+    work: Work,
+    #[serde(flatten)]
+    software: Software,
+    #[serde(flatten)]
+    addresses: Addresses,
+    #[serde(flatten)]
+    measurements: Measurements,
+    created_at: String,
+    #[serde(flatten)]
+    pub(super) releases: Releases,
+    #[serde(rename = "is_of__device_type")]
+    device_type: Vec<DeviceTypeName>,
+    device_tag: Vec<Tag>,
+}
+
+/// What it is doing.
+#[derive(Debug, Deserialize)]
+struct Work {
     overall_status: String,
     overall_progress: Option<i64>,
     status: Option<String>,
     update_status: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Software {
     os_version: Option<String>,
     os_variant: Option<String>,
     supervisor_version: Option<String>,
+}
+
+/// Each a list with spaces between, but for the public one.
+#[derive(Debug, Deserialize)]
+struct Addresses {
     ip_address: Option<String>,
     mac_address: Option<String>,
     public_address: Option<String>,
+}
+
+/// Memory and storage in MB, the processor in percent and degrees Celsius.
+#[derive(Debug, Deserialize)]
+struct Measurements {
     memory_usage: Option<i64>,
     memory_total: Option<i64>,
     storage_usage: Option<i64>,
@@ -39,16 +72,17 @@ pub(super) struct Facts {
     cpu_temp: Option<i64>,
     cpu_id: Option<String>,
     is_undervolted: bool,
-    created_at: String,
+}
+
+/// The releases that it runs, should run, and is pinned to.
+#[derive(Debug, Deserialize)]
+pub(super) struct Releases {
     #[serde(rename = "is_pinned_on__release")]
     pub(super) pinned_on: Option<Id>,
-    #[serde(rename = "is_of__device_type")]
-    device_type: Vec<DeviceTypeName>,
     #[serde(rename = "is_running__release")]
     running: Vec<ReleaseName>,
     #[serde(rename = "should_be_running__release")]
     target: Vec<ReleaseName>,
-    device_tag: Vec<Tag>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -86,9 +120,9 @@ impl Facts {
                 div {
                     h1 { (self.device.device_name) }
                     p.state {
-                        (status(&self.overall_status)) " "
+                        (status(&self.work.overall_status)) " "
                         (self.connectivity.badge())
-                        @if let Some(percent) = self.overall_progress { " " (progress("Progress", percent)) }
+                        @if let Some(percent) = self.work.overall_progress { " " (progress("Progress", percent)) }
                         @if !self.is_active { " " (badge("wary", "Deactivated")) }
                     }
                 }
@@ -114,40 +148,40 @@ impl Facts {
                 html! { @if let Some(value) = value { (value) } @else { span.none { "Unknown" } } },
             )
         };
-        let system = match (&self.os_version, &self.os_variant) {
+        let system = match (&self.software.os_version, &self.software.os_variant) {
             (Some(version), Some(variant)) => Some(format!("{version} ({variant})")),
             (version, _) => version.clone(),
         };
         let markup = html! {
             dl.facts {
                 (fact("Last seen", self.connectivity.last_seen("Now", "Now")))
-                (fact("Current release", ReleaseName::link_of(&self.running)))
+                (fact("Current release", ReleaseName::link_of(&self.releases.running)))
                 (fact("Target release", html! {
-                    (ReleaseName::link_of(&self.target)) " "
-                    span.faint { @if self.pinned_on.is_some() { "(pinned)" } @else { "(from its fleet)" } }
+                    (ReleaseName::link_of(&self.releases.target)) " "
+                    span.faint { @if self.releases.pinned_on.is_some() { "(pinned)" } @else { "(from its fleet)" } }
                 }))
-                (text("Status", self.status.as_deref()))
-                @if let Some(update) = self.update_status.as_deref() { (text("Update", Some(update))) }
-                (text("Supervisor", self.supervisor_version.as_deref()))
+                (text("Status", self.work.status.as_deref()))
+                @if let Some(update) = self.work.update_status.as_deref() { (text("Update", Some(update))) }
+                (text("Supervisor", self.software.supervisor_version.as_deref()))
                 (text("Operating system", system.as_deref()))
-                (fact("Memory", meter("Memory used", self.memory_usage, self.memory_total)))
+                (fact("Memory", meter("Memory used", self.measurements.memory_usage, self.measurements.memory_total)))
                 (fact("Storage", html! {
-                    (meter("Storage used", self.storage_usage, self.storage_total))
-                    @if let Some(of) = &self.storage_block_device { span.under { (of) } }
+                    (meter("Storage used", self.measurements.storage_usage, self.measurements.storage_total))
+                    @if let Some(of) = &self.measurements.storage_block_device { span.under { (of) } }
                 }))
                 (fact("Processor", html! {
-                    @match (self.cpu_usage, self.cpu_temp) {
+                    @match (self.measurements.cpu_usage, self.measurements.cpu_temp) {
                         (Some(percent), Some(degrees)) => { (percent) " %, " (degrees) " °C" }
                         (Some(percent), None) => { (percent) " %" }
                         (None, Some(degrees)) => { (degrees) " °C" }
                         (None, None) => span.none { "Unknown" }
                     }
-                    @if self.is_undervolted { " " (badge("wary", "Undervolted")) }
-                    @if let Some(id) = &self.cpu_id { span.under { code { (id) } } }
+                    @if self.measurements.is_undervolted { " " (badge("wary", "Undervolted")) }
+                    @if let Some(id) = &self.measurements.cpu_id { span.under { code { (id) } } }
                 }))
-                (fact("Addresses", words(self.ip_address.as_deref())))
-                (text("Public address", self.public_address.as_deref()))
-                (fact("MAC addresses", words(self.mac_address.as_deref())))
+                (fact("Addresses", words(self.addresses.ip_address.as_deref())))
+                (text("Public address", self.addresses.public_address.as_deref()))
+                (fact("MAC addresses", words(self.addresses.mac_address.as_deref())))
                 (fact("Created", show::time(Some(&self.created_at))))
                 (fact("Uuid", html! {
                     code { (self.device.uuid) } " "

@@ -131,7 +131,7 @@ async fn choose_release(visitor: &SessionUser, facts: &Facts) -> PageResult<Mark
         return Ok(html! { p.faint { "This device is not in a fleet." } });
     };
     let releases = ReleasePicker::load(visitor, fleet).await?;
-    let pin = facts.pinned_on.map(|release| release.id);
+    let pin = facts.releases.pinned_on.map(|release| release.id);
     let fields = html! {
         label { "Runs"
             select name="release" {

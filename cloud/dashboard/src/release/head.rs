@@ -33,9 +33,9 @@ pub(super) fn head(fleet: &Fleet, release: &Release) -> Markup {
         dl.facts.card {
             div { dt { "Commit" } dd { code { (release.name.commit) } } }
             div { dt { "Version" } dd { (release.semver) } }
-            div { dt { "Created" } dd { (show::time(release.start_timestamp.as_deref())) } }
-            @if release.end_timestamp.is_some() {
-                div { dt { "Ended" } dd { (show::time(release.end_timestamp.as_deref())) } }
+            div { dt { "Created" } dd { (show::time(release.build.start_timestamp.as_deref())) } }
+            @if release.build.end_timestamp.is_some() {
+                div { dt { "Ended" } dd { (show::time(release.build.end_timestamp.as_deref())) } }
             }
             @for author in &release.author { div { dt { "By" } dd { (author.username) } } }
             @if let Some(text) = &release.signed_statement { div { dt { "Signed" } dd { (signed(text)) } } }

@@ -18,8 +18,8 @@ pub(super) struct Release {
     pub(super) invalidation_reason: Option<String>,
     pub(super) note: Option<String>,
     pub(super) signed_statement: Option<String>,
-    pub(super) start_timestamp: Option<String>,
-    pub(super) end_timestamp: Option<String>,
+    #[serde(flatten)]
+    pub(super) build: BuildTimes,
     pub(super) composition: Value,
     #[serde(rename = "belongs_to__application")]
     pub(super) fleet: Vec<OwnerFleet>,
@@ -27,6 +27,13 @@ pub(super) struct Release {
     pub(super) author: Vec<Author>,
     #[serde(rename = "release_image")]
     pub(super) images: Vec<ReleaseImage>,
+}
+
+/// When it was built.
+#[derive(Deserialize)]
+pub(super) struct BuildTimes {
+    pub(super) start_timestamp: Option<String>,
+    pub(super) end_timestamp: Option<String>,
 }
 
 #[derive(Deserialize)]

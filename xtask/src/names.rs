@@ -1,4 +1,5 @@
-//! Names of types: a type is called by a noun of its domain, and not by what was done to it (docs/CONTRIBUTING.md).
+//! Names of types and locals: each is called by a noun of its domain, and not by what was done to it
+//! (docs/CONTRIBUTING.md).
 //!
 //! A participle alone says nothing to a reader who has not seen where the value comes from: `Asked` and `Taken` were the
 //! names of ten types each, of ten different things. [`check`] knows those that were used most; it cannot know them all.
@@ -13,31 +14,48 @@ const PARTICIPLES: [&str; 24] = [
     "Heard", "Held", "Kept", "Known", "Missed", "Read", "Received", "Said", "Seen", "Sent",
     "Shown", "Taken", "Told", "Wanted", "Written",
 ];
+/// Names that no local has: each was used for results, messages, targets and rows alike.
+const LOCAL_PARTICIPLES: [&str; 6] = ["asked", "heard", "said", "taken", "told", "wanted"];
 /// The keywords that declare a type.
 const DECLARATIONS: [&str; 4] = ["enum ", "struct ", "trait ", "type "];
 
-/// Fails if a type of the repository has one of these names.
+/// Fails if a type or a local of the repository has one of these names.
 pub(crate) fn check(files: &[TextFile]) -> Result<()> {
     let problems: Vec<String> = files.iter().flat_map(problems).collect();
     if problems.is_empty() {
         return Ok(());
     }
     bail!(
-        "types are named by participles:\n{}\ncall each by a noun that says what it is",
+        "participles name types or locals:\n{}\ncall each by a noun that says what it is",
         problems.join("\n")
     )
 }
 
-/// The types of one file that need another name, as `path:line: sentence`.
+/// The types and locals of one file that need another name, as `path:line: sentence`.
 fn problems(file: &TextFile) -> Vec<String> {
     if !file.path.ends_with(".rs") {
         return Vec::new();
     }
     let lines = (1..).zip(file.text.lines());
-    let named = lines.filter_map(|(line, text)| Some((line, participle(text)?)));
-    named
-        .map(|(line, name)| format!("{}:{line}: a type is called `{name}`", file.path))
-        .collect()
+    let problems = lines.filter_map(|(line, text)| {
+        let problem = match participle(text) {
+            Some(name) => format!("a type is called `{name}`"),
+            None => format!("a local is called `{}`", local_participle(text)?),
+        };
+        Some(format!("{}:{line}: {problem}", file.path))
+    });
+    problems.collect()
+}
+
+/// The participle by which a line of code names the local that it declares.
+fn local_participle(line: &str) -> Option<&'static str> {
+    let declared = line.split("let ").skip(1).find_map(|rest| {
+        let name = rest.strip_prefix("mut ").unwrap_or(rest);
+        let end = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        let name = &name[..end.unwrap_or(name.len())];
+        LOCAL_PARTICIPLES.into_iter().find(|it| *it == name)
+    });
+    declared.filter(|_| !line.trim_start().starts_with("//"))
 }
 
 /// The participle by which a line of code names the type that it declares.
@@ -74,9 +92,25 @@ mod tests {
             ("struct AskedQuestion {", None),
             ("    Asked,", None),
             ("// struct Asked", None),
-            ("let taken: Taken = x;", None),
+            ("let file: Taken = x;", None),
         ] {
             assert_eq!(participle(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn item13_locals_that_participles_name_are_problems() {
+        for (line, expected) in [
+            ("    LET told = program.run();", Some("told")),
+            ("LET mut wanted: Vec<u8> = Vec::new();", Some("wanted")),
+            ("if LET Some(taken) = x && LET said = y {", Some("said")),
+            ("LET target = wanted(x);", None),
+            ("LET told_so = x;", None),
+            ("// LET told = x;", None),
+        ] {
+            // The keyword is put in here, so that these lines are no problem themselves.
+            let line = line.replace("LET", "let");
+            assert_eq!(local_participle(&line), expected, "{line}");
         }
     }
 

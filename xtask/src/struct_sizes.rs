@@ -1,0 +1,102 @@
+//! Sizes of structs: where everything has access to everything, nothing can be read or tested by itself.
+//!
+//! The loop of the device once had 38 fields, and each of its eleven files used any of them. A struct that needs more than
+//! [`MOST_FIELDS`] has parts with names, which own their methods.
+
+use anyhow::{Result, bail};
+
+use crate::text_files::TextFile;
+
+/// How many fields a struct may have.
+const MOST_FIELDS: usize = 12;
+/// Where that counts.
+const FOLDERS: [&str; 5] = [
+    "cloud/core/src/",
+    "cloud/dashboard/src/",
+    "cloud/server/src/",
+    "host/plugins/src/",
+    "host/reconcile/src/",
+];
+/// Structs that list what an owner configures, a field for each setting.
+const CONFIGURATION: [&str; 4] = ["Configuration", "File", "Grants", "Limits"];
+
+/// Fails if a struct has more fields.
+pub(crate) fn check(files: &[TextFile]) -> Result<()> {
+    let is_counted = |file: &&TextFile| {
+        let in_folder = FOLDERS.iter().any(|it| file.path.starts_with(it));
+        in_folder && file.path.ends_with(".rs")
+    };
+    let problems: Vec<String> = files
+        .iter()
+        .filter(is_counted)
+        .flat_map(|file| {
+            let large = large_structs(&file.text).into_iter();
+            large.map(|(name, fields)| format!("{}: `{name}` has {fields}", file.path))
+        })
+        .collect();
+    if problems.is_empty() {
+        return Ok(());
+    }
+    bail!(
+        "structs have more than {MOST_FIELDS} fields:\n{}\ngroup them in structs of their own",
+        problems.join("\n")
+    )
+}
+
+/// The structs of a file, as rustfmt formats it, that have more fields than they may, and how many.
+fn large_structs(text: &str) -> Vec<(&str, usize)> {
+    let mut large = Vec::new();
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        let Some(name) = struct_name(line) else {
+            continue;
+        };
+        let depth = line.len() - line.trim_start().len();
+        let fields = lines
+            .by_ref()
+            .take_while(|line| line.get(depth..) != Some("}"))
+            .filter(|line| line.len() - line.trim_start().len() == depth + 4)
+            .filter(|line| is_field(line.trim_start()))
+            .count();
+        if fields > MOST_FIELDS && !CONFIGURATION.contains(&name) {
+            large.push((name, fields));
+        }
+    }
+    large
+}
+
+/// The name of the struct with named fields that a line begins.
+fn struct_name(line: &str) -> Option<&str> {
+    let (before, rest) = line.split_once("struct ")?;
+    let is_declaration = before.trim().is_empty() || before.trim_start().starts_with("pub");
+    let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_')?;
+    (is_declaration && rest.ends_with('{')).then(|| &rest[..end])
+}
+
+/// Whether a line of a struct, without its indentation, begins a field.
+fn is_field(line: &str) -> bool {
+    line.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(fields: usize) -> String {
+        let field = |number| {
+            format!(
+                "    /// Its docs: x.\n    #[serde(default)]\n    pub(crate) a{number}: Vec<\n        u8,\n    >,\n"
+            )
+        };
+        let fields: String = (0..fields).map(field).collect();
+        format!("pub(crate) struct Loop<'a> {{\n{fields}}}\n\nstruct Other;\n")
+    }
+
+    #[test]
+    fn item13_a_struct_with_too_many_fields_is_named_with_their_number() {
+        assert_eq!(large_structs(&of(MOST_FIELDS)), []);
+        assert_eq!(large_structs(&of(MOST_FIELDS + 1)), [("Loop", 13)]);
+        let configuration = of(20).replace("Loop", "Limits");
+        assert_eq!(large_structs(&configuration), []);
+    }
+}
