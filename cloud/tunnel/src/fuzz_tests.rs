@@ -173,13 +173,13 @@ fn a_cloud_survives_whatever_a_device_sends() {
                     return;
                 };
                 let request = Request::get("http://device/").body(Empty::new()).unwrap();
-                let asked = async {
+                let exchange = async {
                     if let Ok(answer) = ask.send_request(request).await {
                         let _ = answer.into_body().collect().await;
                     }
                     drop(ask);
                 };
-                let _ = tokio::join!(asked, connection.ended());
+                let _ = tokio::join!(exchange, connection.ended());
             };
             tokio::join!(asking, send(other, Role::Client, sent));
         })

@@ -68,8 +68,8 @@ impl Device {
             _ => {
                 let (head, body) = request.into_parts();
                 let body = body.collect().await.unwrap().to_bytes();
-                let said = format!("{} {} {}", head.method, head.uri.path(), body.len());
-                Response::new(text(said))
+                let summary = format!("{} {} {}", head.method, head.uri.path(), body.len());
+                Response::new(text(summary))
             }
         }
     }
@@ -282,7 +282,7 @@ async fn ended_with(farewell: CloseReason, cut: bool) -> Option<CloseMessage> {
     });
     let (pipe, closer): (_, TunnelCloser<DuplexStream>) = over(other, End::Cloud).await;
     let (mut ask, mut connection) = connect(pipe, Pings::default()).await.unwrap();
-    let asked = async {
+    let exchange = async {
         if cut {
             let endless = request(Method::GET, "/endless", String::new());
             Some(ask.send_request(endless).await.unwrap())
@@ -293,7 +293,7 @@ async fn ended_with(farewell: CloseReason, cut: bool) -> Option<CloseMessage> {
         }
     };
     let under_way = tokio::select! {
-        under_way = asked => under_way,
+        under_way = exchange => under_way,
         ended = connection.ended() => panic!("{ended:?}"),
     };
     drop(ask);
@@ -327,10 +327,10 @@ async fn a_cloud_says_why_it_ends_a_tunnel_whether_or_not_something_is_under_way
     ] {
         for cut in [false, true] {
             let ended = tokio::time::timeout(PATIENCE, ended_with(farewell, cut)).await;
-            let heard = ended.unwrap().expect("a word");
-            assert!(heard.is(farewell), "{heard} {cut}");
+            let message = ended.unwrap().expect("a word");
+            assert!(message.is(farewell), "{message} {cut}");
             let expected = format!("{} ({})", farewell.reason(), farewell.code());
-            assert_eq!(heard.to_string(), expected);
+            assert_eq!(message.to_string(), expected);
         }
     }
 }

@@ -54,7 +54,7 @@ async fn the_answer_to_a_long_body_begins_while_the_body_is_still_coming() {
         .body(StreamBody::new(read))
         .unwrap();
     let mut body = host.call(request).await.into_body();
-    let mut heard = async |expected: &str| {
+    let mut expect = async |expected: &str| {
         let mut all = String::new();
         while all.len() < expected.len() {
             let frame = body.frame().await.unwrap().unwrap();
@@ -62,9 +62,9 @@ async fn the_answer_to_a_long_body_begins_while_the_body_is_still_coming() {
         }
         assert!(all == expected, "{} bytes: {:.20}", all.len(), all);
     };
-    heard(&long("A")).await;
+    expect(&long("A")).await;
     send("and more".to_owned());
-    heard("AND MORE").await;
+    expect("AND MORE").await;
     drop(write);
     assert!(body.frame().await.is_none());
 }

@@ -148,8 +148,8 @@ where
 
 /// Waits until a tunnel is wanted; false where none will be.
 async fn until_wanted(mut is_wanted: watch::Receiver<bool>, stop: &CancellationToken) -> bool {
-    let wanted = stop.run_until_cancelled(is_wanted.wait_for(|is_wanted| *is_wanted));
-    matches!(wanted.await, Some(Ok(_)))
+    let opening = stop.run_until_cancelled(is_wanted.wait_for(|is_wanted| *is_wanted));
+    matches!(opening.await, Some(Ok(_)))
 }
 
 async fn until_unwanted(mut is_wanted: watch::Receiver<bool>, stop: CancellationToken) {

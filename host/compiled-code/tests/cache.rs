@@ -114,8 +114,8 @@ async fn many_who_ask_at_once_share_one_compilation() {
     fs::set_permissions(&script, fs::Permissions::from_mode(0o700)).unwrap();
     let cache = Cache::new(folder.path().join("compiled"), &script, Limits::default()).unwrap();
     let wasm = component(1);
-    let asked = (0..20).map(|_| compiled(&cache, &wasm, Profile::Plugin));
-    for answer in futures::future::join_all(asked).await {
+    let requests = (0..20).map(|_| compiled(&cache, &wasm, Profile::Plugin));
+    for answer in futures::future::join_all(requests).await {
         answer.unwrap();
     }
     assert_eq!(fs::read_to_string(&runs).unwrap(), "x\n");
@@ -448,8 +448,8 @@ fn l6_a_folder_below_one_that_others_can_write_is_not_used() {
     open().unwrap();
     set(0o777);
     let error = open().unwrap_err().to_string();
-    let said = format!("is in `{}`, which others can change", above.display());
-    assert!(error.contains(&said), "{error}");
+    let message = format!("is in `{}`, which others can change", above.display());
+    assert!(error.contains(&message), "{error}");
     // As in `/tmp`: nobody renames what is another's.
     set(0o1777);
     open().unwrap();

@@ -294,10 +294,10 @@ mod tests {
         };
         let groups = make_in(&[nowhere], &LIMITS);
         assert!(groups.made.is_empty());
-        let said: Vec<String> = groups.missing.iter().map(ToString::to_string).collect();
+        let texts: Vec<String> = groups.missing.iter().map(ToString::to_string).collect();
         assert!(
-            said.len() == 2 && said.iter().all(|said| said.contains("`/proc/no/group`")),
-            "{said:?}"
+            texts.len() == 2 && texts.iter().all(|texts| texts.contains("`/proc/no/group`")),
+            "{texts:?}"
         );
     }
 
@@ -315,10 +315,11 @@ mod tests {
         };
         let report = groups.enter(1);
         assert_eq!(report.in_force, []);
-        let said = report.missing_in_words();
+        let words = report.missing_in_words();
         assert!(
-            said.starts_with("processes (there is none), memory (failed to enter `/proc/no/group`"),
-            "{said}"
+            words
+                .starts_with("processes (there is none), memory (failed to enter `/proc/no/group`"),
+            "{words}"
         );
     }
 

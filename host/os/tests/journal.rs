@@ -120,8 +120,8 @@ async fn a_value_that_could_be_an_option_starts_nothing() {
 async fn who_leaves_ends_the_command() {
     let journal = Journal::new(program("wait"), "/");
     let mut reader = journal.read(&following()).await.unwrap();
-    let said = piece(&mut reader).await.unwrap().unwrap();
-    let pid: u32 = String::from_utf8_lossy(&said).trim().parse().unwrap();
+    let bytes = piece(&mut reader).await.unwrap().unwrap();
+    let pid: u32 = String::from_utf8_lossy(&bytes).trim().parse().unwrap();
     assert_eq!(reader.process_id(), Some(pid));
     assert!(is_there(pid));
     drop(reader);

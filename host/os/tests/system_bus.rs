@@ -98,12 +98,15 @@ async fn a_refusal_says_what_was_refused_and_why() {
         .act(Action::Restart(unit("missing.service")))
         .await
         .unwrap_err();
-    let said = missing.to_string();
-    assert!(said.contains("RestartUnit"), "{said}");
-    assert!(said.contains("Unit missing.service not found."), "{said}");
+    let message = missing.to_string();
+    assert!(message.contains("RestartUnit"), "{message}");
     assert!(
-        said.contains("org.freedesktop.systemd1.NoSuchUnit"),
-        "{said}"
+        message.contains("Unit missing.service not found."),
+        "{message}"
+    );
+    assert!(
+        message.contains("org.freedesktop.systemd1.NoSuchUnit"),
+        "{message}"
     );
 
     bus.replace(
@@ -114,10 +117,10 @@ async fn a_refusal_says_what_was_refused_and_why() {
         "raise dbus.exceptions.DBusException('not today', name='org.freedesktop.DBus.Error.AccessDenied')",
     )
     .await;
-    let said = os.act(Action::Reboot).await.unwrap_err().to_string();
-    assert!(said.contains("Reboot"), "{said}");
-    assert!(said.contains("not today"), "{said}");
-    assert!(said.contains("AccessDenied"), "{said}");
+    let message = os.act(Action::Reboot).await.unwrap_err().to_string();
+    assert!(message.contains("Reboot"), "{message}");
+    assert!(message.contains("not today"), "{message}");
+    assert!(message.contains("AccessDenied"), "{message}");
 }
 
 #[tokio::test]

@@ -239,13 +239,13 @@ fn take_locks(app: &App<'_>, work: Vec<ServiceWork>, draft: &mut Draft) {
         Gate::Busy => draft.wait_for_step_in_flight(),
         Gate::Held => {}
         Gate::Open => {
-            let wanted = app.desired.iter().flat_map(|app| app.services.keys());
+            let desired = app.desired.iter().flat_map(|app| app.services.keys());
             let running = app.containers.iter().map(|c| &c.key.service);
             draft.keep_locks = true;
             draft.plan.steps.push(Step::UnderLocks(LockedWork {
                 app: app.uuid.clone(),
                 app_id,
-                services: wanted.chain(running).cloned().collect(),
+                services: desired.chain(running).cloned().collect(),
                 work,
             }));
         }

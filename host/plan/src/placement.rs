@@ -40,8 +40,8 @@ impl<'a> Placement<'a> {
 }
 
 pub(crate) fn place<'a>(current: &'a CurrentState, service: &DesiredService) -> Placement<'a> {
-    let wanted = &service.config.image;
-    let kind = kind_of(current, wanted);
+    let target = &service.config.image;
+    let kind = kind_of(current, target);
     if let Some(engine) = kind {
         if !current.engines.contains_key(&engine) {
             return Placement::Unavailable(Blocker::EngineMissing { engine });
@@ -54,12 +54,12 @@ pub(crate) fn place<'a>(current: &'a CurrentState, service: &DesiredService) -> 
     let mut holders: Vec<&Image> = current
         .images
         .iter()
-        .filter(|image| kind.is_none_or(|kind| kind == image.engine) && names(image, wanted))
+        .filter(|image| kind.is_none_or(|kind| kind == image.engine) && names(image, target))
         .collect();
     holders.sort_by_key(|image| Some(image.engine) != current.default_engine);
     if let Some(image) = holders.first() {
         // A step about an image that is there removes it: it was not wanted a moment ago.
-        if current.is_busy(&Subject::Image(wanted.clone())) {
+        if current.is_busy(&Subject::Image(target.clone())) {
             return Placement::Missing(Some(image.engine));
         }
         return Placement::Ready(image);

@@ -81,8 +81,8 @@ pub fn plan(current: &CurrentState, desired: &DesiredState) -> Plan {
     let mut pulls = Pulls::default();
     let mut rest = Plan::default();
     for app in all_apps(current, desired) {
-        let wanted = desired.apps.get(app);
-        if wanted.is_some_and(|app| app.not_ours || app.rejected) {
+        let target = desired.apps.get(app);
+        if target.is_some_and(|app| app.not_ours || app.rejected) {
             // What runs of it is left alone, whatever was under way.
             if current.locks.contains(app) {
                 let app = app.clone();
@@ -90,9 +90,9 @@ pub fn plan(current: &CurrentState, desired: &DesiredState) -> Plan {
             }
             continue;
         }
-        let emptied = wanted.filter(|_| current.purged.contains(app)).map(emptied);
-        let wanted = emptied.as_ref().or(wanted);
-        rest.append(plan_app(current, app, wanted, &mut pulls));
+        let emptied = target.filter(|_| current.purged.contains(app)).map(emptied);
+        let target = emptied.as_ref().or(target);
+        rest.append(plan_app(current, app, target, &mut pulls));
     }
     keep_first_of_each(&mut rest.steps);
     let mut plan = pulls.into_plan(current);

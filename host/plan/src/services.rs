@@ -67,8 +67,8 @@ impl<'a> ServicePlan<'a> {
 
     /// The kept container runs, or is about to, and should not.
     pub(crate) fn is_to_stop(&self) -> bool {
-        let wanted = self.desired.running && !self.held;
-        !wanted && self.kept().is_some_and(CurrentService::runs)
+        let should_run = self.desired.running && !self.held;
+        !should_run && self.kept().is_some_and(CurrentService::runs)
     }
 
     /// The kept container should run, and it is for the supervisor to start it: it never ran, or was

@@ -208,8 +208,8 @@ impl LogHub {
             let mut sources = self.sources.subscribe();
             let mut from = LogsFrom::Now;
             loop {
-                let wanted = sources.borrow_and_update().clone();
-                attached.follow(&self, &engines, &wanted, from);
+                let current = sources.borrow_and_update().clone();
+                attached.follow(&self, &engines, &current, from);
                 from = LogsFrom::Start;
                 tokio::select! {
                     () = self.readers.closed() => break,

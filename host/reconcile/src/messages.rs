@@ -73,13 +73,13 @@ pub(crate) struct StepFailure {
 pub(crate) enum Command {
     /// A new target, which the store holds. Answered once it is what the device is measured by.
     Target {
-        wanted: ActiveTarget,
+        target: ActiveTarget,
         force: bool,
         reply: oneshot::Sender<()>,
     },
     /// Local mode begins; the store knows.
     EnterLocalMode {
-        wanted: ActiveTarget,
+        target: ActiveTarget,
         reply: oneshot::Sender<()>,
     },
     /// Local mode ends; the store knows.
@@ -111,7 +111,7 @@ pub(crate) enum Command {
     /// A service's key to the API was replaced.
     KeyReplaced {
         /// The target with the new one, of the mode that the device is in.
-        wanted: Option<ActiveTarget>,
+        target: Option<ActiveTarget>,
         reply: oneshot::Sender<()>,
     },
     /// Look, and try at once what waits to be tried again.

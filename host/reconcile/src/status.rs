@@ -88,7 +88,7 @@ fn with_container(
     desired: Option<&DesiredApp>,
     container: &CurrentService,
 ) -> Option<ServiceStatus> {
-    let wanted = desired.and_then(|app| app.services.get(&container.key.service));
+    let desired_service = desired.and_then(|app| app.services.get(&container.key.service));
     let engine_state = match container.state {
         ContainerState::Created => ServiceState::Installed,
         ContainerState::Running => ServiceState::Running,
@@ -125,7 +125,7 @@ fn with_container(
         download_progress: None,
         container: Some(container.container.clone()),
         created_at_ms: Some(container.created_at_ms),
-        in_target: wanted.is_some(),
+        in_target: desired_service.is_some(),
     })
 }
 
@@ -164,8 +164,8 @@ fn release_state(desired: Option<&DesiredApp>, services: &[ServiceStatus]) -> Re
         return ReleaseState::Rejected;
     }
     let any = |states: &[ServiceState]| {
-        let mut wanted = services.iter().filter(|service| service.in_target);
-        wanted.any(|service| states.contains(&service.state))
+        let mut targets = services.iter().filter(|service| service.in_target);
+        targets.any(|service| states.contains(&service.state))
     };
     // A container of the release before is no sign of this one.
     let replaced = services.iter().any(|service| {
@@ -198,11 +198,11 @@ fn release_state(desired: Option<&DesiredApp>, services: &[ServiceStatus]) -> Re
 /// Images of the current and the wanted releases, each once for each service.
 fn images(sources: &StatusInputs<'_>) -> Vec<ImageStatus> {
     let mut images: Vec<ImageStatus> = Vec::new();
-    let wanted = sources
+    let source = sources
         .desired
         .iter()
         .flat_map(|desired| desired.apps.values());
-    for service in wanted.flat_map(|app| app.services.values()) {
+    for service in source.flat_map(|app| app.services.values()) {
         images.push(image(
             sources,
             &service.config.image,

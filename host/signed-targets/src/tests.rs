@@ -355,15 +355,15 @@ fn every_change_of_one_field_of_a_target_is_refused() {
     let accepted = owner.judge(&document, &nothing(), NOW).unwrap();
     let mut refused = 0;
     for (change, other) in neighbours(&document) {
-        let taken = |accepted: &AcceptedReleases| {
+        let accepts = |accepted: &AcceptedReleases| {
             parse(&other).is_some() && owner.judge(&other, accepted, NOW).is_ok()
         };
         if is_free(&change) {
             continue;
         }
-        assert!(!taken(&nothing()), "{change}");
+        assert!(!accepts(&nothing()), "{change}");
         // What was accepted is held to its statement as much as what is new.
-        assert!(!taken(&accepted), "{change}, once accepted");
+        assert!(!accepts(&accepted), "{change}, once accepted");
         refused += 1;
     }
     assert!(refused > 60, "{refused}");

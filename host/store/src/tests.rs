@@ -87,8 +87,8 @@ fn a_device_keeps_its_uuid_and_its_keys() {
     let uuid = store.device_uuid().clone();
     let global = store.global_key().unwrap();
     let web = store.service_key(AppId(12), &service("web")).unwrap();
-    let asked = ApiKeys::service_key(&store, AppId(12), &service("web")).unwrap();
-    assert_eq!(asked.reveal(), web.reveal());
+    let key = ApiKeys::service_key(&store, AppId(12), &service("web")).unwrap();
+    assert_eq!(key.reveal(), web.reveal());
     drop(store);
 
     let store = open(folder.path());

@@ -89,8 +89,8 @@ mod tests {
     #[tokio::test]
     async fn a_taken_port_is_an_error_that_says_what_to_do() {
         let free = ListenAddress::with_keys("127.0.0.1:0".parse().unwrap());
-        let taken = open(&[free]).await.unwrap();
-        let address = taken[0].socket.local_addr().unwrap();
+        let listeners = open(&[free]).await.unwrap();
+        let address = listeners[0].socket.local_addr().unwrap();
         let again = ListenAddress::with_keys(address);
         let error = open(&[again]).await.unwrap_err().to_string();
         assert!(error.contains(&address.to_string()), "{error}");

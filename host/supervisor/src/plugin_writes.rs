@@ -76,8 +76,8 @@ mod tests {
         assert!(refused.contains("10 times a second"), "{refused}");
         writes.take("b", 10).unwrap();
         tokio::time::advance(Duration::from_secs(1)).await;
-        let taken = (0..100).filter(|_| writes.take("a", 10).is_ok()).count();
-        assert_eq!(taken, 10);
+        let count = (0..100).filter(|_| writes.take("a", 10).is_ok()).count();
+        assert_eq!(count, 10);
     }
 
     #[tokio::test(start_paused = true)]
@@ -87,12 +87,12 @@ mod tests {
         let burst = (0..100).filter(|_| writes.take("a", large).is_ok());
         assert_eq!(burst.count(), 32);
         // For an hour of trying it gets what an hour allows.
-        let mut taken = 0;
+        let mut count = 0;
         for _ in 0..3600 {
             tokio::time::advance(Duration::from_secs(1)).await;
-            taken += usize::from(writes.take("a", large).is_ok());
+            count += usize::from(writes.take("a", large).is_ok());
         }
-        assert!((159..=160).contains(&taken), "{taken}");
+        assert!((159..=160).contains(&count), "{count}");
         let refused = writes.take("a", large).unwrap_err();
         assert!(refused.contains("10 MiB an hour"), "{refused}");
     }

@@ -86,8 +86,10 @@ impl Rules {
 
     /// Whether a service that asks to listen at `asked` means its own address.
     pub(crate) fn is_local(&self, asked: IpAddr) -> bool {
-        let asked = asked.to_canonical();
-        asked.is_unspecified() || is_plain_loopback(asked) || asked == self.network.address
+        let canonical = asked.to_canonical();
+        canonical.is_unspecified()
+            || is_plain_loopback(canonical)
+            || canonical == self.network.address
     }
 
     /// Where a connection to `asked` goes; `None` where nobody listens there. Whether it may is for
@@ -116,13 +118,13 @@ impl Rules {
         if !v4.is_loopback() {
             return Some(as_it_is);
         }
-        let asked = SocketAddr::new(v4.into(), port);
+        let inner = SocketAddr::new(v4.into(), port);
         let real = self.own_port(v4, protocol, port).or_else(|| {
             let mut tables = self.port_tables(v4);
             tables.find_map(|table| table.of(protocol).get(&port).copied())
         })?;
         let real = SocketAddr::new(v4.into(), real);
-        remember(&mut self.memory().changed, (real, asked));
+        remember(&mut self.memory().changed, (real, inner));
         Some(real)
     }
 

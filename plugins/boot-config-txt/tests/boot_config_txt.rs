@@ -31,12 +31,12 @@ fn file(host: &RunningHost, name: &str) -> Option<String> {
 #[tokio::test(flavor = "multi_thread")]
 async fn settings_are_compared_then_written_with_a_copy_of_what_was_before() {
     let host = board().await;
-    let wanted = [
+    let settings = [
         ("HOST_CONFIG_gpu_mem", "16"),
         ("HOST_CONFIG_dtparam", "\"i2c_arm=on\",\"spi=on\""),
         ("HOST_SPLASH_image", "x"),
     ];
-    let compared = host.compare_boot_config(&wanted).await.unwrap();
+    let compared = host.compare_boot_config(&settings).await.unwrap();
     assert_eq!(
         compared.changes,
         ["HOST_CONFIG_dtparam", "HOST_CONFIG_gpu_mem"]
@@ -45,7 +45,7 @@ async fn settings_are_compared_then_written_with_a_copy_of_what_was_before() {
     assert_eq!(compared.foreign, ["HOST_SPLASH_image"]);
     assert_eq!(file(&host, "config.txt").unwrap(), STOCK, "only compared");
 
-    assert_eq!(host.set_boot_config(&wanted).await.unwrap(), compared);
+    assert_eq!(host.set_boot_config(&settings).await.unwrap(), compared);
     let expected = "\
 # Set aside by the device supervisor: gpu_mem=64
 kernel=u-boot.bin
@@ -72,7 +72,7 @@ gpu_mem=16
         .collect();
     assert_eq!(settings, expected);
 
-    let again = host.set_boot_config(&wanted).await.unwrap();
+    let again = host.set_boot_config(&settings).await.unwrap();
     assert!(again.changes.is_empty() && !again.needs_reboot);
     assert_eq!(file(&host, "config.txt.before").unwrap(), STOCK);
     let back = host.set_boot_config(&[]).await.unwrap();
@@ -85,24 +85,24 @@ gpu_mem=16
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_that_decides_what_is_booted_is_refused_with_all_else() {
     let host = board().await;
-    let wanted = [
+    let settings = [
         ("HOST_CONFIG_gpu_mem", "16"),
         ("HOST_CONFIG_kernel", "other.bin"),
     ];
-    let refused = host.set_boot_config(&wanted).await.unwrap().refused;
+    let refused = host.set_boot_config(&settings).await.unwrap().refused;
     let expected = "`kernel` decides what the device boots, and cannot be changed";
     assert_eq!(
         refused,
         [("HOST_CONFIG_kernel".to_owned(), expected.to_owned())]
     );
-    let wanted = [("HOST_CONFIG_dtparam", "\"a\",b")];
-    let refused = host.set_boot_config(&wanted).await.unwrap().refused;
+    let settings = [("HOST_CONFIG_dtparam", "\"a\",b")];
+    let refused = host.set_boot_config(&settings).await.unwrap().refused;
     assert_eq!(refused.len(), 1, "{refused:?}");
     assert_eq!(file(&host, "config.txt").unwrap(), STOCK);
     assert_eq!(file(&host, "config.txt.before"), None);
     // As it is, it is no change.
-    let wanted = [("HOST_CONFIG_kernel", "u-boot.bin")];
-    let same = host.compare_boot_config(&wanted).await.unwrap();
+    let settings = [("HOST_CONFIG_kernel", "u-boot.bin")];
+    let same = host.compare_boot_config(&settings).await.unwrap();
     assert!(same.refused.is_empty() && same.changes.is_empty());
 }
 

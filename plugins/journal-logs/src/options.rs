@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn every_field_is_read() {
-        let wanted = read(json!({
+        let options = read(json!({
             "all": true, "follow": "on", "count": "5", "unit": "ssh.service", "containerId": "abc",
             "format": "json", "since": "yesterday", "until": "today", "other": [],
         }))
@@ -155,7 +155,7 @@ mod tests {
             until: Some("today".to_owned()),
             format: Some("json".to_owned()),
         };
-        assert_eq!(wanted.options(), expected);
+        assert_eq!(options.options(), expected);
     }
 
     #[test]
@@ -206,8 +206,8 @@ mod tests {
 
     #[test]
     fn times_may_be_counted_back_from_now_and_nothing_else_may_look_like_it() {
-        let wanted = read(json!({ "since": "-1h", "until": "-5min" })).unwrap();
-        let options = wanted.options();
+        let journal_options = read(json!({ "since": "-1h", "until": "-5min" })).unwrap();
+        let options = journal_options.options();
         assert_eq!(options.since.as_deref(), Some("-1h"));
         assert_eq!(options.until.as_deref(), Some("-5min"));
         for field in ["unit", "containerId", "format"] {

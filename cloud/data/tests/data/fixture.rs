@@ -86,12 +86,12 @@ pub(crate) async fn cloud(database: &Database) {
         (1, "ann", "ann@acme.example"),
         (2, "bob", "bob@other.example"),
     ] {
-        let said = [
+        let values = [
             ("actor", N(10 + id)),
             ("username", T(name)),
             ("email", T(email)),
         ];
-        insert(db, "user", id, &said).await;
+        insert(db, "user", id, &values).await;
     }
     insert(
         db,
@@ -118,11 +118,11 @@ pub(crate) async fn cloud(database: &Database) {
         .await;
     }
     for id in [1, 2] {
-        let mut said = vec![("user", N(id)), ("is_member_of__organization", N(id))];
+        let mut values = vec![("user", N(id)), ("is_member_of__organization", N(id))];
         if roles {
-            said.push(("organization_membership_role", N(1)));
+            values.push(("organization_membership_role", N(1)));
         }
-        insert(db, "organization_membership", id, &said).await;
+        insert(db, "organization_membership", id, &values).await;
     }
     insert(db, "cpu_architecture", 1, &[("slug", T("aarch64"))]).await;
     insert(db, "cpu_architecture", 2, &[("slug", T("amd64"))]).await;
@@ -130,12 +130,12 @@ pub(crate) async fn cloud(database: &Database) {
         (11, "raspberrypi4-64", "Raspberry Pi 4", 1),
         (12, "intel-nuc", "Intel NUC", 2),
     ] {
-        let said = [
+        let values = [
             ("slug", T(slug)),
             ("name", T(name)),
             ("is_of__cpu_architecture", N(arch)),
         ];
-        insert(db, "device_type", id, &said).await;
+        insert(db, "device_type", id, &values).await;
         let alias = [("device_type", N(id)), ("is_referenced_by__alias", T(slug))];
         insert(db, "device_type_alias", id, &alias).await;
     }
@@ -154,7 +154,7 @@ pub(crate) async fn cloud(database: &Database) {
         (6, "secret", "other/secret", 2, 11, false),
         (7, "open", "other/open", 2, 11, true),
     ] {
-        let said = [
+        let values = [
             ("actor", N(20 + id)),
             ("app_name", T(name)),
             ("slug", T(slug)),
@@ -164,7 +164,7 @@ pub(crate) async fn cloud(database: &Database) {
             ("is_public", B(public)),
             ("is_discoverable", B(public)),
         ];
-        insert(db, "application", id, &said).await;
+        insert(db, "application", id, &values).await;
     }
     releases(db).await;
     devices(db).await;
@@ -180,7 +180,7 @@ async fn releases(db: &Database) {
         (80, 7, "cc00000000000000000000000000cc00", "success", 0),
         (81, 6, "dd00000000000000000000000000dd00", "success", 0),
     ] {
-        let mut said = vec![
+        let mut values = vec![
             ("belongs_to__application", N(fleet)),
             ("commit", T(commit)),
             (
@@ -194,18 +194,18 @@ async fn releases(db: &Database) {
             ("start_timestamp", N(MADE + id)),
         ];
         if id == 78 {
-            said.push(("semver_prerelease", T("beta.1")));
+            values.push(("semver_prerelease", T("beta.1")));
         } else {
-            said.push(("revision", N(i64::from(id == 77) * 4)));
+            values.push(("revision", N(i64::from(id == 77) * 4)));
         }
         if id == 77 {
-            said.push(("variant", T("prod")));
+            values.push(("variant", T("prod")));
         }
-        insert(db, "release", id, &said).await;
+        insert(db, "release", id, &values).await;
     }
     for (id, fleet) in [(21, 4), (22, 6)] {
-        let said = [("application", N(fleet)), ("service_name", T("main"))];
-        insert(db, "service", id, &said).await;
+        let values = [("application", N(fleet)), ("service_name", T("main"))];
+        insert(db, "service", id, &values).await;
         let image = [
             ("is_a_build_of__service", N(id)),
             ("status", T("success")),
@@ -243,7 +243,7 @@ async fn devices(db: &Database) {
         (9, 6, "hidden"),
         (10, 7, "shown"),
     ] {
-        let mut said = vec![
+        let mut values = vec![
             ("actor", N(30 + id)),
             ("device_name", T(name)),
             ("is_of__device_type", N(11)),
@@ -251,15 +251,15 @@ async fn devices(db: &Database) {
             ("api_secret", T("never-shown")),
         ];
         if id == 7 {
-            said.push(("is_online", B(true)));
-            said.push(("is_connected_to_vpn", B(true)));
-            said.push(("api_heartbeat_state", T("online")));
-            said.push(("status", T("Idle")));
-            said.push(("os_version", T("OS 2.0")));
-            said.push(("is_pinned_on__release", N(78)));
-            said.push(("last_connectivity_event", N(MADE)));
+            values.push(("is_online", B(true)));
+            values.push(("is_connected_to_vpn", B(true)));
+            values.push(("api_heartbeat_state", T("online")));
+            values.push(("status", T("Idle")));
+            values.push(("os_version", T("OS 2.0")));
+            values.push(("is_pinned_on__release", N(78)));
+            values.push(("last_connectivity_event", N(MADE)));
         }
-        insert(db, "device", id, &said).await;
+        insert(db, "device", id, &values).await;
     }
     for (id, device, key, value) in [
         (1, 7, "env", "prod"),
@@ -267,12 +267,12 @@ async fn devices(db: &Database) {
         (3, 7, "zone", "it's 100%"),
         (4, 9, "env", "prod"),
     ] {
-        let said = [
+        let values = [
             ("device", N(device)),
             ("tag_key", T(key)),
             ("value", T(value)),
         ];
-        insert(db, "device_tag", id, &said).await;
+        insert(db, "device_tag", id, &values).await;
     }
 }
 

@@ -175,8 +175,8 @@ fn requests_made_by_the_grammar_are_answered_alike() {
     for line in corpus(CORPUS) {
         let (version, url) = line.split_once(' ').expect(&line);
         let version = Version::named(version).expect(&line);
-        let asked = databases.ask(version, url);
-        assert!(asked.is_ok(), "{line}: {asked:?}");
+        let answers = databases.ask(version, url);
+        assert!(answers.is_ok(), "{line}: {answers:?}");
     }
     let inputs = (versions(), vec(any::<u16>(), 0..90))
         .prop_map(|(version, numbers)| (version, grammar::request(version.model(), &numbers)));

@@ -15,8 +15,8 @@ async fn m15_a_commit_whose_connection_was_lost_is_told() {
         let way = Way::to(&url).await;
         let options = Options::default().with_connections(2);
         let database = Database::open(way.address(), &options).await.unwrap();
-        let told = Arc::new(Mutex::new(0));
-        let counting = told.clone();
+        let calls = Arc::new(Mutex::new(0));
+        let counting = calls.clone();
         database.listen(move |effects| {
             assert_eq!(effects, [Effect::ActorsChanged(vec![7])]);
             *counting.lock().unwrap() += 1;
@@ -28,9 +28,9 @@ async fn m15_a_commit_whose_connection_was_lost_is_told() {
         way.set(Traffic::EndsAtCommit);
         let error = transaction.commit().await.unwrap_err();
         assert!(matches!(error, DataError::Lost(_)), "{error:?}");
-        assert_eq!(*told.lock().unwrap(), 1, "at once");
+        assert_eq!(*calls.lock().unwrap(), 1, "at once");
         let again = async {
-            while *told.lock().unwrap() < 2 {
+            while *calls.lock().unwrap() < 2 {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };

@@ -308,9 +308,9 @@ async fn a_statement_that_takes_too_long_is_cut_short() {
 async fn postgresql_does_not_compile_statements_before_it_runs_them() {
     on_both(|database| async move {
         if database.dialect() == data::Dialect::Postgres {
-            let asked = text("SELECT current_setting('jit')");
-            let said = database.texts(&asked).await.unwrap();
-            assert_eq!(said, [Some("off".to_owned())]);
+            let statement = text("SELECT current_setting('jit')");
+            let texts = database.texts(&statement).await.unwrap();
+            assert_eq!(texts, [Some("off".to_owned())]);
         }
     })
     .await;
@@ -370,7 +370,7 @@ async fn h5_a_stream_that_is_read_too_slowly_breaks_off_and_gives_its_connection
 #[tokio::test]
 async fn programs_that_make_a_secret_at_once_get_the_same_one() {
     on_both(|database| async move {
-        let asked = (0..6).map(|at| {
+        let readers = (0..6).map(|at| {
             let database = database.clone();
             async move {
                 let mine = format!("secret {at}");
@@ -379,7 +379,7 @@ async fn programs_that_make_a_secret_at_once_get_the_same_one() {
                     .unwrap()
             }
         });
-        let got = futures::future::join_all(asked).await;
+        let got = futures::future::join_all(readers).await;
         assert!(got.iter().all(|one| *one == got[0]), "{got:?}");
     })
     .await;

@@ -204,8 +204,8 @@ fn interfaces_are_told_of_names_what_is_checked() {
         for first in LETTERS {
             for second in LETTERS {
                 let name = format!("{prefix}{first}{second}");
-                let taken = check.of(&name, &branding).is_some();
-                assert_eq!(taken, !wrong.is_match(&name), "{check:?} {name}");
+                let is_reserved = check.of(&name, &branding).is_some();
+                assert_eq!(is_reserved, !wrong.is_match(&name), "{check:?} {name}");
             }
         }
     }

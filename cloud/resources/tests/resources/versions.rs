@@ -75,17 +75,17 @@ fn described(field: &Field) -> String {
 
 #[test]
 fn expressions_that_somebody_has_to_write_are_these() {
-    let mut wanted: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    let mut fields: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for version in Version::ALL {
         for resource in version.model().resources() {
             for field in resource.fields.iter().filter(|it| !it.secret) {
                 if let Column::Computed(name) = field.column {
-                    wanted.entry(resource.table).or_default().insert(name);
+                    fields.entry(resource.table).or_default().insert(name);
                 }
             }
         }
     }
-    let wanted: String = wanted
+    let fields: String = fields
         .into_iter()
         .map(|(table, names)| format!("{table}: {}\n", Vec::from_iter(names).join(", ")))
         .collect();
@@ -95,7 +95,7 @@ fn expressions_that_somebody_has_to_write_are_these() {
         release: is_final, is_for__device_type, raw_version, release_type, semver, version
         release_asset: asset
     "#]]
-    .assert_eq(&wanted);
+    .assert_eq(&fields);
 }
 
 #[test]

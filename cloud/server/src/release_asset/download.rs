@@ -194,34 +194,34 @@ mod tests {
 
     #[test]
     fn a_range_is_what_the_standard_says() {
-        let asked = |pairs: &[(&'static str, &str)]| {
+        let request = |pairs: &[(&'static str, &str)]| {
             let mut headers = HeaderMap::new();
             for (name, value) in pairs {
                 headers.insert(*name, HeaderValue::from_str(value).expect("a value"));
             }
             range(&headers, "\"asset-1\"", 100)
         };
-        assert_eq!(asked(&[]), RequestedRange::All);
+        assert_eq!(request(&[]), RequestedRange::All);
         assert_eq!(
-            asked(&[("range", "bytes=10-19")]),
+            request(&[("range", "bytes=10-19")]),
             RequestedRange::Part(10..=19)
         );
         assert_eq!(
-            asked(&[("range", "bytes=90-")]),
+            request(&[("range", "bytes=90-")]),
             RequestedRange::Part(90..=99)
         );
         assert_eq!(
-            asked(&[("range", "bytes=-5")]),
+            request(&[("range", "bytes=-5")]),
             RequestedRange::Part(95..=99)
         );
-        assert_eq!(asked(&[("range", "bytes=200-")]), RequestedRange::Beyond);
-        assert_eq!(asked(&[("range", "lines=1-2")]), RequestedRange::All);
-        assert_eq!(asked(&[("range", "bytes=0-1,5-6")]), RequestedRange::All);
+        assert_eq!(request(&[("range", "bytes=200-")]), RequestedRange::Beyond);
+        assert_eq!(request(&[("range", "lines=1-2")]), RequestedRange::All);
+        assert_eq!(request(&[("range", "bytes=0-1,5-6")]), RequestedRange::All);
         assert_eq!(
-            asked(&[("if-none-match", "\"asset-1\"")]),
+            request(&[("if-none-match", "\"asset-1\"")]),
             RequestedRange::Nothing
         );
-        let range_if = |tag| asked(&[("range", "bytes=0-1"), ("if-range", tag)]);
+        let range_if = |tag| request(&[("range", "bytes=0-1"), ("if-range", tag)]);
         assert_eq!(range_if("\"asset-1\""), RequestedRange::Part(0..=1));
         assert_eq!(range_if("\"asset-2\""), RequestedRange::All);
     }

@@ -294,8 +294,8 @@ async fn what_the_cloud_will_never_take_is_left_out_and_told() {
     let messages = world
         .until(|messages| messages.concat().contains(&"3".to_owned()))
         .await;
-    let told = "Warning: Suppressed 3 message(s) while the cloud was away";
-    assert_eq!(messages.concat(), [told, "3"]);
+    let warning = "Warning: Suppressed 3 message(s) while the cloud was away";
+    assert_eq!(messages.concat(), [warning, "3"]);
     stop.cancel();
 }
 

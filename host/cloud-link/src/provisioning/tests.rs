@@ -174,8 +174,8 @@ async fn read(socket: &mut tokio::net::TcpStream) -> (String, Value) {
     socket.read_exact(&mut body).await.unwrap();
     let line: Vec<&str> = head.lines().next().unwrap().split(' ').collect();
     let key = header("authorization: bearer").unwrap();
-    let asked = format!("{} {} {key}", line[0], line[1]);
-    (asked, serde_json::from_slice(&body).unwrap_or_default())
+    let request = format!("{} {} {key}", line[0], line[1]);
+    (request, serde_json::from_slice(&body).unwrap_or_default())
 }
 
 const REGISTER: &str = "POST /device/register provision";
@@ -187,9 +187,9 @@ const NONE: &str = r#"{"d":[]}"#;
 
 #[tokio::test]
 async fn a_device_registers_as_who_it_is_and_forgets_the_key_that_it_did_it_with() {
-    let told = r#"{"id":7,"uuid":"0123456789abcdef0123456789abcdef","api_key":"the-device-key"}"#;
+    let answer = r#"{"id":7,"uuid":"0123456789abcdef0123456789abcdef","api_key":"the-device-key"}"#;
     let config = json!({ "apiKey": "provision", "kept": 1 });
-    let story = story(config, &[], &[(REGISTER, 201, told)]).await;
+    let story = story(config, &[], &[(REGISTER, 201, answer)]).await;
     assert!(story.ready && !story.renewed);
     assert_eq!(story.device_id, Some(7));
     let expected = json!({

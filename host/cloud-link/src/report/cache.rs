@@ -74,11 +74,11 @@ mod tests {
         let path = folder.path().join("a/state-report-cache");
         let run = SecureDir::open(&folder.path().join("a"), Access::Private).unwrap();
         let file = run.file("state-report-cache");
-        let mut told = ReportCache::read(Some(file.clone()), "one").await;
-        assert!(told.fields().is_empty());
+        let mut cache = ReportCache::read(Some(file.clone()), "one").await;
+        assert!(cache.fields().is_empty());
         let fields = |value: Value| value.as_object().unwrap().clone();
-        told.take(fields(json!({ "a": 1, "b": 2 }))).await;
-        told.take(fields(json!({ "b": 3 }))).await;
+        cache.take(fields(json!({ "a": 1, "b": 2 }))).await;
+        cache.take(fields(json!({ "b": 3 }))).await;
         let same = ReportCache::read(Some(file.clone()), "one").await;
         assert_eq!(Value::Object(same.fields), json!({ "a": 1, "b": 3 }));
         assert!(

@@ -21,11 +21,11 @@ impl FakeRegistry {
             address: listener.local_addr().unwrap().to_string(),
             asked: Arc::default(),
         };
-        let asked = registry.asked.clone();
+        let requests = registry.asked.clone();
         let answer = Arc::new(answer);
         tokio::spawn(async move {
             while let Ok((mut client, _)) = listener.accept().await {
-                let (asked, answer) = (asked.clone(), answer.clone());
+                let (requests, answer) = (requests.clone(), answer.clone());
                 tokio::spawn(async move {
                     let mut head = Vec::new();
                     while !head.ends_with(b"\r\n\r\n") {
@@ -37,7 +37,7 @@ impl FakeRegistry {
                     let head = String::from_utf8(head).unwrap();
                     let path = head.split(' ').nth(1).unwrap();
                     let text = answer(path, &head);
-                    asked.lock().unwrap().push(head);
+                    requests.lock().unwrap().push(head);
                     // A client that has heard enough is no failure.
                     let _ = client.write_all(text.as_bytes()).await;
                 });
@@ -83,15 +83,15 @@ async fn manifest(registry: &FakeRegistry, digest: Option<&str>) -> Result<Strin
 async fn credentials_are_not_sent_unless_they_are_asked_for() {
     let registry = FakeRegistry::start(|_, _| answer("200 OK", "", "{}")).await;
     assert_eq!(manifest(&registry, None).await.unwrap(), "{}");
-    let asked = registry.asked();
-    assert_eq!(asked.len(), 1);
+    let requests = registry.asked();
+    assert_eq!(requests.len(), 1);
     assert!(
-        asked[0].starts_with("GET /v2/shop/web/manifests/1 HTTP"),
-        "{asked:?}"
+        requests[0].starts_with("GET /v2/shop/web/manifests/1 HTTP"),
+        "{requests:?}"
     );
     assert!(
-        !asked[0].to_lowercase().contains("authorization"),
-        "{asked:?}"
+        !requests[0].to_lowercase().contains("authorization"),
+        "{requests:?}"
     );
 }
 

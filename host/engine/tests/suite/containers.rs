@@ -209,7 +209,7 @@ pub async fn variables_reach_the_program_and_are_told(fixture: &dyn Fixture) {
         ("BOTH".into(), "at creation".into()),
     ]);
     let id = fixture.create(&service).await;
-    let told = fixture.engine().environment(&id).await.unwrap();
+    let environment = fixture.engine().environment(&id).await.unwrap();
     fixture.engine().remove_container(&id).await.unwrap();
 
     let (code, lines) = fixture.finish(&service).await;
@@ -220,7 +220,11 @@ pub async fn variables_reach_the_program_and_are_told(fixture: &dyn Fixture) {
         ("AT_INIT", "einmal ü"),
         ("BOTH", "of the service"),
     ] {
-        assert_eq!(told.get(name).map(String::as_str), Some(value), "{name}");
+        assert_eq!(
+            environment.get(name).map(String::as_str),
+            Some(value),
+            "{name}"
+        );
         assert!(
             lines.contains(&format!("{name}={value}")),
             "{name} in {lines:?}"
@@ -244,9 +248,9 @@ pub async fn starting_what_is_gone_is_not_found(fixture: &dyn Fixture) {
         matches!(renamed, Err(EngineError::NotFound { .. })),
         "{renamed:?}"
     );
-    let told = engine.environment(&id).await;
+    let environment = engine.environment(&id).await;
     assert!(
-        matches!(told, Err(EngineError::NotFound { .. })),
-        "{told:?}"
+        matches!(environment, Err(EngineError::NotFound { .. })),
+        "{environment:?}"
     );
 }

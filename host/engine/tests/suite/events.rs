@@ -39,10 +39,10 @@ pub async fn events_tell_of_every_change_of_a_container(fixture: &dyn Fixture) {
 
 /// News of this container; other news may come before it.
 async fn expect(events: &mut BoxStream<'static, EngineEvent>, id: &ContainerId, change: &str) {
-    let wanted = EngineEvent::Container(id.clone());
+    let expected = EngineEvent::Container(id.clone());
     let found = async {
         while let Some(event) = events.next().await {
-            if event == wanted {
+            if event == expected {
                 return true;
             }
         }

@@ -118,8 +118,8 @@ async fn serve(
     let head = String::from_utf8_lossy(&head).into_owned();
     if let Manner::Asks(auth) = manner {
         let pair = format!("{}:{}", auth.user, auth.password);
-        let wanted = base64::engine::general_purpose::STANDARD.encode(pair);
-        if !head.contains(&format!("Basic {wanted}")) {
+        let expected = base64::engine::general_purpose::STANDARD.encode(pair);
+        if !head.contains(&format!("Basic {expected}")) {
             let refusal = "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"test\"\r\n\
                 Docker-Distribution-Api-Version: registry/2.0\r\n\
                 Connection: close\r\nContent-Length: 0\r\n\r\n";

@@ -149,14 +149,14 @@ pub async fn what_the_device_made_as_another_one_is_still_its_own(fixture: &dyn 
 
     renewed.remove_container(&theirs).await.unwrap();
     renewed.stop_container(&id, Duration::ZERO).await.unwrap();
-    let told = async {
+    let foreign = async {
         while let Some(event) = events.next().await {
             if event == EngineEvent::Container(id.clone()) {
                 return;
             }
         }
     };
-    tokio::time::timeout(PATIENCE, told).await.unwrap();
+    tokio::time::timeout(PATIENCE, foreign).await.unwrap();
     renewed.remove_container(&id).await.unwrap();
     renewed.remove_volume(&volume).await.unwrap();
     renewed.remove_network(&network).await.unwrap();

@@ -22,8 +22,8 @@ fn memory_is_limited_and_the_service_is_told() {
         let line = fixture
             .wait_for_line(&id, |line| line.starts_with("no more memory"))
             .await;
-        let taken: u32 = line.split(' ').nth(4).unwrap().parse().unwrap();
-        assert!((16..32).contains(&taken), "{line}");
+        let number: u32 = line.split(' ').nth(4).unwrap().parse().unwrap();
+        assert!((16..32).contains(&number), "{line}");
     });
 }
 

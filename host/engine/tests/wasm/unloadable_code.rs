@@ -172,17 +172,20 @@ fn item4_compiled_code_that_does_not_load_is_made_anew_once_and_not_on_and_on() 
         device.pull().await;
         let id = device.create("hopeless").await;
         let error = device.wasm.start_container(&id).await.unwrap_err();
-        let said = std::error::Error::source(&error).unwrap().to_string();
-        assert!(said.starts_with("the compiler's output for `"), "{said}");
-        assert!(said.contains("does not load: "), "{said}");
+        let reason = std::error::Error::source(&error).unwrap().to_string();
         assert!(
-            said.contains("has the same version as this program"),
-            "{said}"
+            reason.starts_with("the compiler's output for `"),
+            "{reason}"
+        );
+        assert!(reason.contains("does not load: "), "{reason}");
+        assert!(
+            reason.contains("has the same version as this program"),
+            "{reason}"
         );
         assert_eq!(device.compilations(), 2);
         let state = device.fixture.state_of(&id);
         assert_eq!(state.status, Status::Created);
-        assert_eq!(state.error, Some(said));
+        assert_eq!(state.error, Some(reason));
 
         // With the next start that somebody asks for it is tried again, and here it helps.
         fs::remove_file(device.fixture.folder().join("never")).unwrap();
@@ -209,9 +212,9 @@ fn item4_a_service_whose_code_does_not_load_is_left_as_it_was() {
             .current_dir(device.fixture.state())
             .output()
             .unwrap();
-        let said = StartOutcome::read(&String::from_utf8(output.stdout).unwrap());
-        let StartOutcome::DoesNotLoad(reason) = said else {
-            panic!("{said:?}");
+        let outcome = StartOutcome::read(&String::from_utf8(output.stdout).unwrap());
+        let StartOutcome::DoesNotLoad(reason) = outcome else {
+            panic!("{outcome:?}");
         };
         assert!(reason.contains("is damaged"), "{reason}");
         assert_eq!(device.fixture.state_of(&id), before);

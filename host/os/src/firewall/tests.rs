@@ -331,10 +331,10 @@ fn what_nft_complains_of_is_told_in_one_short_line() {
         stderr: said.as_bytes().to_vec(),
     };
     let long = "Error:\n  no such\tthing ".repeat(100);
-    let told = refused(&output(&long)).to_string();
+    let message = refused(&output(&long)).to_string();
     assert!(
-        told.len() < COMPLAINT + 64 && !told.contains('\n'),
-        "{told}"
+        message.len() < COMPLAINT + 64 && !message.contains('\n'),
+        "{message}"
     );
     assert!(refused(&output("")).to_string().contains("exit status"));
 }

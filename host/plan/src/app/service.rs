@@ -132,8 +132,8 @@ fn remove_image_of(
 ) -> Option<LockedStep> {
     let mut recorded = app.current.recorded_images.iter();
     let image = recorded.find(|image| familiar(image.as_str()) == familiar(&container.image))?;
-    let mut wanted = services.wanted.values();
-    let is_wanted = wanted.any(|planned| is_same_image(&planned.desired.config.image, image));
+    let mut desired = services.wanted.values();
+    let is_wanted = desired.any(|planned| is_same_image(&planned.desired.config.image, image));
     let mut others = app.current.services.iter();
     let is_used = others.any(|other| {
         other.container != container.container && other.engine_image == container.engine_image

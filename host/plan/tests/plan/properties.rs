@@ -269,27 +269,27 @@ prop_compose! {
 
 prop_compose! {
     fn any_target()(shop in wanted_app(), cafe in wanted_app()) -> Target {
-        let mut wanted = target();
+        let mut desired = target();
         for (app, drawn) in [("shop", shop), ("cafe", cafe)] {
             let Some((services, release, components, changed)) = drawn else {
                 continue;
             };
-            wanted = wanted.app(app, release);
+            desired = desired.app(app, release);
             let config = if changed { "other" } else { "" };
             let uses = |of: fn(&Drawn) -> bool| services.iter().flatten().any(of);
             if components[0] || uses(|drawn| drawn.network) {
-                wanted = wanted.network(app, "front", config);
+                desired = desired.network(app, "front", config);
             }
             if components[1] || uses(|drawn| drawn.volume) {
-                wanted = wanted.volume(app, "data", config);
+                desired = desired.volume(app, "data", config);
             }
             for at in 0..SERVICES.len() {
                 if let Some(service) = build(app, &services, at, release) {
-                    wanted = wanted.service(service);
+                    desired = desired.service(service);
                 }
             }
         }
-        wanted
+        desired
     }
 }
 

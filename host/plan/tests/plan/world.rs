@@ -248,8 +248,8 @@ impl World {
                     // Numbers of images and releases are unique, but in these tests only in an app.
                     let app = &work.service.app;
                     let mut held = self.state.services.iter().filter(|c| c.key.app == *app);
-                    let taken = held.any(|held| held.name == name);
-                    assert!(!taken, "the name {name} is taken");
+                    let is_used = held.any(|held| held.name == name);
+                    assert!(!is_used, "the name {name} is taken");
                     for held in &mut self.state.services {
                         if held.container == container.id {
                             held.name.clone_from(&name);

@@ -162,10 +162,10 @@ fn overriding_removes_a_users_lock_for_good() {
     let host = host();
     host.user_lock("web", |path| fs::write(path, "mine").unwrap());
     host.user_lock("db", |path| fs::create_dir(path).unwrap());
-    let taken = host
+    let result = host
         .locks
         .take(APP, &names(&["web", "db"]), LockPolicy::Override);
-    drop(taken.unwrap());
+    drop(result.unwrap());
     assert!(fs::symlink_metadata(host.path("web")).is_err());
     assert!(fs::symlink_metadata(host.path("db")).is_err());
 }
@@ -177,8 +177,8 @@ fn a_folder_with_something_in_it_survives_overriding() {
         fs::create_dir(path).unwrap();
         fs::write(path.join("keep"), "").unwrap();
     });
-    let taken = host.locks.take(APP, &names(&["web"]), LockPolicy::Override);
-    assert!(matches!(taken, Err(LockError::Locked { .. })));
+    let result = host.locks.take(APP, &names(&["web"]), LockPolicy::Override);
+    assert!(matches!(result, Err(LockError::Locked { .. })));
 }
 
 #[test]

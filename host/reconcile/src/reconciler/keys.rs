@@ -48,7 +48,7 @@ impl Reconciler {
             targets.local = local;
             targets.cloud = cloud;
         });
-        let wanted = {
+        let target = {
             let targets = targets.borrow();
             match targets.mode {
                 LocalMode::On => Some(targets.wanted_in_local_mode()),
@@ -57,7 +57,7 @@ impl Reconciler {
         };
         // Should the loop have ended, the next start reads the key.
         let _ = self
-            .ask(|reply| Command::KeyReplaced { wanted, reply })
+            .ask(|reply| Command::KeyReplaced { target, reply })
             .await;
         Ok(())
     }

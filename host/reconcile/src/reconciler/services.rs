@@ -27,18 +27,18 @@ impl Reconciler {
     /// Why one could not be removed; others may have been.
     pub async fn clean_up_volumes(&self) -> Result<(), String> {
         let context = &self.inner.context;
-        let wanted = self.ask(Command::WantedVolumes).await;
-        let mut wanted = wanted.map_err(|_| stopping().to_string())?;
+        let names = self.ask(Command::WantedVolumes).await;
+        let mut names = names.map_err(|_| stopping().to_string())?;
         // In local mode the fleet's volumes wait for its end.
         if let Some(cloud) = &self.targets().borrow().cloud {
             let apps = cloud.desired.apps.values();
             let volumes = apps.flat_map(|app| app.volumes.values());
-            wanted.extend(volumes.map(|volume| volume.engine_name.clone()));
+            names.extend(volumes.map(|volume| volume.engine_name.clone()));
         }
         for engine in context.engines.all() {
             let failed = |error: EngineError| error_chain(&error);
             for volume in engine.volumes().await.map_err(failed)? {
-                if wanted.contains(&volume.name) || volume.name == EXTRA_FIRMWARE {
+                if names.contains(&volume.name) || volume.name == EXTRA_FIRMWARE {
                     continue;
                 }
                 match engine.remove_volume(&volume.name).await {

@@ -68,9 +68,9 @@ impl Reconciler {
             stored.map_err(SetTargetError::Store)?;
             self.targets()
                 .send_modify(|targets| targets.local = Some(read.target));
-            let wanted = self.targets().borrow().wanted_in_local_mode();
+            let target = self.targets().borrow().wanted_in_local_mode();
             let command = |reply| Command::Target {
-                wanted,
+                target,
                 force,
                 reply,
             };
@@ -109,11 +109,11 @@ impl Reconciler {
     /// What of the boot configuration that these variables name will not be done, as far as that can be told
     /// soon.
     async fn warnings_of_host(&self, variables: &BTreeMap<String, String>) -> Vec<String> {
-        let wanted = DesiredHost::of(variables);
-        if wanted.boot_config.is_empty() {
+        let host = DesiredHost::of(variables);
+        if host.boot_config.is_empty() {
             return Vec::new();
         }
-        let look = self.inner.context.host.compare(&wanted);
+        let look = self.inner.context.host.compare(&host);
         let Ok(look) = tokio::time::timeout(SOON, look).await else {
             return Vec::new();
         };
@@ -172,14 +172,14 @@ impl Reconciler {
                 stored.map_err(SetTargetError::Store)?;
                 targets.send_modify(|targets| targets.cloud = Some(read.target));
                 let targets = targets.borrow();
-                let wanted = match targets.local_mode() {
+                let target = match targets.local_mode() {
                     // What runs is left alone until there is a local target that can be read.
                     true if inner.stored_target_is_unreadable && targets.local.is_none() => None,
                     true => Some(targets.wanted_in_local_mode()),
                     false => targets.wanted_of_the_cloud(),
                 };
-                wanted.map(|wanted| Command::Target {
-                    wanted,
+                target.map(|target| Command::Target {
+                    target,
                     force,
                     reply,
                 })
@@ -201,8 +201,8 @@ impl Reconciler {
                         desired: Arc::default(),
                     });
                 });
-                let wanted = targets.borrow().wanted_in_local_mode();
-                Some(Command::EnterLocalMode { wanted, reply })
+                let target = targets.borrow().wanted_in_local_mode();
+                Some(Command::EnterLocalMode { target, reply })
             }
             ModeTransition::Leaves => {
                 let stored = async {

@@ -53,11 +53,11 @@ impl ReconcilerTask {
         if self.target.desired.is_none() {
             return Some("the device has no target state".to_owned());
         }
-        let wanted = self.target.app(app)?;
-        if wanted.not_ours {
+        let desired = self.target.app(app)?;
+        if desired.not_ours {
             return Some(format!("app `{app}` is not run by this supervisor"));
         }
-        if wanted.rejected {
+        if desired.rejected {
             return Some(format!(
                 "the release of app `{app}` was rejected, so what runs of it is left alone"
             ));
@@ -65,7 +65,7 @@ impl ReconcilerTask {
         let Verb::Start(name) = &self.actions.of(app)?.state.verb else {
             return None;
         };
-        let is_off = wanted
+        let is_off = desired
             .services
             .get(name)
             .is_some_and(|service| !service.running);
@@ -107,12 +107,12 @@ impl ReconcilerTask {
 
     /// The services of an app whose locks an action takes: those that it has, is to have, and gets back.
     fn services_to_lock(&self, app: &AppUuid) -> BTreeSet<ServiceName> {
-        let wanted = self.target.app(app).into_iter();
+        let desired = self.target.app(app).into_iter();
         let restores = self
             .actions
             .of(app)
             .and_then(|it| it.state.restores.as_deref());
-        let names = wanted
+        let names = desired
             .chain(restores)
             .flat_map(|app| app.services.keys().cloned());
         let there = self.services_of(app).into_iter();

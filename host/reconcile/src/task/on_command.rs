@@ -13,17 +13,17 @@ impl ReconcilerTask {
     pub(super) fn on_command(&mut self, command: Command) {
         match command {
             Command::Target {
-                wanted,
+                target,
                 force,
                 reply,
             } => {
-                self.aim_at(wanted);
+                self.aim_at(target);
                 self.target.force = force;
                 self.publication.callers.push(reply);
             }
-            Command::EnterLocalMode { wanted, reply } => {
+            Command::EnterLocalMode { target, reply } => {
                 self.local_mode.mode = LocalMode::On;
-                self.aim_at(wanted);
+                self.aim_at(target);
                 self.target.force = false;
                 self.publication.callers.push(reply);
             }
@@ -66,9 +66,9 @@ impl ReconcilerTask {
                 };
                 let _ = reply.send(locking);
             }
-            Command::KeyReplaced { wanted, reply } => {
-                if let Some(wanted) = wanted {
-                    self.take_new_keys(wanted);
+            Command::KeyReplaced { target, reply } => {
+                if let Some(target) = target {
+                    self.take_new_keys(target);
                 }
                 self.publication.callers.push(reply);
             }
@@ -99,11 +99,11 @@ impl ReconcilerTask {
     }
 
     /// Makes this what the device is measured by, and begins anew to try.
-    pub(super) fn aim_at(&mut self, wanted: ActiveTarget) {
+    pub(super) fn aim_at(&mut self, target: ActiveTarget) {
         self.in_flight
-            .cancel_pulls(|image| !wants(&wanted.desired, image));
-        self.target.replace(wanted.desired, wanted.settings);
-        self.aim_host_at(wanted.target);
+            .cancel_pulls(|image| !wants(&target.desired, image));
+        self.target.replace(target.desired, target.settings);
+        self.aim_host_at(target.target);
         self.publish_settings();
         self.retries.steps.clear();
     }

@@ -19,26 +19,26 @@ use crate::definitions::{component_subject, service_subject};
 impl ReconcilerTask {
     /// The target, but with the apps as they were that an action brings back.
     pub(super) fn wanted_now(&self) -> Option<Cow<'_, DesiredState>> {
-        let mut wanted = Cow::Borrowed(self.target.desired.as_ref()?);
+        let mut desired = Cow::Borrowed(self.target.desired.as_ref()?);
         for OngoingAction { app, state, .. } in self.actions.current() {
             // One that the target has no more goes, whatever was asked for.
             if let Some(restores) = &state.restores
-                && wanted.apps.contains_key(app)
+                && desired.apps.contains_key(app)
             {
                 let mut restored = (**restores).clone();
                 self.give_new_keys(&mut restored);
-                wanted.to_mut().apps.insert(app.clone(), restored);
+                desired.to_mut().apps.insert(app.clone(), restored);
             }
         }
-        Some(wanted)
+        Some(desired)
     }
 
     /// One app of [`Self::wanted_now`].
     pub(super) fn app_wanted_now(&self, app: &AppUuid) -> Option<&DesiredApp> {
-        let wanted = self.target.app(app)?;
+        let desired = self.target.app(app)?;
         let underway = self.actions.of(app);
         let restores = underway.and_then(|it| it.state.restores.as_deref());
-        Some(restores.unwrap_or(wanted))
+        Some(restores.unwrap_or(desired))
     }
 
     /// The app as it is, where its target is another and `verb` does not wait for that. `None` also where
@@ -124,8 +124,8 @@ impl ReconcilerTask {
         let ours = components.filter(|component| component.app.as_ref() == Some(&target.uuid));
         let definitions = ours.map(|component| {
             let (name, digest) = (&component.name, component.digest.as_ref()?);
-            let mut wanted = wanted.values();
-            let same = wanted.find(|it| it.engine_name == *name && it.digest == *digest);
+            let mut objects = wanted.values();
+            let same = objects.find(|it| it.engine_name == *name && it.digest == *digest);
             let subject = component_subject(kind, name);
             let stored = || self.stored.definitions.get(subject, digest);
             Some((name.clone(), same.cloned().or_else(stored)?))

@@ -234,8 +234,8 @@ async fn apps_that_are_no_fleet_run_on_in_local_mode() {
     apps["block"] = app;
     apps["block"]["id"] = json!(2);
     apps["block"]["class"] = json!("block");
-    let taken = rig.reconciler.set_cloud_target(with_block, false).await;
-    taken.unwrap();
+    let result = rig.reconciler.set_cloud_target(with_block, false).await;
+    result.unwrap();
     rig.settled().await;
     assert_eq!(
         rig.engine.picture(),

@@ -49,7 +49,7 @@ async fn a_kill_at_any_call_of_an_update_is_absorbed() {
         rig.settled().await;
 
         let picture: BTreeSet<String> = rig.engine.picture().into_iter().collect();
-        let wanted = [
+        let desired = [
             "cache_5_1_c1 Running",
             "db_2_1_c1 Running",
             "proxy_3_1_c1 Running",
@@ -58,7 +58,7 @@ async fn a_kill_at_any_call_of_an_update_is_absorbed() {
         ];
         assert_eq!(
             picture,
-            wanted.map(str::to_owned).into(),
+            desired.map(str::to_owned).into(),
             "killed at call {moments}"
         );
         assert_eq!(

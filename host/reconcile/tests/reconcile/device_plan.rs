@@ -95,11 +95,11 @@ async fn a_download_a_users_lock_and_a_back_off_are_said_to_hold_an_update_up() 
 #[tokio::test(start_paused = true)]
 async fn what_failed_is_foreseen_with_its_back_off_and_what_comes_after_it() {
     let rig = rig();
-    let wanted = target()
+    let desired = target()
         .without_volumes()
         .service("web", "missing:1")
         .service("db", "db:1");
-    rig.set(wanted.json()).await;
+    rig.set(desired.json()).await;
     rig.until(|status| status.update_failed && status.images.iter().any(|i| i.engine_id.is_some()))
         .await;
     let plan = rig.reconciler.plan().await.unwrap();

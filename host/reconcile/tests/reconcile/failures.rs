@@ -42,11 +42,11 @@ async fn an_image_that_is_not_there_holds_up_only_its_own_service() {
     let running = |_: &_| rig.engine.picture() == ["good_2_1_c1 Running"];
     let status = rig.until(running).await;
     assert!(status.applying && status.update_failed);
-    let told = status
+    let message = status
         .waiting_on
         .iter()
         .any(|line| line.contains("missing:1"));
-    assert!(told, "{:?}", status.waiting_on);
+    assert!(message, "{:?}", status.waiting_on);
     // A target that can be had ends it.
     rig.set(target().service("good", "good:1").json()).await;
     assert!(!rig.settled().await.update_failed);
@@ -56,12 +56,12 @@ async fn an_image_that_is_not_there_holds_up_only_its_own_service() {
 async fn only_so_many_images_are_pulled_at_a_time() {
     let rig = rig();
     let names: Vec<String> = (0..10).map(|number| format!("s{number}")).collect();
-    let mut wanted = target();
+    let mut desired = target();
     for name in &names {
         rig.engine.hold(&format!("pull {name}:1"));
-        wanted = wanted.service(name, &format!("{name}:1"));
+        desired = desired.service(name, &format!("{name}:1"));
     }
-    rig.set(wanted.json()).await;
+    rig.set(desired.json()).await;
     rig.eventually("4 pulls", || rig.engine.waiting() == 4)
         .await;
     // The clock is paused: all that could happen has happened when this is over.
@@ -126,8 +126,9 @@ async fn an_engine_that_restarts_is_absorbed() {
     let before = rig.engine.picture();
     rig.engine.forget_calls();
     rig.engine.go_silent();
-    let told = |status: &model::DeviceStatus| status.applying && !status.waiting_on.is_empty();
-    let status = rig.until(told).await;
+    let is_waiting =
+        |status: &model::DeviceStatus| status.applying && !status.waiting_on.is_empty();
+    let status = rig.until(is_waiting).await;
     assert!(
         status.waiting_on[0].contains("does not answer"),
         "{:?}",

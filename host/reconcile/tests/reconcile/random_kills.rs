@@ -50,15 +50,15 @@ fn random_updates_survive_kills_at_random_steps_4() {
 }
 
 fn updates(share: u64) {
-    let asked = |variable| Some(std::env::var(variable).ok()?.parse::<u64>().unwrap());
+    let number = |variable| Some(std::env::var(variable).ok()?.parse::<u64>().unwrap());
     let empty = Image::empty();
-    if let Some(seed) = asked("RANDOM_KILLS_SEED") {
+    if let Some(seed) = number("RANDOM_KILLS_SEED") {
         if share == 0 {
             update(seed, &empty);
         }
         return;
     }
-    let count = asked("RANDOM_KILLS").unwrap_or(UPDATES);
+    let count = number("RANDOM_KILLS").unwrap_or(UPDATES);
     let (mut killed, mut all) = (0, 0);
     for seed in (0..count).filter(|seed| seed % SHARES == share) {
         all += 1;

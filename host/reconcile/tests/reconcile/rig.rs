@@ -157,8 +157,8 @@ impl Rig {
     /// Takes a target as from the cloud.
     pub(crate) async fn cloud_says(&self, target: Target) {
         let body = target.cloud_json(self.store.device_uuid().as_str());
-        let taken = self.reconciler.set_cloud_target(body, false).await;
-        taken.unwrap();
+        let result = self.reconciler.set_cloud_target(body, false).await;
+        result.unwrap();
     }
 
     pub(crate) async fn set(&self, target: Value) {

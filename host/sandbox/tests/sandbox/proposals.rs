@@ -121,12 +121,15 @@ async fn item4_proposals_that_no_toolchain_emits_are_refused_by_name() {
     let cache = cache_in(&folder);
     for profile in [Profile::Plugin, Profile::Service] {
         for (name, content) in REFUSED {
-            let said = said_of(&cache, profile, content).await;
+            let message = said_of(&cache, profile, content).await;
             let expected = "cannot compile `some.wasm`: it uses proposals of WebAssembly that are off on devices: ";
-            assert!(said.starts_with(expected), "{name}: {said:?}");
-            let list = said.split(" on devices: ").nth(1).unwrap_or_default();
+            assert!(message.starts_with(expected), "{name}: {message:?}");
+            let list = message.split(" on devices: ").nth(1).unwrap_or_default();
             let list = list.split("; build").next().unwrap_or_default();
-            assert!(list.split(", ").any(|one| one == *name), "{name}: {said}");
+            assert!(
+                list.split(", ").any(|one| one == *name),
+                "{name}: {message}"
+            );
         }
     }
 }

@@ -312,10 +312,10 @@ fn datagrams_may_be_answered_and_strangers_are_not_heard() {
 fn an_address_is_shown_as_it_was_asked_for() {
     let device = Device::new();
     let rules = device.rules();
-    let asked: SocketAddr = "127.10.0.2:5432".parse().unwrap();
-    let real = rules.destination(asked, Protocol::Tcp).unwrap();
-    assert_ne!(real, asked);
-    assert_eq!(rules.known_as(real), asked);
+    let address: SocketAddr = "127.10.0.2:5432".parse().unwrap();
+    let real = rules.destination(address, Protocol::Tcp).unwrap();
+    assert_ne!(real, address);
+    assert_eq!(rules.known_as(real), address);
     let other: SocketAddr = "127.10.0.2:50000".parse().unwrap();
     assert_eq!(rules.known_as(other), other);
 }

@@ -3,6 +3,7 @@
 use fuzz::{corpus, mutated};
 use proptest::prelude::*;
 
+use super::parser::WARNINGS;
 use super::*;
 
 const CORPUS: &str = include_str!("corpus.txt");

@@ -11,7 +11,7 @@ pub(crate) struct ParsedConf {
 }
 
 /// How many warnings are kept of one text.
-const WARNINGS: usize = 16;
+pub(super) const WARNINGS: usize = 16;
 /// How much of a block's name a warning shows, in characters.
 const SHOWN: usize = 64;
 

@@ -1,5 +1,6 @@
 use proptest::prelude::*;
 
+use super::parser::WARNINGS;
 use super::*;
 
 fn block(name: &str, fields: &[(&str, &str)]) -> Block {

@@ -47,16 +47,16 @@ fn a_new_file_has_the_blocks_that_the_host_expects() {
 
 #[test]
 fn login_password_and_names_over_tcp_are_written_too() {
-    let mut wanted = redirection();
-    wanted.proxy.kind = ProxyKind::HttpConnect;
-    wanted.proxy.address = "3proxy.example".to_owned();
-    wanted.proxy.login = Some("bob".to_owned());
-    wanted.proxy.password = Some("a } \"b\" \\ ü".to_owned());
-    wanted.dns = Some(DnsRemote {
+    let mut expected = redirection();
+    expected.proxy.kind = ProxyKind::HttpConnect;
+    expected.proxy.address = "3proxy.example".to_owned();
+    expected.proxy.login = Some("bob".to_owned());
+    expected.proxy.password = Some("a } \"b\" \\ ü".to_owned());
+    expected.dns = Some(DnsRemote {
         address: "8.8.8.8".to_owned(),
         port: 53,
     });
-    let text = written("", &wanted);
+    let text = written("", &expected);
     expect![[r#"
         base {
         	log_debug = off;
@@ -84,7 +84,7 @@ fn login_password_and_names_over_tcp_are_written_too() {
         }
     "#]]
     .assert_eq(&text);
-    assert_eq!(read(&parse(&text).conf), Ok(wanted));
+    assert_eq!(read(&parse(&text).conf), Ok(expected));
 }
 
 #[test]
@@ -101,8 +101,8 @@ fn what_else_the_file_holds_is_kept_and_what_is_not_for_others_to_choose_is_not(
         dnsu2t { timeout = 7; remote_ip = 1.1.1.1; remote_port = 53; }
         redsocks { local_port = 12346; type = socks4; ip = 10.0.0.9; port = 1; }
     "#;
-    let mut wanted = redirection();
-    wanted.dns = Some(DnsRemote {
+    let mut expected = redirection();
+    expected.dns = Some(DnsRemote {
         address: "9.9.9.9".to_owned(),
         port: 5353,
     });
@@ -144,7 +144,7 @@ fn what_else_the_file_holds_is_kept_and_what_is_not_for_others_to_choose_is_not(
         	port = 1;
         }
     "#]]
-    .assert_eq(&written(before, &wanted));
+    .assert_eq(&written(before, &expected));
     assert!(!written(before, &redirection()).contains("dnsu2t"));
 }
 
@@ -221,9 +221,9 @@ fn what_cannot_be_written_is_refused_by_name() {
     ];
     assert_eq!(check(&redirection()), Ok(()));
     for (change, expected) in table {
-        let mut wanted = redirection();
-        change(&mut wanted);
-        let refused = check(&wanted).unwrap_err();
+        let mut written = redirection();
+        change(&mut written);
+        let refused = check(&written).unwrap_err();
         assert!(refused.starts_with(expected), "{refused}");
     }
 }
@@ -245,11 +245,11 @@ proptest! {
     ) {
         let is_sign = |text: &Option<String>| SIGNS.iter().any(|sign| text.as_deref() == Some(*sign));
         prop_assume!(!is_sign(&login) && !is_sign(&password));
-        let wanted = Redirection {
+        let expected = Redirection {
             proxy: Proxy { kind: ProxyKind::ALL[kind], address, port, login, password },
             dns: dns.map(|(address, port)| DnsRemote { address: address.to_string(), port }),
         };
-        prop_assert_eq!(check(&wanted), Ok(()));
-        prop_assert_eq!(read(&parse(&written(&before, &wanted)).conf), Ok(wanted));
+        prop_assert_eq!(check(&expected), Ok(()));
+        prop_assert_eq!(read(&parse(&written(&before, &expected)).conf), Ok(expected));
     }
 }

@@ -62,9 +62,9 @@ impl Cloud {
             .await
             .expect("the system's organization is made");
         let effects = Arc::new(Mutex::new(Vec::new()));
-        let told = effects.clone();
+        let sent = effects.clone();
         database.listen(move |effects| {
-            told.lock().expect("no panic").extend_from_slice(effects);
+            sent.lock().expect("no panic").extend_from_slice(effects);
         });
         let mut cloud = Cloud {
             database,

@@ -190,7 +190,7 @@ async fn h2_a_device_neither_moves_itself_nor_says_what_it_is_to_be() {
             .await;
         let row = async || -> Value { cloud.get(&cloud.ann, &url).await[0].clone() };
         let before = row().await;
-        let said = [
+        let values = [
             ("belongs_to__application", json!(public)),
             ("belongs_to__application", json!(null)),
             (
@@ -215,7 +215,7 @@ async fn h2_a_device_neither_moves_itself_nor_says_what_it_is_to_be() {
             ("is_connected_to_vpn", json!(true)),
             ("uuid", json!("a".repeat(32))),
         ];
-        for (field, value) in said {
+        for (field, value) in values {
             cloud
                 .patch(&key, &url, json!({field: value}))
                 .await

@@ -64,8 +64,8 @@ async fn a_fleet_goes_with_everything_of_it() {
             1
         );
         assert_eq!(counts().await, before);
-        let told = cloud.told();
-        let gone = told.iter().find_map(|effect| match effect {
+        let effects = cloud.told();
+        let gone = effects.iter().find_map(|effect| match effect {
             Effect::DevicesGone(gone) => Some(gone),
             _ => None,
         });
@@ -74,11 +74,13 @@ async fn a_fleet_goes_with_everything_of_it() {
             uuid.as_str().unwrap()
         );
         assert!(
-            told.iter()
+            effects
+                .iter()
                 .any(|effect| matches!(effect, Effect::ImagesGone(images) if images.len() == 1))
         );
         assert!(
-            told.iter()
+            effects
+                .iter()
                 .any(|effect| matches!(effect, Effect::ActorsChanged(actors) if actors.len() == 2))
         );
     })
@@ -224,9 +226,10 @@ async fn an_organization_goes_with_its_fleets_and_their_devices() {
             assert_eq!(cloud.count(resource).await, 0, "{resource}");
         }
         assert_eq!(cloud.count("actor").await, 2, "the users stay");
-        let told = cloud.told();
+        let effects = cloud.told();
         assert!(
-            told.iter()
+            effects
+                .iter()
                 .any(|effect| matches!(effect, Effect::DevicesGone(gone) if gone.len() == 1))
         );
     })
@@ -271,8 +274,8 @@ async fn a_fleet_of_thousands_is_pinned_and_deleted_like_one_of_a_few() {
             assert_eq!(cloud.count(resource).await, 0, "{resource}");
         }
         assert_eq!(cloud.count("actor").await, 1);
-        let told = cloud.told();
-        let gone = told.iter().find_map(|effect| match effect {
+        let effects = cloud.told();
+        let gone = effects.iter().find_map(|effect| match effect {
             Effect::DevicesGone(gone) => Some(gone.len()),
             _ => None,
         });

@@ -119,17 +119,17 @@ async fn fields_take_the_word_of_those_who_know() {
     on_clouds(|cloud| async move {
         let device = cloud.device(cloud.fleet("pump").await).await;
         let url = format!("/device({device})");
-        let said =
+        let message =
             json!({"status": "Idle", "is_online": true, "uuid": "a".repeat(32), "note": "x"});
-        cloud.set(&url, said.clone()).await;
+        cloud.set(&url, message.clone()).await;
         assert_eq!(cloud.field("device", device, "status").await, json!(null));
         assert_eq!(cloud.field("device", device, "note").await, "x");
         let key = cloud.device_key(device).await;
-        cloud.patch(&key, &url, said.clone()).await.unwrap();
+        cloud.patch(&key, &url, message.clone()).await.unwrap();
         assert_eq!(cloud.field("device", device, "status").await, "Idle");
         assert_eq!(cloud.field("device", device, "is_online").await, false);
         assert_ne!(cloud.field("device", device, "uuid").await, "a".repeat(32));
-        cloud.platform_sets("device", device, said).await;
+        cloud.platform_sets("device", device, message).await;
         assert_eq!(cloud.field("device", device, "is_online").await, true);
     })
     .await;

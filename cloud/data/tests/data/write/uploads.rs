@@ -71,8 +71,8 @@ async fn s5_a_part_that_is_sent_anew_after_the_commit_looked_at_it_refuses_the_c
             .begin_upload(quotas, &right, announced, cloud.later());
         let upload = upload.await.unwrap();
         let refused = async |etag: &str| {
-            let told = committed(&cloud, &upload, etag).await;
-            assert!(matches!(told, Err(WriteError::Conflict(_))), "{told:?}");
+            let answer = committed(&cloud, &upload, etag).await;
+            assert!(matches!(answer, Err(WriteError::Conflict(_))), "{answer:?}");
             assert_eq!(
                 cloud.field("release_asset", asset, "asset").await,
                 Value::Null
@@ -102,8 +102,8 @@ async fn s5_a_part_that_is_sent_anew_after_the_commit_looked_at_it_refuses_the_c
 }
 
 async fn refused_again(cloud: &Cloud, upload: &Upload) {
-    let told = committed(cloud, upload, "second").await;
-    assert!(matches!(told, Err(WriteError::Conflict(_))), "{told:?}");
+    let answer = committed(cloud, upload, "second").await;
+    assert!(matches!(answer, Err(WriteError::Conflict(_))), "{answer:?}");
     let asset = cloud.field("release_asset", upload.asset, "asset").await;
     assert_eq!(asset["size"], 2);
 }

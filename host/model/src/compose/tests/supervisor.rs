@@ -411,10 +411,13 @@ fn features_give_the_engines_socket_the_cloud_and_the_board() {
         ),
         ("platform-api", "the device has no cloud"),
     ] {
-        let said =
+        let message =
             format!("service `web`: `labels.io.platform.features.{label}` has no effect: {why}");
         let (mounts, variables, warnings) = added(label, HostFacts::default());
-        assert_eq!((mounts, variables.len(), warnings), (vec![], 0, vec![said]));
+        assert_eq!(
+            (mounts, variables.len(), warnings),
+            (vec![], 0, vec![message])
+        );
     }
 }
 
@@ -424,8 +427,8 @@ fn a_feature_has_its_place_whatever_is_mounted_there() {
         json!({ "labels": { "io.platform.features.sysfs": "1" }, "volumes": ["data:/sys"] });
     let mounts = config(&service).mounts;
     assert!(mounts.contains(&bind("/sys", "/sys", false)));
-    let said = "service `web`: `volumes` mounts at `/sys`, where a feature label mounts something as well: the mount of the label is used";
-    assert!(warnings(&service).contains(&said.to_owned()));
+    let message = "service `web`: `volumes` mounts at `/sys`, where a feature label mounts something as well: the mount of the label is used";
+    assert!(warnings(&service).contains(&message.to_owned()));
 }
 
 #[test]

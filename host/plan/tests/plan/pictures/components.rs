@@ -51,7 +51,7 @@ fn a_network_that_cannot_be_made_costs_no_running_service() {
 #[test]
 fn users_of_a_changed_network_are_killed_before_it_is_made_anew() {
     let web = || service("web", "web:1").network("front");
-    let wanted = || {
+    let desired = || {
         target()
             .network("shop", "front", "new")
             .service(web())
@@ -65,7 +65,7 @@ fn users_of_a_changed_network_are_killed_before_it_is_made_anew() {
     };
     check_plan(
         device().network("shop", "front", "").running(web()),
-        wanted(),
+        desired(),
         expect![[r#"
             under locks of shop (db, web)
               kill shop/web (id2)
@@ -74,7 +74,7 @@ fn users_of_a_changed_network_are_killed_before_it_is_made_anew() {
     );
     check_plan(
         device().network("shop", "front", "").locked("shop"),
-        wanted(),
+        desired(),
         expect![[r#"
             remove network shop_front on docker
             ... shop/web waits for `shop_front`
@@ -82,7 +82,7 @@ fn users_of_a_changed_network_are_killed_before_it_is_made_anew() {
     );
     check_plan(
         device().locked("shop"),
-        wanted(),
+        desired(),
         expect![[r#"
         create network shop_front on docker
         ... shop/web waits for `shop_front`
@@ -90,7 +90,7 @@ fn users_of_a_changed_network_are_killed_before_it_is_made_anew() {
     );
     check_plan(
         device().network("shop", "front", "new").locked("shop"),
-        wanted(),
+        desired(),
         expect![[r#"
             under locks of shop (db, web)
               start shop/web on docker
@@ -197,7 +197,7 @@ fn a_port_is_given_up_before_another_service_takes_it() {
 
 #[test]
 fn the_network_of_the_api_is_made_once_for_those_that_ask_and_stays() {
-    let wanted = || {
+    let desired = || {
         target()
             .service(service("web", "web:1").with_api())
             .service(any_service("cafe", "till", "till:1").with_api())
@@ -205,7 +205,7 @@ fn the_network_of_the_api_is_made_once_for_those_that_ask_and_stays() {
     let device = || device().with_api_network().image("web:1").image("till:1");
     check_plan(
         device(),
-        wanted(),
+        desired(),
         expect![[r#"
         create network supervisor0 on docker
         ... cafe/till waits for `supervisor0`
@@ -214,7 +214,7 @@ fn the_network_of_the_api_is_made_once_for_those_that_ask_and_stays() {
     );
     check_plan(
         device().api_network(),
-        wanted(),
+        desired(),
         expect![[r#"
         under locks of cafe (till)
           start cafe/till on docker

@@ -65,17 +65,17 @@ fn a_reboot_comes_when_nothing_else_is_left_to_do() {
             .commit("shop", "c1")
             .reboot_due()
     };
-    let wanted = || target().configures_host().service(service("web", "web:1"));
+    let desired = || target().configures_host().service(service("web", "web:1"));
     check_plan(
         settled(),
-        wanted(),
+        desired(),
         expect![[r#"
             reboot for the configuration of the host
         "#]],
     );
     check_plan(
         settled(),
-        wanted().service(service("db", "db:1")),
+        desired().service(service("db", "db:1")),
         expect![[r#"
             pull db:1 on docker
             ... shop/db waits for the image `db:1`
@@ -83,14 +83,14 @@ fn a_reboot_comes_when_nothing_else_is_left_to_do() {
     );
     check_plan(
         settled().busy(shop("web")),
-        wanted(),
+        desired(),
         expect![[r#"
             nothing
         "#]],
     );
     check_plan(
         settled().failed(Subject::Reboot, "Lockfile exists"),
-        wanted(),
+        desired(),
         expect![[r#"
             ... the reboot of the host is tried again later: Lockfile exists
         "#]],
@@ -117,7 +117,7 @@ fn a_device_is_not_rebooted_again_and_again() {
 
 #[test]
 fn a_service_that_requires_a_reboot_is_made_before_it_and_started_after_it() {
-    let wanted = || target().service(service("web", "web:2").requires_reboot());
+    let desired = || target().service(service("web", "web:2").requires_reboot());
     let made = || {
         device().image("web:2").container(
             service("web", "web:2").requires_reboot(),
@@ -129,7 +129,7 @@ fn a_service_that_requires_a_reboot_is_made_before_it_and_started_after_it() {
             .boot("one")
             .image("web:2")
             .running(service("web", "web:1")),
-        wanted(),
+        desired(),
         expect![[r#"
             under locks of shop (web)
               kill shop/web (id1)
@@ -138,7 +138,7 @@ fn a_service_that_requires_a_reboot_is_made_before_it_and_started_after_it() {
     );
     check_plan(
         made().waits_in_boot("one").boot("one"),
-        wanted(),
+        desired(),
         expect![[r#"
             reboot for shop/web
             ... shop/web waits for a reboot
@@ -146,7 +146,7 @@ fn a_service_that_requires_a_reboot_is_made_before_it_and_started_after_it() {
     );
     check_plan(
         made().waits_in_boot("one").boot("two"),
-        wanted(),
+        desired(),
         expect![[r#"
             start existing shop/web (id1)
         "#]],
@@ -154,7 +154,7 @@ fn a_service_that_requires_a_reboot_is_made_before_it_and_started_after_it() {
     // Where the boot is not known, nothing waits for the next.
     check_plan(
         made().waits_in_boot("one"),
-        wanted(),
+        desired(),
         expect![[r#"
             start existing shop/web (id1)
         "#]],

@@ -61,10 +61,10 @@ fn locks_of_one_app_do_not_block_another() {
 
 #[test]
 fn locks_are_kept_while_a_step_is_in_flight_and_released_when_the_app_has_settled() {
-    let wanted = || target().service(service("web", "web:1"));
+    let desired = || target().service(service("web", "web:1"));
     check_plan(
         device().image("web:1").locked("shop").busy(shop("web")),
-        wanted(),
+        desired(),
         expect![[r#"
             nothing
         "#]],
@@ -74,7 +74,7 @@ fn locks_are_kept_while_a_step_is_in_flight_and_released_when_the_app_has_settle
             .image("web:1")
             .running(service("web", "web:1"))
             .locked("shop"),
-        wanted(),
+        desired(),
         expect![[r#"
             record commit c1 of shop
             release locks of shop

@@ -10,7 +10,7 @@ use crate::build::{Docker, device, image_ref, target};
 
 #[test]
 fn kill_then_download_kills_before_anything_of_the_app_is_pulled() {
-    let wanted = || {
+    let desired = || {
         target()
             .service(service("web", "web:2").strategy(KillThenDownload))
             .service(service("db", "db:2"))
@@ -21,7 +21,7 @@ fn kill_then_download_kills_before_anything_of_the_app_is_pulled() {
             .image("db:1")
             .running(service("web", "web:1"))
             .running(service("db", "db:1")),
-        wanted(),
+        desired(),
         expect![[r#"
             under locks of shop (db, web)
               kill shop/web (id1)
@@ -35,7 +35,7 @@ fn kill_then_download_kills_before_anything_of_the_app_is_pulled() {
             .image("db:1")
             .running(service("db", "db:1"))
             .locked("shop"),
-        wanted(),
+        desired(),
         expect![[r#"
             pull db:2 on docker
             pull web:2 on docker
@@ -66,14 +66,14 @@ fn an_image_that_is_there_is_no_reason_to_kill_early() {
 
 #[test]
 fn delete_then_download_removes_the_old_image_with_the_container() {
-    let wanted = || target().service(service("web", "web:2").strategy(DeleteThenDownload));
+    let desired = || target().service(service("web", "web:2").strategy(DeleteThenDownload));
     check_plan(
         device()
             .image("web:1")
             .recorded("web:1")
             .running(service("web", "web:1"))
             .local_mode(),
-        wanted(),
+        desired(),
         expect![[r#"
             under locks of shop (web)
               kill shop/web (id1)
@@ -84,7 +84,7 @@ fn delete_then_download_removes_the_old_image_with_the_container() {
     // Somebody else's image, and one that another service wants, stay.
     check_plan(
         device().image("web:1").running(service("web", "web:1")),
-        wanted(),
+        desired(),
         expect![[r#"
             under locks of shop (web)
               kill shop/web (id1)
@@ -97,7 +97,7 @@ fn delete_then_download_removes_the_old_image_with_the_container() {
             .recorded("web:1")
             .running(service("web", "web:1"))
             .running(service("twin", "web:1")),
-        wanted().service(service("twin", "web:1")),
+        desired().service(service("twin", "web:1")),
         expect![[r#"
             under locks of shop (twin, web)
               kill shop/web (id1)
@@ -108,10 +108,10 @@ fn delete_then_download_removes_the_old_image_with_the_container() {
 
 #[test]
 fn hand_over_starts_the_new_one_beside_the_old_one_when_its_image_is_there() {
-    let wanted = || target().service(service("web", "web:2").strategy(HandOver));
+    let desired = || target().service(service("web", "web:2").strategy(HandOver));
     check_plan(
         device().image("web:1").running(service("web", "web:1")),
-        wanted(),
+        desired(),
         expect![[r#"
             pull web:2 on docker
             ... shop/web waits for the image `web:2`
@@ -122,7 +122,7 @@ fn hand_over_starts_the_new_one_beside_the_old_one_when_its_image_is_there() {
             .image("web:1")
             .image("web:2")
             .running(service("web", "web:1")),
-        wanted(),
+        desired(),
         expect![[r#"
             under locks of shop (web)
               hand shop/web (id1) over on docker

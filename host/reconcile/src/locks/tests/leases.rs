@@ -67,9 +67,9 @@ fn booted() -> Host {
 #[test]
 fn a_lease_is_a_lock_file_and_giving_it_back_removes_it() {
     let host = booted();
-    let taken = host.lease(&request("web"));
+    let result = host.lease(&request("web"));
     assert_eq!(
-        taken.path,
+        result.path,
         Path::new("/tmp/platform-supervisor/services/7/web/updates.lock")
     );
     assert!(host.path("web").is_file());

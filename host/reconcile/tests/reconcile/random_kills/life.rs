@@ -143,12 +143,12 @@ impl Device {
     }
 
     async fn set_target(&self, story: &Story, target: Value, force: bool) {
-        let taken = if story.is_managed {
+        let result = if story.is_managed {
             self.reconciler.set_cloud_target(target, force).await
         } else {
             self.reconciler.set_local_target(target, force).await
         };
-        taken.unwrap();
+        result.unwrap();
     }
 
     async fn until(&self, what: &str, holds: impl Fn(&DeviceStatus) -> bool) {

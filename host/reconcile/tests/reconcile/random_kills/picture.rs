@@ -96,9 +96,9 @@ impl Picture {
     pub(super) fn check(&self, story: &Story) {
         let mut services = self.services.clone();
         services.sort();
-        let mut wanted = story.services();
-        wanted.sort();
-        assert_eq!(services, wanted, "one container each");
+        let mut expected = story.services();
+        expected.sort();
+        assert_eq!(services, expected, "one container each");
         assert_eq!(self.violations, [""; 0]);
         assert_eq!(self.locks, Vec::<PathBuf>::new(), "left locked");
         assert_eq!(self.problems, [""; 0]);

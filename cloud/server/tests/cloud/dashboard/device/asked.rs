@@ -126,7 +126,7 @@ async fn what_a_lock_holds_is_said_and_can_be_done_all_the_same() {
         let report = json!({ "apps": { &shop.uuid: { "releases": { &shop.release.commit: { "services": {
             "main": { "image": shop.release.locations[0], "status": "Running" },
         }}}}}});
-        assert_eq!(device.report(report).await, http::StatusCode::OK);
+        assert_eq!(device.report(report).await, StatusCode::OK);
         service.see("Running").await;
         service.see("An update lock is held").await;
         service.press(anyway).await;
