@@ -1,6 +1,7 @@
 //! The table as `nft --json` takes it (libnftables-json(5)).
 
 use model::Protocol;
+use model::compose::SUPERVISOR_SUBNET;
 use serde_json::{Value, json};
 
 use super::FirewallRules;
@@ -85,6 +86,10 @@ fn rules_of(rules: &FirewallRules) -> Vec<(Vec<Value>, &'static str)> {
         let own = on_interface(&[ENGINE, VPN, &rules.network]);
         let comment = "the API, from services and the VPN";
         add(vec![own, api.clone()], accept(), comment);
+        // The bridge of the API's network, whose name the engine makes up as well. A container of another bridge may
+        // send from such an address, and gets no answer there.
+        let bridge = vec![on_interface(&[BRIDGES]), from_supervisor_network()];
+        add([bridge, vec![api.clone()]].concat(), accept(), comment);
         add(vec![api], refuse(), "the API, from elsewhere");
     }
 
@@ -154,6 +159,18 @@ fn on_interface(names: &[&str]) -> Value {
         [one] => is(name, json!(one)),
         _ => is_one_of(name, names),
     }
+}
+
+/// From an address of the network in which services reach the API.
+fn from_supervisor_network() -> Value {
+    let whole = (SUPERVISOR_SUBNET, "32");
+    let (address, length) = SUPERVISOR_SUBNET.split_once('/').unwrap_or(whole);
+    let length: u8 = length.parse().unwrap_or(32);
+    let from = json!({ "payload": { "protocol": "ip", "field": "saddr" } });
+    is(
+        from,
+        json!({ "prefix": { "addr": address, "len": length } }),
+    )
 }
 
 fn is(left: Value, right: Value) -> Value {

@@ -29,24 +29,26 @@ struct Network {
 }
 
 impl Network {
-    /// The two are on one network, and on one that the device has as the engine's.
+    /// The two are on one network, on one that the device has as the engine's, and on two that an engine made, of which
+    /// one is that of the API.
     fn make() -> Option<Network> {
         let device = NetworkNamespace::make(&["nft"])?;
         let other = NetworkNamespace::make(&[])?;
-        for (interface, network) in [("lan", 77), ("docker0", 78)] {
+        for (interface, network, number) in [
+            ("lan", "77.0", 77),
+            ("docker0", "78.0", 78),
+            ("br-0123456789ab", "79.0", 79),
+            ("br-ba9876543210", "114.104", 80),
+        ] {
             let peer = other.name();
+            let beside = format!("to-{number}");
             device.run(&format!(
-                "ip link add {interface} type veth peer name to-{interface} netns {peer}"
+                "ip link add {interface} type veth peer name {beside} netns {peer}"
             ));
-            for (machine, name, number) in [
-                (&device, interface.to_owned(), 1),
-                (&other, format!("to-{interface}"), 2),
-            ] {
+            for (machine, name, host) in [(&device, interface, 1), (&other, &*beside, 2)] {
+                machine.run(&format!("ip address add 10.{network}.{host}/25 dev {name}"));
                 machine.run(&format!(
-                    "ip address add 10.{network}.0.{number}/24 dev {name}"
-                ));
-                machine.run(&format!(
-                    "ip address add fd00:{network}::{number}/64 dev {name} nodad"
+                    "ip address add fd00:{number}::{host}/64 dev {name} nodad"
                 ));
                 machine.run(&format!("ip link set {name} up"));
             }
@@ -174,6 +176,12 @@ fn m7_others_reach_what_the_table_lets_in_and_nothing_else() {
         ("tcp", "[fd00:78::1]:48484", Open),
         ("udp", "10.78.0.1:53", Open),
         ("tcp", "10.78.0.1:80", Shut),
+        // The API's network, by whatever name its bridge has, and no other of an engine's.
+        ("tcp", "10.114.104.1:48484", Open),
+        ("udp", "10.114.104.1:53", Open),
+        ("tcp", "10.114.104.1:80", Shut),
+        ("tcp", "10.79.0.1:48484", Shut),
+        ("tcp", "[fd00:79::1]:48484", Shut),
     ]);
     // Each side of a conversation that the device begins, and the device itself.
     let listening = network
