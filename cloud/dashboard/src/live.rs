@@ -131,6 +131,11 @@ async fn follow<P: LivePage>(
     visitor: SessionUser,
     address: P::Address,
 ) -> PageResult {
+    // Before the first look, so that nothing is missed that is written meanwhile.
+    let (written, news) = (
+        visitor.cloud.database.written(),
+        visitor.cloud.bus.subscribe(),
+    );
     let page = P::load(&visitor, address.clone()).await?;
     let over = CancellationToken::new();
     let more = page.more_events(&visitor).await?;
@@ -138,8 +143,8 @@ async fn follow<P: LivePage>(
     let over = over.drop_guard();
     let first = page.parts(&visitor).await?;
     let mut live = LiveStream::<P> {
-        written: visitor.cloud.database.written(),
-        news: visitor.cloud.bus.subscribe(),
+        written,
+        news,
         _place: state.live.enter(visitor.claims.id).map_err(PageError)?,
         pages: state.live,
         visitor,
