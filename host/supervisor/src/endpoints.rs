@@ -8,7 +8,7 @@ use device_types::{PluginReport, PluginRoutes, PluginStats};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::Method;
-use plugins::{Action, CallerScope, Plugins, PluginsConfig};
+use plugins::{Action, CallerScope, PluginData as _, Plugins, PluginsConfig};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -240,31 +240,23 @@ impl PluginData {
     }
 }
 
+/// As the store does it for plugins, with a rate.
 impl plugins::PluginData for PluginData {
     fn get(&self, plugin: &str, key: &str) -> Result<Option<Vec<u8>>, plugins::DataError> {
-        self.store.plugin_get(plugin, key).map_err(data_error)
+        self.store.get(plugin, key)
     }
 
     fn set(&self, plugin: &str, key: &str, value: &[u8]) -> Result<(), plugins::DataError> {
         self.may_write(plugin, key.len().saturating_add(value.len()))?;
-        self.store
-            .plugin_set(plugin, key, value)
-            .map_err(data_error)
+        self.store.set(plugin, key, value)
     }
 
     fn delete(&self, plugin: &str, key: &str) -> Result<(), plugins::DataError> {
         self.may_write(plugin, key.len())?;
-        self.store.plugin_delete(plugin, key).map_err(data_error)
+        self.store.delete(plugin, key)
     }
 
     fn keys(&self, plugin: &str, prefix: &str) -> Result<Vec<String>, plugins::DataError> {
-        self.store.plugin_keys(plugin, prefix).map_err(data_error)
-    }
-}
-
-fn data_error(error: store::PluginDataError) -> plugins::DataError {
-    match error {
-        store::PluginDataError::Store(failed) => plugins::DataError::Other(failed.to_string()),
-        too_large => plugins::DataError::TooLarge(too_large.to_string()),
+        self.store.keys(plugin, prefix)
     }
 }
