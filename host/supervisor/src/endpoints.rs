@@ -8,7 +8,7 @@ use device_types::{PluginReport, PluginRoutes, PluginStats};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::Method;
-use plugins::{Action, CallerScope, PluginData as _, Plugins, PluginsConfig};
+use plugins::{Action, CallerScope, Plugins, PluginsConfig};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
