@@ -228,7 +228,7 @@ impl RecordedCloud {
     pub fn polls(&self) -> Vec<RecordedRequest> {
         let requests = self.asked().into_iter();
         requests
-            .filter(|requests| requests.method == "GET" && requests.path.ends_with("/state"))
+            .filter(|request| request.method == "GET" && request.path.ends_with("/state"))
             .collect()
     }
 
@@ -240,16 +240,16 @@ impl RecordedCloud {
     pub fn reports(&self) -> Vec<Value> {
         let (uuid, _) = self.device();
         let requests = self.asked().into_iter();
-        let accepted = requests.filter(|requests| {
+        let accepted = requests.filter(|request| {
             (
-                requests.method.as_str(),
-                requests.path.as_str(),
-                requests.status,
+                request.method.as_str(),
+                request.path.as_str(),
+                request.status,
             ) == ("PATCH", "/device/v3/state", 200)
         });
         accepted
-            .map(|requests| {
-                let mut body: Value = serde_json::from_str(&requests.body).expect("a report");
+            .map(|request| {
+                let mut body: Value = serde_json::from_str(&request.body).expect("a report");
                 body[&uuid].take()
             })
             .collect()

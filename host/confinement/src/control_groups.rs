@@ -296,7 +296,7 @@ mod tests {
         assert!(groups.made.is_empty());
         let texts: Vec<String> = groups.missing.iter().map(ToString::to_string).collect();
         assert!(
-            texts.len() == 2 && texts.iter().all(|texts| texts.contains("`/proc/no/group`")),
+            texts.len() == 2 && texts.iter().all(|text| text.contains("`/proc/no/group`")),
             "{texts:?}"
         );
     }

@@ -429,8 +429,8 @@ async fn tags_are_read_from_the_cloud_and_set_through_the_queue() {
     device.start_again().await;
     let sent = until("the tags to be sent", || async {
         let requests = cloud.asked().into_iter();
-        let mut sent = requests
-            .filter(|requests| requests.path == "/device/v3/tags" && requests.status == 200);
+        let mut sent =
+            requests.filter(|request| request.path == "/device/v3/tags" && request.status == 200);
         sent.next().ok_or("nothing")
     })
     .await;

@@ -90,7 +90,7 @@ async fn a_device_that_is_to_register_outlives_hostile_answers_and_registers_as_
             let requests = cloud.asked()[before..].to_vec();
             let tries = requests
                 .iter()
-                .filter(|requests| requests.path == "/device/register");
+                .filter(|request| request.path == "/device/register");
             if tries.count() >= 2 {
                 Ok(())
             } else {

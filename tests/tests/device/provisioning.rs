@@ -28,7 +28,7 @@ async fn until_runs(device: &Supervisor) {
 fn asked(cloud: &RecordedCloud, path: &str) -> Vec<RecordedRequest> {
     let requests = cloud.asked().into_iter();
     requests
-        .filter(|requests| requests.path.split('?').next() == Some(path))
+        .filter(|request| request.path.split('?').next() == Some(path))
         .collect()
 }
 

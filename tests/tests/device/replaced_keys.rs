@@ -161,7 +161,7 @@ async fn conformance1_an_update_that_finds_the_clouds_target_unchanged_brings_th
     let key = until("the service to print its key", || async {
         let lines = cloud.logs();
         let messages = lines.iter().filter_map(|line| line["message"].as_str());
-        let mut keys = messages.filter_map(|messages| messages.strip_prefix(VARIABLE));
+        let mut keys = messages.filter_map(|message| message.strip_prefix(VARIABLE));
         keys.next().map(str::to_owned).ok_or(lines.len())
     })
     .await;

@@ -157,18 +157,16 @@ async fn a_report_that_is_refused_is_made_again_when_the_cloud_wants_it_and_as_t
     device.post("/v1/regenerate-api-key", &json!({})).await;
     let refused = until("a report to be refused", || async {
         let requests = cloud.asked().into_iter();
-        let refused = requests
-            .filter(|requests| requests.path == "/device/v3/state" && requests.status == 429);
+        let refused =
+            requests.filter(|request| request.path == "/device/v3/state" && request.status == 429);
         refused.last().ok_or(())
     })
     .await;
     cloud.be(Mood::Well);
     let again = until("a report to be taken", || async {
         let requests = cloud.asked().into_iter();
-        let mut accepted = requests.filter(|requests| {
-            requests.path == "/device/v3/state"
-                && requests.status == 200
-                && requests.at > refused.at
+        let mut accepted = requests.filter(|request| {
+            request.path == "/device/v3/state" && request.status == 200 && request.at > refused.at
         });
         accepted.next().ok_or(())
     })

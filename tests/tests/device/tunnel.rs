@@ -109,7 +109,7 @@ async fn the_tunnel_is_opened_again_by_a_device_whose_cloud_was_gone_or_did_not_
         let requests = cloud.asked()[before..].to_vec();
         let mut requests = requests.iter();
         let found =
-            requests.any(|requests| requests.path.ends_with("/tunnel") && requests.status == 200);
+            requests.any(|request| request.path.ends_with("/tunnel") && request.status == 200);
         if found { Ok(()) } else { Err(device.log()) }
     })
     .await;
