@@ -101,11 +101,16 @@ impl Device {
     }
 }
 
+/// Puts a damaged copy in the place of `file`. A process that runs the code has it mapped: if the
+/// bit flipped under it, it would die of that, before the test kills it.
 fn flip_a_bit(file: &Path) {
+    let damaged = file.with_extension("damaged");
+    fs::copy(file, &damaged).unwrap();
     let mut code = fs::read(file).unwrap();
     let middle = code.len() / 2;
     code[middle] ^= 0x10;
-    fs::write(file, code).unwrap();
+    fs::write(&damaged, code).unwrap();
+    fs::rename(damaged, file).unwrap();
 }
 
 #[test]
