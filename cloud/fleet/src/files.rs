@@ -1,9 +1,11 @@
 //! Files that commands write.
 
-use std::fs::OpenOptions;
-use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::fs::{OpenOptions, Permissions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
+
+use tempfile::{Builder, NamedTempFile};
 
 use crate::failure::{Failure, Result};
 
@@ -16,4 +18,17 @@ pub(crate) fn write_new(path: &Path, text: &str, mode: u32) -> Result<()> {
     let file = options.write(true).create_new(true).mode(mode).open(path);
     let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
     written.map_err(|error| Failure::unwritable(path, error))
+}
+
+/// A new file in the folder of `path`, to take that place once it is whole; until then it goes with the value.
+///
+/// # Errors
+/// Where the folder takes none.
+pub(crate) fn beside(path: &Path, mode: u32) -> io::Result<NamedTempFile> {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    Builder::new()
+        .permissions(Permissions::from_mode(mode))
+        .tempfile_in(folder.unwrap_or(Path::new(".")))
 }

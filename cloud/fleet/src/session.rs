@@ -3,13 +3,14 @@
 use std::env;
 use std::fs;
 use std::io::Write as _;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::{Failure, Kind, Result, signed_out};
+use crate::files;
 
 /// The file, and what it says.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -275,22 +276,12 @@ fn write(path: &Path, session: &SessionFile) -> Result<()> {
             .map_err(failed)?;
     }
     // A file beside it that takes its place: whole or not there, and never readable by others.
-    let beside = path.with_extension(format!("toml.{}", std::process::id()));
-    let _ = fs::remove_file(&beside);
-    let mut file = fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&beside)
-        .map_err(failed)?;
-    let written = file
-        .write_all(text.as_bytes())
-        .and_then(|()| file.sync_all())
-        .and_then(|()| fs::rename(&beside, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&beside);
-    }
-    written.map_err(failed)
+    let mut beside = files::beside(path, 0o600).map_err(failed)?;
+    let written = beside.write_all(text.as_bytes());
+    let written = written.and_then(|()| beside.as_file().sync_all());
+    written.map_err(failed)?;
+    beside.persist(path).map_err(|error| failed(error.error))?;
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! A file comes from the cloud; it is written beside its place until it is whole.
 
-use std::fs::File;
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::PathBuf;
+use std::pin::pin;
 
 use reqwest::Method;
 use serde_json::json;
@@ -10,6 +10,7 @@ use serde_json::json;
 use super::{found, on_the_cloud};
 use crate::cloud::Cloud;
 use crate::failure::{Failure, Result};
+use crate::files;
 use crate::find::Release;
 use crate::interrupt::told_to_stop;
 use crate::output::{Output, size};
@@ -40,51 +41,58 @@ pub(super) async fn download(
         .send(Method::GET, on_the_cloud(&stored.href)?, None, None)
         .await?;
     let answer = cloud.good(answer).await?;
-    let mut place = if is_output {
-        Place::Output(std::io::stdout())
-    } else {
-        Place::beside(&to)?
-    };
     let bar = output.bytes(key, stored.size);
-    let copied = tokio::select! {
-        copied = copy(cloud, answer, stored.size, &bar, &mut place) => copied,
-        stopped = told_to_stop() => Err(stopped),
-    };
-    drop(bar);
-    copied?;
-    if let Place::File(file) = place {
-        file.keep(&to, overwrite)?;
-        output.done(
-            format!("wrote {} ({})", to.display(), size(stored.size)),
-            &json!({ "file": to, "key": key, "size": stored.size, "content_type": stored.content_type }),
-        );
+    if is_output {
+        let mut place = std::io::stdout();
+        return copy(cloud, answer, stored.size, &bar, &mut place).await;
     }
+    let unwritable = |error| Failure::unwritable(&to, error);
+    let mut beside = files::beside(&to, 0o666).map_err(unwritable)?;
+    copy(cloud, answer, stored.size, &bar, &mut beside).await?;
+    drop(bar);
+    beside.as_file().sync_all().map_err(not_written)?;
+    let placed = if overwrite {
+        beside.persist(&to)
+    } else {
+        // A renaming alone would take the place of what came meanwhile.
+        beside.persist_noclobber(&to)
+    };
+    placed.map_err(|error| unwritable(error.error))?;
+    output.done(
+        format!("wrote {} ({})", to.display(), size(stored.size)),
+        &json!({ "file": to, "key": key, "size": stored.size, "content_type": stored.content_type }),
+    );
     Ok(())
 }
 
+fn not_written(error: std::io::Error) -> Failure {
+    Failure::failed("the file cannot be written").because(error)
+}
+
+/// Until it is whole, or somebody stops the program.
 async fn copy(
     cloud: &Cloud,
     mut answer: reqwest::Response,
     size: u64,
     bar: &indicatif::ProgressBar,
-    place: &mut Place,
+    place: &mut impl Write,
 ) -> Result<()> {
     let mut left = size;
-    while let Some(piece) = answer
-        .chunk()
-        .await
-        .map_err(|error| cloud.unreachable(error))?
-    {
+    let mut stopped = pin!(told_to_stop());
+    while let Some(piece) = tokio::select! {
+        piece = answer.chunk() => piece.map_err(|error| cloud.unreachable(error))?,
+        stopped = &mut stopped => return Err(stopped),
+    } {
         left = left.checked_sub(piece.len() as u64).ok_or_else(|| {
             Failure::failed(format!(
                 "the cloud sent more than the {size} bytes of the file"
             ))
         })?;
-        place.write(&piece)?;
+        place.write_all(&piece).map_err(not_written)?;
         bar.inc(piece.len() as u64);
     }
     match left {
-        0 => place.flush(),
+        0 => place.flush().map_err(not_written),
         left => Err(
             Failure::failed(format!("the file broke off {left} bytes before its end"))
                 .hint("try again"),
@@ -105,68 +113,6 @@ fn own_name(name: &str) -> Result<&str> {
             Failure::usage(format!("`{name}` is not a valid file name here"))
                 .hint("choose a file with `--output`"),
         )
-    }
-}
-
-/// Where a file is written.
-enum Place {
-    Output(std::io::Stdout),
-    File(PartialFile),
-}
-
-impl Place {
-    fn beside(to: &Path) -> Result<Self> {
-        let mut name = to.file_name().unwrap_or_default().to_owned();
-        name.push(format!(".part{}", std::process::id()));
-        let path = to.with_file_name(name);
-        let file = File::options()
-            .write(true)
-            .create_new(true)
-            .open(&path)
-            .map_err(|error| Failure::unwritable(to, error))?;
-        Ok(Place::File(PartialFile { file, path }))
-    }
-
-    fn write(&mut self, piece: &[u8]) -> Result<()> {
-        let written = match self {
-            Place::Output(output) => output.write_all(piece),
-            Place::File(file) => file.file.write_all(piece),
-        };
-        written.map_err(|error| Failure::failed("the file cannot be written").because(error))
-    }
-
-    fn flush(&mut self) -> Result<()> {
-        let flushed = match self {
-            Place::Output(output) => output.flush(),
-            Place::File(file) => file.file.sync_all(),
-        };
-        flushed.map_err(|error| Failure::failed("the file cannot be written").because(error))
-    }
-}
-
-/// A file that is not whole yet; it goes with the value unless it is kept.
-struct PartialFile {
-    file: File,
-    path: PathBuf,
-}
-
-impl PartialFile {
-    /// Has it take its place.
-    fn keep(&self, to: &Path, overwrite: bool) -> Result<()> {
-        let free = if overwrite {
-            Ok(())
-        } else {
-            // A renaming alone would take the place of what came meanwhile.
-            File::create_new(to).map(drop)
-        };
-        let result = free.and_then(|()| std::fs::rename(&self.path, to));
-        result.map_err(|error| Failure::unwritable(to, error))
-    }
-}
-
-impl Drop for PartialFile {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.path);
     }
 }
 
