@@ -91,13 +91,13 @@ impl Cloud {
     pub(crate) async fn rows<T: DeserializeOwned>(
         &self,
         path: &str,
-        options: &[(&str, &str)],
+        query: &str,
     ) -> Result<Vec<T>> {
         #[derive(serde::Deserialize)]
         struct Rows<T> {
             d: Vec<T>,
         }
-        let rows: Rows<T> = self.get(&odata::address(path, options)).await?;
+        let rows: Rows<T> = self.get(&odata::address(path, query)).await?;
         Ok(rows.d)
     }
 
@@ -105,9 +105,9 @@ impl Cloud {
     pub(crate) async fn row<T: DeserializeOwned>(
         &self,
         path: &str,
-        options: &[(&str, &str)],
+        query: &str,
     ) -> Result<Option<T>> {
-        Ok(self.rows(path, options).await?.into_iter().next())
+        Ok(self.rows(path, query).await?.into_iter().next())
     }
 
     /// JSON of an address.

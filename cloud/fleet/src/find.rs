@@ -118,19 +118,13 @@ pub(crate) async fn optional_fleet(cloud: &Cloud, text: Option<&str>) -> Result<
 }
 
 async fn fleets(cloud: &Cloud, text: &str) -> Result<Vec<Fleet>> {
-    let filter = format!(
-        "slug eq {} or app_name eq {1} or uuid eq {1}{2}",
+    let query = format!(
+        "$select=id,slug,actor&$filter=slug eq {} or app_name eq {1} or uuid eq {1}{2}&$orderby=slug asc&$top=11",
         literal(&text.to_lowercase()),
         literal(text),
         or_id(text)
     );
-    let options = [
-        ("$select", "id,slug,actor"),
-        ("$filter", &filter),
-        ("$orderby", "slug asc"),
-        ("$top", "11"),
-    ];
-    cloud.rows("application", &options).await
+    cloud.rows("application", &query).await
 }
 
 /// A device by its uuid, the beginning of that, its name or id; of one fleet, where that is said.
@@ -147,12 +141,8 @@ pub(crate) async fn device(cloud: &Cloud, text: &str) -> Result<Device> {
 
 /// The devices that a filter selects, by their names.
 pub(crate) async fn devices_where(cloud: &Cloud, filter: &str) -> Result<Vec<Device>> {
-    let options = [
-        ("$select", DEVICE),
-        ("$filter", filter),
-        ("$orderby", "device_name asc"),
-    ];
-    cloud.rows("device", &options).await
+    let query = format!("$select={DEVICE}&$filter={filter}&$orderby=device_name asc");
+    cloud.rows("device", &query).await
 }
 
 /// A device by its number alone.
@@ -160,8 +150,8 @@ pub(crate) async fn devices_where(cloud: &Cloud, filter: &str) -> Result<Vec<Dev
 /// # Errors
 /// Where it is not there.
 pub(crate) async fn device_of(cloud: &Cloud, id: i64) -> Result<Device> {
-    let options = [("$select", DEVICE)];
-    let device = cloud.row(&format!("device({id})"), &options).await?;
+    let path = format!("device({id})");
+    let device = cloud.row(&path, &format!("$select={DEVICE}")).await?;
     device.ok_or_else(|| Failure::not_found(format!("there is no device with the id {id}")))
 }
 
@@ -170,13 +160,8 @@ async fn devices(cloud: &Cloud, text: &str) -> Result<Vec<Device>> {
     if let Some(beginning) = beginning(text) {
         filter.push_str(&format!(" or startswith(uuid,{})", literal(&beginning)));
     }
-    let options = [
-        ("$select", DEVICE),
-        ("$filter", &filter),
-        ("$orderby", "uuid asc"),
-        ("$top", "11"),
-    ];
-    let mut devices: Vec<Device> = cloud.rows("device", &options).await?;
+    let query = format!("$select={DEVICE}&$filter={filter}&$orderby=uuid asc&$top=11");
+    let mut devices: Vec<Device> = cloud.rows("device", &query).await?;
     // A whole uuid is meant whole, whatever else is called so.
     if devices.iter().any(|device| device.uuid == text) {
         devices.retain(|device| device.uuid == text);
@@ -201,13 +186,10 @@ pub(crate) async fn release(cloud: &Cloud, text: &str, fleet: Option<i64>) -> Re
     if let Some(fleet) = fleet {
         filter = format!("belongs_to__application eq {fleet} and ({filter})");
     }
-    let options = [
-        ("$select", "id,commit,raw_version,belongs_to__application"),
-        ("$filter", &filter),
-        ("$orderby", "id desc"),
-        ("$top", "11"),
-    ];
-    let mut releases: Vec<Release> = cloud.rows("release", &options).await?;
+    let query = format!(
+        "$select=id,commit,raw_version,belongs_to__application&$filter={filter}&$orderby=id desc&$top=11"
+    );
+    let mut releases: Vec<Release> = cloud.rows("release", &query).await?;
     if releases.iter().any(|release| release.raw_version == text) {
         releases.retain(|release| release.raw_version == text);
     }
@@ -278,13 +260,9 @@ pub(crate) struct FleetService {
 
 /// The services of a fleet, by their names.
 pub(crate) async fn services(cloud: &Cloud, fleet: i64) -> Result<Vec<FleetService>> {
-    let filter = format!("application eq {fleet}");
-    let options = [
-        ("$select", "id,service_name"),
-        ("$filter", &filter),
-        ("$orderby", "service_name asc"),
-    ];
-    cloud.rows("service", &options).await
+    let query =
+        format!("$select=id,service_name&$filter=application eq {fleet}&$orderby=service_name asc");
+    cloud.rows("service", &query).await
 }
 
 /// A service of a fleet.

@@ -19,16 +19,9 @@ pub(crate) fn literal(text: &str) -> String {
     format!("'{}'", encoded(&text.replace('\'', "''")))
 }
 
-/// A path with options after it; the options' spaces are encoded, their literals are so already.
-pub(crate) fn address(path: &str, options: &[(&str, &str)]) -> String {
-    let mut address = format!("/v7/{path}");
-    for (at, (name, value)) in options.iter().enumerate() {
-        address.push(if at == 0 { '?' } else { '&' });
-        address.push_str(name);
-        address.push('=');
-        address.push_str(&value.replace(' ', "%20"));
-    }
-    address
+/// A path with a query after it, whose spaces are encoded here; its literals are so already.
+pub(crate) fn address(path: &str, query: &str) -> String {
+    format!("/v7/{path}?{}", query.replace(' ', "%20"))
 }
 
 #[cfg(test)]
@@ -49,10 +42,10 @@ mod tests {
     }
 
     #[test]
-    fn options_follow_a_path() {
-        let filter = format!("slug eq {}", literal("a b"));
+    fn a_query_follows_a_path() {
+        let query = format!("$select=id&$filter=slug eq {}", literal("a b"));
         assert_eq!(
-            address("application", &[("$select", "id"), ("$filter", &filter)]),
+            address("application", &query),
             "/v7/application?$select=id&$filter=slug%20eq%20'a%20b'"
         );
     }

@@ -214,10 +214,8 @@ const MORE_EXPANDED: &str = "image_install($select=status,download_progress;$fil
 
 async fn show(cloud: &Cloud, output: &Output, text: &str) -> Result<()> {
     let target = find::device(cloud, text).await?;
-    let select = format!("{SELECT},{MORE}");
-    let expand = format!("{EXPAND},{MORE_EXPANDED}");
-    let options = [("$select", select.as_str()), ("$expand", &expand)];
-    let row: Option<Value> = cloud.row(&target.address(), &options).await?;
+    let query = format!("$select={SELECT},{MORE}&$expand={EXPAND},{MORE_EXPANDED}");
+    let row: Option<Value> = cloud.row(&target.address(), &query).await?;
     let row = row.ok_or_else(|| Failure::not_found(format!("there is no device `{text}`")))?;
     let mut more: DeviceDetails = serde_json::from_value(row).map_err(|error| {
         Failure::failed("the cloud's answer lacks fields of a device").because(error)

@@ -119,16 +119,11 @@ fn release_name(commit: &Option<String>, version: &Option<String>) -> Option<Str
 
 pub(crate) async fn list(cloud: &Cloud, output: &Output, fleet: Option<&str>) -> Result<()> {
     let fleet = find::optional_fleet(cloud, fleet).await?;
-    let filter = fleet.map(|fleet| format!("belongs_to__application eq {}", fleet.id));
-    let mut options = vec![
-        ("$select", SELECT),
-        ("$expand", EXPAND),
-        ("$orderby", "device_name asc"),
-    ];
-    if let Some(filter) = &filter {
-        options.push(("$filter", filter));
+    let mut query = format!("$select={SELECT}&$expand={EXPAND}&$orderby=device_name asc");
+    if let Some(fleet) = fleet {
+        query.push_str(&format!("&$filter=belongs_to__application eq {}", fleet.id));
     }
-    let devices: Vec<Device> = cloud.rows("device", &options).await?;
+    let devices: Vec<Device> = cloud.rows("device", &query).await?;
     output.rows(
         &devices,
         &[

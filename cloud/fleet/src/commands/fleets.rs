@@ -78,18 +78,15 @@ impl Fleet {
     }
 }
 
-const SELECT: &str = "id,uuid,app_name,slug,is_public,should_track_latest_release,created_at";
-const EXPAND: &str = "is_for__device_type($select=slug),\
+/// The fields of a [`Fleet`].
+const FIELDS: &str = "$select=id,uuid,app_name,slug,is_public,should_track_latest_release,created_at\
+    &$expand=is_for__device_type($select=slug),\
     should_be_running__release($select=commit,raw_version),owns__device/$count";
 
 pub(crate) async fn list(cloud: &Cloud, output: &Output) -> Result<()> {
-    let options = [
-        ("$select", SELECT),
-        ("$expand", EXPAND),
-        ("$filter", "is_directly_accessible_by__user/any(dau:true)"),
-        ("$orderby", "slug asc"),
-    ];
-    let fleets: Vec<Fleet> = cloud.rows("application", &options).await?;
+    let query =
+        format!("{FIELDS}&$filter=is_directly_accessible_by__user/any(dau:true)&$orderby=slug asc");
+    let fleets: Vec<Fleet> = cloud.rows("application", &query).await?;
     output.rows(
         &fleets,
         &[
@@ -137,8 +134,7 @@ pub(crate) async fn create(cloud: &Cloud, output: &Output, create: Create) -> Re
 }
 
 async fn read(cloud: &Cloud, id: i64) -> Result<Option<Fleet>> {
-    let options = [("$select", SELECT), ("$expand", EXPAND)];
-    cloud.row(&format!("application({id})"), &options).await
+    cloud.row(&format!("application({id})"), FIELDS).await
 }
 
 /// A kind of board by its slug, or another word for it; its id.
@@ -146,22 +142,19 @@ async fn read(cloud: &Cloud, id: i64) -> Result<Option<Fleet>> {
 /// # Errors
 /// Where there is none; it names those that are alike.
 pub(super) async fn board(cloud: &Cloud, slug: &str) -> Result<i64> {
-    let filter = format!(
-        "slug eq {0} or device_type_alias/any(a:a/is_referenced_by__alias eq {0})",
+    let query = format!(
+        "$select=id&$filter=slug eq {0} or device_type_alias/any(a:a/is_referenced_by__alias eq {0})",
         literal(slug)
     );
-    let kinds: Vec<Id> = cloud
-        .rows("device_type", &[("$select", "id"), ("$filter", &filter)])
-        .await?;
-    match kinds.first() {
+    match cloud.row::<Id>("device_type", &query).await? {
         Some(kind) => Ok(kind.id),
         None => Err(no_such_type(cloud, slug).await?),
     }
 }
 
 async fn no_such_type(cloud: &Cloud, slug: &str) -> Result<Failure> {
-    let options = [("$select", "slug"), ("$orderby", "slug asc")];
-    let kinds: Vec<Slug> = cloud.rows("device_type", &options).await?;
+    let query = "$select=slug&$orderby=slug asc";
+    let kinds: Vec<Slug> = cloud.rows("device_type", query).await?;
     let lower = slug.to_lowercase();
     let near: Vec<&str> = kinds
         .iter()

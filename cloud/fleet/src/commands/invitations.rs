@@ -41,18 +41,12 @@ fn address<'de, D: Deserializer<'de>>(link: D) -> Result<String, D::Error> {
 }
 
 async fn invitations(cloud: &Cloud, of: &MemberOwner) -> Result<Vec<Invitation>> {
-    let filter = format!("{} eq {}", of.invited_to, of.id);
-    let expand = format!("invitee($select=email),{}($select=name)", of.roles);
-    let options = [
-        (
-            "$select",
-            "id,invitation_token,message,expiry_date,created_at",
-        ),
-        ("$expand", expand.as_str()),
-        ("$filter", &filter),
-        ("$orderby", "id asc"),
-    ];
-    cloud.rows(of.invitations, &options).await
+    let query = format!(
+        "$select=id,invitation_token,message,expiry_date,created_at\
+         &$expand=invitee($select=email),{}($select=name)&$filter={} eq {}&$orderby=id asc",
+        of.roles, of.invited_to, of.id
+    );
+    cloud.rows(of.invitations, &query).await
 }
 
 pub(crate) async fn list(cloud: &Cloud, output: &Output, group: &Group) -> Result<()> {
@@ -180,11 +174,11 @@ async fn named(cloud: &Cloud, kind: &str, id: Option<i64>) -> String {
     let Some(id) = id else {
         return String::new();
     };
-    let (address, field) = match kind {
-        "fleet" => (format!("application({id})"), "slug"),
-        _ => (format!("organization({id})"), "handle"),
+    let (address, query) = match kind {
+        "fleet" => (format!("application({id})"), "$select=slug"),
+        _ => (format!("organization({id})"), "$select=handle"),
     };
-    let row: Result<Option<NamedRow>> = cloud.row(&address, &[("$select", field)]).await;
+    let row: Result<Option<NamedRow>> = cloud.row(&address, query).await;
     match row {
         Ok(Some(named)) => named.slug,
         _ => id.to_string(),

@@ -24,12 +24,8 @@ struct Board {
 }
 
 pub(crate) async fn device_types(cloud: &Cloud, output: &Output) -> Result<()> {
-    let options = [
-        ("$select", "slug,name"),
-        ("$expand", "is_of__cpu_architecture($select=slug)"),
-        ("$orderby", "slug asc"),
-    ];
-    let boards: Vec<Board> = cloud.rows("device_type", &options).await?;
+    let query = "$select=slug,name&$expand=is_of__cpu_architecture($select=slug)&$orderby=slug asc";
+    let boards: Vec<Board> = cloud.rows("device_type", query).await?;
     output.rows(
         &boards,
         &[
@@ -94,11 +90,8 @@ async fn of_device(cloud: &Cloud, device: &str) -> Result<Value> {
     }
     let device = find::device(cloud, device).await?;
     let fleet = device.fleet()?;
-    let options = [
-        ("$select", "id"),
-        ("$expand", "is_of__device_type($select=slug)"),
-    ];
-    let kinds: Option<Kinds> = cloud.row(&device.address(), &options).await?;
+    let query = "$select=id&$expand=is_of__device_type($select=slug)";
+    let kinds: Option<Kinds> = cloud.row(&device.address(), query).await?;
     let settings: Settings = cloud.get("/config").await?;
     let described = json!({ "name": "config.json", "description": "made with a config.json" });
     let path = format!("/api-key/device/{}/device-key", device.id);
@@ -141,8 +134,8 @@ pub(crate) async fn register(
     let kind = match &register.device_type {
         Some(slug) => board(cloud, slug).await?,
         None => {
-            let options = [("$select", "is_for__device_type")];
-            let of_fleet: Option<Kind> = cloud.row(&fleet.address(), &options).await?;
+            let query = "$select=is_for__device_type";
+            let of_fleet: Option<Kind> = cloud.row(&fleet.address(), query).await?;
             let gone = || Failure::not_found(format!("there is no fleet `{}`", register.fleet));
             of_fleet.ok_or_else(gone)?.kind.id
         }

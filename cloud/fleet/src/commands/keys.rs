@@ -114,12 +114,8 @@ async fn myself(cloud: &Cloud) -> Result<i64> {
 
 async fn keys_where(cloud: &Cloud, filter: &str) -> Result<Vec<Key>> {
     let fields = "id,name,description,expiry_date,created_at,scope,last_used_at";
-    let options = [
-        ("$select", fields),
-        ("$filter", filter),
-        ("$orderby", "id asc"),
-    ];
-    cloud.rows("api_key", &options).await
+    let query = format!("$select={fields}&$filter={filter}&$orderby=id asc");
+    cloud.rows("api_key", &query).await
 }
 
 async fn list(cloud: &Cloud, output: &Output, actor: i64) -> Result<()> {

@@ -50,15 +50,15 @@ pub(crate) async fn run(
         );
         return Ok(());
     }
-    let select = [("$select", "value")];
-    let mut variable: Option<Row> = cloud.row(&own, &select).await?;
+    let select = "$select=value";
+    let mut variable: Option<Row> = cloud.row(&own, select).await?;
     let mut owner = "device";
     if let (None, Some(fleet)) = (&variable, device.fleet) {
         let of_fleet = format!(
             "application_config_variable(application={},name={name})",
             fleet.id
         );
-        variable = cloud.row(&of_fleet, &select).await?;
+        variable = cloud.row(&of_fleet, select).await?;
         owner = "fleet";
     }
     let (is_on, of) = match variable {

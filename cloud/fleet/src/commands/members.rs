@@ -69,8 +69,8 @@ impl MemberOwner {
             id: i64,
             name: String,
         }
-        let options = [("$select", "id,name"), ("$orderby", "name asc")];
-        let roles: Vec<Role> = cloud.rows(self.roles, &options).await?;
+        let query = "$select=id,name&$orderby=name asc";
+        let roles: Vec<Role> = cloud.rows(self.roles, query).await?;
         match roles.iter().find(|role| role.name == name) {
             Some(role) => Ok(role.id),
             None => {
@@ -123,14 +123,11 @@ async fn members(cloud: &Cloud, of: &MemberOwner, user: Option<&str>) -> Result<
             " and user/any(u:u/username eq {user} or u/email eq {user})"
         ));
     }
-    let expand = format!("user($select=id,username,email),{}($select=name)", of.roles);
-    let options = [
-        ("$select", "id"),
-        ("$expand", expand.as_str()),
-        ("$filter", &filter),
-        ("$orderby", "id asc"),
-    ];
-    let rows: Vec<Row> = cloud.rows(of.memberships, &options).await?;
+    let query = format!(
+        "$select=id&$expand=user($select=id,username,email),{}($select=name)&$filter={filter}&$orderby=id asc",
+        of.roles
+    );
+    let rows: Vec<Row> = cloud.rows(of.memberships, &query).await?;
     Ok(rows
         .into_iter()
         .filter_map(|row| {
@@ -203,7 +200,7 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: MemberCommand) 
             ask::confirmed(&what, yes)?;
             let address = format!("{}({})", of.memberships, member.membership);
             cloud.delete(&address).await?;
-            let left: Vec<Id> = cloud.rows(&address, &[("$select", "id")]).await?;
+            let left: Vec<Id> = cloud.rows(&address, "$select=id").await?;
             if !left.is_empty() {
                 return Err(administrators_alone(&of));
             }

@@ -19,7 +19,7 @@ pub(super) async fn show(
     struct NoteRow {
         note: Option<String>,
     }
-    let row: Option<NoteRow> = cloud.row(address, &[("$select", "note")]).await?;
+    let row: Option<NoteRow> = cloud.row(address, "$select=note").await?;
     let note = row.and_then(|row| row.note);
     match (output.json, &note) {
         (true, _) => output.value(&json!({ identity.0: identity.1, "note": note })),

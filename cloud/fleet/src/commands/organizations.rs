@@ -64,8 +64,9 @@ impl Organization {
     }
 }
 
-const SELECT: &str = "id,name,handle,created_at";
-const EXPAND: &str = "application/$count,organization_membership($select=id;\
+/// The fields of a [`Row`].
+const FIELDS: &str = "$select=id,name,handle,created_at\
+    &$expand=application/$count,organization_membership($select=id;\
     $expand=user($select=id),organization_membership_role($select=name))";
 
 /// One that is meant.
@@ -81,8 +82,8 @@ pub(super) struct OrganizationRef {
 /// # Errors
 /// Where there is none, or there are several.
 pub(super) async fn meant(cloud: &Cloud, text: Option<&str>) -> Result<OrganizationRef> {
-    let options = [("$select", "id,handle,name"), ("$orderby", "handle asc")];
-    let all: Vec<OrganizationRef> = cloud.rows("organization", &options).await?;
+    let query = "$select=id,handle,name&$orderby=handle asc";
+    let all: Vec<OrganizationRef> = cloud.rows("organization", query).await?;
     let handles = |some: &[OrganizationRef]| {
         let handles: Vec<&str> = some.iter().map(|one| one.handle.as_str()).collect();
         handles.join(", ")
@@ -136,12 +137,8 @@ pub(super) async fn myself(cloud: &Cloud) -> Result<Option<i64>> {
 }
 
 pub(crate) async fn list(cloud: &Cloud, output: &Output) -> Result<()> {
-    let options = [
-        ("$select", SELECT),
-        ("$expand", EXPAND),
-        ("$orderby", "handle asc"),
-    ];
-    let rows: Vec<Row> = cloud.rows("organization", &options).await?;
+    let query = format!("{FIELDS}&$orderby=handle asc");
+    let rows: Vec<Row> = cloud.rows("organization", &query).await?;
     let me = myself(cloud).await?;
     let all: Vec<Organization> = rows
         .into_iter()
@@ -234,8 +231,7 @@ pub(crate) async fn run(
 }
 
 async fn read(cloud: &Cloud, id: i64) -> Result<Organization> {
-    let options = [("$select", SELECT), ("$expand", EXPAND)];
-    let row: Option<Row> = cloud.row(&format!("organization({id})"), &options).await?;
+    let row: Option<Row> = cloud.row(&format!("organization({id})"), FIELDS).await?;
     let gone = || Failure::not_found("the organization no longer exists");
     Ok(Organization::of(
         row.ok_or_else(gone)?,

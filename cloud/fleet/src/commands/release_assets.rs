@@ -104,16 +104,15 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: AssetCommand) -
     }
 }
 
-const SELECT: &str = "id,asset_key,asset,created_at";
+/// The fields of a [`Row`].
+const FIELDS: &str = "$select=id,asset_key,asset,created_at";
 
 async fn list(cloud: &Cloud, output: &Output, release: &Release) -> Result<()> {
-    let filter = format!("release eq {}", release.id);
-    let options = [
-        ("$select", SELECT),
-        ("$filter", &filter),
-        ("$orderby", "asset_key asc"),
-    ];
-    let rows: Vec<Row> = cloud.rows("release_asset", &options).await?;
+    let query = format!(
+        "{FIELDS}&$filter=release eq {}&$orderby=asset_key asc",
+        release.id
+    );
+    let rows: Vec<Row> = cloud.rows("release_asset", &query).await?;
     let assets: Vec<Asset> = rows.iter().map(Asset::from).collect();
     output.rows(
         &assets,
@@ -139,7 +138,7 @@ async fn row(cloud: &Cloud, release: &Release, key: &str) -> Result<Option<Row>>
         release.id,
         literal(key)
     );
-    cloud.row(&address, &[("$select", SELECT)]).await
+    cloud.row(&address, FIELDS).await
 }
 
 async fn found(cloud: &Cloud, release: &Release, key: &str) -> Result<Row> {

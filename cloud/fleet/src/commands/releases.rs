@@ -58,14 +58,11 @@ const EXPAND: &str = "is_running_on__device/$count,should_be_running_on__applica
 
 pub(crate) async fn list(cloud: &Cloud, output: &Output, fleet: &str) -> Result<()> {
     let fleet = find::fleet(cloud, fleet).await?;
-    let filter = format!("belongs_to__application eq {}", fleet.id);
-    let options = [
-        ("$select", SELECT),
-        ("$expand", EXPAND),
-        ("$filter", &filter),
-        ("$orderby", "start_timestamp desc,id desc"),
-    ];
-    let releases: Vec<Release> = cloud.rows("release", &options).await?;
+    let query = format!(
+        "$select={SELECT}&$expand={EXPAND}&$filter=belongs_to__application eq {}&$orderby=start_timestamp desc,id desc",
+        fleet.id
+    );
+    let releases: Vec<Release> = cloud.rows("release", &query).await?;
     output.rows(
         &releases,
         &[
@@ -206,14 +203,12 @@ fn image_size<'de, D: Deserializer<'de>>(size: D) -> Result<Option<u64>, D::Erro
 
 async fn show(cloud: &Cloud, output: &Output, one: &OneRelease) -> Result<()> {
     let found = found(cloud, one).await?;
-    let select = format!("{SELECT},composition");
-    let expand = format!(
-        "{EXPAND},release_tag($select=tag_key,value;$orderby=tag_key asc),\
+    let query = format!(
+        "$select={SELECT},composition&$expand={EXPAND},release_tag($select=tag_key,value;$orderby=tag_key asc),\
          release_image($select=id;$expand=image($select=is_stored_at__image_location,content_hash,image_size,status;\
          $expand=is_a_build_of__service($select=service_name)))"
     );
-    let options = [("$select", select.as_str()), ("$expand", &expand)];
-    let row: Option<Value> = cloud.row(&found.address(), &options).await?;
+    let row: Option<Value> = cloud.row(&found.address(), &query).await?;
     let row =
         row.ok_or_else(|| Failure::not_found(format!("there is no release `{}`", one.release)))?;
     let more: ReleaseDetails = serde_json::from_value(row).map_err(|error| {

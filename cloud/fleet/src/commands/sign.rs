@@ -34,9 +34,8 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, sign: Sign) -> Result<()
     let allowances = allowances(&sign, now)?;
     let compose = sign.compose.as_deref().map(Composition::read).transpose()?;
     let release = releases::found(cloud, &sign.release).await?;
-    let options = [("$select", "uuid,slug")];
     let path = format!("application({})", release.fleet.id);
-    let fleet: Option<Fleet> = cloud.row(&path, &options).await?;
+    let fleet: Option<Fleet> = cloud.row(&path, "$select=uuid,slug").await?;
     let fleet = fleet.ok_or_else(|| Failure::not_found("the release has no fleet"))?;
     let address = format!(
         "/device/v3/fleet/{}/state/?releaseUuid={}",

@@ -52,11 +52,8 @@ impl From<Row> for Key {
 }
 
 async fn keys(cloud: &Cloud) -> Result<Vec<Key>> {
-    let options = [
-        ("$select", "id,title,public_key,created_at"),
-        ("$orderby", "id asc"),
-    ];
-    cloud.rows("user__has__public_key", &options).await
+    let query = "$select=id,title,public_key,created_at&$orderby=id asc";
+    cloud.rows("user__has__public_key", query).await
 }
 
 pub(crate) async fn list(cloud: &Cloud, output: &Output) -> Result<()> {

@@ -60,13 +60,11 @@ impl Owner {
 }
 
 async fn tags(cloud: &Cloud, owner: &Owner) -> Result<Vec<Tag>> {
-    let filter = format!("{} eq {}", owner.link, owner.id);
-    let options = [
-        ("$select", "tag_key,value"),
-        ("$filter", &filter),
-        ("$orderby", "tag_key asc"),
-    ];
-    cloud.rows(owner.resource, &options).await
+    let query = format!(
+        "$select=tag_key,value&$filter={} eq {}&$orderby=tag_key asc",
+        owner.link, owner.id
+    );
+    cloud.rows(owner.resource, &query).await
 }
 
 pub(crate) async fn list(cloud: &Cloud, output: &Output, owner: &TagOwner) -> Result<()> {

@@ -21,7 +21,7 @@ const SECRET: &str = "(secret)";
 const MOST_BYTES: u64 = 1 << 20;
 
 /// The fields of a [`Row`].
-const SELECT: &[(&str, &str)] = &[("$select", "name,value,is_secret")];
+const SELECT: &str = "$select=name,value,is_secret";
 
 enum Owner {
     Device(Device),
@@ -107,7 +107,7 @@ pub(crate) async fn list(cloud: &Cloud, output: &Output, of: &VariableScope) -> 
     if let Some(fleet) = fleet {
         let by_fleet = format!("application eq {fleet}");
         let by_service = format!("service/any(s:s/application eq {fleet})");
-        let service = "service($select=service_name)";
+        let service = "&$expand=service($select=service_name)";
         for (resource, filter, expand) in [
             ("application_config_variable", &by_fleet, ""),
             ("application_environment_variable", &by_fleet, ""),
@@ -119,7 +119,8 @@ pub(crate) async fn list(cloud: &Cloud, output: &Output, of: &VariableScope) -> 
     if let Owner::Device(device) = &owner {
         let by_device = format!("device eq {}", device.id);
         let by_install = format!("service_install/any(si:si/device eq {})", device.id);
-        let install = "service_install($select=id;$expand=installs__service($select=service_name))";
+        let install =
+            "&$expand=service_install($select=id;$expand=installs__service($select=service_name))";
         for (resource, filter, expand) in [
             ("device_config_variable", &by_device, ""),
             ("device_environment_variable", &by_device, ""),
@@ -174,12 +175,8 @@ async fn read(
     expand: &str,
 ) -> Result<Vec<Variable>> {
     let is_config = resource.ends_with("_config_variable");
-    let mut options = SELECT.to_vec();
-    options.push(("$filter", filter));
-    if !expand.is_empty() {
-        options.push(("$expand", expand));
-    }
-    let rows: Vec<Row> = cloud.rows(resource, &options).await?;
+    let query = format!("{SELECT}&$filter={filter}{expand}");
+    let rows: Vec<Row> = cloud.rows(resource, &query).await?;
     Ok(rows
         .into_iter()
         .map(|row| {
@@ -348,9 +345,11 @@ async fn place(cloud: &Cloud, of: &VariableScope, name: &str, config: bool) -> R
 /// That a device is to run a service.
 async fn install(cloud: &Cloud, device: &Device, service: &str) -> Result<i64> {
     let id = find::service(cloud, device.fleet()?, service).await?;
-    let filter = format!("device eq {} and installs__service eq {id}", device.id);
-    let options = [("$select", "id"), ("$filter", filter.as_str())];
-    let install: Option<Id> = cloud.row("service_install", &options).await?;
+    let query = format!(
+        "$select=id&$filter=device eq {} and installs__service eq {id}",
+        device.id
+    );
+    let install: Option<Id> = cloud.row("service_install", &query).await?;
     install.map(|install| install.id).ok_or_else(|| {
         Failure::failed(format!(
             "the release of the device {} has no service `{service}`",

@@ -31,15 +31,10 @@ pub(super) async fn of_fleet(cloud: &Cloud, fleet: i64) -> Result<Platform> {
         #[serde(rename = "is_of__cpu_architecture", deserialize_with = "rows::slug")]
         architecture: Option<String>,
     }
-    let options = [
-        ("$select", "id"),
-        (
-            "$expand",
-            "is_for__device_type($select=id;$expand=is_of__cpu_architecture($select=slug))",
-        ),
-    ];
+    let query = "$select=id\
+        &$expand=is_for__device_type($select=id;$expand=is_of__cpu_architecture($select=slug))";
     let path = format!("application({fleet})");
-    let fleet: Option<Fleet> = cloud.row(&path, &options).await?;
+    let fleet: Option<Fleet> = cloud.row(&path, query).await?;
     let kind = fleet.and_then(|fleet| fleet.kind);
     let slug = kind.and_then(|kind| kind.architecture).unwrap_or_default();
     Platform::named(&slug).ok_or_else(|| {

@@ -44,7 +44,7 @@ struct Location {
 }
 
 /// The field of a [`Location`].
-const LOCATION: (&str, &str) = ("$select", "is_stored_at__image_location");
+const LOCATION: &str = "$select=is_stored_at__image_location";
 
 impl<'a> Records<'a> {
     /// Makes the release.
@@ -87,14 +87,10 @@ impl<'a> Records<'a> {
     /// Where the cloud does not, or has no registry.
     pub(super) async fn image(&mut self, service: &str) -> Result<Destination> {
         let id = self.service(service).await?;
-        let filter = format!("is_a_build_of__service eq {id} and status eq 'success'");
-        let options = [
-            LOCATION,
-            ("$filter", &filter),
-            ("$orderby", "id desc"),
-            ("$top", "1"),
-        ];
-        let before: Vec<Location> = self.cloud.rows("image", &options).await?;
+        let query = format!(
+            "{LOCATION}&$filter=is_a_build_of__service eq {id} and status eq 'success'&$orderby=id desc&$top=1"
+        );
+        let before: Vec<Location> = self.cloud.rows("image", &query).await?;
         let body = json!({
             "is_a_build_of__service": id,
             "status": "running",
@@ -102,7 +98,7 @@ impl<'a> Records<'a> {
         });
         let image = self.cloud.create("image", &body).await?;
         let path = format!("image({image})");
-        let row: Option<Location> = self.cloud.row(&path, &[LOCATION]).await?;
+        let row: Option<Location> = self.cloud.row(&path, LOCATION).await?;
         let location = row.map(|row| row.location).unwrap_or_default();
         self.current = Some(Current {
             image,
@@ -130,20 +126,19 @@ impl<'a> Records<'a> {
     }
 
     async fn service(&self, name: &str) -> Result<i64> {
-        let filter = format!(
-            "application eq {} and service_name eq {}",
+        let query = format!(
+            "$select=id&$filter=application eq {} and service_name eq {}",
             self.fleet,
             literal(name)
         );
-        let options = [("$select", "id"), ("$filter", &filter)];
-        if let Some(service) = self.cloud.row::<Id>("service", &options).await? {
+        if let Some(service) = self.cloud.row::<Id>("service", &query).await? {
             return Ok(service.id);
         }
         let body = json!({ "application": self.fleet, "service_name": name });
         match self.cloud.create("service", &body).await {
             Ok(id) => Ok(id),
             // Somebody else may have made it meanwhile.
-            Err(failure) => match self.cloud.row::<Id>("service", &options).await? {
+            Err(failure) => match self.cloud.row::<Id>("service", &query).await? {
                 Some(service) => Ok(service.id),
                 None => Err(failure),
             },
@@ -218,12 +213,11 @@ impl<'a> Records<'a> {
     /// # Errors
     /// Where the cloud does not say.
     pub(super) async fn is_followed(&self) -> Result<bool> {
-        let filter = format!(
-            "id eq {} and should_be_running__release eq {}",
+        let query = format!(
+            "$select=id&$filter=id eq {} and should_be_running__release eq {}",
             self.fleet, self.release
         );
-        let options = [("$select", "id"), ("$filter", filter.as_str())];
-        let fleet: Option<Id> = self.cloud.row("application", &options).await?;
+        let fleet: Option<Id> = self.cloud.row("application", &query).await?;
         Ok(fleet.is_some())
     }
 
