@@ -8,9 +8,9 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 
 use crate::cargo;
+use crate::for_tests;
 use crate::layout::{self, build_components, components_folder, guest_crates};
 use crate::private_docker::{PrivateDocker, install_packages_if_debian_root};
-use crate::private_postgres::PostgresForTests;
 use crate::simulate;
 
 #[derive(clap::Args)]
@@ -105,7 +105,7 @@ fn on_cloud(arguments: &Arguments, is_first: bool) -> Result<String> {
     let mut programs = simulate::build("fleet-cloud")?;
     simulate::build("simulator")?;
     programs.pop();
-    let postgres = PostgresForTests::find();
+    let postgres = for_tests::postgres();
     let mut bench = cargo::cargo([
         "run",
         "--profile",

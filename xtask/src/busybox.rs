@@ -10,12 +10,11 @@ use anyhow::{Context, Result, bail};
 use bollard::Docker;
 use bollard::models::ContainerCreateBody;
 use bollard::query_parameters::{
-    CreateContainerOptions, CreateImageOptionsBuilder, PushImageOptionsBuilder,
-    RemoveContainerOptions, RemoveImageOptions,
+    CreateContainerOptions, RemoveContainerOptions, RemoveImageOptions,
 };
 use futures::TryStreamExt;
-use http_body_util::{Either, Full};
 
+use crate::docker_images;
 use crate::interrupted::runtime;
 use crate::packages::program;
 
@@ -31,13 +30,16 @@ pub(crate) fn push(uri: &str, registry: &str) -> Result<()> {
             Some(busybox) => root_file_system(&busybox)?,
             None => pulled(&docker).await?,
         };
-        import(&docker, &repository, registry, archive).await?;
-        let latest = PushImageOptionsBuilder::new().tag("latest").build();
-        docker
-            .push_image(&repository, Some(latest), None)
-            .try_for_each(|_| async { Ok(()) })
+        let changes = vec![
+            "CMD [\"sh\"]".into(),
+            "ENV PATH=/bin".into(),
+            format!("LABEL {REGISTRY_LABEL}={registry}"),
+        ];
+        docker_images::import(&docker, (&repository, "latest"), changes, archive)
             .await
-            .context("failed to push busybox")?;
+            .context("failed to import busybox")?;
+        let pushed = docker_images::push(&docker, &repository).await;
+        pushed.context("failed to push busybox")?;
         let image = format!("{repository}:latest");
         docker
             .remove_image(&image, None::<RemoveImageOptions>, None)
@@ -61,42 +63,16 @@ fn is_static(program: &Path) -> bool {
             .any(|window| window == b"/ld-" || window == b"ld64")
 }
 
-async fn import(docker: &Docker, repository: &str, registry: &str, archive: Vec<u8>) -> Result<()> {
-    let options = CreateImageOptionsBuilder::new()
-        .from_src("-")
-        .repo(repository)
-        .tag("latest")
-        .changes(vec![
-            "CMD [\"sh\"]".into(),
-            "ENV PATH=/bin".into(),
-            format!("LABEL {REGISTRY_LABEL}={registry}"),
-        ])
-        .build();
-    let body = Either::Left(Full::new(archive.into()));
-    docker
-        .create_image(Some(options), Some(body), None)
-        .try_for_each(|_| async { Ok(()) })
-        .await
-        .context("failed to import busybox")
-}
-
 /// The files of Docker Hub's; the image stays in the engine only where it was there before.
 async fn pulled(docker: &Docker) -> Result<Vec<u8>> {
     const IMAGE: &str = "busybox:latest";
     let was_there = docker.inspect_image(IMAGE).await.is_ok();
     if !was_there {
         println!("pulling {IMAGE} for the Docker tests");
-        let options = CreateImageOptionsBuilder::new()
-            .from_image("busybox")
-            .tag("latest")
-            .build();
-        docker
-            .create_image(Some(options), None, None)
-            .try_for_each(|_| async { Ok(()) })
-            .await
-            .with_context(|| {
-                format!("this machine has no static busybox, and the engine cannot pull `{IMAGE}`")
-            })?;
+        let pulled = docker_images::pull(docker, IMAGE).await;
+        pulled.with_context(|| {
+            format!("this machine has no static busybox, and the engine cannot pull `{IMAGE}`")
+        })?;
     }
     let body = ContainerCreateBody {
         image: Some(IMAGE.into()),

@@ -4,9 +4,34 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 
 use crate::cargo::finish;
+
+/// A program of the system, or the path of another file, and the Debian package that has it.
+pub(crate) type Needed = (&'static str, &'static str);
+
+/// Has all of these on this machine: what is missing is installed where we may.
+///
+/// # Errors
+/// Which of them are still missing, and why they were not installed where that was tried.
+pub(crate) fn require(needed: &[Needed], what_for: &str) -> Result<()> {
+    let missing = || -> Vec<&str> {
+        let is_missing = |(file, _): &&Needed| !Path::new(file).exists() && program(file).is_none();
+        let missing = needed.iter().filter(is_missing);
+        missing.map(|(_, package)| *package).collect()
+    };
+    let installed = install_if_debian_root(&missing(), what_for);
+    let missing = missing();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let reason = format!("not installed: {}", missing.join(", "));
+    match installed {
+        Ok(()) => Err(anyhow!(reason)),
+        Err(error) => Err(error.context(reason)),
+    }
+}
 
 /// Installs these, saying so and `what_for`, where we are root on Debian or a relative; else does
 /// nothing.

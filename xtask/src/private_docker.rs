@@ -16,9 +16,10 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use rustix::process::Signal;
 
 use crate::interrupted::clean_up_when_interrupted;
-use crate::{busybox, held_address, processes};
+use crate::{busybox, held_address, owned_folder, processes};
 
 mod addresses;
 mod clean_up;
@@ -48,19 +49,17 @@ impl PrivateDocker {
     /// Says what is missing where this machine cannot run them; the suites are skipped then.
     pub(crate) fn start() -> Result<Self> {
         packages::check()?;
-        clean_up::after_dead_owners();
+        for folder in owned_folder::of_dead_owners(FOLDER_PREFIX) {
+            clean_up::of_folder(&folder);
+        }
         // In the temporary folder, since a socket's path is at most 107 bytes.
-        let folder = tempfile::Builder::new()
-            .prefix(FOLDER_PREFIX)
-            .tempdir()
-            .context("failed to create a folder for the private Docker engine")?
-            .keep();
+        let folder = owned_folder::create(FOLDER_PREFIX)
+            .context("failed to create a folder for the private Docker engine")?;
         let mut docker = PrivateDocker {
             registry: format!("127.0.0.1:{}", free_port()?),
             folder,
             children: Vec::new(),
         };
-        fs::write(docker.folder.join("owner"), std::process::id().to_string())?;
         let folder = docker.folder.clone();
         clean_up_when_interrupted(move || clean_up::of_folder(&folder));
         docker.start_engine()?;
@@ -172,7 +171,7 @@ impl Drop for PrivateDocker {
         clean_up::remove_objects(&self.docker_uri());
         for child in self.children.iter_mut().rev() {
             if let Some(pid) = processes::pid(child.id()) {
-                processes::end(pid, STOP_TIMEOUT);
+                processes::end(pid, Signal::TERM, STOP_TIMEOUT);
             }
             // Reaps it, so that its end can be seen.
             let _ = child.wait();

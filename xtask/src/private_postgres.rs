@@ -1,11 +1,10 @@
 //! A PostgreSQL server for one run of the tests, apart from any that the machine has.
 //!
-//! [`PostgresForTests::find`] is called once by `cargo xtask test`; `cargo xtask postgres-for-tests` starts
+//! `cargo xtask test` starts one; `cargo xtask postgres-for-tests` starts
 //! one for a developer's own runs. It is made from Debian's packages in a temporary folder, listens on a port
 //! of the loopback alone, and writes nothing through to the disk. It ends with its owner: when it is dropped,
 //! on Ctrl-C, or, after a kill, when the next one starts.
 
-use std::env;
 use std::fs;
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
@@ -14,77 +13,26 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 
 use crate::interrupted::clean_up_when_interrupted;
+use crate::owned_folder;
 use crate::packages::{install_if_debian_root, program};
 use crate::private_docker::free_port;
-use crate::processes;
+use crate::processes::{self, read_pid};
 
 /// The variable that the tests of the database read: the address of a server whose user may create databases.
-const POSTGRES: &str = "SUPERVISOR_TEST_POSTGRES";
+pub(crate) const POSTGRES: &str = "SUPERVISOR_TEST_POSTGRES";
 /// Folders of this name below the temporary folder are ours.
 const FOLDER_PREFIX: &str = "supervisor-postgres-";
 /// From the start of the server until it takes connections.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
-/// From SIGINT to its end.
+/// Ends a server without waiting for its clients, as SIGTERM does.
+const STOP_SIGNAL: Signal = Signal::INT;
+/// From that to its end.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 /// Between two looks at a server that starts.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
-
-/// Where the tests of the database find a server.
-pub(crate) enum PostgresForTests {
-    /// The caller has one and names it in the environment.
-    Named,
-    /// Ours; it ends with this value.
-    Private(PrivatePostgres),
-    /// None, and why.
-    Missing(String),
-}
-
-impl PostgresForTests {
-    pub(crate) fn find() -> Self {
-        if env::var_os(POSTGRES).is_some() {
-            println!("tests of the database: the server that {POSTGRES} names");
-            return PostgresForTests::Named;
-        }
-        match PrivatePostgres::start() {
-            Ok(server) => {
-                println!(
-                    "tests of the database: a private server at {}",
-                    server.url()
-                );
-                PostgresForTests::Private(server)
-            }
-            Err(error) => {
-                let reason = format!("{error:#}");
-                println!("tests of the database: {reason}");
-                PostgresForTests::Missing(reason)
-            }
-        }
-    }
-
-    pub(crate) fn give_to(&self, command: &mut Command) {
-        if let PostgresForTests::Private(server) = self {
-            command.env(POSTGRES, server.url());
-        }
-    }
-
-    /// Says what was skipped; in continuous integration nothing may be.
-    pub(crate) fn account_for_skips(&self) -> Result<()> {
-        let PostgresForTests::Missing(reason) = self else {
-            return Ok(());
-        };
-        if env::var_os("CI").is_some() {
-            bail!("the tests on PostgreSQL were skipped: {reason}");
-        }
-        println!(
-            "\nskipped: the tests on PostgreSQL (those on SQLite ran), because {reason}\n\
-             to run them, set {POSTGRES} to the address of a server (postgres://USER@HOST:PORT/postgres) whose user may create databases"
-        );
-        Ok(())
-    }
-}
 
 /// A running server. Dropping it stops it and removes its data.
 pub(crate) struct PrivatePostgres {
@@ -103,12 +51,11 @@ impl PrivatePostgres {
             install_if_debian_root(&["postgresql"], "the tests of the database")?;
         }
         let programs = programs().context("not installed: postgresql")?;
-        clean_up_after_dead_owners();
-        let folder = tempfile::Builder::new()
-            .prefix(FOLDER_PREFIX)
-            .tempdir()
-            .context("failed to create a folder for the private PostgreSQL server")?
-            .keep();
+        for folder in owned_folder::of_dead_owners(FOLDER_PREFIX) {
+            end_and_remove(&folder);
+        }
+        let folder = owned_folder::create(FOLDER_PREFIX)
+            .context("failed to create a folder for the private PostgreSQL server")?;
         match Self::start_in(&programs, &folder) {
             Ok(server) => Ok(server),
             Err(error) => {
@@ -119,7 +66,6 @@ impl PrivatePostgres {
     }
 
     fn start_in(programs: &Path, folder: &Path) -> Result<Self> {
-        fs::write(folder.join("owner"), std::process::id().to_string())?;
         let cleaned = folder.to_owned();
         clean_up_when_interrupted(move || end_and_remove(&cleaned));
         let user = ServerUser::find()?;
@@ -194,7 +140,7 @@ impl PrivatePostgres {
 impl Drop for PrivatePostgres {
     fn drop(&mut self) {
         if let Some(pid) = processes::pid(self.server.id()) {
-            end(pid);
+            processes::end(pid, STOP_SIGNAL, STOP_TIMEOUT);
         }
         // Reaps it, so that its end can be seen.
         let _ = self.server.wait();
@@ -264,55 +210,14 @@ fn programs() -> Option<PathBuf> {
     newest.or_else(|| program("initdb")?.parent().map(Path::to_owned))
 }
 
-/// Cleans up what earlier runs left whose process was killed.
-fn clean_up_after_dead_owners() {
-    let Ok(entries) = fs::read_dir(env::temp_dir()) else {
-        return;
-    };
-    for entry in entries.flatten() {
-        let folder = entry.path();
-        let ours = entry
-            .file_name()
-            .to_string_lossy()
-            .starts_with(FOLDER_PREFIX);
-        if ours && read_pid(&folder.join("owner")).is_some_and(|owner| !processes::is_xtask(owner))
-        {
-            println!("cleaning up after an earlier run in {}", folder.display());
-            end_and_remove(&folder);
-        }
-    }
-}
-
 fn end_and_remove(folder: &Path) {
     let running = read_pid(&folder.join("data/postmaster.pid"));
     if let Some(pid) = running
         && processes::names(pid, folder)
     {
-        end(pid);
+        processes::end(pid, STOP_SIGNAL, STOP_TIMEOUT);
     }
-    if let Err(error) = fs::remove_dir_all(folder)
-        && folder.exists()
-    {
-        eprintln!("failed to remove `{}`: {error}", folder.display());
-    }
-}
-
-/// SIGINT: it ends without waiting for its clients, as SIGTERM does.
-fn end(server: Pid) {
-    let _ = kill_process(server, Signal::INT);
-    let deadline = Instant::now() + STOP_TIMEOUT;
-    while processes::is_running(server) && Instant::now() < deadline {
-        std::thread::sleep(LOOK_AGAIN);
-    }
-    if processes::is_running(server) {
-        processes::end(server, Duration::ZERO);
-    }
-}
-
-/// The first line of a file.
-fn read_pid(file: &Path) -> Option<Pid> {
-    let text = fs::read_to_string(file).ok()?;
-    Pid::from_raw(text.lines().next()?.trim().parse().ok()?)
+    owned_folder::remove(folder);
 }
 
 /// `cargo xtask postgres-for-tests`: stays in the foreground until Ctrl-C.

@@ -40,9 +40,9 @@ pub(crate) fn command_line(pid: Pid) -> String {
     String::from_utf8_lossy(&command).into_owned()
 }
 
-/// SIGTERM, and SIGKILL when `grace` is over.
-pub(crate) fn end(pid: Pid, grace: Duration) {
-    let _ = kill_process(pid, Signal::TERM);
+/// The signal by which it ends in order, and SIGKILL when `grace` is over.
+pub(crate) fn end(pid: Pid, signal: Signal, grace: Duration) {
+    let _ = kill_process(pid, signal);
     let deadline = Instant::now() + grace;
     while is_running(pid) {
         if Instant::now() > deadline {
@@ -60,6 +60,12 @@ pub(crate) fn is_running(pid: Pid) -> bool {
         let state = stat.rsplit_once(") ").map(|(_, rest)| rest);
         state.is_some_and(|rest| !rest.starts_with('Z'))
     })
+}
+
+/// The process whose number begins a file.
+pub(crate) fn read_pid(file: &Path) -> Option<Pid> {
+    let text = fs::read_to_string(file).ok()?;
+    Pid::from_raw(text.lines().next()?.trim().parse().ok()?)
 }
 
 pub(crate) fn pid(number: u32) -> Option<Pid> {

@@ -13,17 +13,15 @@ use anyhow::{Context, Result, bail};
 use bollard::Docker;
 use bollard::models::{ContainerCreateBody, HostConfig, PortBinding};
 use bollard::query_parameters::{
-    CreateContainerOptions, CreateImageOptionsBuilder, ListContainersOptionsBuilder,
-    ListImagesOptionsBuilder, ListNetworksOptionsBuilder, ListVolumesOptionsBuilder,
-    RemoveContainerOptionsBuilder, RemoveImageOptionsBuilder, RemoveVolumeOptions,
-    StartContainerOptions,
+    CreateContainerOptions, ListContainersOptionsBuilder, ListImagesOptionsBuilder,
+    ListNetworksOptionsBuilder, ListVolumesOptionsBuilder, RemoveContainerOptionsBuilder,
+    RemoveImageOptionsBuilder, RemoveVolumeOptions, StartContainerOptions,
 };
-use futures::TryStreamExt;
 
 use crate::busybox::REGISTRY_LABEL;
 use crate::interrupted::{clean_up_when_interrupted, runtime};
 use crate::private_docker::{answers, free_port};
-use crate::{busybox, docker_address, processes};
+use crate::{busybox, docker_address, docker_images, processes};
 
 /// The registry's image, from Docker Hub where the engine does not have it.
 const IMAGE: &str = "registry:2";
@@ -95,7 +93,8 @@ impl ReachableDocker {
     async fn start_registry(&self, docker: &Docker) -> Result<()> {
         if !self.keep.image {
             println!("pulling {IMAGE} for the Docker tests");
-            let pulled = tokio::time::timeout(PULL_TIMEOUT, pull(docker, IMAGE)).await;
+            let pulled = docker_images::pull(docker, IMAGE);
+            let pulled = tokio::time::timeout(PULL_TIMEOUT, pulled).await;
             pulled
                 .unwrap_or_else(|_| bail!("it took longer than {PULL_TIMEOUT:?}"))
                 .with_context(|| {
@@ -148,16 +147,6 @@ impl Drop for ReachableDocker {
     fn drop(&mut self) {
         clean_up(&self.engine, &self.registry, self.keep);
     }
-}
-
-async fn pull(docker: &Docker, image: &str) -> Result<()> {
-    let (name, tag) = image.split_once(':').unwrap_or((image, "latest"));
-    let options = CreateImageOptionsBuilder::new()
-        .from_image(name)
-        .tag(tag)
-        .build();
-    let progress = docker.create_image(Some(options), None, None);
-    Ok(progress.try_for_each(|_| async { Ok(()) }).await?)
 }
 
 async fn before(docker: &Docker) -> Before {

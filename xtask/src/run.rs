@@ -19,6 +19,7 @@ use crate::layout::{self, Layout};
 use crate::samples::Samples;
 
 mod alone;
+mod children;
 mod cloud;
 mod device;
 mod engine_choice;

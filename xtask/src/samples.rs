@@ -9,16 +9,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use bollard::Docker;
 use bollard::errors::Error;
-use bollard::query_parameters::{
-    CreateImageOptionsBuilder, PushImageOptionsBuilder, RemoveImageOptionsBuilder,
-};
-use futures::TryStreamExt;
-use http_body_util::{Either, Full};
+use bollard::query_parameters::RemoveImageOptionsBuilder;
 use serde_json::{Value, json};
 
 use crate::layout::{build_components, components_folder};
 use crate::run::Engine;
-use crate::{cargo, docker_address};
+use crate::{cargo, docker_address, docker_images};
 
 /// The crates, under `examples/`.
 const SERVICES: [(&str, &str); 2] = [("server", "hello-server"), ("client", "hello-client")];
@@ -89,12 +85,8 @@ impl Samples {
         for (((_, name), program), image) in SERVICES.iter().zip(programs).zip(&names) {
             import(&docker, image, name, program).await?;
             let repository = format!("{registry}/{name}");
-            let latest = PushImageOptionsBuilder::new().tag("latest").build();
-            docker
-                .push_image(&repository, Some(latest), None)
-                .try_for_each(|_| async { Ok(()) })
-                .await
-                .with_context(|| format!("failed to push `{image}`"))?;
+            let pushed = docker_images::push(&docker, &repository).await;
+            pushed.with_context(|| format!("failed to push `{image}`"))?;
         }
         remove_images(address, &names).await
     }
@@ -189,16 +181,8 @@ async fn import(docker: &Docker, image: &str, name: &str, program: &Path) -> Res
     header.set_size(bytes.len() as u64);
     header.set_mode(0o755);
     archive.append_data(&mut header, name, bytes.as_slice())?;
-    let (repository, tag) = image.rsplit_once(':').unwrap_or((image, "latest"));
-    let options = CreateImageOptionsBuilder::default()
-        .from_src("-")
-        .repo(repository)
-        .tag(tag)
-        .build();
-    let body = Either::Left(Full::new(archive.into_inner()?.into()));
-    docker
-        .create_image(Some(options), Some(body), None)
-        .try_for_each(|_| async { Ok(()) })
+    let name = image.rsplit_once(':').unwrap_or((image, "latest"));
+    docker_images::import(docker, name, Vec::new(), archive.into_inner()?)
         .await
         .with_context(|| format!("failed to import the image `{image}`"))
 }

@@ -3,17 +3,13 @@
 use std::env;
 use std::process::Command;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 
 use crate::cargo;
-use crate::chromium::ChromiumForTests;
-use crate::host_stand_ins::HostStandIns;
+use crate::for_tests::{self, SkippedTests};
 use crate::layout::{self, build_components, components_folder, crates_in, guest_crates};
-use crate::nats_for_tests::NatsForTests;
 use crate::private_docker::{PrivateDocker, install_packages_if_debian_root};
-use crate::private_postgres::PostgresForTests;
 use crate::reachable_docker::ReachableDocker;
-use crate::shells_for_tests::ShellsForTests;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -63,12 +59,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         layout::install_programs(&layout, &UNOPTIMIZED)?;
     }
 
-    let stand_ins = HostStandIns::find();
+    let stand_ins = for_tests::stand_ins();
     let docker = DockerForTests::find(arguments.docker);
-    let postgres = PostgresForTests::find();
-    let chromium = ChromiumForTests::find();
-    let nats = NatsForTests::find();
-    let shells = ShellsForTests::find();
+    let postgres = for_tests::postgres();
+    let chromium = for_tests::chromium();
+    let nats = for_tests::nats();
+    let shells = for_tests::shells();
     println!("running the tests");
     test.env("SUPERVISOR_DIST", &layout.folder)
         .env("SUPERVISOR_TEST_GUESTS", components_folder());
@@ -87,12 +83,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         let arguments = ["test", "--profile", profile, "--package", COMPILER];
         cargo::finish(cargo::cargo(arguments))?;
     }
-    stand_ins.account_for_skips()?;
-    postgres.account_for_skips()?;
-    chromium.account_for_skips()?;
-    nats.account_for_skips()?;
-    shells.account_for_skips()?;
-    docker.account_for_skips()
+    let skipped = [
+        stand_ins,
+        postgres.skipped,
+        chromium.skipped,
+        nats.skipped,
+        shells,
+        docker.skipped(),
+    ];
+    skipped
+        .iter()
+        .flatten()
+        .try_for_each(SkippedTests::account_for)
 }
 
 /// The layout that tests run.
@@ -206,20 +208,19 @@ impl DockerForTests {
         command.env(DOCKER, engine).env(REGISTRY, registry);
     }
 
-    /// Says what was skipped; in continuous integration nothing may be.
-    fn account_for_skips(&self) -> Result<()> {
+    /// What is skipped without an engine.
+    fn skipped(&self) -> Option<SkippedTests> {
         let DockerForTests::Missing(reason) = self else {
-            return Ok(());
+            return None;
         };
-        if env::var_os("CI").is_some() {
-            bail!("the Docker suites were skipped: {reason}");
-        }
-        println!(
-            "\nskipped: all suites on Docker, because {reason}\n\
-             to run them, set {DOCKER} to an engine's address (unix://…) and {REGISTRY} to a registry \
-             (127.0.0.1:PORT) that holds busybox:latest"
-        );
-        Ok(())
+        Some(SkippedTests {
+            tests: "all suites on Docker",
+            reason: reason.clone(),
+            remedy: Some(format!(
+                "set {DOCKER} to an engine's address (unix://…) and {REGISTRY} to a registry (127.0.0.1:PORT) that holds \
+                 busybox:latest"
+            )),
+        })
     }
 }
 

@@ -8,31 +8,14 @@ use bollard::Docker;
 use bollard::query_parameters::{
     ListContainersOptionsBuilder, PruneNetworksOptions, RemoveContainerOptionsBuilder,
 };
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Signal, kill_process};
 
 use crate::interrupted::runtime;
-use crate::processes;
+use crate::owned_folder;
+use crate::processes::{self, read_pid};
 
 use super::addresses::Addresses;
-use super::{FOLDER_PREFIX, STOP_TIMEOUT, quietly};
-
-/// Cleans up what earlier runs left whose process was killed.
-pub(super) fn after_dead_owners() {
-    let Ok(entries) = fs::read_dir(std::env::temp_dir()) else {
-        return;
-    };
-    for entry in entries.flatten() {
-        let folder = entry.path();
-        let name = entry.file_name();
-        if !name.to_string_lossy().starts_with(FOLDER_PREFIX) {
-            continue;
-        }
-        if read_pid(&folder.join("owner")).is_some_and(|owner| !processes::is_xtask(owner)) {
-            println!("cleaning up after an earlier run in {}", folder.display());
-            of_folder(&folder);
-        }
-    }
-}
+use super::{STOP_TIMEOUT, quietly};
 
 /// Ends everything that was started in `folder`, from whichever process.
 pub(super) fn of_folder(folder: &Path) {
@@ -43,7 +26,7 @@ pub(super) fn of_folder(folder: &Path) {
         if let Some(pid) = started
             && processes::names(pid, folder)
         {
-            processes::end(pid, STOP_TIMEOUT);
+            processes::end(pid, Signal::TERM, STOP_TIMEOUT);
         }
     }
     remove_traces(folder);
@@ -93,11 +76,7 @@ pub(super) fn remove_traces(folder: &Path) {
     if let Some(addresses) = Addresses::of(folder) {
         addresses.release();
     }
-    if let Err(error) = fs::remove_dir_all(folder)
-        && folder.exists()
-    {
-        eprintln!("failed to remove `{}`: {error}", folder.display());
-    }
+    owned_folder::remove(folder);
 }
 
 /// The bridges of the networks that the engine of `folder` had when it ended: one that stayed would take
@@ -122,8 +101,4 @@ fn bridges_of(folder: &Path) -> Vec<String> {
         .into_iter()
         .filter(|bridge| Path::new("/sys/class/net").join(bridge).exists())
         .collect()
-}
-
-fn read_pid(file: &Path) -> Option<Pid> {
-    Pid::from_raw(fs::read_to_string(file).ok()?.trim().parse().ok()?)
 }

@@ -3,10 +3,10 @@
 use anyhow::{Result, bail};
 
 use crate::busybox;
-use crate::packages::{install_if_debian_root, program};
+use crate::packages::{Needed, install_if_debian_root, program};
 
 /// Program and Debian package.
-const NEEDED: [(&str, &str); 7] = [
+const NEEDED: [Needed; 7] = [
     ("dockerd", "docker.io"),
     ("containerd", "containerd"),
     ("iptables", "iptables"),

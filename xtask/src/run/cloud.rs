@@ -8,15 +8,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use reqwest::Client;
-use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
 
+use super::children::{self, apart_from_the_terminal};
 use super::registry::{ImagesIn, Trust};
 use super::session_folder::SessionFolder;
-use super::traces::apart_from_the_terminal;
 use super::{LOOK_AGAIN, registry};
 use crate::layout::Layout;
-use crate::processes;
 
 pub(super) const EMAIL: &str = "admin@localhost.localdomain";
 /// Of a cloud for one session on one machine, in reach of its loopback alone.
@@ -159,21 +157,12 @@ impl Cloud {
     /// # Errors
     /// Where it fails.
     pub(super) async fn fleet_shown(&self, words: &[&str]) -> Result<()> {
-        let mut process = self.command_line(words).spawn();
-        let process = process.as_mut();
-        let Ok(process) = process else {
-            bail!("failed to start `fleet`");
-        };
-        loop {
-            if let Some(status) = process.try_wait()? {
-                return if status.success() {
-                    Ok(())
-                } else {
-                    bail!("`fleet {}` failed ({status})", words.join(" "))
-                };
-            }
-            tokio::time::sleep(LOOK_AGAIN).await;
+        let mut command = tokio::process::Command::from(self.command_line(words));
+        let status = command.status().await.context("failed to start `fleet`")?;
+        if !status.success() {
+            bail!("`fleet {}` failed ({status})", words.join(" "));
         }
+        Ok(())
     }
 
     fn command_line(&self, words: &[&str]) -> Command {
@@ -191,24 +180,6 @@ impl Cloud {
             .into_iter()
             .flatten()
             .collect();
-        for process in &mut processes {
-            if let Some(pid) = processes::pid(process.id())
-                && process.try_wait()?.is_none()
-            {
-                kill_process(pid, Signal::TERM)?;
-            }
-        }
-        let deadline = Instant::now() + END;
-        for process in &mut processes {
-            while process.try_wait()?.is_none() {
-                if Instant::now() > deadline {
-                    process.kill()?;
-                    process.wait()?;
-                    break;
-                }
-                tokio::time::sleep(LOOK_AGAIN).await;
-            }
-        }
-        Ok(())
+        Ok(children::end(&mut processes, END).await?)
     }
 }

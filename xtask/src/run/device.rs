@@ -7,14 +7,12 @@ use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::LOOK_AGAIN;
-use super::engine_choice::Engine;
-use super::traces::{Traces, apart_from_the_terminal};
+use super::children::{self, apart_from_the_terminal};
+use super::traces::Traces;
 use crate::layout::Layout;
-use crate::processes;
 
 /// How long the start may take.
 const START: Duration = Duration::from_secs(60);
@@ -42,15 +40,8 @@ impl Device {
         command
             .args(["run", "--listen", &listen.to_string()])
             // A device on a developer's machine neither reboots nor renames it.
-            .args(["--host-actions", "rehearse"])
-            .args(["--engine", traces.engine.name()])
-            .arg("--state-dir")
-            .arg(traces.kept.device())
-            .arg("--host-root")
-            .arg(traces.kept.host_root());
-        if let Engine::Docker(address) = &traces.engine {
-            command.args(["--docker-host", address]);
-        }
+            .args(["--host-actions", "rehearse"]);
+        traces.show_to(&mut command);
         let process = apart_from_the_terminal(&mut command)
             .spawn()
             .context("failed to start the supervisor")?;
@@ -64,15 +55,17 @@ impl Device {
 
     /// Waits until all services run that the cloud wants; `false` where they take long.
     pub(super) async fn follows(&mut self, services: usize) -> Result<bool> {
-        let deadline = Instant::now() + FOLLOWS;
+        self.shows(FOLLOWS, |state| all_running(state) == Some(services))
+            .await
+    }
+
+    /// Waits until the device's state is so; `false` where that takes longer.
+    async fn shows(&mut self, within: Duration, so: impl Fn(&Value) -> bool) -> Result<bool> {
+        let deadline = Instant::now() + within;
         while Instant::now() < deadline {
             self.must_run()?;
             let answer = self.client.get(self.url("/v2/state/status")).send().await?;
-            let state: Value = answer.json().await?;
-            let running = state["containers"].as_array().is_some_and(|all| {
-                all.len() == services && all.iter().all(|one| one["status"] == "Running")
-            });
-            if running {
+            if so(&answer.json().await?) {
                 return Ok(true);
             }
             tokio::time::sleep(LOOK_AGAIN).await;
@@ -152,20 +145,8 @@ impl Device {
 
     /// Waits until all services of the target run; `false` where they take long.
     pub(super) async fn services_run(&mut self) -> Result<bool> {
-        let deadline = Instant::now() + SERVICES;
-        while Instant::now() < deadline {
-            self.must_run()?;
-            let answer = self.client.get(self.url("/v2/state/status")).send().await?;
-            let state: Value = answer.json().await?;
-            let containers = state["containers"].as_array();
-            if state["appState"] == "applied"
-                && containers.is_some_and(|all| all.iter().all(|one| one["status"] == "Running"))
-            {
-                return Ok(true);
-            }
-            tokio::time::sleep(LOOK_AGAIN).await;
-        }
-        Ok(false)
+        let so = |state: &Value| state["appState"] == "applied" && all_running(state).is_some();
+        self.shows(SERVICES, so).await
     }
 
     /// A path of the API with the key.
@@ -175,21 +156,15 @@ impl Device {
 
     /// Ends the supervisor, which leaves its services running.
     pub(super) async fn end(&mut self) -> io::Result<()> {
-        if let Some(pid) = processes::pid(self.process.id())
-            && self.process.try_wait()?.is_none()
-        {
-            kill_process(pid, Signal::TERM)?;
-        }
-        let deadline = Instant::now() + END;
-        while Instant::now() < deadline {
-            if self.process.try_wait()?.is_some() {
-                return Ok(());
-            }
-            tokio::time::sleep(LOOK_AGAIN).await;
-        }
-        self.process.kill()?;
-        self.process.wait().map(drop)
+        children::end(std::slice::from_mut(&mut self.process), END).await
     }
+}
+
+/// How many containers there are, if all of them run.
+fn all_running(state: &Value) -> Option<usize> {
+    let containers = state["containers"].as_array()?;
+    let run = containers.iter().all(|one| one["status"] == "Running");
+    run.then_some(containers.len())
 }
 
 fn api_key(layout: &Layout, state: &Path) -> Result<String> {

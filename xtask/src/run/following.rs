@@ -88,7 +88,7 @@ pub(super) async fn follow(
         device,
         cloud,
         uuid: &uuid,
-        key: &fleet.1,
+        key: &fleet.key,
         composed: composed.as_ref(),
     };
     say(&introduction.text());

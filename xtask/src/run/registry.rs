@@ -13,7 +13,7 @@ use reqwest::Client;
 use serde_json::json;
 
 use super::LOOK_AGAIN;
-use super::traces::apart_from_the_terminal;
+use super::children::apart_from_the_terminal;
 use crate::packages;
 
 const PROGRAM: &str = "docker-registry";

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::cloud::Cloud;
 use super::engine_choice::Engine;
+use super::session_folder::SampleFleet;
 use crate::samples::Samples;
 
 pub(super) const NAME: &str = "sample";
@@ -23,12 +24,15 @@ const REACHED: Duration = Duration::from_secs(30);
 const LOOK_AT_CLOUD: Duration = Duration::from_millis(250);
 
 /// Makes the fleet for this kind of board; its number, and the key that devices register with.
-pub(super) fn make(cloud: &Cloud, board: &str) -> Result<(i64, String)> {
+pub(super) fn make(cloud: &Cloud, board: &str) -> Result<SampleFleet> {
     let made = cloud.fleet(&["create", NAME, "--type", board])?;
-    let number = made["id"].as_i64().context("the fleet has no id")?;
+    let id = made["id"].as_i64().context("the fleet has no id")?;
     let given = cloud.fleet(&["keys", "provisioning", NAME])?;
     let key = given["key"].as_str().context("the cloud returned no key")?;
-    Ok((number, key.to_owned()))
+    Ok(SampleFleet {
+        id,
+        key: key.to_owned(),
+    })
 }
 
 /// The compose files of two releases.
@@ -82,13 +86,13 @@ pub(super) async fn deploy(cloud: &Cloud, compose: &Path) -> Result<()> {
 }
 
 /// What a device's config.json says so that it joins the fleet.
-pub(super) fn device_config(cloud: &Cloud, board: &str, fleet: &(i64, String)) -> Value {
+pub(super) fn device_config(cloud: &Cloud, board: &str, fleet: &SampleFleet) -> Value {
     json!({
-        "applicationId": fleet.0,
+        "applicationId": fleet.id,
         "deviceType": board,
         "apiEndpoint": cloud.url,
         "registryEndpoint": cloud.registry_at.to_string(),
-        "apiKey": fleet.1,
+        "apiKey": fleet.key,
     })
 }
 

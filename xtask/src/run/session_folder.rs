@@ -8,6 +8,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::engine_choice::Engine;
@@ -24,14 +25,25 @@ pub(super) struct SessionFolder {
 }
 
 /// What the next session has to know of the cloud of this one.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Session {
     /// Where images are, which their names say.
     pub(super) registry: SocketAddr,
     /// The device's engine, for which the fleet's releases are made.
     pub(super) engine: String,
-    /// The number of the fleet, and the key that its devices register with, once there is one.
-    pub(super) fleet: Option<(i64, String)>,
+    /// Once there is one.
+    #[serde(flatten)]
+    pub(super) fleet: Option<SampleFleet>,
+}
+
+/// The fleet in the cloud.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct SampleFleet {
+    #[serde(rename = "fleet")]
+    pub(super) id: i64,
+    /// With which its devices register.
+    #[serde(rename = "provisioningKey")]
+    pub(super) key: String,
 }
 
 impl SessionFolder {
@@ -71,7 +83,7 @@ impl SessionFolder {
                 fleet: None,
             });
         };
-        let session = Session::read(&text).with_context(|| {
+        let session: Session = serde_json::from_str(&text).with_context(|| {
             format!(
                 "`{}` cannot be read; remove `{}` to start afresh",
                 file.display(),
@@ -99,13 +111,14 @@ impl SessionFolder {
     /// Keeps it for the next one. It has a key in it.
     pub(super) fn keep(&self, session: &Session) -> Result<()> {
         let file = self.folder.join(RECORD);
+        let text = serde_json::to_string(session)?;
         let written = fs::OpenOptions::new()
             .write(true)
             .create(true)
             .truncate(true)
             .mode(0o600)
             .open(&file)
-            .and_then(|mut open| open.write_all(session.written().to_string().as_bytes()));
+            .and_then(|mut open| open.write_all(text.as_bytes()));
         written.with_context(|| format!("failed to write `{}`", file.display()))
     }
 
@@ -126,28 +139,6 @@ fn change_config(file: &Path, change: impl FnOnce(&mut Value)) -> Result<()> {
     fs::write(file, config.to_string()).with_context(failed)
 }
 
-impl Session {
-    fn read(text: &str) -> Option<Self> {
-        let record: Value = serde_json::from_str(text).ok()?;
-        let fleet = record["fleet"].as_i64();
-        let key = record["provisioningKey"].as_str();
-        Some(Session {
-            registry: record["registry"].as_str()?.parse().ok()?,
-            engine: record["engine"].as_str()?.to_owned(),
-            fleet: fleet.zip(key.map(str::to_owned)),
-        })
-    }
-
-    fn written(&self) -> Value {
-        json!({
-            "registry": self.registry,
-            "engine": self.engine,
-            "fleet": self.fleet.as_ref().map(|(number, _)| number),
-            "provisioningKey": self.fleet.as_ref().map(|(_, key)| key),
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::net::TcpListener;
@@ -165,7 +156,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut session = kept(&folder).session(&Engine::Wasm).unwrap();
         assert_eq!(session.fleet, None);
-        session.fleet = Some((7, "key".into()));
+        session.fleet = Some(SampleFleet {
+            id: 7,
+            key: "key".into(),
+        });
         kept(&folder).keep(&session).unwrap();
         assert_eq!(kept(&folder).session(&Engine::Wasm).unwrap(), session);
     }

@@ -4,13 +4,15 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use rustix::process::Pid;
+use rustix::process::{Pid, Signal};
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
+use super::children::apart_from_the_terminal;
 use super::engine_choice::Engine;
 use super::session_folder::SessionFolder;
 use crate::layout::Layout;
@@ -99,34 +101,35 @@ impl Traces {
 
     async fn ask_the_supervisor(&self, layout: &Layout) -> Result<()> {
         let mut command = Command::new(layout.supervisor());
+        command.args(["remove-services", "--grace", &GRACE.to_string()]);
+        self.show_to(&mut command);
+        if !self.keep {
+            command.arg("--all");
+        }
+        apart_from_the_terminal(&mut command);
+        let mut process = tokio::process::Command::from(command)
+            .spawn()
+            .context("failed to start the supervisor's program")?;
+        let Ok(status) = timeout(SERVICES_GONE, process.wait()).await else {
+            process.kill().await?;
+            bail!("not all services were gone within {SERVICES_GONE:?}");
+        };
+        match status? {
+            status if status.success() => Ok(()),
+            status => bail!("services were left ({status}); see above"),
+        }
+    }
+
+    /// Has the supervisor's program work on this session: its engine and its folders.
+    pub(super) fn show_to(&self, command: &mut Command) {
         command
-            .args(["remove-services", "--engine", self.engine.name()])
-            .args(["--grace", &GRACE.to_string()])
+            .args(["--engine", self.engine.name()])
             .arg("--state-dir")
             .arg(self.kept.device())
             .arg("--host-root")
             .arg(self.kept.host_root());
         if let Engine::Docker(address) = &self.engine {
             command.args(["--docker-host", address]);
-        }
-        if !self.keep {
-            command.arg("--all");
-        }
-        let mut process = apart_from_the_terminal(&mut command)
-            .spawn()
-            .context("failed to start the supervisor's program")?;
-        let deadline = Instant::now() + SERVICES_GONE;
-        loop {
-            match process.try_wait()? {
-                Some(status) if status.success() => return Ok(()),
-                Some(status) => bail!("services were left ({status}); see above"),
-                None if Instant::now() > deadline => {
-                    process.kill()?;
-                    process.wait()?;
-                    bail!("not all services were gone within {SERVICES_GONE:?}");
-                }
-                None => tokio::time::sleep(super::LOOK_AGAIN).await,
-            }
         }
     }
 
@@ -147,12 +150,6 @@ impl Traces {
     pub(super) fn samples(&self) -> PathBuf {
         self.folder.join("sample")
     }
-}
-
-/// Ctrl-C in a terminal reaches the whole group; what must go on until we say so has its own.
-pub(super) fn apart_from_the_terminal(command: &mut Command) -> &mut Command {
-    use std::os::unix::process::CommandExt as _;
-    command.process_group(0).stdin(Stdio::null())
 }
 
 /// Ends the supervisors, clouds and registries of runs that were killed, and answers what else they left.
@@ -190,7 +187,7 @@ pub(super) fn of_killed_runs() -> Vec<Traces> {
             let command = processes::command_line(process);
             // Not the services: their engine stops them in order.
             if matches!(command.split('\0').nth(1), Some("run" | "serve")) {
-                processes::end(process, END);
+                processes::end(process, Signal::TERM, END);
             }
         }
         found.push(traces);

@@ -1,0 +1,176 @@
+//! What tests need beside the programs: servers, a browser, programs of the system. What is missing is installed or
+//! started where it can be; what stays missing has its tests skipped, which is said at the end.
+
+use std::env;
+use std::ffi::OsString;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::packages::{Needed, program, require};
+use crate::private_postgres::{POSTGRES, PrivatePostgres};
+
+/// The variable that the tests of the dashboard read: the program of a browser.
+const CHROMIUM: &str = "SUPERVISOR_TEST_CHROMIUM";
+/// The variable that the tests of several replicas read: a program that is none of the system's.
+const NATS: &str = "SUPERVISOR_TEST_NATS";
+
+const BROWSER: &[Needed] = &[("chromium", "chromium")];
+const BROKER: &[Needed] = &[("nats-server", "nats-server")];
+/// The shells in which the tests of `fleet completion` load its scripts, beside bash.
+const SHELLS: &[Needed] = &[("fish", "fish"), ("zsh", "zsh")];
+/// What stands in for a device's host: a system bus with systemd's services on it, journals, a redirector of
+/// connections, a clock of its own.
+const STAND_INS: &[Needed] = &[
+    ("dbus-daemon", "dbus-daemon"),
+    (
+        "/usr/lib/python3/dist-packages/dbusmock",
+        "python3-dbusmock",
+    ),
+    ("redsocks", "redsocks"),
+    ("iptables", "iptables"),
+    ("nft", "nftables"),
+    ("ip", "iproute2"),
+    ("faketime", "faketime"),
+    ("journalctl", "systemd"),
+    (
+        "/lib/systemd/systemd-journal-remote",
+        "systemd-journal-remote",
+    ),
+];
+
+/// Tests that this machine cannot run.
+pub(crate) struct SkippedTests {
+    /// As they are called, such as `the tests on PostgreSQL`.
+    pub(crate) tests: &'static str,
+    pub(crate) reason: String,
+    /// How to have them run all the same, behind `to run them,`.
+    pub(crate) remedy: Option<String>,
+}
+
+impl SkippedTests {
+    /// Says what was skipped.
+    ///
+    /// # Errors
+    /// In continuous integration, where nothing may be.
+    pub(crate) fn account_for(&self) -> Result<()> {
+        let SkippedTests { tests, reason, .. } = self;
+        if env::var_os("CI").is_some() {
+            bail!("{tests} were skipped: {reason}");
+        }
+        println!("\nskipped: {tests}, because {reason}");
+        if let Some(remedy) = &self.remedy {
+            println!("to run them, {remedy}");
+        }
+        Ok(())
+    }
+}
+
+/// What some tests find by a variable of their environment.
+pub(crate) struct ForTests<T> {
+    variable: &'static str,
+    /// Ours, which ends with this value, and what the variable says of it; none where the caller has named one.
+    ours: Option<(T, OsString)>,
+    pub(crate) skipped: Option<SkippedTests>,
+}
+
+impl<T> ForTests<T> {
+    /// What `variable` names already, or else what `start` makes.
+    fn find(
+        tests: &'static str,
+        variable: &'static str,
+        remedy: String,
+        start: impl FnOnce() -> Result<(T, OsString)>,
+    ) -> Self {
+        let mut found = ForTests {
+            variable,
+            ours: None,
+            skipped: None,
+        };
+        if env::var_os(variable).is_some() {
+            println!("{tests}: with what {variable} names");
+            return found;
+        }
+        match start() {
+            Ok(ours) => {
+                println!("{tests}: with {}", ours.1.display());
+                found.ours = Some(ours);
+            }
+            Err(error) => {
+                let reason = format!("{error:#}");
+                println!("{tests}: {reason}");
+                found.skipped = Some(SkippedTests {
+                    tests,
+                    reason,
+                    remedy: Some(remedy),
+                });
+            }
+        }
+        found
+    }
+
+    /// Has the program find it.
+    pub(crate) fn give_to(&self, command: &mut Command) {
+        if let Some((_, value)) = &self.ours {
+            command.env(self.variable, value);
+        }
+    }
+}
+
+/// A server for the tests of the database.
+pub(crate) fn postgres() -> ForTests<PrivatePostgres> {
+    let remedy = format!(
+        "set {POSTGRES} to the address of a server (postgres://USER@HOST:PORT/postgres) whose user may create databases; those on SQLite ran"
+    );
+    let tests = "the tests on PostgreSQL";
+    ForTests::find(tests, POSTGRES, remedy, || {
+        let server = PrivatePostgres::start()?;
+        let url = server.url().into();
+        Ok((server, url))
+    })
+}
+
+/// A browser for the tests of the dashboard, which start and end it themselves.
+pub(crate) fn chromium() -> ForTests<()> {
+    let remedy = format!("set {CHROMIUM} to the program of a Chromium or Chrome");
+    let tests = "the tests of the dashboard in a browser";
+    ForTests::find(tests, CHROMIUM, remedy, || {
+        require(BROWSER, "the tests of the dashboard")?;
+        let browser = program("chromium").context("not installed: chromium")?;
+        Ok(((), browser.into()))
+    })
+}
+
+/// The program of the NATS servers that tests of several replicas start.
+pub(crate) fn nats() -> ForTests<()> {
+    let remedy = format!("install nats-server, or have {NATS} name the program");
+    let tests = "the tests of several replicas of the cloud";
+    ForTests::find(tests, NATS, remedy, || {
+        require(BROKER, "the tests of several replicas")?;
+        Ok(((), "nats-server".into()))
+    })
+}
+
+/// Whether tests of shell completion miss a shell.
+pub(crate) fn shells() -> Option<SkippedTests> {
+    let error = require(SHELLS, "the tests of shell completion").err()?;
+    Some(SkippedTests {
+        tests: "the tests of completion in some shells",
+        reason: format!("{error:#}"),
+        remedy: None,
+    })
+}
+
+/// Whether tests of the host miss what stands in for it.
+pub(crate) fn stand_ins() -> Option<SkippedTests> {
+    let missing = require(STAND_INS, "the tests of the host").err();
+    let mut reasons: Vec<String> = missing.iter().map(|error| format!("{error:#}")).collect();
+    if !rustix::process::geteuid().is_root() {
+        reasons.push("a private network for a test needs root".to_owned());
+    }
+    (!reasons.is_empty()).then(|| SkippedTests {
+        tests: "the suites on the host's stand-ins",
+        reason: reasons.join("; "),
+        remedy: None,
+    })
+}

@@ -1,0 +1,39 @@
+//! Programs that a session starts: apart from the terminal, and ended in order.
+
+use std::io;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Signal, kill_process};
+
+use super::LOOK_AGAIN;
+use crate::processes;
+
+/// Ctrl-C in a terminal reaches the whole group; what must go on until we say so has its own.
+pub(super) fn apart_from_the_terminal(command: &mut Command) -> &mut Command {
+    use std::os::unix::process::CommandExt as _;
+    command.process_group(0).stdin(Stdio::null())
+}
+
+/// Ends them all: SIGTERM, and SIGKILL to those that still run when `grace` is over.
+pub(super) async fn end(children: &mut [Child], grace: Duration) -> io::Result<()> {
+    for child in &mut *children {
+        if let Some(pid) = processes::pid(child.id())
+            && child.try_wait()?.is_none()
+        {
+            kill_process(pid, Signal::TERM)?;
+        }
+    }
+    let deadline = Instant::now() + grace;
+    for child in children {
+        while child.try_wait()?.is_none() {
+            if Instant::now() > deadline {
+                child.kill()?;
+                child.wait()?;
+                break;
+            }
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+    }
+    Ok(())
+}
