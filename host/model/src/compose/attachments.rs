@@ -158,10 +158,9 @@ fn networks(reader: &mut Reader<'_>, service: &ServiceName) -> Vec<(String, Netw
                         continue;
                     }
                 };
-                let mut networks = reader.within("networks", &nothing);
-                let mut options = networks.within(name, options);
-                let attachment = attachment(&mut options, service);
-                options.finish();
+                let attachment = reader.within("networks", &nothing, |networks| {
+                    networks.within(name, options, |options| attachment(options, service))
+                });
                 joined.push((name.clone(), attachment));
             }
         }

@@ -2,16 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Branding, DeviceFacts, TargetApp, TargetService};
+use super::service::ServiceContext;
+use crate::Branding;
 
 /// Adds the variables that every service gets, under the branding's prefix and under each alias. A variable
 /// that the user set stays as it is.
-pub(super) fn fill_in(
-    environment: &mut BTreeMap<String, String>,
-    service: &TargetService,
-    app: &TargetApp,
-    facts: &DeviceFacts,
-) {
+pub(super) fn fill_in(environment: &mut BTreeMap<String, String>, place: ServiceContext<'_>) {
+    let ServiceContext {
+        app,
+        service,
+        facts,
+        ..
+    } = place;
     let folder = facts.branding.service_folder();
     let values = [
         ("APP_UUID", app.uuid.to_string()),

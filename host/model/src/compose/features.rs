@@ -5,11 +5,9 @@ use std::collections::BTreeMap;
 use super::environment;
 use super::mounts;
 use super::networks::SUPERVISOR_GATEWAY;
-use super::resolve::{ApiKeys, KeyError};
-use crate::{
-    Branding, DeviceFacts, Mount, NetworkAttachment, NetworkMode, ServiceConfig, TargetApp,
-    TargetService, truthy_text,
-};
+use super::resolve::KeyError;
+use super::service::ServiceContext;
+use crate::{Branding, Mount, NetworkAttachment, NetworkMode, ServiceConfig, truthy_text};
 
 /// The host's own address, if a service shares the host's network or is a component in a file.
 const LOOPBACK: &str = "127.0.0.1";
@@ -22,10 +20,7 @@ pub const EXTRA_FIRMWARE: &str = "extra-firmware";
 pub(super) struct FeatureContext<'a> {
     pub(super) config: &'a mut ServiceConfig,
     pub(super) init_environment: &'a mut BTreeMap<String, String>,
-    pub(super) service: &'a TargetService,
-    pub(super) app: &'a TargetApp,
-    pub(super) facts: &'a DeviceFacts,
-    pub(super) keys: &'a dyn ApiKeys,
+    pub(super) place: ServiceContext<'a>,
     /// Warnings, one sentence each.
     pub(super) warnings: Vec<String>,
 }
@@ -33,7 +28,7 @@ pub(super) struct FeatureContext<'a> {
 impl FeatureContext<'_> {
     /// Mounts a path of the host.
     fn bind(&mut self, path: &str, target: &str, read_only: bool) {
-        let source = format!("{}{path}", self.facts.host_root.trim_end_matches('/'));
+        let source = format!("{}{path}", self.place.facts.host_root.trim_end_matches('/'));
         self.mount(Mount::Bind {
             source,
             target: target.to_owned(),
@@ -59,7 +54,7 @@ impl FeatureContext<'_> {
 
 /// Grants what the labels ask for. Returns the warnings.
 pub(super) fn grant(mut granted: FeatureContext<'_>) -> Result<Vec<String>, KeyError> {
-    let namespace = granted.facts.branding.label("features.");
+    let namespace = granted.place.facts.branding.label("features.");
     let labels = granted.config.labels.iter();
     let features: Vec<String> = labels
         .filter(|(_, value)| truthy_text(value))
@@ -73,7 +68,7 @@ pub(super) fn grant(mut granted: FeatureContext<'_>) -> Result<Vec<String>, KeyE
 
 /// Grants one feature. To add one, add an arm.
 fn grant_feature(granted: &mut FeatureContext<'_>, feature: &str) -> Result<(), KeyError> {
-    let host = &granted.facts.host;
+    let host = &granted.place.facts.host;
     match feature {
         "supervisor-api" => supervisor_api(granted)?,
         "platform-api" => platform_api(granted),
@@ -101,7 +96,11 @@ fn grant_feature(granted: &mut FeatureContext<'_>, feature: &str) -> Result<(), 
         // It says what becomes of an app whose contract is not met; the service itself is as any other.
         "optional" => {}
         _ => {
-            let label = granted.facts.branding.label(&format!("features.{feature}"));
+            let label = granted
+                .place
+                .facts
+                .branding
+                .label(&format!("features.{feature}"));
             granted.warnings.push(format!(
                 "`labels.{}` is not supported and was ignored",
                 crate::target::cut(&label)
@@ -119,15 +118,16 @@ pub(super) fn has_supervisor_api(labels: &BTreeMap<String, String>, branding: &B
 }
 
 fn supervisor_api(granted: &mut FeatureContext<'_>) -> Result<(), KeyError> {
-    let FeatureContext {
-        config,
-        service,
+    let ServiceContext {
         app,
+        service,
         facts,
+        keys,
         ..
-    } = granted;
+    } = granted.place;
+    let config = &mut *granted.config;
     let branding = &facts.branding;
-    let key = granted.keys.service_key(app.id, &service.name)?;
+    let key = keys.service_key(app.id, &service.name)?;
     let host = match config.network_mode {
         // A component file runs on the wasm engine, on the host's loopback.
         _ if config.image.is_file() => LOOPBACK,
@@ -164,22 +164,26 @@ fn supervisor_api(granted: &mut FeatureContext<'_>) -> Result<(), KeyError> {
 }
 
 fn platform_api(granted: &mut FeatureContext<'_>) {
-    let Some(cloud) = &granted.facts.host.cloud else {
-        let label = granted.facts.branding.label("features.platform-api");
+    let Some(cloud) = &granted.place.facts.host.cloud else {
+        let label = granted.place.facts.branding.label("features.platform-api");
         granted.warnings.push(format!(
             "`labels.{label}` has no effect: the device has no cloud"
         ));
         return;
     };
-    let branding = &granted.facts.branding;
+    let branding = &granted.place.facts.branding;
     let variables = &mut granted.config.environment;
     environment::force(variables, branding, "API_KEY", cloud.key.reveal());
     environment::force(variables, branding, "API_URL", &cloud.url);
 }
 
 fn engine_socket(granted: &mut FeatureContext<'_>) {
-    let Some(socket) = granted.facts.host.engine_socket.clone() else {
-        let label = granted.facts.branding.label("features.platform-socket");
+    let Some(socket) = granted.place.facts.host.engine_socket.clone() else {
+        let label = granted
+            .place
+            .facts
+            .branding
+            .label("features.platform-socket");
         granted.warnings.push(format!(
             "`labels.{label}` has no effect: this device has no container engine with a socket"
         ));
@@ -200,7 +204,7 @@ fn engine_socket(granted: &mut FeatureContext<'_>) {
 }
 
 fn board_revision(granted: &mut FeatureContext<'_>) {
-    let host = &granted.facts.host;
+    let host = &granted.place.facts.host;
     let variables = [
         ("HOST_OS_BOARD_REV", &host.board_revision),
         ("HOST_OS_BUILD", &host.os_build),
@@ -208,7 +212,7 @@ fn board_revision(granted: &mut FeatureContext<'_>) {
     for (name, value) in variables {
         if let Some(value) = value {
             let environment = &mut granted.config.environment;
-            environment::force(environment, &granted.facts.branding, name, value);
+            environment::force(environment, &granted.place.facts.branding, name, value);
         }
     }
 }

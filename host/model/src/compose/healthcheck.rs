@@ -7,24 +7,18 @@ use crate::Healthcheck;
 
 /// `None` leaves the image's own, whole.
 pub(super) fn healthcheck(reader: &mut Reader<'_>) -> Option<Healthcheck> {
-    let fields = match reader.take("healthcheck")? {
-        Value::Object(fields) => fields,
-        other => {
-            reader.ignored("healthcheck", other);
-            return None;
+    let fields = reader.record("healthcheck")?;
+    let check = reader.within("healthcheck", fields, |reader| {
+        let test = test(reader);
+        let disabled = reader.flag("disable");
+        Healthcheck {
+            test: if disabled { vec!["NONE".into()] } else { test },
+            interval: reader.duration("interval"),
+            timeout: reader.duration("timeout"),
+            start_period: reader.duration("start_period"),
+            retries: Some(reader.integer("retries", 0)).filter(|retries| *retries > 0),
         }
-    };
-    let mut reader = reader.within("healthcheck", fields);
-    let test = test(&mut reader);
-    let disabled = reader.flag("disable");
-    let check = Healthcheck {
-        test: if disabled { vec!["NONE".into()] } else { test },
-        interval: reader.duration("interval"),
-        timeout: reader.duration("timeout"),
-        start_period: reader.duration("start_period"),
-        retries: Some(reader.integer("retries", 0)).filter(|retries| *retries > 0),
-    };
-    reader.finish();
+    });
     (check != Healthcheck::default()).then_some(check)
 }
 

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::{Branding, DeviceFacts, TargetApp, TargetService, UpdateStrategy, truthy_text};
+use super::service::ServiceContext;
+use crate::{Branding, DeviceFacts, TargetApp, UpdateStrategy, truthy_text};
 
 /// How long a hand-over may take if the label does not say (docs/spec/device.md#hand-over).
 pub const HANDOVER_TIMEOUT: Duration = Duration::from_secs(60);
@@ -64,17 +65,12 @@ pub(super) fn of_app(app: &TargetApp, facts: &DeviceFacts) -> BTreeMap<String, S
 }
 
 /// The labels that mark a container as one service's.
-pub(super) fn of_service(
-    service: &TargetService,
-    app: &TargetApp,
-    facts: &DeviceFacts,
-) -> BTreeMap<String, String> {
-    let mut labels = of_app(app, facts);
-    labels.insert(facts.branding.label("service-id"), service.id.to_string());
-    labels.insert(
-        facts.branding.label("service-name"),
-        service.name.to_string(),
-    );
+pub(super) fn of_service(place: ServiceContext<'_>) -> BTreeMap<String, String> {
+    let ServiceContext { service, facts, .. } = place;
+    let branding = &facts.branding;
+    let mut labels = of_app(place.app, facts);
+    labels.insert(branding.label("service-id"), service.id.to_string());
+    labels.insert(branding.label("service-name"), service.name.to_string());
     labels
 }
 

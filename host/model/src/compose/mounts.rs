@@ -23,10 +23,7 @@ pub(super) fn volumes(reader: &mut Reader<'_>, app: AppId) -> (Vec<Mount>, Vec<S
             for item in items {
                 match item {
                     Value::Object(fields) => {
-                        let mut long = reader.within("volumes", fields);
-                        let read = long_form(&mut long, item);
-                        long.finish();
-                        read
+                        reader.within("volumes", fields, |long| long_form(long, item))
                     }
                     other => match scalar(other) {
                         Some(text) => short_form(reader, &text),
@@ -164,10 +161,7 @@ fn long_form(reader: &mut Reader<'_>, item: &Value) -> Option<Mount> {
     if kind == "tmpfs" {
         let size = match tmpfs {
             Some(Value::Object(fields)) => {
-                let mut options = reader.within("tmpfs", fields);
-                let size = options.size("size", 0);
-                options.finish();
-                size
+                reader.within("tmpfs", fields, |options| options.size("size", 0))
             }
             _ => 0,
         };
@@ -232,14 +226,12 @@ pub(super) fn devices(reader: &mut Reader<'_>) -> Vec<DeviceMapping> {
     let mut devices = Vec::new();
     for item in reader.items("devices") {
         let parsed = match item {
-            Value::Object(fields) => {
-                let mut long = reader.within("devices", fields);
+            Value::Object(fields) => reader.within("devices", fields, |long| {
                 let host = long.text("source").unwrap_or_default();
                 let container = long.text("target");
                 let permissions = long.text("permissions");
-                long.finish();
                 device(&host, container.as_deref(), permissions.as_deref())
-            }
+            }),
             other => scalar(other).and_then(|text| {
                 let mut parts = text.splitn(3, ':');
                 let host = parts.next().unwrap_or_default();

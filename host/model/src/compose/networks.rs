@@ -42,18 +42,14 @@ pub(super) fn network(
         labels: labels::of_user(reader.pairs("labels"), &facts.branding),
         ..NetworkConfig::default()
     };
-    match reader.take("ipam") {
-        None => {}
-        Some(Value::Object(fields)) => {
-            let mut ipam = reader.within("ipam", fields);
+    if let Some(fields) = reader.record("ipam") {
+        reader.within("ipam", fields, |ipam| {
             if let Some(driver) = ipam.text("driver") {
                 config.ipam_driver = driver;
             }
             config.ipam_options = ipam.pairs("options");
-            config.ipam = pools(&mut ipam);
-            ipam.finish();
-        }
-        Some(other) => reader.ignored("ipam", other),
+            config.ipam = pools(ipam);
+        });
     }
     reader.finish();
     let mut forced = labels::of_app(app, facts);
@@ -99,14 +95,12 @@ fn pools(reader: &mut Reader<'_>) -> Vec<IpamPool> {
             reader.ignored("config", item);
             continue;
         };
-        let mut pool = reader.within("config", fields);
-        let read = IpamPool {
+        let read = reader.within("config", fields, |pool| IpamPool {
             subnet: pool.text("subnet"),
             gateway: pool.text("gateway"),
             ip_range: pool.text("ip_range"),
             aux_addresses: pool.pairs("aux_addresses"),
-        };
-        pool.finish();
+        });
         if read.subnet.is_none() || read.gateway.is_none() {
             reader.warn("config", "has an entry without a subnet or a gateway");
         }

@@ -16,12 +16,7 @@ pub(super) fn ports(reader: &mut Reader<'_>) -> Vec<PortMapping> {
     let mut ports = Vec::new();
     for item in reader.items("ports") {
         let parsed = match item {
-            Value::Object(fields) => {
-                let mut long = reader.within("ports", fields);
-                let read = long_form(&mut long);
-                long.finish();
-                read
-            }
+            Value::Object(fields) => reader.within("ports", fields, long_form),
             other => scalar(other).as_deref().and_then(parse),
         };
         let Some(range) = parsed else {

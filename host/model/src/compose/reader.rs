@@ -105,20 +105,24 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A reader for an object that is the value of `field`.
-    pub(super) fn within<'b>(
-        &'b mut self,
-        field: &'b str,
-        fields: &'b Map<String, Value>,
-    ) -> Reader<'b> {
-        Reader {
+    /// What `read` reads of an object in `field`; what it leaves there is not supported.
+    pub(super) fn within<T>(
+        &mut self,
+        field: &str,
+        fields: &Map<String, Value>,
+        read: impl FnOnce(&mut Reader<'_>) -> T,
+    ) -> T {
+        let mut inner = Reader {
             owner: self.owner,
             prefix: format!("{}{}.", self.prefix, cut(field)),
             path: self.path.at(field),
             fields: by_snake_case(fields),
             findings: self.findings,
             problems: self.problems,
-        }
+        };
+        let result = read(&mut inner);
+        inner.finish();
+        result
     }
 
     /// Takes a field; `null` counts as absent. A list or map that no service can mean is a problem.
@@ -214,10 +218,26 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// A map; anything else is ignored.
+    pub(super) fn record(&mut self, field: &str) -> Option<&'a Map<String, Value>> {
+        match self.take(field)? {
+            Value::Object(entries) => Some(entries),
+            other => {
+                self.ignored(field, other);
+                None
+            }
+        }
+    }
+
     /// A text or a list of them, in their order.
     pub(super) fn texts(&mut self, field: &str) -> Vec<String> {
+        let items = self.items(field);
+        self.scalars(field, items)
+    }
+
+    fn scalars(&mut self, field: &str, items: &[Value]) -> Vec<String> {
         let mut texts = Vec::new();
-        for item in self.items(field) {
+        for item in items {
             match scalar(item) {
                 Some(text) => texts.push(text),
                 None => self.ignored(field, item),
@@ -252,14 +272,9 @@ impl<'a> Reader<'a> {
                 }
             }
             Some(Value::Array(items)) => {
-                for item in items {
-                    match scalar(item) {
-                        Some(text) => {
-                            let (key, value) = text.split_once('=').unwrap_or((&text, ""));
-                            pairs.insert(key.to_owned(), value.to_owned());
-                        }
-                        None => self.ignored(field, item),
-                    }
+                for text in self.scalars(field, items) {
+                    let (key, value) = text.split_once('=').unwrap_or((&text, ""));
+                    pairs.insert(key.to_owned(), value.to_owned());
                 }
             }
             Some(other) => self.ignored(field, other),

@@ -216,21 +216,21 @@ fn resolve_app(
     };
     let root = Path::root("apps");
     let path = root.at(app.uuid.as_str());
-    let place = ServiceContext {
-        app,
-        release,
-        facts,
-        keys,
-    };
-
     let mut named_volumes = BTreeSet::new();
     let mut named_networks = BTreeSet::new();
     let services = path.at("services");
     for (name, target) in &release.services {
+        let place = ServiceContext {
+            app,
+            release,
+            service: target,
+            facts,
+            keys,
+        };
         let owner = format!("service `{name}`");
         let (at, fields) = (services.at(name.as_str()), &target.composition);
         let reader = reader(&owner, at, fields, findings, problems);
-        let read = service(reader, target, place)?;
+        let read = service(reader, place)?;
         named_volumes.extend(read.volumes);
         named_networks.extend(read.networks);
         desired.services.insert(name.clone(), read.service);

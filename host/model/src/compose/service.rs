@@ -37,25 +37,26 @@ pub(super) struct ReadService {
 pub(super) struct ServiceContext<'a> {
     pub(super) app: &'a TargetApp,
     pub(super) release: &'a TargetRelease,
+    pub(super) service: &'a TargetService,
     pub(super) facts: &'a DeviceFacts,
     pub(super) keys: &'a dyn ApiKeys,
 }
 
 pub(super) fn service(
     mut reader: Reader<'_>,
-    service: &TargetService,
     place: ServiceContext<'_>,
 ) -> Result<ReadService, KeyError> {
     let ServiceContext {
         app,
         release,
+        service,
         facts,
-        keys,
+        ..
     } = place;
     let branding = &facts.branding;
     let mut labels = labels::of_user(reader.pairs("labels"), branding);
     labels.extend(labels::of_user(service.labels.clone(), branding));
-    labels.extend(labels::of_service(service, app, facts));
+    labels.extend(labels::of_service(place));
 
     let mut depends_on = dependencies::depends_on(&mut reader);
     let Attachments {
@@ -80,13 +81,13 @@ pub(super) fn service(
         image: service.image.clone(),
         command: words(&mut reader, "command"),
         entrypoint: words(&mut reader, "entrypoint"),
-        environment: variables(&mut reader, service, app, facts),
+        environment: variables(&mut reader, place),
         labels,
         restart: restart(&mut reader),
         network_mode: mode,
         networks,
         ports: ports::ports(&mut reader),
-        mounts: with_shared_folder(&mut reader, mounts, service, app, facts),
+        mounts: with_shared_folder(&mut reader, mounts, place),
         tmpfs: mounts::tmpfs(&mut reader),
         devices: mounts::devices(&mut reader),
         healthcheck: healthcheck::healthcheck(&mut reader),
@@ -136,10 +137,7 @@ pub(super) fn service(
     let warnings = features::grant(FeatureContext {
         config: &mut config,
         init_environment: &mut init_environment,
-        service,
-        app,
-        facts,
-        keys,
+        place,
         warnings: Vec::new(),
     })?;
     for warning in warnings {
@@ -217,12 +215,7 @@ fn words(reader: &mut Reader<'_>, field: &str) -> Option<Vec<String>> {
 }
 
 /// The composition's, then the service's own over them, then what every service is told.
-fn variables(
-    reader: &mut Reader<'_>,
-    service: &TargetService,
-    app: &TargetApp,
-    facts: &DeviceFacts,
-) -> BTreeMap<String, String> {
+fn variables(reader: &mut Reader<'_>, place: ServiceContext<'_>) -> BTreeMap<String, String> {
     let mut variables = reader.pairs("environment");
     // Nothing can be told of a variable without a name, nor with the sign that ends a name in it.
     variables.retain(|name, _| {
@@ -233,8 +226,8 @@ fn variables(
         }
         usable
     });
-    variables.extend(service.environment.clone());
-    environment::fill_in(&mut variables, service, app, facts);
+    variables.extend(place.service.environment.clone());
+    environment::fill_in(&mut variables, place);
     variables
 }
 
@@ -254,11 +247,10 @@ fn restart(reader: &mut Reader<'_>) -> RestartPolicy {
 fn with_shared_folder(
     reader: &mut Reader<'_>,
     mut all: Vec<Mount>,
-    service: &TargetService,
-    app: &TargetApp,
-    facts: &DeviceFacts,
+    place: ServiceContext<'_>,
 ) -> Vec<Mount> {
-    let source = facts.lock_folder(app.id, &service.name);
+    let facts = place.facts;
+    let source = facts.lock_folder(place.app.id, &place.service.name);
     let aliases = facts
         .branding
         .aliases
@@ -296,15 +288,7 @@ fn stop_grace_period(reader: &mut Reader<'_>) -> u64 {
 /// A number for both limits, or `{ soft, hard }`.
 fn ulimits(reader: &mut Reader<'_>) -> BTreeMap<String, Ulimit> {
     let mut limits = BTreeMap::new();
-    let entries = match reader.take("ulimits") {
-        None => return limits,
-        Some(Value::Object(entries)) => entries,
-        Some(other) => {
-            reader.ignored("ulimits", other);
-            return limits;
-        }
-    };
-    for (name, value) in entries {
+    for (name, value) in reader.record("ulimits").into_iter().flatten() {
         let limit = match value {
             Value::Object(pair) => {
                 let soft = pair.get("soft").and_then(quantities::integer);
