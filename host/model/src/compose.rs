@@ -18,9 +18,12 @@ mod attachments;
 mod dependencies;
 mod digest;
 mod environment;
+mod facts;
 mod features;
+mod findings;
 mod healthcheck;
 mod labels;
+mod limits;
 mod mounts;
 mod networks;
 mod ports;
@@ -30,12 +33,11 @@ mod resolve;
 mod service;
 mod volumes;
 
+pub use facts::{CloudAccess, DeviceFacts, HostFacts};
 pub use features::EXTRA_FIRMWARE;
 pub use labels::HANDOVER_TIMEOUT;
 pub use networks::{SUPERVISOR_GATEWAY, SUPERVISOR_SUBNET, is_of_supervisor_network};
-pub use resolve::{
-    ApiKeys, CloudAccess, DeviceFacts, HostFacts, KeyError, ResolvedTarget, is_not_ours, resolve,
-};
+pub use resolve::{ApiKeys, KeyError, ResolvedTarget, is_not_ours, resolve};
 
 #[cfg(test)]
 mod tests;

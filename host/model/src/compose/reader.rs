@@ -8,71 +8,16 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use super::findings::Findings;
 use super::quantities;
 use crate::target::{Path, Problems, cut};
 use crate::truthy;
 
-/// Warnings that are kept; of the others only the count is.
-const MAX_WARNINGS: usize = 200;
-/// Published ports of all services of one target together: ranges are written out, so a small text can
-/// ask for a great many.
-const MAX_PORTS: usize = 131_072;
 /// Items of one list or map.
 const MAX_ITEMS: usize = 4096;
-/// Items of all lists and maps of one target together: each becomes several times as large as its text.
-const MAX_ALL_ITEMS: usize = 131_072;
-
 /// What becomes of a value that does not read.
 pub(super) const IGNORED: &str = "it was ignored";
 pub(super) const DEFAULT: &str = "the default is used";
-
-/// The findings of reading a whole target.
-#[derive(Debug)]
-pub(super) struct Findings {
-    warnings: Vec<String>,
-    unlisted: usize,
-    ports_left: usize,
-    items_left: usize,
-}
-
-impl Default for Findings {
-    fn default() -> Self {
-        Findings {
-            warnings: Vec::new(),
-            unlisted: 0,
-            ports_left: MAX_PORTS,
-            items_left: MAX_ALL_ITEMS,
-        }
-    }
-}
-
-impl Findings {
-    pub(super) fn warn(&mut self, warning: String) {
-        if self.warnings.len() < MAX_WARNINGS {
-            self.warnings.push(warning);
-        } else {
-            self.unlisted += 1;
-        }
-    }
-
-    /// Takes `count` from what is left of the ports; `false` if there is too little.
-    pub(super) fn take_ports(&mut self, count: usize) -> bool {
-        take_from(&mut self.ports_left, count)
-    }
-
-    pub(super) fn into_warnings(mut self) -> Vec<String> {
-        if self.unlisted > 0 {
-            self.warnings.push(format!("and {} more", self.unlisted));
-        }
-        self.warnings
-    }
-}
-
-fn take_from(left: &mut usize, count: usize) -> bool {
-    let rest = left.checked_sub(count);
-    *left = rest.unwrap_or(*left);
-    rest.is_some()
-}
 
 /// The fields of one service, network or volume, or of an object within one.
 pub(super) struct Reader<'a> {
@@ -137,7 +82,7 @@ impl<'a> Reader<'a> {
             self.problem(field, value, &format!("at most {MAX_ITEMS} items"));
             return None;
         }
-        if !take_from(&mut self.findings.items_left, items) {
+        if !self.findings.take_items(items) {
             self.problem(field, value, "fewer items in the whole target");
             return None;
         }

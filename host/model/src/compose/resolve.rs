@@ -5,82 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 
 use super::attachments::DEFAULT_NETWORK;
-use super::reader::{Findings, Reader};
+use super::facts::DeviceFacts;
+use super::findings::Findings;
+use super::reader::Reader;
 use super::service::{ServiceContext, service};
 use super::{dependencies, networks, volumes};
 use crate::target::{Path, Problems};
 use crate::{
-    ApiKey, AppClass, AppId, AppUuid, Branding, DesiredApp, DesiredHost, DesiredService,
-    DesiredState, DeviceUuid, NetworkMode, ServiceName, TargetApp, TargetErrors, TargetState,
+    ApiKey, AppClass, AppId, AppUuid, DesiredApp, DesiredHost, DesiredService, DesiredState,
+    NetworkMode, ServiceName, TargetApp, TargetErrors, TargetState,
 };
-
-/// The facts about the device that services receive, and the places that it shares with them.
-#[derive(Debug, Clone)]
-pub struct DeviceFacts {
-    /// The device's uuid, in the environment of services and in the labels of all created objects.
-    pub uuid: DeviceUuid,
-    /// The device's name now.
-    pub name: String,
-    /// The host's name; services on the host's network have it.
-    pub hostname: String,
-    /// The slug of the board, for example `raspberrypi4-64`.
-    pub device_type: String,
-    /// The processor's architecture in the words of the device type's description, for example
-    /// `amd64`.
-    pub arch: String,
-    /// The host OS as people call it, for example `Debian GNU/Linux 12`.
-    pub os_version: String,
-    /// The host's root folder as engines see it: `/` but in tests and in `cargo xtask run`.
-    pub host_root: String,
-    /// The port that the device's API listens on.
-    pub api_port: u16,
-    /// Prefixes of variables and labels, and the names of folders and of the API's network.
-    pub branding: Branding,
-    /// The parts of the host and the cloud that feature labels can open.
-    pub host: HostFacts,
-}
-
-/// The parts of the host and of the cloud that feature labels can open (docs/spec/device.md#feature-labels).
-#[derive(Debug, Clone, Default)]
-pub struct HostFacts {
-    /// Whether `/lib/modules` exists.
-    pub has_kernel_modules: bool,
-    /// Whether `/lib/firmware` exists.
-    pub has_firmware: bool,
-    /// The container engine's socket as engines see it; `None` if there is none, or it is reached
-    /// over the network.
-    pub engine_socket: Option<String>,
-    /// The revision of the board, if the host says.
-    pub board_revision: Option<String>,
-    /// The build of the host OS, if it says.
-    pub os_build: Option<String>,
-    /// `None` on a device without a cloud.
-    pub cloud: Option<CloudAccess>,
-    /// The app that this supervisor is itself a release of, if configuration names it.
-    pub own_app: Option<AppUuid>,
-}
-
-/// How services talk to the cloud as the device.
-#[derive(Debug, Clone)]
-pub struct CloudAccess {
-    /// The cloud's `apiEndpoint`, without a slash at its end.
-    pub url: String,
-    /// The device's own key at the cloud.
-    pub key: ApiKey,
-}
-
-impl DeviceFacts {
-    /// The folder of one service's locks and hand-over files, as engines see it:
-    /// `<host_root>/tmp/platform-supervisor/services/<appId>/<serviceName>` (docs/spec/device.md#locks-paths).
-    #[must_use]
-    pub fn lock_folder(&self, app: AppId, service: &ServiceName) -> String {
-        format!(
-            "{}/{}/services/{app}/{service}",
-            self.host_root.trim_end_matches('/'),
-            self.branding.host_folder(),
-        )
-    }
-}
 
 /// The source of services' keys to the device's API. The store implements it.
 pub trait ApiKeys {

@@ -8,14 +8,14 @@ use serde_json::Value;
 use super::attachments::{Attachments, attachments};
 use super::features::{self, FeatureContext};
 use super::labels::UpdateRules;
-use super::reader::{DEFAULT, IGNORED, Reader, is_true};
+use super::reader::{Reader, is_true};
 use super::resolve::{ApiKeys, KeyError};
 use crate::{DEPENDS_ON_LABEL, STOP_GRACE_PERIOD_LABEL};
 
-use super::{dependencies, digest, environment, healthcheck, labels, mounts, ports, quantities};
+use super::{dependencies, digest, environment, healthcheck, labels, limits, mounts, ports};
 use crate::{
     DesiredService, DeviceFacts, Mount, NetworkMode, RestartPolicy, ServiceConfig, ServiceKey,
-    TargetApp, TargetRelease, TargetService, Ulimit,
+    TargetApp, TargetRelease, TargetService,
 };
 
 /// Shared memory if the field does not say: 64 MiB.
@@ -98,7 +98,7 @@ pub(super) fn service(
         stop_signal: reader
             .text("stop_signal")
             .filter(|signal| !signal.is_empty()),
-        ulimits: ulimits(&mut reader),
+        ulimits: limits::ulimits(&mut reader),
         sysctls: reader.pairs("sysctls"),
         dns: reader.texts("dns"),
         dns_search: reader.texts("dns_search"),
@@ -108,10 +108,10 @@ pub(super) fn service(
         extra_hosts: extra_hosts(&mut reader),
         group_add: reader.set("group_add"),
         security_opt: reader.set("security_opt"),
-        nano_cpus: cpus(&mut reader),
+        nano_cpus: limits::cpus(&mut reader),
         cpu_shares: reader.integer("cpu_shares", 0),
         cpu_quota: reader.integer("cpu_quota", -1),
-        oom_score_adj: oom_score_adj(&mut reader),
+        oom_score_adj: limits::oom_score_adj(&mut reader),
         cpuset: reader.text("cpuset").unwrap_or_default(),
         domainname: reader.text("domainname").unwrap_or_default(),
         hostname: reader.text("hostname").unwrap_or_default(),
@@ -285,27 +285,28 @@ fn stop_grace_period(reader: &mut Reader<'_>) -> u64 {
         })
 }
 
-/// A number for both limits, or `{ soft, hard }`.
-fn ulimits(reader: &mut Reader<'_>) -> BTreeMap<String, Ulimit> {
-    let mut limits = BTreeMap::new();
-    for (name, value) in reader.record("ulimits").into_iter().flatten() {
-        let limit = match value {
-            Value::Object(pair) => {
-                let soft = pair.get("soft").and_then(quantities::integer);
-                let hard = pair.get("hard").and_then(quantities::integer);
-                soft.zip(hard).map(|(soft, hard)| Ulimit { soft, hard })
-            }
-            other => quantities::integer(other).map(|both| Ulimit {
-                soft: both,
-                hard: both,
-            }),
-        };
-        match limit {
-            Some(limit) => drop(limits.insert(name.clone(), limit)),
-            None => reader.ignored("ulimits", value),
-        }
+fn working_dir(reader: &mut Reader<'_>) -> String {
+    let path = reader.text("working_dir").unwrap_or_default();
+    let trimmed = path.trim_end_matches('/');
+    if trimmed.is_empty() && !path.is_empty() {
+        return "/".into();
     }
-    limits
+    trimmed.to_owned()
+}
+
+/// A namespace to share. Another container's cannot be named before there is a container.
+fn namespace(reader: &mut Reader<'_>, field: &str, default: &str) -> String {
+    match reader.text(field) {
+        None => default.to_owned(),
+        Some(text) if text.starts_with("service:") || text.starts_with("container:") => {
+            reader.warn(
+                field,
+                "names another container, which is not supported, and was ignored",
+            );
+            default.to_owned()
+        }
+        Some(text) => text,
+    }
 }
 
 /// `host=address` or `host:address` in a list, or a map of one or several addresses; kept as
@@ -347,40 +348,4 @@ fn extra_hosts(reader: &mut Reader<'_>) -> Vec<String> {
     hosts.sort_unstable();
     hosts.dedup();
     hosts
-}
-
-fn cpus(reader: &mut Reader<'_>) -> i64 {
-    let cpus = reader.read("cpus", quantities::nano_cpus, IGNORED);
-    cpus.unwrap_or_default()
-}
-
-/// The kernel takes -1000 to 1000.
-fn oom_score_adj(reader: &mut Reader<'_>) -> i64 {
-    let read = |value| quantities::integer(value).filter(|score| (-1000..=1000).contains(score));
-    let score = reader.read("oom_score_adj", read, DEFAULT);
-    score.unwrap_or_default()
-}
-
-fn working_dir(reader: &mut Reader<'_>) -> String {
-    let path = reader.text("working_dir").unwrap_or_default();
-    let trimmed = path.trim_end_matches('/');
-    if trimmed.is_empty() && !path.is_empty() {
-        return "/".into();
-    }
-    trimmed.to_owned()
-}
-
-/// A namespace to share. Another container's cannot be named before there is a container.
-fn namespace(reader: &mut Reader<'_>, field: &str, default: &str) -> String {
-    match reader.text(field) {
-        None => default.to_owned(),
-        Some(text) if text.starts_with("service:") || text.starts_with("container:") => {
-            reader.warn(
-                field,
-                "names another container, which is not supported, and was ignored",
-            );
-            default.to_owned()
-        }
-        Some(text) => text,
-    }
 }
