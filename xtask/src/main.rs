@@ -29,6 +29,7 @@ mod stock_plugins;
 mod struct_sizes;
 mod supply_chain;
 mod test;
+mod test_programs;
 mod text_files;
 
 use std::process::ExitCode;

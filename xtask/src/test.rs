@@ -10,6 +10,7 @@ use crate::for_tests::{self, SkippedTests};
 use crate::layout::{self, build_components, components_folder, crates_in, guest_crates};
 use crate::private_docker::{PrivateDocker, install_packages_if_debian_root};
 use crate::reachable_docker::ReachableDocker;
+use crate::test_programs::TestPrograms;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -37,27 +38,24 @@ const REGISTRY: &str = "SUPERVISOR_TEST_REGISTRY";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let everything = arguments.rest.is_empty();
-    let mut test = cargo::cargo(["test", "--no-fail-fast"]);
+    // The tests build the programs as well, and once is enough.
     let layout = if everything {
-        // The tests build the programs as well, and once is enough.
-        let layout = layout::build_for_tests()?;
-        test.args(tested_packages()?);
-        layout
+        layout::build_for_tests()?
     } else {
-        test.args(&arguments.rest);
         layout::build(&UNOPTIMIZED)?
     };
 
     println!("building the example and test components");
     build_components(&guest_crates()?)?;
 
-    if everything {
+    let programs = if everything {
         println!("building the tests");
-        let mut build = cargo::cargo(["test", "--no-run"]);
-        build.args(tested_packages()?);
-        cargo::finish(build)?;
+        let programs = TestPrograms::build(&tested_packages()?)?;
         layout::install_programs(&layout, &UNOPTIMIZED)?;
-    }
+        Some(programs)
+    } else {
+        None
+    };
 
     let stand_ins = for_tests::stand_ins();
     let docker = DockerForTests::find(arguments.docker);
@@ -66,17 +64,30 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let nats = for_tests::nats();
     let shells = for_tests::shells();
     println!("running the tests");
-    test.env("SUPERVISOR_DIST", &layout.folder)
-        .env("SUPERVISOR_TEST_GUESTS", components_folder());
-    if env::var_os(THREADS).is_none() {
-        // Most tests wait for programs that they started, rather than work.
-        let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        test.env(THREADS, (2 * processors).to_string());
+    let prepare = |test: &mut Command| {
+        test.env("SUPERVISOR_DIST", &layout.folder)
+            .env("SUPERVISOR_TEST_GUESTS", components_folder());
+        if env::var_os(THREADS).is_none() {
+            // Most tests wait for programs that they started, rather than work.
+            let processors = std::thread::available_parallelism().map_or(1, usize::from);
+            test.env(THREADS, (2 * processors).to_string());
+        }
+        docker.give_to(test);
+        postgres.give_to(test);
+        chromium.give_to(test);
+    };
+    let result = match &programs {
+        Some(programs) => programs.run(prepare),
+        None => Ok(()),
+    };
+    let mut cargo_test = cargo::cargo(["test", "--no-fail-fast"]);
+    if everything {
+        cargo_test.arg("--doc").args(tested_packages()?);
+    } else {
+        cargo_test.args(&arguments.rest);
     }
-    docker.give_to(&mut test);
-    postgres.give_to(&mut test);
-    chromium.give_to(&mut test);
-    cargo::finish(test)?;
+    prepare(&mut cargo_test);
+    result.and(cargo::finish(cargo_test))?;
     if everything {
         // By itself, since its code generator must not be unified into the others.
         let profile = layout::compiler_profile(&UNOPTIMIZED);
