@@ -79,16 +79,8 @@ fn on_device(sections: &[String]) -> Result<String> {
             None
         }
     };
-    let mut bench = cargo::cargo([
-        "run",
-        "--release",
-        "--package",
-        "bench",
-        "--no-default-features",
-        "--features",
-        "device",
-        "--",
-    ]);
+    let run = "run --release --package bench --no-default-features --features device --";
+    let mut bench = cargo::cargo(run.split(' '));
     bench
         .args(sections)
         .env("SUPERVISOR_DIST", &layout.folder)
@@ -106,18 +98,10 @@ fn on_cloud(arguments: &Arguments, is_first: bool) -> Result<String> {
     simulate::build("simulator")?;
     programs.pop();
     let postgres = for_tests::postgres();
-    let mut bench = cargo::cargo([
-        "run",
-        "--profile",
-        simulate::PROFILE,
-        "--package",
-        "bench",
-        "--no-default-features",
-        "--features",
-        "cloud",
-        "--",
-    ]);
+    let run = "run --package bench --no-default-features --features cloud --profile";
+    let mut bench = cargo::cargo(run.split(' '));
     bench
+        .args([simulate::PROFILE, "--"])
         .args(&arguments.sections)
         .env("BENCH_PROGRAMS", programs);
     if arguments.large {
