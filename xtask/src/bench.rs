@@ -39,11 +39,11 @@ const OF_CLOUD: [&str; 6] = ["cloud", "data", "polls", "reports", "push", "fleet
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let sections = &arguments.sections;
-    let known = |name: &&String| {
+    let is_section = |name: &&String| {
         let name = name.as_str();
         OF_DEVICE.contains(&name) || OF_CLOUD.contains(&name)
     };
-    if let Some(unknown) = sections.iter().find(|name| !known(name)) {
+    if let Some(unknown) = sections.iter().find(|name| !is_section(name)) {
         bail!(
             "there is no section `{unknown}`; there are {} and {}",
             OF_DEVICE.join(", "),

@@ -131,9 +131,9 @@ impl Inventory {
             let id = graph.own(program)?;
             self.programs.insert(reference(&graph.packages[id]));
             let mut ahead = vec![(id.to_owned(), true)];
-            let mut seen = BTreeSet::new();
+            let mut visited = BTreeSet::new();
             while let Some((id, runs)) = ahead.pop() {
-                if !seen.insert((id.clone(), runs)) {
+                if !visited.insert((id.clone(), runs)) {
                     continue;
                 }
                 let package = &graph.packages[&id];

@@ -115,7 +115,7 @@ pub fn prefixes(branding: &Branding) -> Vec<String> {
 /// comes both with and without a prefix, the one without it wins.
 #[must_use]
 pub fn known(given: BTreeMap<String, String>, prefixes: &[String]) -> BTreeMap<String, String> {
-    let mut known = BTreeMap::new();
+    let mut variables = BTreeMap::new();
     let mut legacy = None;
     for (key, value) in &given {
         let bare = prefixes
@@ -133,13 +133,13 @@ pub fn known(given: BTreeMap<String, String>, prefixes: &[String]) -> BTreeMap<S
         }
         let means_something = variable(bare).is_some() || is_boot_config(bare);
         if means_something && !shadowed {
-            known.insert(bare.to_owned(), value.clone());
+            variables.insert(bare.to_owned(), value.clone());
         }
     }
     if let Some(value) = legacy {
-        known.entry(OVERRIDE_LOCK.to_owned()).or_insert(value);
+        variables.entry(OVERRIDE_LOCK.to_owned()).or_insert(value);
     }
-    known
+    variables
 }
 
 /// `config`, and the default of every variable that it does not set.

@@ -132,8 +132,8 @@ impl Rules {
     /// What the service knows `real` as: the address that it asked for, where its port is another.
     pub(crate) fn known_as(&self, real: SocketAddr) -> SocketAddr {
         let memory = self.memory.lock();
-        let known = memory.changed.iter().rev().find(|(is, _)| *is == real);
-        known.map_or(real, |(_, asked)| *asked)
+        let entry = memory.changed.iter().rev().find(|(is, _)| *is == real);
+        entry.map_or(real, |(_, asked)| *asked)
     }
 
     /// Whether `address` may be used so, with all rewriting done.
