@@ -47,6 +47,7 @@ pub mod config;
 pub mod device;
 mod error;
 mod extract;
+pub mod folder;
 mod handler;
 mod headers;
 pub mod host_name;

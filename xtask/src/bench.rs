@@ -39,11 +39,11 @@ const OF_CLOUD: [&str; 6] = ["cloud", "data", "polls", "reports", "push", "fleet
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let sections = &arguments.sections;
-    let known = |name: &&String| {
+    let is_section = |name: &&String| {
         let name = name.as_str();
         OF_DEVICE.contains(&name) || OF_CLOUD.contains(&name)
     };
-    if let Some(unknown) = sections.iter().find(|name| !known(name)) {
+    if let Some(unknown) = sections.iter().find(|name| !is_section(name)) {
         bail!(
             "there is no section `{unknown}`; there are {} and {}",
             OF_DEVICE.join(", "),
@@ -79,16 +79,8 @@ fn on_device(sections: &[String]) -> Result<String> {
             None
         }
     };
-    let mut bench = cargo::cargo([
-        "run",
-        "--release",
-        "--package",
-        "bench",
-        "--no-default-features",
-        "--features",
-        "device",
-        "--",
-    ]);
+    let run = "run --release --package bench --no-default-features --features device --";
+    let mut bench = cargo::cargo(run.split(' '));
     bench
         .args(sections)
         .env("SUPERVISOR_DIST", &layout.folder)
@@ -106,18 +98,10 @@ fn on_cloud(arguments: &Arguments, is_first: bool) -> Result<String> {
     simulate::build("simulator")?;
     programs.pop();
     let postgres = for_tests::postgres();
-    let mut bench = cargo::cargo([
-        "run",
-        "--profile",
-        simulate::PROFILE,
-        "--package",
-        "bench",
-        "--no-default-features",
-        "--features",
-        "cloud",
-        "--",
-    ]);
+    let run = "run --package bench --no-default-features --features cloud --profile";
+    let mut bench = cargo::cargo(run.split(' '));
     bench
+        .args([simulate::PROFILE, "--"])
         .args(&arguments.sections)
         .env("BENCH_PROGRAMS", programs);
     if arguments.large {

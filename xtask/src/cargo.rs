@@ -40,13 +40,13 @@ pub(crate) fn cargo<I: IntoIterator<Item = S>, S: AsRef<std::ffi::OsStr>>(argume
 
 /// Runs to the end; a failure names the command.
 pub(crate) fn finish(mut command: Command) -> Result<()> {
-    let shown = shown(&command);
+    let command_line = shown(&command);
     let status = command
         .stdin(Stdio::null())
         .status()
-        .with_context(|| format!("failed to start `{shown}`; is it installed?"))?;
+        .with_context(|| format!("failed to start `{command_line}`; is it installed?"))?;
     if !status.success() {
-        bail!("`{shown}` failed ({status})");
+        bail!("`{command_line}` failed ({status})");
     }
     Ok(())
 }

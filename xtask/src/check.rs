@@ -14,16 +14,12 @@ pub(crate) fn run() -> Result<()> {
     names::check(&files)?;
     struct_sizes::check(&files)?;
     citations::check(files)?;
-    cargo::finish(cargo::cargo([
-        "clippy",
-        "--all-targets",
-        "--",
-        "--deny",
-        "warnings",
-    ]))?;
-    let mut compiler = cargo::cargo(["clippy", "--package", "supervisor-compile", "--all-targets"]);
-    compiler.args(["--", "--deny", "warnings"]);
-    cargo::finish(compiler)?;
+    for clippy in [
+        "clippy --all-targets -- --deny warnings",
+        "clippy --package supervisor-compile --all-targets -- --deny warnings",
+    ] {
+        cargo::finish(cargo::cargo(clippy.split(' ')))?;
+    }
     cargo::add_target(WASM_TARGET)?;
     let mut components = cargo::cargo(["clippy", "--target", WASM_TARGET]);
     components.args(["--package", "supervisor-sdk"]);

@@ -164,8 +164,9 @@ fn headings(text: &str) -> impl Iterator<Item = String> {
     text.lines()
         .filter(|line| line.starts_with('#'))
         .map(|line| {
-            let kept = line.trim_start_matches('#').trim().chars();
-            kept.filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'))
+            let letters = line.trim_start_matches('#').trim().chars();
+            letters
+                .filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'))
                 .map(|c| {
                     if c == ' ' {
                         '-'
@@ -190,7 +191,7 @@ fn old_citations(text: &str) -> Vec<(usize, String)> {
                 .map(move |(word, in_comment)| (line, word, in_comment))
         })
         .collect();
-    let mut found = Vec::new();
+    let mut matches = Vec::new();
     for (index, (line, word, in_comment)) in words.iter().enumerate() {
         let next = |ahead: usize| words.get(index + ahead).map_or("", |(_, word, _)| *word);
         let subject = word.trim_start_matches(|c: char| !c.is_alphanumeric());
@@ -209,17 +210,17 @@ fn old_citations(text: &str) -> Vec<(usize, String)> {
             _ => *in_comment && is_bare_number(word),
         };
         if is_old {
-            let shown = if is_bare_number(word) {
+            let excerpt = if is_bare_number(word) {
                 (*word).to_owned()
             } else {
                 format!("{word} {} {}", next(1), next(2))
                     .trim_end()
                     .to_owned()
             };
-            found.push((*line, shown));
+            matches.push((*line, excerpt));
         }
     }
-    found
+    matches
 }
 
 /// A line of code, and the comment at its end.

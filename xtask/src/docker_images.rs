@@ -1,9 +1,12 @@
-//! Images in a Docker engine, as chores make and move them.
+//! What chores do in a Docker engine: images are made and moved, containers removed.
 
 use anyhow::Result;
 use bollard::Docker;
+use bollard::errors::Error;
+use bollard::models::ContainerSummary;
 use bollard::query_parameters::{
-    CreateImageOptions, CreateImageOptionsBuilder, PushImageOptionsBuilder,
+    CreateImageOptions, CreateImageOptionsBuilder, ListContainersOptions, PushImageOptionsBuilder,
+    RemoveContainerOptionsBuilder,
 };
 use bytes::Bytes;
 use futures::TryStreamExt as _;
@@ -46,4 +49,26 @@ pub(crate) async fn push(docker: &Docker, repository: &str) -> Result<()> {
     let latest = PushImageOptionsBuilder::new().tag("latest").build();
     let progress = docker.push_image(repository, Some(latest), None);
     Ok(progress.try_for_each(|_| async { Ok(()) }).await?)
+}
+
+/// Removes these containers with their volumes, by force; what became of each.
+pub(crate) async fn remove_containers(
+    docker: &Docker,
+    which: ListContainersOptions,
+) -> Vec<(ContainerSummary, Result<(), Error>)> {
+    let by_force = RemoveContainerOptionsBuilder::new()
+        .force(true)
+        .v(true)
+        .build();
+    let mut removed = Vec::new();
+    for container in docker
+        .list_containers(Some(which))
+        .await
+        .unwrap_or_default()
+    {
+        let id = container.id.clone().unwrap_or_default();
+        let result = docker.remove_container(&id, Some(by_force.clone())).await;
+        removed.push((container, result));
+    }
+    removed
 }

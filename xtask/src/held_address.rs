@@ -3,8 +3,8 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use tokio::net::TcpSocket;
 
 /// Sockets that have an address and do not listen, until this program ends.
@@ -23,9 +23,7 @@ pub(crate) fn hold(address: SocketAddr) -> io::Result<SocketAddr> {
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     let address = socket.local_addr()?;
-    HELD.lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .push(socket);
+    HELD.lock().push(socket);
     Ok(address)
 }
 

@@ -1,6 +1,10 @@
 //! Cleaning up on Ctrl-C, SIGTERM or a closed terminal, for chores that block while others work.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::io;
+
+use parking_lot::Mutex;
+use tokio::runtime::{Builder, Runtime};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 type CleanUp = Box<dyn FnOnce() + Send>;
 
@@ -9,42 +13,50 @@ static CLEAN_UPS: Mutex<Vec<CleanUp>> = Mutex::new(Vec::new());
 
 /// From now on such a signal runs `clean_up`, after those that were added later, and ends this process.
 pub(crate) fn clean_up_when_interrupted(clean_up: impl FnOnce() + Send + 'static) {
-    let mut all = clean_ups();
+    let mut all = CLEAN_UPS.lock();
     if all.is_empty() {
         std::thread::spawn(watch);
     }
     all.push(Box::new(clean_up));
 }
 
-fn clean_ups() -> MutexGuard<'static, Vec<CleanUp>> {
-    CLEAN_UPS.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 fn watch() {
     let Ok(runtime) = runtime() else { return };
-    let signal = runtime.block_on(async {
-        use tokio::signal::unix::{SignalKind, signal};
-        let mut interrupt = signal(SignalKind::interrupt()).ok()?;
-        let mut terminate = signal(SignalKind::terminate()).ok()?;
-        let mut hangup = signal(SignalKind::hangup()).ok()?;
-        tokio::select! {
-            _ = interrupt.recv() => Some(2),
-            _ = terminate.recv() => Some(15),
-            _ = hangup.recv() => Some(1),
-        }
-    });
-    let Some(signal) = signal else { return };
+    let signal = runtime.block_on(async { io::Result::Ok(Signals::listen()?.received().await) });
+    let Ok(signal) = signal else { return };
     drop(runtime);
-    let all: Vec<CleanUp> = clean_ups().drain(..).collect();
+    let all: Vec<CleanUp> = CLEAN_UPS.lock().drain(..).collect();
     for clean_up in all.into_iter().rev() {
         clean_up();
     }
     std::process::exit(128 + signal);
 }
 
+/// Ctrl-C, SIGTERM and a closed terminal.
+pub(crate) struct Signals([Signal; 3]);
+
+impl Signals {
+    /// From now on they do not end the process.
+    pub(crate) fn listen() -> io::Result<Self> {
+        Ok(Signals([
+            signal(SignalKind::interrupt())?,
+            signal(SignalKind::terminate())?,
+            signal(SignalKind::hangup())?,
+        ]))
+    }
+
+    /// Waits for one of them; its number.
+    pub(crate) async fn received(&mut self) -> i32 {
+        let Signals([interrupt, terminate, hangup]) = self;
+        tokio::select! {
+            _ = interrupt.recv() => 2,
+            _ = terminate.recv() => 15,
+            _ = hangup.recv() => 1,
+        }
+    }
+}
+
 /// A runtime for a few requests to an engine.
-pub(crate) fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
+pub(crate) fn runtime() -> io::Result<Runtime> {
+    Builder::new_current_thread().enable_all().build()
 }

@@ -57,13 +57,7 @@ pub(crate) fn build(arguments: &Arguments) -> Result<Layout> {
 /// Where there is none, or a part of one.
 pub(crate) fn built() -> Result<Layout> {
     let folder = cargo::target_folder().join("dist");
-    for program in [
-        "supervisor",
-        "supervisor-wasm",
-        "supervisor-compile",
-        "fleet",
-        "fleet-cloud",
-    ] {
+    for program in sbom::PROGRAMS {
         let file = folder.join("bin").join(program);
         if !file.is_file() {
             bail!(
@@ -156,13 +150,9 @@ fn build_around_programs(arguments: &Arguments, steps: &mut Steps) -> Result<Lay
 
     steps.begin("the compiler of plugins");
     let compiler_profile = compiler_profile(arguments);
-    cargo::finish(cargo::cargo([
-        "build",
-        "--profile",
-        compiler_profile,
-        "--package",
-        "supervisor-compile",
-    ]))?;
+    let mut compiler = cargo::cargo(["build", "--package", "supervisor-compile"]);
+    compiler.args(["--profile", compiler_profile]);
+    cargo::finish(compiler)?;
 
     steps.begin("the plugins");
     let plugins = crates_in("plugins")?;
@@ -214,8 +204,13 @@ fn refuse_what_is_for_tests(program: &Path) -> Result<()> {
 
 /// Builds crates as components, with the profile and target that they are shipped with.
 pub(crate) fn build_components(packages: &[String]) -> Result<()> {
-    cargo::add_target(WASM_TARGET)?;
-    let mut command = cargo::cargo(["build", "--profile", "wasm", "--target", WASM_TARGET]);
+    build_small(packages, WASM_TARGET)
+}
+
+/// Builds packages for a target of their own, with the profile of components.
+pub(crate) fn build_small(packages: &[String], target: &str) -> Result<()> {
+    cargo::add_target(target)?;
+    let mut command = cargo::cargo(["build", "--profile", "wasm", "--target", target]);
     for package in packages {
         command.args(["--package", package]);
     }

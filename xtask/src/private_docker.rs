@@ -13,7 +13,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use rustix::process::Signal;
@@ -147,22 +147,10 @@ impl PrivateDocker {
     }
 
     fn wait_until(&mut self, name: &str, answers: impl Fn() -> Option<()>) -> Result<()> {
-        let deadline = Instant::now() + START_TIMEOUT;
-        while answers().is_none() {
-            let ended = match self.children.last_mut() {
-                Some(child) => child.try_wait()?,
-                None => None,
-            };
-            let log = || fs::read_to_string(self.log(name)).unwrap_or_default();
-            if let Some(status) = ended {
-                bail!("`{name}` ended with {status}:\n{}", last_lines(&log()));
-            }
-            if Instant::now() > deadline {
-                bail!("`{name}` did not answer:\n{}", last_lines(&log()));
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        Ok(())
+        let log = self.log(name);
+        let program = self.children.last_mut().context("no program was started")?;
+        let is_ready = || answers().is_some();
+        processes::wait_until(name, program, &log, START_TIMEOUT, is_ready)
     }
 }
 
@@ -194,11 +182,6 @@ pub(crate) fn answers(stream: &mut (impl Read + Write), path: &str) -> Option<()
 
 pub(crate) fn free_port() -> Result<u16> {
     Ok(held_address::hold_free()?.port())
-}
-
-fn last_lines(log: &str) -> String {
-    let lines: Vec<_> = log.lines().collect();
-    lines[lines.len().saturating_sub(20)..].join("\n")
 }
 
 /// Runs a program of the machine's to its end, silently.

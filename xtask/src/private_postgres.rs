@@ -10,7 +10,7 @@ use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use rustix::process::Signal;
@@ -31,8 +31,6 @@ const START_TIMEOUT: Duration = Duration::from_secs(60);
 const STOP_SIGNAL: Signal = Signal::INT;
 /// From that to its end.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
-/// Between two looks at a server that starts.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// A running server. Dropping it stops it and removes its data.
 pub(crate) struct PrivatePostgres {
@@ -118,22 +116,13 @@ impl PrivatePostgres {
 
     /// The server writes its state into a file of its own; the last line says so when it is ready.
     fn wait_until_ready(&mut self) -> Result<()> {
-        let deadline = Instant::now() + START_TIMEOUT;
         let state = self.folder.join("data/postmaster.pid");
-        loop {
+        let is_ready = || {
             let state = fs::read_to_string(&state).unwrap_or_default();
-            if state.lines().any(|line| line.trim() == "ready") {
-                return Ok(());
-            }
-            let log = || fs::read_to_string(self.folder.join("log")).unwrap_or_default();
-            if let Some(status) = self.server.try_wait()? {
-                bail!("`postgres` ended with {status}:\n{}", log());
-            }
-            if Instant::now() > deadline {
-                bail!("`postgres` did not become ready:\n{}", log());
-            }
-            std::thread::sleep(LOOK_AGAIN);
-        }
+            state.lines().any(|line| line.trim() == "ready")
+        };
+        let log = self.folder.join("log");
+        processes::wait_until("postgres", &mut self.server, &log, START_TIMEOUT, is_ready)
     }
 }
 

@@ -1,13 +1,14 @@
-//! Processes of this machine that are not our children, found through /proc: those that a killed run
-//! left behind.
+//! Processes of this machine: programs that we start, and, found through /proc, those that a killed run left behind.
 
 use std::fs;
 use std::path::Path;
+use std::process::Child;
 use std::time::{Duration, Instant};
 
+use anyhow::{Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Between two looks at a process that has been told to end.
+/// Between two looks at a process that starts, or has been told to end.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// Whether the process is one of `cargo xtask`'s that runs: its number may have gone to another one.
@@ -38,6 +39,36 @@ pub(crate) fn names(pid: Pid, folder: &Path) -> bool {
 pub(crate) fn command_line(pid: Pid) -> String {
     let command = fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).unwrap_or_default();
     String::from_utf8_lossy(&command).into_owned()
+}
+
+/// Waits until a program that was started is ready.
+///
+/// # Errors
+/// Where it ends before that, or it takes longer, with the end of its log.
+pub(crate) fn wait_until(
+    name: &str,
+    program: &mut Child,
+    log: &Path,
+    within: Duration,
+    is_ready: impl Fn() -> bool,
+) -> Result<()> {
+    let deadline = Instant::now() + within;
+    while !is_ready() {
+        let log = || last_lines(&fs::read_to_string(log).unwrap_or_default());
+        if let Some(status) = program.try_wait()? {
+            bail!("`{name}` ended with {status}:\n{}", log());
+        }
+        if Instant::now() > deadline {
+            bail!("`{name}` did not become ready:\n{}", log());
+        }
+        std::thread::sleep(LOOK_AGAIN);
+    }
+    Ok(())
+}
+
+fn last_lines(log: &str) -> String {
+    let lines: Vec<_> = log.lines().collect();
+    lines[lines.len().saturating_sub(20)..].join("\n")
 }
 
 /// The signal by which it ends in order, and SIGKILL when `grace` is over.

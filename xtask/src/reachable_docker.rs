@@ -14,14 +14,15 @@ use bollard::Docker;
 use bollard::models::{ContainerCreateBody, HostConfig, PortBinding};
 use bollard::query_parameters::{
     CreateContainerOptions, ListContainersOptionsBuilder, ListImagesOptionsBuilder,
-    ListNetworksOptionsBuilder, ListVolumesOptionsBuilder, RemoveContainerOptionsBuilder,
-    RemoveImageOptionsBuilder, RemoveVolumeOptions, StartContainerOptions,
+    ListNetworksOptions, ListVolumesOptions, RemoveImageOptionsBuilder, RemoveVolumeOptions,
+    StartContainerOptions,
 };
 
 use crate::busybox::REGISTRY_LABEL;
+use crate::docker_images::{self, remove_containers};
 use crate::interrupted::{clean_up_when_interrupted, runtime};
 use crate::private_docker::{answers, free_port};
-use crate::{busybox, docker_address, docker_images, processes};
+use crate::{busybox, docker_address, processes};
 
 /// The registry's image, from Docker Hub where the engine does not have it.
 const IMAGE: &str = "registry:2";
@@ -150,12 +151,10 @@ impl Drop for ReachableDocker {
 }
 
 async fn before(docker: &Docker) -> Before {
-    let networks = docker
-        .list_networks(Some(ListNetworksOptionsBuilder::new().build()))
-        .await
-        .unwrap_or_default();
+    let networks = docker.list_networks(None::<ListNetworksOptions>).await;
     Before {
         shared_network: networks
+            .unwrap_or_default()
             .iter()
             .any(|network| network.name.as_deref() == Some(SHARED_NETWORK)),
         image: docker.inspect_image(IMAGE).await.is_ok(),
@@ -205,29 +204,18 @@ async fn after_dead_owners(docker: &Docker) {
 async fn remove_what_came_from(docker: &Docker, registry: &str, keep: Before) {
     let label = format!("{REGISTRY_LABEL}={registry}");
     let labelled = HashMap::from([("label", vec![label.as_str()])]);
-    let options = ListContainersOptionsBuilder::new()
-        .all(true)
-        .filters(&labelled)
-        .build();
-    let by_force = RemoveContainerOptionsBuilder::new()
-        .force(true)
-        .v(true)
-        .build();
     let mut devices = HashSet::new();
-    let containers = docker.list_containers(Some(options)).await;
-    for container in containers.unwrap_or_default() {
+    let all = ListContainersOptionsBuilder::new().all(true);
+    for (container, removed) in remove_containers(docker, all.filters(&labelled).build()).await {
         devices.extend(container.labels.unwrap_or_default().remove(DEVICE));
-        let id = container.id.unwrap_or_default();
-        complain(docker.remove_container(&id, Some(by_force.clone())).await);
+        complain(removed);
     }
     let is_ours = |labels: &HashMap<String, String>| {
         labels
             .get(DEVICE)
             .is_some_and(|device| devices.contains(device))
     };
-    let networks = docker
-        .list_networks(Some(ListNetworksOptionsBuilder::new().build()))
-        .await;
+    let networks = docker.list_networks(None::<ListNetworksOptions>).await;
     for network in networks.unwrap_or_default() {
         let name = network.name.unwrap_or_default();
         let shared = name == SHARED_NETWORK && !keep.shared_network;
@@ -235,20 +223,12 @@ async fn remove_what_came_from(docker: &Docker, registry: &str, keep: Before) {
             complain(docker.remove_network(&network.id.unwrap_or_default()).await);
         }
     }
-    let volumes = docker
-        .list_volumes(Some(ListVolumesOptionsBuilder::new().build()))
-        .await;
-    for volume in volumes
-        .ok()
-        .and_then(|list| list.volumes)
-        .unwrap_or_default()
-    {
+    let volumes = docker.list_volumes(None::<ListVolumesOptions>).await;
+    let volumes = volumes.ok().and_then(|list| list.volumes);
+    for volume in volumes.unwrap_or_default() {
         if is_ours(&volume.labels) {
-            complain(
-                docker
-                    .remove_volume(&volume.name, None::<RemoveVolumeOptions>)
-                    .await,
-            );
+            let removed = docker.remove_volume(&volume.name, None::<RemoveVolumeOptions>);
+            complain(removed.await);
         }
     }
     let options = ListImagesOptionsBuilder::new().filters(&labelled).build();

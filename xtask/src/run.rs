@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde_json::json;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::cargo::Steps;
 use crate::held_address;
+use crate::interrupted::{self, Signals};
 use crate::layout::{self, Layout};
 use crate::samples::Samples;
 
@@ -79,9 +79,7 @@ pub(crate) struct Arguments {
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 pub(crate) fn run(arguments: Arguments) -> Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
+    let runtime = interrupted::runtime()?;
     // What can fail early does so before the build, which may take minutes.
     let killed = traces::of_killed_runs();
     let listen = free_address(arguments.listen)?;
@@ -199,7 +197,7 @@ async fn session(
     };
     let outcome = tokio::select! {
         ended = serving => ended,
-        () = signals.received() => Ok(()),
+        _ = signals.received() => Ok(()),
     };
     let all_gone = stop(layout, device, &traces, arguments.local).await;
     if let Some(cloud) = cloud {
@@ -239,28 +237,6 @@ fn tell_of_what_stays(traces: &Traces) {
         ));
     } else {
         say("stopped, and everything was removed");
-    }
-}
-
-/// What ends a session: Ctrl-C, a request to end, a terminal that is closed.
-struct Signals([Signal; 3]);
-
-impl Signals {
-    fn listen() -> Result<Self> {
-        Ok(Signals([
-            signal(SignalKind::interrupt())?,
-            signal(SignalKind::terminate())?,
-            signal(SignalKind::hangup())?,
-        ]))
-    }
-
-    async fn received(&mut self) {
-        let Signals([interrupt, terminate, hangup]) = self;
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-            _ = hangup.recv() => {}
-        }
     }
 }
 

@@ -12,7 +12,7 @@ use bollard::errors::Error;
 use bollard::query_parameters::RemoveImageOptionsBuilder;
 use serde_json::{Value, json};
 
-use crate::layout::{build_components, components_folder};
+use crate::layout::{build_components, build_small, components_folder};
 use crate::run::Engine;
 use crate::{cargo, docker_address, docker_images};
 
@@ -42,8 +42,7 @@ impl Samples {
         match engine {
             Engine::Docker(_) => build_programs().map(Samples::Programs),
             Engine::Wasm => {
-                let packages = SERVICES.map(|(_, name)| name.to_owned());
-                build_components(&packages)?;
+                build_components(&packages())?;
                 let file = |(_, name)| components_folder().join(format!("{name}.wasm"));
                 Ok(Samples::Components(SERVICES.map(file).into()))
             }
@@ -210,12 +209,11 @@ pub(crate) async fn remove_images(address: &str, images: &[String]) -> Result<()
 }
 
 fn build_programs() -> Result<Vec<PathBuf>> {
-    cargo::add_target(STATIC_TARGET)?;
-    let mut command = cargo::cargo(["build", "--profile", "wasm", "--target", STATIC_TARGET]);
-    for (_, name) in SERVICES {
-        command.args(["--package", name]);
-    }
-    cargo::finish(command)?;
+    build_small(&packages(), STATIC_TARGET)?;
     let folder = cargo::target_folder().join(STATIC_TARGET).join("wasm");
     Ok(SERVICES.iter().map(|(_, name)| folder.join(name)).collect())
+}
+
+fn packages() -> [String; 2] {
+    SERVICES.map(|(_, name)| name.to_owned())
 }

@@ -18,7 +18,7 @@ use crate::layout::crates_in;
 /// What the file in the layout is called.
 pub(crate) const FILE: &str = "sbom.cdx.json";
 /// The programs of the layout, by their crates.
-const PROGRAMS: [&str; 5] = [
+pub(crate) const PROGRAMS: [&str; 5] = [
     "fleet",
     "fleet-cloud",
     "supervisor",
@@ -131,21 +131,21 @@ impl Inventory {
             let id = graph.own(program)?;
             self.programs.insert(reference(&graph.packages[id]));
             let mut ahead = vec![(id.to_owned(), true)];
-            let mut seen = BTreeSet::new();
+            let mut visited = BTreeSet::new();
             while let Some((id, runs)) = ahead.pop() {
-                if !seen.insert((id.clone(), runs)) {
+                if !visited.insert((id.clone(), runs)) {
                     continue;
                 }
                 let package = &graph.packages[&id];
-                let found = self.components.entry(reference(package));
-                let found = found.or_insert_with(|| Component {
+                let component = self.components.entry(reference(package));
+                let component = component.or_insert_with(|| Component {
                     package: package.clone(),
                     runs: false,
                     needs: BTreeSet::new(),
                 });
-                found.runs |= runs;
+                component.runs |= runs;
                 for (need, to_run) in graph.needs.get(&id).into_iter().flatten() {
-                    found.needs.insert(reference(&graph.packages[need]));
+                    component.needs.insert(reference(&graph.packages[need]));
                     ahead.push((need.clone(), runs && *to_run));
                 }
             }

@@ -32,19 +32,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
     let cloud = build("fleet-cloud")?;
     let mut words = arguments.rest.clone();
-    let postgres = words
-        .iter()
-        .zip(words.iter().skip(1))
-        .position(|(flag, value)| flag == "--database" && value == "postgres");
     // It ends with this value.
-    let server = match postgres {
-        None => None,
-        Some(_) => Some(PrivatePostgres::start()?),
-    };
-    if let (Some(at), Some(server)) = (postgres, &server)
-        && let Some(word) = words.get_mut(at + 1)
-    {
-        *word = server.url();
+    let mut server = None;
+    for at in 1..words.len() {
+        if words[at - 1] == "--database" && words[at] == "postgres" {
+            words[at] = server.insert(PrivatePostgres::start()?).url();
+            break;
+        }
     }
     let mut simulator = Command::new(simulator);
     simulator.args(words).env("SIMULATOR_FLEET_CLOUD", cloud);
@@ -53,13 +47,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 
 /// Builds a program for speed; where it is.
 pub(crate) fn build(package: &str) -> Result<PathBuf> {
-    cargo::finish(cargo::cargo([
+    let build = [
         "build",
         "--quiet",
         "--profile",
         PROFILE,
         "--package",
         package,
-    ]))?;
+    ];
+    cargo::finish(cargo::cargo(build))?;
     Ok(cargo::target_folder().join(PROFILE).join(package))
 }

@@ -132,10 +132,8 @@ async fn follow<P: LivePage>(
     address: P::Address,
 ) -> PageResult {
     // Before the first look, so that nothing is missed that is written meanwhile.
-    let (written, news) = (
-        visitor.cloud.database.written(),
-        visitor.cloud.bus.subscribe(),
-    );
+    let written = visitor.cloud.database.written();
+    let news = visitor.cloud.bus.subscribe();
     let page = P::load(&visitor, address.clone()).await?;
     let over = CancellationToken::new();
     let more = page.more_events(&visitor).await?;

@@ -1,9 +1,10 @@
 //! The pages that are open, and the actions that are under way from them: what all requests of the dashboard share.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use cloud_core::answer::Refusal;
+use parking_lot::Mutex;
 use tokio::sync::{AcquireError, Semaphore, SemaphorePermit};
 
 /// Looks at a time, of all pages.
@@ -41,7 +42,7 @@ impl LivePages {
     /// # Errors
     /// 429 where the user has too many open.
     pub(super) fn enter(&self, user: i64) -> Result<StreamSlot, Refusal> {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.open.lock();
         let pages = open.entry(user).or_default();
         if *pages >= MOST {
             return Err(Refusal::TooMany(10));
@@ -62,7 +63,7 @@ pub(super) struct StreamSlot {
 
 impl Drop for StreamSlot {
     fn drop(&mut self) {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.open.lock();
         if let Some(pages) = open.get_mut(&self.user) {
             *pages -= 1;
             if *pages == 0 {
@@ -77,13 +78,9 @@ impl Drop for StreamSlot {
 pub(crate) struct PendingActions(Arc<Mutex<HashSet<String>>>);
 
 impl PendingActions {
-    fn lock(&self) -> MutexGuard<'_, HashSet<String>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Begins, unless the same is under way.
     pub(super) fn begin(&self, what: String) -> Option<ActionPermit> {
-        self.lock().insert(what.clone()).then(|| ActionPermit {
+        self.0.lock().insert(what.clone()).then(|| ActionPermit {
             pending: self.clone(),
             what,
         })
@@ -98,6 +95,6 @@ pub(super) struct ActionPermit {
 
 impl Drop for ActionPermit {
     fn drop(&mut self) {
-        self.pending.lock().remove(&self.what);
+        self.pending.0.lock().remove(&self.what);
     }
 }

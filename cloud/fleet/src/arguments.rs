@@ -18,7 +18,7 @@ use keys::KeysCommand;
 use people::{
     Group, InvitationCommand, MemberCommand, OrganizationCommand, Password, Register, SshKeyCommand,
 };
-use releases::{Deploy, Pin, ReleaseCommand, Releases, Track};
+use releases::{Deploy, ReleaseCommand};
 use sign::{Sign, SigningKeyCommand};
 use variables::{TagCommand, TagOwner, VariableCommand, VariableScope};
 
@@ -101,12 +101,20 @@ pub(crate) enum Command {
     /// List the device types that fleets can have
     DeviceTypes,
     /// List devices
-    Devices(Devices),
+    Devices {
+        /// Only of this fleet
+        #[arg(long, short)]
+        fleet: Option<String>,
+    },
     /// Show, change or operate a device
     #[command(subcommand, arg_required_else_help = true)]
     Device(DeviceCommand),
     /// List a fleet's releases
-    Releases(Releases),
+    Releases {
+        /// The fleet
+        #[arg(long, short)]
+        fleet: String,
+    },
     /// Show or change a release
     #[command(subcommand, arg_required_else_help = true)]
     Release(ReleaseCommand),
@@ -121,10 +129,20 @@ pub(crate) enum Command {
     #[command(subcommand, arg_required_else_help = true)]
     SigningKey(SigningKeyCommand),
     /// Pin a device or a fleet to one release
-    Pin(Pin),
+    Pin {
+        /// A device or a fleet
+        #[arg(value_name = "DEVICE|FLEET")]
+        target: String,
+        /// One of its releases
+        release: String,
+    },
     /// Make a device follow its fleet again, or a fleet its latest release
     #[command(visible_alias = "unpin")]
-    Track(Track),
+    Track {
+        /// A device or a fleet
+        #[arg(value_name = "DEVICE|FLEET")]
+        target: String,
+    },
     /// List the tags of a device, fleet or release
     Tags(TagOwner),
     /// Set or remove a tag
@@ -169,13 +187,6 @@ pub(crate) struct Login {
     /// An API key instead of a name and a password
     #[arg(long, value_name = "KEY")]
     pub(crate) token: Option<String>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Devices {
-    /// Only of this fleet
-    #[arg(long, short)]
-    pub(crate) fleet: Option<String>,
 }
 
 #[derive(Debug, Args)]

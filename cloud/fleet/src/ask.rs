@@ -8,11 +8,14 @@ fn somebody_is_there() -> bool {
     stdin().is_terminal() && stderr().is_terminal()
 }
 
-/// A line.
+/// What is given already, or else a line.
 ///
 /// # Errors
 /// Where nobody is there to be asked.
-pub(crate) fn line(what: &str, instead: &str) -> Result<String> {
+pub(crate) fn line(given: Option<String>, what: &str, instead: &str) -> Result<String> {
+    if let Some(given) = given {
+        return Ok(given);
+    }
     if !somebody_is_there() {
         return Err(missing(what, instead));
     }
@@ -22,6 +25,14 @@ pub(crate) fn line(what: &str, instead: &str) -> Result<String> {
     let mut line = String::new();
     stdin().lock().read_line(&mut line).map_err(failed)?;
     Ok(line.trim().to_owned())
+}
+
+/// What is given already, or else a line that is not shown.
+///
+/// # Errors
+/// Where nobody is there to be asked.
+pub(crate) fn given_secret(given: Option<String>, what: &str, instead: &str) -> Result<String> {
+    given.map_or_else(|| secret(what, instead), Ok)
 }
 
 /// A line that is not shown.
@@ -50,7 +61,7 @@ pub(crate) fn confirmed(what: &str, beforehand: bool) -> Result<()> {
                 .hint("add `--yes` to do it without confirmation"),
         );
     }
-    let answer = line(&format!("{what}? [y/N]"), "--yes")?;
+    let answer = line(None, &format!("{what}? [y/N]"), "--yes")?;
     match answer.to_lowercase().as_str() {
         "y" | "yes" => Ok(()),
         _ => Err(Failure::failed("nothing was changed")),

@@ -204,7 +204,7 @@ pub(crate) async fn release(cloud: &Cloud, text: &str, fleet: Option<i64>) -> Re
     })
 }
 
-/// What can be pinned.
+/// What can be pinned, and has variables.
 pub(crate) enum Target {
     Device(Device),
     Fleet(Fleet),
@@ -215,6 +215,14 @@ impl Target {
     pub(crate) fn name(&self) -> String {
         match self {
             Target::Device(device) => device.name(),
+            Target::Fleet(_) => self.described(),
+        }
+    }
+
+    /// As people call it, with what it is.
+    pub(crate) fn described(&self) -> String {
+        match self {
+            Target::Device(device) => format!("the device {}", device.device_name),
             Target::Fleet(fleet) => format!("the fleet {}", fleet.slug),
         }
     }

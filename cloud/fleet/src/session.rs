@@ -253,9 +253,7 @@ fn read(path: &Path) -> Result<SessionFile> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             return Ok(SessionFile::default());
         }
-        Err(error) => {
-            return Err(Failure::unreadable(path, error));
-        }
+        Err(error) => return Err(Failure::unreadable(path, error)),
     };
     toml::from_str(&text).map_err(|error| {
         Failure::failed(format!("{} is not valid", path.display()))

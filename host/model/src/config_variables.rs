@@ -115,7 +115,7 @@ pub fn prefixes(branding: &Branding) -> Vec<String> {
 /// comes both with and without a prefix, the one without it wins.
 #[must_use]
 pub fn known(given: BTreeMap<String, String>, prefixes: &[String]) -> BTreeMap<String, String> {
-    let mut known = BTreeMap::new();
+    let mut variables = BTreeMap::new();
     let mut legacy = None;
     for (key, value) in &given {
         let bare = prefixes
@@ -133,13 +133,13 @@ pub fn known(given: BTreeMap<String, String>, prefixes: &[String]) -> BTreeMap<S
         }
         let means_something = variable(bare).is_some() || is_boot_config(bare);
         if means_something && !shadowed {
-            known.insert(bare.to_owned(), value.clone());
+            variables.insert(bare.to_owned(), value.clone());
         }
     }
     if let Some(value) = legacy {
-        known.entry(OVERRIDE_LOCK.to_owned()).or_insert(value);
+        variables.entry(OVERRIDE_LOCK.to_owned()).or_insert(value);
     }
-    known
+    variables
 }
 
 /// `config`, and the default of every variable that it does not set.
@@ -153,78 +153,67 @@ pub fn with_defaults(config: &BTreeMap<String, String>) -> BTreeMap<String, Stri
     full
 }
 
+impl Variable {
+    /// What this value is not, and the value that is used instead; `None` if it is used as it stands.
+    fn refuses(&self, value: &str) -> Option<(String, String)> {
+        let expected = match self.kind {
+            VariableKind::Bool if read_flag(value).is_none() => "`true` or `false`".to_owned(),
+            VariableKind::Word(words) if !words.contains(&value) => {
+                format!("one of `{}`", words.join("`, `"))
+            }
+            VariableKind::Int(least, most) => match value.trim().parse::<i64>() {
+                Err(_) => "a whole number".to_owned(),
+                Ok(number) if (least..=most).contains(&number) => return None,
+                Ok(number) => {
+                    let bound = number.clamp(least, most).to_string();
+                    return Some((format!("from {least} to {most}"), bound));
+                }
+            },
+            VariableKind::Bool | VariableKind::Word(_) => return None,
+        };
+        Some((expected, self.default.to_owned()))
+    }
+}
+
 /// The value of a boolean variable; its default if it is not set or not readable, false if it is
 /// empty.
 #[must_use]
 pub fn flag(config: &BTreeMap<String, String>, key: &str) -> bool {
-    let default = variable(key).map_or("", |variable| variable.default);
-    let set = config.get(key).and_then(|text| read_flag(text));
-    set.unwrap_or_else(|| read_flag(default).unwrap_or_default())
+    read_flag(&text(config, key)).unwrap_or_default()
 }
 
 /// The value of an integer variable, held to its bounds; its default if it is not set, empty or not a
 /// number.
 #[must_use]
 pub fn number(config: &BTreeMap<String, String>, key: &str) -> i64 {
-    let Some(variable) = variable(key) else {
-        return 0;
-    };
-    let set: Option<i64> = config.get(key).and_then(|text| text.trim().parse().ok());
-    let value = set.or_else(|| variable.default.parse().ok());
-    let value = value.unwrap_or_default();
-    match variable.kind {
-        VariableKind::Int(least, most) => value.clamp(least, most),
-        _ => value,
-    }
+    text(config, key).trim().parse().unwrap_or_default()
 }
 
-/// The value of a variable that is a word; its default if it is not set or none of those that it may be.
+/// The value that is used of a variable: its default if it is not set, and what stands in for a value that it cannot
+/// have.
 #[must_use]
-pub fn text<'a>(config: &'a BTreeMap<String, String>, key: &str) -> &'a str {
+pub fn text(config: &BTreeMap<String, String>, key: &str) -> String {
     let Some(variable) = variable(key) else {
-        return "";
+        return String::new();
     };
-    let set = config.get(key).map(String::as_str);
-    match variable.kind {
-        VariableKind::Word(words) => set.filter(|word| words.contains(word)),
-        _ => set,
+    let value = config.get(key).map_or(variable.default, String::as_str);
+    match variable.refuses(value) {
+        Some((_, instead)) => instead,
+        None => value.to_owned(),
     }
-    .unwrap_or(variable.default)
 }
 
 /// Warnings about the values in `config` that are replaced, one sentence each, with the value that is used instead.
 #[must_use]
 pub fn problems(config: &BTreeMap<String, String>) -> Vec<String> {
-    let mut problems = Vec::new();
-    for (key, value) in config {
-        let Some(variable) = variable(key) else {
-            continue;
-        };
-        let shown = crate::target::cut(value);
-        let default = variable.default;
-        let (expected, instead) = match variable.kind {
-            VariableKind::Bool if read_flag(value).is_none() => {
-                ("`true` or `false`".to_owned(), default.to_owned())
-            }
-            VariableKind::Word(words) if !words.contains(&value.as_str()) => {
-                let words = words.join("`, `");
-                (format!("one of `{words}`"), default.to_owned())
-            }
-            VariableKind::Int(least, most) => match value.trim().parse::<i64>() {
-                Err(_) => ("a whole number".to_owned(), default.to_owned()),
-                Ok(number) if (least..=most).contains(&number) => continue,
-                Ok(number) => {
-                    let bound = number.clamp(least, most).to_string();
-                    (format!("from {least} to {most}"), bound)
-                }
-            },
-            VariableKind::Bool | VariableKind::Word(_) => continue,
-        };
-        problems.push(format!(
-            "`{key}` is `{shown}`, which is not {expected}: `{instead}` is used instead"
-        ));
-    }
-    problems
+    let problem = |(key, value): (&String, &String)| {
+        let (expected, instead) = variable(key)?.refuses(value)?;
+        let excerpt = crate::target::cut(value);
+        Some(format!(
+            "`{key}` is `{excerpt}`, which is not {expected}: `{instead}` is used instead"
+        ))
+    };
+    config.iter().filter_map(problem).collect()
 }
 
 #[cfg(test)]

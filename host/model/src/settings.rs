@@ -76,7 +76,7 @@ impl Settings {
             override_locks: flag("SUPERVISOR_OVERRIDE_LOCK"),
             hardware_metrics: flag("SUPERVISOR_HARDWARE_METRICS"),
             delta: flag("SUPERVISOR_DELTA"),
-            firewall: match text(variables, "HOST_FIREWALL_MODE") {
+            firewall: match &*text(variables, "HOST_FIREWALL_MODE") {
                 "on" => FirewallMode::On,
                 "auto" => FirewallMode::Auto,
                 _ => FirewallMode::Off,

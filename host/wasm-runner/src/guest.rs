@@ -166,26 +166,20 @@ impl Guest {
             wasi.preopened_dir(&folder.host, &folder.guest, permissions)
                 .map_err(|error| error.context(format!("failed to mount `{}`", folder.guest)))?;
         }
+        let has_network = launch.network != Network::None;
+        wasi.allow_tcp(has_network)
+            .allow_udp(has_network)
+            .allow_ip_name_lookup(has_network);
         match &launch.network {
-            Network::None => {
-                wasi.allow_tcp(false)
-                    .allow_udp(false)
-                    .allow_ip_name_lookup(false);
-            }
+            Network::None => {}
             Network::Host => {
-                wasi.inherit_network()
-                    .allow_tcp(true)
-                    .allow_udp(true)
-                    .allow_ip_name_lookup(true);
+                wasi.inherit_network();
             }
             Network::Own(_) => {
                 let rules = self.rules.clone();
-                wasi.allow_tcp(true)
-                    .allow_udp(true)
-                    .allow_ip_name_lookup(true)
-                    .socket_addr_check(move |address, usage| {
-                        Box::pin(std::future::ready(rules.allows(address, usage)))
-                    });
+                wasi.socket_addr_check(move |address, usage| {
+                    Box::pin(std::future::ready(rules.allows(address, usage)))
+                });
             }
         }
         Ok(wasi.build())

@@ -8,9 +8,9 @@
 //! there could only be somebody who listens on all addresses of the host.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use model::Protocol;
+use parking_lot::Mutex;
 use wasm_service::record::{self, PORTS, PortTable};
 
 /// The table of one service.
@@ -26,31 +26,32 @@ impl PortMap {
             file: folder.join(PORTS),
             bound: Mutex::default(),
         };
-        map.save(&map.lock());
+        map.save(&map.bound.lock());
         map
     }
 
     /// What `port` really is; `None` where the service is not bound to it.
     pub(crate) fn real(&self, protocol: Protocol, port: u16) -> Option<u16> {
-        self.lock().of(protocol).get(&port).copied()
+        self.bound.lock().of(protocol).get(&port).copied()
     }
 
     /// Whether some port is really this one.
     pub(crate) fn is_real(&self, protocol: Protocol, real: u16) -> bool {
-        self.lock()
+        self.bound
+            .lock()
             .of(protocol)
             .values()
             .any(|other| *other == real)
     }
 
     pub(crate) fn bind(&self, protocol: Protocol, port: u16, real: u16) {
-        let mut bound = self.lock();
+        let mut bound = self.bound.lock();
         bound.of_mut(protocol).insert(port, real);
         self.save(&bound);
     }
 
     pub(crate) fn release(&self, protocol: Protocol, port: u16) {
-        let mut bound = self.lock();
+        let mut bound = self.bound.lock();
         if bound.of_mut(protocol).remove(&port).is_some() {
             self.save(&bound);
         }
@@ -58,15 +59,11 @@ impl PortMap {
 
     /// Forgets all ports: the service that was bound to them is gone.
     pub(crate) fn release_all(&self) {
-        let mut bound = self.lock();
+        let mut bound = self.bound.lock();
         if *bound != PortTable::default() {
             *bound = PortTable::default();
             self.save(&bound);
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, PortTable> {
-        self.bound.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn save(&self, bound: &PortTable) {

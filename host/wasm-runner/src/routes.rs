@@ -10,9 +10,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rustix::io::Errno;
 use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
@@ -98,7 +98,7 @@ impl Routes {
             SocketAddr::V6(v6) => v6.scope_id(),
             SocketAddr::V4(_) => 0,
         };
-        let mut memory = lock(&self.memory);
+        let mut memory = self.memory.lock();
         // Before anything is remembered, so that what changes from here on is heard of with the next question.
         if self.has_changed() || memory.len() >= REMEMBERED {
             memory.clear();
@@ -106,7 +106,7 @@ impl Routes {
         if let Some(way) = memory.get(&(address, scope)) {
             return Ok(*way);
         }
-        let way = lock(&self.asking).way_to(address, scope)?;
+        let way = self.asking.lock().way_to(address, scope)?;
         memory.insert((address, scope), way);
         Ok(way)
     }
@@ -130,10 +130,6 @@ fn netlink(flags: SocketFlags) -> io::Result<OwnedFd> {
     // NETLINK_ROUTE is 0, the protocol of sockets that name none.
     let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)?;
     Ok(socket)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Questions {

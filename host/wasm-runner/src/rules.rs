@@ -8,9 +8,10 @@
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use model::Protocol;
+use parking_lot::Mutex;
 use wasm_service::record::{
     self, Api, ExtraHost, Member, Members, OwnNetwork, PORTS, PortTable, STATE, State, Status, near,
 };
@@ -104,7 +105,7 @@ impl Rules {
             return Some(api.address);
         }
         let as_it_is = SocketAddr::new(ip, port);
-        if protocol == Protocol::Udp && self.memory().heard.contains(&as_it_is) {
+        if protocol == Protocol::Udp && self.memory.lock().heard.contains(&as_it_is) {
             // An answer goes to where the question came from, whatever else is there.
             return Some(as_it_is);
         }
@@ -124,15 +125,15 @@ impl Rules {
             tables.find_map(|table| table.of(protocol).get(&port).copied())
         })?;
         let real = SocketAddr::new(v4.into(), real);
-        remember(&mut self.memory().changed, (real, inner));
+        remember(&mut self.memory.lock().changed, (real, inner));
         Some(real)
     }
 
     /// What the service knows `real` as: the address that it asked for, where its port is another.
     pub(crate) fn known_as(&self, real: SocketAddr) -> SocketAddr {
-        let memory = self.memory();
-        let known = memory.changed.iter().rev().find(|(is, _)| *is == real);
-        known.map_or(real, |(_, asked)| *asked)
+        let memory = self.memory.lock();
+        let entry = memory.changed.iter().rev().find(|(is, _)| *is == real);
+        entry.map_or(real, |(_, asked)| *asked)
     }
 
     /// Whether `address` may be used so, with all rewriting done.
@@ -149,15 +150,15 @@ impl Rules {
             SocketAddrUse::TcpAccept => true,
             SocketAddrUse::TcpConnect => self.reaches(address, Protocol::Tcp),
             SocketAddrUse::UdpSend => {
-                let answers = self.memory().heard.contains(&address);
+                let answers = self.memory.lock().heard.contains(&address);
                 let allowed = answers || self.reaches(address, Protocol::Udp);
                 if allowed {
-                    remember(&mut self.memory().asked, address);
+                    remember(&mut self.memory.lock().asked, address);
                 }
                 allowed
             }
             SocketAddrUse::UdpReceive => {
-                let mut memory = self.memory();
+                let mut memory = self.memory.lock();
                 let allowed = address.ip().is_loopback() || memory.asked.contains(&address);
                 if allowed {
                     remember(&mut memory.heard, address);
@@ -165,10 +166,6 @@ impl Rules {
                 allowed
             }
         }
-    }
-
-    fn memory(&self) -> MutexGuard<'_, Memory> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn reaches(&self, address: SocketAddr, protocol: Protocol) -> bool {

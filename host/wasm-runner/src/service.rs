@@ -178,16 +178,7 @@ impl Process {
     }
 
     fn serve(self) -> ExitCode {
-        let Process {
-            runs,
-            stop,
-            engine,
-            published,
-            target,
-            main,
-            _open_folders,
-            _lock,
-        } = self;
+        let runs = self.runs;
         let activity = runs.activity.clone();
         let (ended, end) = oneshot::channel();
         let spawned = thread::Builder::new().name("guest".into()).spawn(move || {
@@ -199,10 +190,10 @@ impl Process {
             report(&StartOutcome::Failed(failure));
             return ExitCode::from(NOT_STARTED);
         }
-        let exit_code = main.block_on(async move {
+        let exit_code = self.main.block_on(async {
             let mut terminations = signal(SignalKind::terminate()).ok();
-            if let Some(target) = target {
-                for published in published {
+            if let Some(target) = self.target {
+                for published in self.published {
                     tokio::spawn(published.forward(target.clone()));
                 }
             }
@@ -211,16 +202,16 @@ impl Process {
                     Some(terminations) => terminations.recv().await,
                     None => std::future::pending().await,
                 };
-                let _ = stop.send(true);
+                let _ = self.stop.send(true);
                 std::future::pending::<Infallible>().await
             };
             tokio::select! {
                 exit_code = end => exit_code.unwrap_or(crate::guest::TRAPPED),
                 never = stops => match never {},
-                never = activity.tick(&engine) => match never {},
+                never = activity.tick(&self.engine) => match never {},
             }
         });
-        main.shutdown_background();
+        self.main.shutdown_background();
         ExitCode::from(u8::try_from(exit_code & 0xff).unwrap_or(u8::MAX))
     }
 }

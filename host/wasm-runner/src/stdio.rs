@@ -3,11 +3,12 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::watch;
 use wasm_service::log_file::{LogFile, Stream};
@@ -48,20 +49,16 @@ impl ServiceLog {
 
     /// A line about the service.
     pub(crate) fn note(&self, message: &str) {
-        self.lock().file.note(message);
+        self.0.lock().file.note(message);
     }
 
     pub(crate) fn end_lines(&self) {
-        self.lock().file.end_lines();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Shared> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().file.end_lines();
     }
 
     /// Bytes that may be printed now; else how long until some may.
     fn room(&self) -> Result<usize, Duration> {
-        let mut shared = self.lock();
+        let mut shared = self.0.lock();
         let passed = shared.counted.elapsed().as_secs_f64();
         shared.counted = Instant::now();
         shared.room = (shared.room + passed * RATE).min(BURST);
@@ -72,7 +69,7 @@ impl ServiceLog {
     }
 
     fn print(&self, stream: Stream, bytes: &[u8]) {
-        let mut shared = self.lock();
+        let mut shared = self.0.lock();
         let lines = shared.file.print(stream, bytes);
         let cost = bytes.len() as f64 + lines as f64 * LINE;
         shared.room -= cost;

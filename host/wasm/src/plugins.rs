@@ -88,10 +88,8 @@ fn guests(arguments: &Arguments) -> std::result::Result<Arc<dyn GuestRuntime>, S
         memory: arguments.memory,
         return_memory: Some(heap::return_unused),
     });
-    match runtime {
-        Ok(runtime) => Ok(Arc::new(runtime)),
-        Err(error) => Err(error.to_string()),
-    }
+    let runtime = runtime.map_err(|error| error.to_string())?;
+    Ok(Arc::new(runtime))
 }
 
 /// Takes away all that plugins do not need.

@@ -6,13 +6,12 @@
 
 mod compare;
 mod config_txt;
-mod folder;
 mod settings;
 
 use std::path::Path;
 
 use supervisor_sdk::boot_config::{Comparison, Provider, Setting};
-use supervisor_sdk::{log, plugin};
+use supervisor_sdk::{folder, log, plugin};
 
 use crate::compare::compare;
 use crate::config_txt::ConfigTxt;

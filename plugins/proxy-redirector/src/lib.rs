@@ -5,14 +5,13 @@
 //! (docs/spec/device.md#proxy-files). Blocks and fields of the file that this plugin does not know are kept.
 
 mod conf;
-mod folder;
 mod redirection;
 
 use std::path::Path;
 
 use supervisor_sdk::proxy_redirector::check::is_subnet;
 use supervisor_sdk::proxy_redirector::{Error, Provider, Redirection, State};
-use supervisor_sdk::{log, plugin, units};
+use supervisor_sdk::{folder, log, plugin, units};
 
 plugin! {
     capabilities: {
@@ -38,7 +37,7 @@ struct Redsocks;
 
 impl Provider for Redsocks {
     async fn get() -> Result<State, Error> {
-        let text = match folder::read(Path::new(FOLDER), CONFIGURATION) {
+        let text = match text(CONFIGURATION) {
             Ok(Some(text)) => text,
             Ok(None) => return Ok(State::Direct),
             Err(why) => return Ok(unusable(why)),
@@ -55,14 +54,15 @@ impl Provider for Redsocks {
             return folder::remove(folder, CONFIGURATION).map_err(Error::Failed);
         };
         redirection::check(&target).map_err(Error::Invalid)?;
-        let before = folder::read(folder, CONFIGURATION).map_err(Error::Failed)?;
+        let before = text(CONFIGURATION).map_err(Error::Failed)?;
         let mut conf = parsed(&before.unwrap_or_default());
         redirection::write(&mut conf, &target);
-        folder::write(folder, CONFIGURATION, &conf.write()).map_err(Error::Failed)
+        let text = conf.write();
+        folder::write(folder, CONFIGURATION, text.as_bytes()).map_err(Error::Failed)
     }
 
     async fn no_proxy() -> Result<Vec<String>, Error> {
-        let text = folder::read(Path::new(FOLDER), NO_PROXY).map_err(Error::Failed)?;
+        let text = text(NO_PROXY).map_err(Error::Failed)?;
         Ok(addresses(&text.unwrap_or_default()))
     }
 
@@ -76,7 +76,7 @@ impl Provider for Redsocks {
             return folder::remove(folder, NO_PROXY).map_err(Error::Failed);
         }
         let text = addresses.join("\n") + "\n";
-        folder::write(folder, NO_PROXY, &text).map_err(Error::Failed)
+        folder::write(folder, NO_PROXY, text.as_bytes()).map_err(Error::Failed)
     }
 
     async fn apply() -> Result<(), Error> {
@@ -92,6 +92,12 @@ impl Provider for Redsocks {
         }
         Ok(())
     }
+}
+
+/// The text of a file; none where there is no such file. What is no UTF-8 in it is replaced.
+fn text(name: &str) -> Result<Option<String>, String> {
+    let bytes = folder::read(Path::new(FOLDER), name)?;
+    Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
 fn unusable(why: String) -> State {

@@ -5,11 +5,10 @@ use std::fs;
 use std::path::Path;
 
 use bollard::Docker;
-use bollard::query_parameters::{
-    ListContainersOptionsBuilder, PruneNetworksOptions, RemoveContainerOptionsBuilder,
-};
+use bollard::query_parameters::{ListContainersOptionsBuilder, PruneNetworksOptions};
 use rustix::process::{Signal, kill_process};
 
+use crate::docker_images::remove_containers;
 use crate::interrupted::runtime;
 use crate::owned_folder;
 use crate::processes::{self, read_pid};
@@ -43,14 +42,7 @@ pub(super) fn remove_objects(uri: &str) {
             return;
         };
         let all = ListContainersOptionsBuilder::new().all(true).build();
-        let by_force = RemoveContainerOptionsBuilder::new()
-            .force(true)
-            .v(true)
-            .build();
-        for container in docker.list_containers(Some(all)).await.unwrap_or_default() {
-            let id = container.id.unwrap_or_default();
-            let _ = docker.remove_container(&id, Some(by_force.clone())).await;
-        }
+        let _ = remove_containers(&docker, all).await;
         let _ = docker.prune_networks(None::<PruneNetworksOptions>).await;
     });
 }

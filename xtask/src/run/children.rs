@@ -4,6 +4,8 @@ use std::io;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use anyhow::Result;
+use reqwest::Client;
 use rustix::process::{Signal, kill_process};
 
 use super::LOOK_AGAIN;
@@ -13,6 +15,27 @@ use crate::processes;
 pub(super) fn apart_from_the_terminal(command: &mut Command) -> &mut Command {
     use std::os::unix::process::CommandExt as _;
     command.process_group(0).stdin(Stdio::null())
+}
+
+/// Waits until something answers at `url`; `false` if it takes longer.
+///
+/// # Errors
+/// What `runs` says of a program that has ended.
+pub(super) async fn answers(
+    url: &str,
+    within: Duration,
+    mut runs: impl FnMut() -> Result<()>,
+) -> Result<bool> {
+    let client = Client::new();
+    let deadline = Instant::now() + within;
+    while client.get(url).send().await.is_err() {
+        runs()?;
+        if Instant::now() > deadline {
+            return Ok(false);
+        }
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
+    Ok(true)
 }
 
 /// Ends them all: SIGTERM, and SIGKILL to those that still run when `grace` is over.

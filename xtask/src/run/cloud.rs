@@ -4,16 +4,16 @@
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use reqwest::Client;
 use serde_json::{Value, json};
 
 use super::children::{self, apart_from_the_terminal};
+use super::registry;
 use super::registry::{ImagesIn, Trust};
 use super::session_folder::SessionFolder;
-use super::{LOOK_AGAIN, registry};
 use crate::layout::Layout;
 
 pub(super) const EMAIL: &str = "admin@localhost.localdomain";
@@ -83,15 +83,9 @@ impl Cloud {
     }
 
     async fn begin(&mut self, kept: &SessionFolder) -> Result<()> {
-        let client = Client::new();
-        let deadline = Instant::now() + START;
         let ping = format!("{}/ping", self.url);
-        while client.get(&ping).send().await.is_err() {
-            self.must_run()?;
-            if Instant::now() > deadline {
-                bail!("the cloud did not answer on {} within {START:?}", self.url);
-            }
-            tokio::time::sleep(LOOK_AGAIN).await;
+        if !children::answers(&ping, START, || self.must_run()).await? {
+            bail!("the cloud did not answer on {} within {START:?}", self.url);
         }
         let certificate = Command::new(self.programs.join("fleet-cloud"))
             .args(["registry-certificate", "--database", &kept.database()])
@@ -103,7 +97,7 @@ impl Cloud {
         if let ImagesIn::Ours(address) = self.registry_at {
             self.registry = registry::start(address, &kept.registry(), Some(trust)).await?;
         }
-        let login = client.post(format!("{}/login_", self.url));
+        let login = Client::new().post(format!("{}/login_", self.url));
         let login = login.json(&json!({ "username": EMAIL, "password": PASSWORD }));
         let answer = login.send().await?.error_for_status();
         let answer = answer.context("the cloud rejected its administrator's password")?;

@@ -6,14 +6,12 @@ use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use reqwest::Client;
 use serde_json::json;
 
-use super::LOOK_AGAIN;
-use super::children::apart_from_the_terminal;
+use super::children::{self, apart_from_the_terminal};
 use crate::packages;
 
 const PROGRAM: &str = "docker-registry";
@@ -89,22 +87,18 @@ pub(super) async fn start(
     let mut process = apart_from_the_terminal(&mut command)
         .spawn()
         .context("failed to start docker-registry")?;
-    let deadline = Instant::now() + START;
     let ping = format!("http://{address}/v2/");
-    let client = Client::new();
-    while client.get(&ping).send().await.is_err() {
-        if let Some(status) = process.try_wait()? {
-            bail!(
-                "docker-registry ended ({status}); `docker-registry serve {}` shows why",
-                file.display()
-            );
-        }
-        if Instant::now() > deadline {
-            process.kill()?;
-            process.wait()?;
-            bail!("docker-registry did not answer on {address} within {START:?}");
-        }
-        tokio::time::sleep(LOOK_AGAIN).await;
+    let runs = || match process.try_wait()? {
+        None => Ok(()),
+        Some(status) => bail!(
+            "docker-registry ended ({status}); `docker-registry serve {}` shows why",
+            file.display()
+        ),
+    };
+    if !children::answers(&ping, START, runs).await? {
+        process.kill()?;
+        process.wait()?;
+        bail!("docker-registry did not answer on {address} within {START:?}");
     }
     Ok(Some(process))
 }

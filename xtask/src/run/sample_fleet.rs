@@ -27,8 +27,10 @@ const LOOK_AT_CLOUD: Duration = Duration::from_millis(250);
 pub(super) fn make(cloud: &Cloud, board: &str) -> Result<SampleFleet> {
     let made = cloud.fleet(&["create", NAME, "--type", board])?;
     let id = made["id"].as_i64().context("the fleet has no id")?;
-    let given = cloud.fleet(&["keys", "provisioning", NAME])?;
-    let key = given["key"].as_str().context("the cloud returned no key")?;
+    let answer = cloud.fleet(&["keys", "provisioning", NAME])?;
+    let key = answer["key"]
+        .as_str()
+        .context("the cloud returned no key")?;
     Ok(SampleFleet {
         id,
         key: key.to_owned(),

@@ -154,7 +154,7 @@ impl Traces {
 
 /// Ends the supervisors, clouds and registries of runs that were killed, and answers what else they left.
 pub(super) fn of_killed_runs() -> Vec<Traces> {
-    let mut found = Vec::new();
+    let mut left_over = Vec::new();
     for entry in fs::read_dir(std::env::temp_dir())
         .into_iter()
         .flatten()
@@ -190,9 +190,9 @@ pub(super) fn of_killed_runs() -> Vec<Traces> {
                 processes::end(process, Signal::TERM, END);
             }
         }
-        found.push(traces);
+        left_over.push(traces);
     }
-    found
+    left_over
 }
 
 #[cfg(test)]

@@ -60,24 +60,22 @@ fn row(key: &Key) -> Markup {
             }
             td data-label="Scope" { (may(key.scope.as_deref())) }
             td data-label="Created" { (show::time(Some(&key.created_at))) }
-            td data-label="Last used" {
-                @match &key.last_used_at {
-                    Some(at) => (show::time(Some(at))),
-                    None => "Never",
-                }
-            }
-            td data-label="Valid until" {
-                @match &key.expiry_date {
-                    Some(at) => (show::time(Some(at))),
-                    None => "No expiry",
-                }
-            }
+            td data-label="Last used" { (time_or(key.last_used_at.as_deref(), "Never")) }
+            td data-label="Valid until" { (time_or(key.expiry_date.as_deref(), "No expiry")) }
             td.act {
                 form method="post" action=(place) hx-post=(place) hx-target="#key-said" hx-sync="this:drop" {
                     button.small.danger type="submit" { "Delete" span.hidden { " the key " (name) } }
                 }
             }
         }
+    }
+}
+
+/// A time, or what is said where there is none.
+fn time_or(at: Option<&str>, otherwise: &str) -> Markup {
+    match at {
+        Some(_) => show::time(at),
+        None => html! { (otherwise) },
     }
 }
 

@@ -1,15 +1,8 @@
-//! Of releases, and of which one devices run.
+//! Of releases.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-
-#[derive(Debug, Args)]
-pub(crate) struct Releases {
-    /// The fleet
-    #[arg(long, short)]
-    pub(crate) fleet: String,
-}
 
 #[derive(Debug, Args)]
 pub(crate) struct OneRelease {
@@ -64,20 +57,4 @@ pub(crate) struct Deploy {
     /// Copy images for all kinds of processors, not only for the fleet's
     #[arg(long)]
     pub(crate) all_platforms: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Pin {
-    /// A device or a fleet
-    #[arg(value_name = "DEVICE|FLEET")]
-    pub(crate) target: String,
-    /// One of its releases
-    pub(crate) release: String,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Track {
-    /// A device or a fleet
-    #[arg(value_name = "DEVICE|FLEET")]
-    pub(crate) target: String,
 }

@@ -37,14 +37,8 @@ pub(crate) async fn register(register: Register, output: &Output) -> Result<()> 
         Some(handle) => Some(organizations::meant(&cloud, Some(handle)).await?),
         None => None,
     };
-    let username = match register.username {
-        Some(username) => username,
-        None => ask::line("User name", "`--username`")?,
-    };
-    let email = match register.email {
-        Some(email) => email,
-        None => ask::line("E-mail address", "`--email`")?,
-    };
+    let username = ask::line(register.username, "User name", "`--username`")?;
+    let email = ask::line(register.email, "E-mail address", "`--email`")?;
     let password = if register.stdin {
         lines::<1>(["the password"])?.concat()
     } else {

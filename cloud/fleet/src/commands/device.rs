@@ -224,6 +224,9 @@ async fn show(cloud: &Cloud, output: &Output, text: &str) -> Result<()> {
     services.sort_by(|one, other| one.service.cmp(&other.service));
     let device = &more.device;
     let used = |used: Option<i64>, of: Option<i64>| Some(format!("{} of {} MB", used?, of?));
+    let processor = more.cpu_usage.map(|percent| format!("{percent} %"));
+    let temperature = more.cpu_temp.map(|degrees| format!("{degrees} °C"));
+    let power = more.is_undervolted.then(|| "voltage too low".to_owned());
     let since = more.last_connectivity_event.as_deref().map(when);
     let connected = match (device.connected, since) {
         (true, Some(since)) => format!("yes, since {since}"),
@@ -250,18 +253,9 @@ async fn show(cloud: &Cloud, output: &Output, text: &str) -> Result<()> {
             ("seen from", more.public_address.clone()),
             ("memory", used(more.memory_usage, more.memory_total)),
             ("storage", used(more.storage_usage, more.storage_total)),
-            (
-                "processor",
-                more.cpu_usage.map(|percent| format!("{percent} %")),
-            ),
-            (
-                "temperature",
-                more.cpu_temp.map(|degrees| format!("{degrees} °C")),
-            ),
-            (
-                "power",
-                more.is_undervolted.then(|| "voltage too low".to_owned()),
-            ),
+            ("processor", processor),
+            ("temperature", temperature),
+            ("power", power),
             ("tags", Some(Tag::in_a_line(&more.tags))),
             ("note", more.note.clone()),
             ("made", Some(when(&more.created_at))),

@@ -170,8 +170,8 @@ async fn no_such_type(cloud: &Cloud, slug: &str) -> Result<Failure> {
 }
 
 pub(crate) async fn show(cloud: &Cloud, output: &Output, text: &str) -> Result<()> {
-    let found = find::fleet(cloud, text).await?;
-    let mut fleet = read(cloud, found.id)
+    let target = find::fleet(cloud, text).await?;
+    let mut fleet = read(cloud, target.id)
         .await?
         .ok_or_else(|| Failure::not_found(format!("there is no fleet `{text}`")))?;
     #[derive(Deserialize)]
@@ -180,9 +180,11 @@ pub(crate) async fn show(cloud: &Cloud, output: &Output, text: &str) -> Result<(
     }
     let filter = format!(
         "/v7/device/$count?$filter=is_connected_to_vpn%20eq%20true%20and%20belongs_to__application%20eq%20{}",
-        found.id
+        target.id
     );
-    fleet.online = Some(cloud.get::<Count>(&filter).await?.d);
+    let online = cloud.get::<Count>(&filter).await?.d;
+    fleet.online = Some(online);
+    let devices = format!("{}, {online} of them connected", fleet.devices);
     let follows = if fleet.tracks_latest {
         "its latest release"
     } else {
@@ -196,14 +198,7 @@ pub(crate) async fn show(cloud: &Cloud, output: &Output, text: &str) -> Result<(
             ("id", Some(fleet.id.to_string())),
             ("uuid", Some(fleet.uuid.clone())),
             ("type", fleet.device_type.clone()),
-            (
-                "devices",
-                Some(format!(
-                    "{}, {} of them connected",
-                    fleet.devices,
-                    fleet.online.unwrap_or_default()
-                )),
-            ),
+            ("devices", Some(devices)),
             ("release", Some(fleet.target())),
             ("follows", Some(follows.to_owned())),
             ("public", fleet.public.then(|| "yes".to_owned())),
@@ -231,11 +226,7 @@ pub(crate) async fn restart(cloud: &Cloud, output: &Output, fleet: &str) -> Resu
         .answer(Method::POST, &path, Some(&json!({})))
         .await
         .map_err(|failure| match failure.kind {
-            Kind::NotFound => Failure::failed(format!(
-                "no device of the fleet {} is connected",
-                fleet.slug
-            ))
-            .hint("`fleet devices` shows which are"),
+            Kind::NotFound => no_device_is_connected(&fleet.slug),
             _ => failure,
         })?;
     output.done(
@@ -246,6 +237,11 @@ pub(crate) async fn restart(cloud: &Cloud, output: &Output, fleet: &str) -> Resu
         &json!({ "id": fleet.id, "slug": fleet.slug }),
     );
     Ok(())
+}
+
+pub(super) fn no_device_is_connected(fleet: &str) -> Failure {
+    Failure::failed(format!("no device of the fleet {fleet} is connected"))
+        .hint("`fleet devices` shows which are")
 }
 
 pub(crate) async fn delete(cloud: &Cloud, output: &Output, delete: DeleteFleet) -> Result<()> {

@@ -55,7 +55,7 @@ struct Printer<'a> {
     /// When the cloud got the newest line that was printed.
     newest: Option<i64>,
     /// All lines of that moment: a stream that is connected again begins with them.
-    of_newest: Vec<(i64, String)>,
+    of_newest: Vec<(i64, i64, String)>,
     /// Those of them that are yet to come again.
     again: HashSet<(i64, i64, String)>,
 }
@@ -63,8 +63,8 @@ struct Printer<'a> {
 impl Printer<'_> {
     fn print(&mut self, entry: &Entry) {
         let at = entry.created_at.unwrap_or(entry.timestamp);
-        let line = (entry.timestamp, entry.message.clone());
-        if self.again.remove(&(at, line.0, line.1.clone())) {
+        let line = (at, entry.timestamp, entry.message.clone());
+        if self.again.remove(&line) {
             return;
         }
         if self.newest < Some(at) {
@@ -177,22 +177,12 @@ async fn follow(
 ) -> Result<()> {
     let mut connected = false;
     loop {
-        let path = match printer.newest {
-            None => format!("/device/v2/{}/logs?stream=1&count={count}", device.uuid),
-            Some(newest) => format!(
-                "/device/v2/{}/logs?stream=1&count={MOST}&start={newest}",
-                device.uuid
-            ),
+        let from = match printer.newest {
+            None => format!("count={count}"),
+            Some(newest) => format!("count={MOST}&start={newest}"),
         };
-        printer.again = match printer.newest {
-            None => HashSet::new(),
-            Some(at) => {
-                let lines = printer.of_newest.iter();
-                lines
-                    .map(|(time, message)| (at, *time, message.clone()))
-                    .collect()
-            }
-        };
+        let path = format!("/device/v2/{}/logs?stream=1&{from}", device.uuid);
+        printer.again = printer.of_newest.iter().cloned().collect();
         let lost = match cloud.send(Method::GET, &path, None, None).await {
             Ok(answer) if answer.status() == StatusCode::OK => {
                 connected = true;

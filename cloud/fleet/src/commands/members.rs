@@ -165,8 +165,8 @@ pub(crate) async fn list(cloud: &Cloud, output: &Output, group: &Group) -> Resul
 
 /// The member of that user name, or e-mail address.
 async fn member(cloud: &Cloud, of: &MemberOwner, user: &str) -> Result<Member> {
-    let found = members(cloud, of, Some(user)).await?;
-    found.into_iter().next().ok_or_else(|| {
+    let matches = members(cloud, of, Some(user)).await?;
+    matches.into_iter().next().ok_or_else(|| {
         Failure::not_found(format!("{} has no member `{user}`", of.name))
             .hint(format!("`fleet members {}` lists them", of.argument))
     })

@@ -16,17 +16,10 @@ pub(crate) async fn login(login: Login, output: &Output) -> Result<()> {
     let token = match login.token {
         Some(token) => token,
         None => {
-            let email = match login.email {
-                Some(email) => email,
-                None => ask::line(
-                    "E-mail address or name",
-                    "`--email` (or sign in with `--token`)",
-                )?,
-            };
-            let password = match login.password {
-                Some(password) => password,
-                None => ask::secret("Password", "`--password`, or in FLEET_PASSWORD")?,
-            };
+            let instead = "`--email` (or sign in with `--token`)";
+            let email = ask::line(login.email, "E-mail address or name", instead)?;
+            let instead = "`--password`, or in FLEET_PASSWORD";
+            let password = ask::given_secret(login.password, "Password", instead)?;
             session_token(&url, &email, &password).await?
         }
     };

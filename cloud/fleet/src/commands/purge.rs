@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::device_actions::{self, ActionKind};
+use super::fleets::no_device_is_connected;
 use crate::arguments::fleets::PurgeFleet;
 use crate::ask;
 use crate::cloud::Cloud;
@@ -35,11 +36,7 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, purge: PurgeFleet) -> Re
     );
     let devices = find::devices_where(cloud, &filter).await?;
     if devices.is_empty() {
-        return Err(Failure::failed(format!(
-            "no device of the fleet {} is connected",
-            fleet.slug
-        ))
-        .hint("`fleet devices` shows which are"));
+        return Err(no_device_is_connected(&fleet.slug));
     }
     let what = format!(
         "empty the volumes of the services of {} (connected devices of {})",

@@ -202,19 +202,23 @@ fn image_size<'de, D: Deserializer<'de>>(size: D) -> Result<Option<u64>, D::Erro
 }
 
 async fn show(cloud: &Cloud, output: &Output, one: &OneRelease) -> Result<()> {
-    let found = found(cloud, one).await?;
+    let target = found(cloud, one).await?;
     let query = format!(
         "$select={SELECT},composition&$expand={EXPAND},release_tag($select=tag_key,value;$orderby=tag_key asc),\
          release_image($select=id;$expand=image($select=is_stored_at__image_location,content_hash,image_size,status;\
          $expand=is_a_build_of__service($select=service_name)))"
     );
-    let row: Option<Value> = cloud.row(&found.address(), &query).await?;
+    let row: Option<Value> = cloud.row(&target.address(), &query).await?;
     let row =
         row.ok_or_else(|| Failure::not_found(format!("there is no release `{}`", one.release)))?;
     let more: ReleaseDetails = serde_json::from_value(row).map_err(|error| {
         Failure::failed("the cloud's answer lacks fields of a release").because(error)
     })?;
     let release = &more.release;
+    let devices = match release.devices {
+        1 => "1 device".to_owned(),
+        devices => format!("{devices} devices"),
+    };
     output.details(
         &more,
         &[
@@ -224,13 +228,7 @@ async fn show(cloud: &Cloud, output: &Output, one: &OneRelease) -> Result<()> {
             ("status", Some(release.status().0)),
             ("because", release.invalidation_reason.clone()),
             ("target", release.target.then(|| "of its fleet".to_owned())),
-            (
-                "runs on",
-                Some(match release.devices {
-                    1 => "1 device".to_owned(),
-                    devices => format!("{devices} devices"),
-                }),
-            ),
+            ("runs on", Some(devices)),
             ("tags", Some(Tag::in_a_line(&more.tags))),
             ("note", release.note.clone()),
             ("made", Some(when(&release.created_at))),

@@ -11,19 +11,15 @@ pub(crate) fn show(output: &Output) -> Result<()> {
         (Some(value), Some(from)) => format!("{value} (from {from})"),
         _ => "none".to_owned(),
     };
+    let cloud = from(settings.url.as_deref(), settings.url_from);
+    let credential = from(settings.credential, settings.credential_from);
     output.details(
         &settings,
         &[
             ("version", Some(settings.version.to_owned())),
             ("file", Some(settings.file.display().to_string())),
-            (
-                "cloud",
-                Some(from(settings.url.as_deref(), settings.url_from)),
-            ),
-            (
-                "credential",
-                Some(from(settings.credential, settings.credential_from)),
-            ),
+            ("cloud", Some(cloud)),
+            ("credential", Some(credential)),
             ("environment", Some(settings.environment.join(", "))),
         ],
     );

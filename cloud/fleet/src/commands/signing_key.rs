@@ -64,13 +64,8 @@ pub(super) fn read(path: &Path, password: Option<String>) -> Result<SecretKey> {
     if let Ok(plain) = key()?.into_unencrypted_secret_key() {
         return Ok(plain);
     }
-    let password = match password {
-        Some(password) => password,
-        None => ask::secret(
-            "Password of the key",
-            "FLEET_SIGNING_PASSWORD or --password",
-        )?,
-    };
+    let instead = "FLEET_SIGNING_PASSWORD or --password";
+    let password = ask::given_secret(password, "Password of the key", instead)?;
     let opened = key()?.into_secret_key(Some(password));
     opened.map_err(|error| wrong(path, error))
 }

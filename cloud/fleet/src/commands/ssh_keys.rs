@@ -20,40 +20,24 @@ const MOST_BYTES: u64 = 64 << 10;
 /// What a file of OpenSSH's that is secret holds.
 const SECRET: &str = "PRIVATE KEY";
 
-#[derive(Deserialize)]
-struct Row {
-    id: i64,
-    title: String,
-    public_key: String,
-    created_at: String,
-}
-
 #[derive(Deserialize, Serialize)]
-#[serde(from = "Row")]
 struct Key {
     id: i64,
     title: String,
-    /// As `ssh-keygen -l` has it.
+    /// As `ssh-keygen -l` has it; made here.
+    #[serde(skip_deserializing)]
     fingerprint: Option<String>,
     public_key: String,
     created_at: String,
 }
 
-impl From<Row> for Key {
-    fn from(row: Row) -> Self {
-        Key {
-            id: row.id,
-            title: row.title,
-            fingerprint: fingerprint(&row.public_key),
-            public_key: row.public_key,
-            created_at: row.created_at,
-        }
-    }
-}
-
 async fn keys(cloud: &Cloud) -> Result<Vec<Key>> {
     let query = "$select=id,title,public_key,created_at&$orderby=id asc";
-    cloud.rows("user__has__public_key", query).await
+    let mut keys: Vec<Key> = cloud.rows("user__has__public_key", query).await?;
+    for key in &mut keys {
+        key.fingerprint = fingerprint(&key.public_key);
+    }
+    Ok(keys)
 }
 
 pub(crate) async fn list(cloud: &Cloud, output: &Output) -> Result<()> {

@@ -1,49 +1,27 @@
 //! `variables` and `variable set`, `variable rm`: of a fleet or a device, of all services or one, and
 //! configuration of devices, which is told by its name.
 
-use std::io::{IsTerminal as _, Read as _};
+mod place;
+mod value;
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::arguments::variables::{VariableCommand, VariableScope};
-use crate::ask;
 use crate::cloud::Cloud;
-use crate::failure::{Failure, Result};
-use crate::find::{self, Device, Fleet};
-use crate::odata::literal;
+use crate::failure::Result;
+use crate::find::Target;
 use crate::output::{Output, plain, quiet};
-use crate::rows::{Id, ServiceName};
+use crate::rows::ServiceName;
+pub(super) use place::prefixes;
+use place::{kind, owner, place};
+use value::{bare, from_stdin, pair};
 
 /// In place of a value that nobody is shown.
 const SECRET: &str = "(secret)";
-/// Bytes that are read from standard input; the cloud takes 100,000 characters.
-const MOST_BYTES: u64 = 1 << 20;
 
 /// The fields of a [`Row`].
 const SELECT: &str = "$select=name,value,is_secret";
-
-enum Owner {
-    Device(Device),
-    Fleet(Fleet),
-}
-
-impl Owner {
-    async fn of(cloud: &Cloud, of: &VariableScope) -> Result<Self> {
-        match (&of.owner.device, &of.owner.fleet) {
-            (Some(device), _) => Ok(Owner::Device(find::device(cloud, device).await?)),
-            (None, Some(fleet)) => Ok(Owner::Fleet(find::fleet(cloud, fleet).await?)),
-            (None, None) => Err(Failure::usage("give `--device` or `--fleet`")),
-        }
-    }
-
-    fn name(&self) -> String {
-        match self {
-            Owner::Device(device) => format!("the device {}", device.device_name),
-            Owner::Fleet(fleet) => format!("the fleet {}", fleet.slug),
-        }
-    }
-}
 
 /// A variable as the API gives it: of whatever it is, by the filter that found it.
 #[derive(Deserialize)]
@@ -98,10 +76,10 @@ impl Variable {
 }
 
 pub(crate) async fn list(cloud: &Cloud, output: &Output, of: &VariableScope) -> Result<()> {
-    let owner = Owner::of(cloud, of).await?;
+    let owner = owner(cloud, of).await?;
     let fleet = match &owner {
-        Owner::Fleet(fleet) => Some(fleet.id),
-        Owner::Device(device) => device.fleet.map(|fleet| fleet.id),
+        Target::Fleet(fleet) => Some(fleet.id),
+        Target::Device(device) => device.fleet.map(|fleet| fleet.id),
     };
     let mut all = Vec::new();
     if let Some(fleet) = fleet {
@@ -116,7 +94,7 @@ pub(crate) async fn list(cloud: &Cloud, output: &Output, of: &VariableScope) -> 
             all.extend(read(cloud, resource, "fleet", filter, expand).await?);
         }
     }
-    if let Owner::Device(device) = &owner {
+    if let Target::Device(device) = &owner {
         let by_device = format!("device eq {}", device.id);
         let by_install = format!("service_install/any(si:si/device eq {})", device.id);
         let install =
@@ -162,7 +140,7 @@ pub(crate) async fn list(cloud: &Cloud, output: &Output, of: &VariableScope) -> 
                 quiet(&one.service.as_deref().unwrap_or("all").to_owned())
             }),
         ],
-        &format!("{} has no variables", owner.name()),
+        &format!("{} has no variables", owner.described()),
     );
     Ok(())
 }
@@ -253,170 +231,4 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: VariableCommand
         }
     }
     Ok(())
-}
-
-/// Where one variable is kept.
-struct Place {
-    address: String,
-    /// Of what.
-    name: String,
-    kind: &'static str,
-}
-
-impl Place {
-    /// # Errors
-    /// Where there is no variable.
-    async fn require(&self, cloud: &Cloud, name: &str) -> Result<()> {
-        let row: Option<Row> = cloud.row(&self.address, SELECT).await?;
-        row.map(drop).ok_or_else(|| {
-            Failure::not_found(format!("{} has no variable `{name}` of its own", self.name))
-                .hint("`fleet variables` lists the variables, and what each belongs to")
-        })
-    }
-}
-
-fn kind(is_config: bool) -> &'static str {
-    if is_config { "config" } else { "environment" }
-}
-
-/// How names begin that the cloud keeps for configuration: its vendor chooses.
-pub(super) async fn prefixes(cloud: &Cloud) -> Result<Vec<String>> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Rules {
-        reserved_namespaces: Vec<String>,
-    }
-    let rules: Rules = cloud.get("/config/vars").await?;
-    Ok(rules.reserved_namespaces)
-}
-
-async fn place(cloud: &Cloud, of: &VariableScope, name: &str, config: bool) -> Result<Place> {
-    let owner = Owner::of(cloud, of).await?;
-    let prefixes = prefixes(cloud).await?;
-    let is_config = prefixes.iter().any(|prefix| name.starts_with(prefix));
-    if config && !is_config {
-        return Err(Failure::usage(format!(
-            "`{name}` is not the name of a configuration variable"
-        ))
-        .hint(format!("such names begin with {}", prefixes.join(" or "))));
-    }
-    if let (true, Some(service)) = (is_config, &of.service) {
-        return Err(Failure::usage(format!(
-            "`{name}` is configuration of whole devices, and not of the service `{service}`"
-        ))
-        .hint("leave `--service` out"));
-    }
-    let quoted = literal(name);
-    let kind = kind(is_config);
-    let (address, name) = match (&owner, &of.service) {
-        (Owner::Fleet(fleet), None) => (
-            format!(
-                "application_{kind}_variable(application={},name={quoted})",
-                fleet.id
-            ),
-            owner.name(),
-        ),
-        (Owner::Device(device), None) => (
-            format!("device_{kind}_variable(device={},name={quoted})", device.id),
-            owner.name(),
-        ),
-        (Owner::Fleet(fleet), Some(service)) => {
-            let id = find::service(cloud, fleet.id, service).await?;
-            (
-                format!("service_environment_variable(service={id},name={quoted})"),
-                format!("the service {service} of {}", owner.name()),
-            )
-        }
-        (Owner::Device(device), Some(service)) => {
-            let id = install(cloud, device, service).await?;
-            (
-                format!("device_service_environment_variable(service_install={id},name={quoted})"),
-                format!("the service {service} on {}", owner.name()),
-            )
-        }
-    };
-    Ok(Place {
-        address,
-        name,
-        kind,
-    })
-}
-
-/// That a device is to run a service.
-async fn install(cloud: &Cloud, device: &Device, service: &str) -> Result<i64> {
-    let id = find::service(cloud, device.fleet()?, service).await?;
-    let query = format!(
-        "$select=id&$filter=device eq {} and installs__service eq {id}",
-        device.id
-    );
-    let install: Option<Id> = cloud.row("service_install", &query).await?;
-    install.map(|install| install.id).ok_or_else(|| {
-        Failure::failed(format!(
-            "the release of the device {} has no service `{service}`",
-            device.device_name
-        ))
-        .hint("set the variable of the fleet's service instead")
-    })
-}
-
-/// A name without a value.
-fn bare(name: String) -> Result<String> {
-    if name.contains('=') {
-        Err(Failure::usage(
-            "the value is given twice: after `=`, and on standard input",
-        ))
-    } else {
-        Ok(name)
-    }
-}
-
-/// What comes on standard input; at a terminal, what somebody types there unseen.
-fn from_stdin() -> Result<String> {
-    if std::io::stdin().is_terminal() {
-        return ask::secret("Value", "what is piped to standard input");
-    }
-    let mut value = String::new();
-    std::io::stdin()
-        .take(MOST_BYTES)
-        .read_to_string(&mut value)
-        .map_err(|error| {
-            Failure::failed("the value cannot be read from standard input").because(error)
-        })?;
-    let line = value.strip_suffix('\n').unwrap_or(&value);
-    Ok(line.strip_suffix('\r').unwrap_or(line).to_owned())
-}
-
-/// `NAME VALUE` or `NAME=VALUE`.
-fn pair(name: String, value: Option<String>) -> Result<(String, String)> {
-    match (name.split_once('='), value) {
-        (None, Some(value)) => Ok((name, value)),
-        (Some((name, value)), None) => Ok((name.to_owned(), value.to_owned())),
-        (Some(_), Some(_)) => Err(Failure::usage(
-            "the value is given twice: after `=`, and by itself",
-        )),
-        (None, None) => Err(Failure::usage(format!("the value of `{name}` is missing"))
-            .hint("write `NAME VALUE` or `NAME=VALUE`; `NAME=` sets it to nothing")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_variable_is_a_name_and_a_value_in_one_word_or_two() {
-        for (name, value, expected) in [
-            ("A", Some("1"), Some(("A", "1"))),
-            ("A=1", None, Some(("A", "1"))),
-            ("A=", None, Some(("A", ""))),
-            ("A=b=c", None, Some(("A", "b=c"))),
-            ("A", Some("b=c"), Some(("A", "b=c"))),
-            ("A", None, None),
-            ("A=1", Some("2"), None),
-        ] {
-            let pair = pair(name.to_owned(), value.map(str::to_owned)).ok();
-            let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
-            assert_eq!(pair, expected, "{name} {value:?}");
-        }
-    }
 }

@@ -85,18 +85,18 @@ impl Composition {
         let services = services
             .filter(|services| !services.is_empty())
             .ok_or_else(|| Failure::usage("it has no `services`"))?;
-        let mut found = Vec::new();
+        let mut placed = Vec::new();
         for (name, service) in services {
             let image = checked(name, service, top, services)
                 .and_then(|image| located(image, folder))
                 .map_err(|failure| failure.within(format!("the service `{name}`")))?;
-            found.push(Service {
+            placed.push(Service {
                 name: name.clone(),
                 image,
             });
         }
         Ok(Composition {
-            services: found,
+            services: placed,
             value,
         })
     }

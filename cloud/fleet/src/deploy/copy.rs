@@ -136,48 +136,26 @@ fn checked(
     pieces: BoxStream<'static, reqwest::Result<Bytes>>,
     blob: &Blob,
 ) -> impl futures::Stream<Item = io::Result<Bytes>> + Send + 'static {
-    struct State {
-        pieces: BoxStream<'static, reqwest::Result<Bytes>>,
-        hash: Sha256,
-        left: u64,
-        digest: String,
-        ended: bool,
-    }
-    let state = State {
-        pieces,
-        hash: Sha256::new(),
-        left: blob.size,
-        digest: blob.digest.clone(),
-        ended: false,
-    };
-    stream::unfold(state, |mut state| async move {
-        if state.ended {
-            return None;
-        }
-        let wrong = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
-        let piece = match state.pieces.next().await {
-            Some(Ok(piece)) => match state.left.checked_sub(piece.len() as u64) {
-                Some(left) => {
-                    state.left = left;
-                    state.hash.update(&piece);
-                    Ok(piece)
-                }
-                None => Err(wrong(
-                    "a part of the image is longer than its manifest says",
-                )),
-            },
-            Some(Err(error)) => Err(io::Error::other(error)),
-            None => {
-                let digest = format!("sha256:{}", hex::encode(state.hash.clone().finalize()));
-                if state.left == 0 && digest == state.digest {
-                    return None;
+    let wrong = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
+    let digest = blob.digest.clone();
+    let begin = (pieces, Sha256::new(), blob.size);
+    stream::try_unfold(begin, move |(mut pieces, mut hash, left)| {
+        let digest = digest.clone();
+        async move {
+            let Some(piece) = pieces.next().await.transpose().map_err(io::Error::other)? else {
+                let is_whole = format!("sha256:{}", hex::encode(hash.finalize())) == digest;
+                return if left == 0 && is_whole {
+                    Ok(None)
                 } else {
                     Err(wrong("a part of the image does not match its digest"))
-                }
-            }
-        };
-        state.ended = piece.is_err();
-        Some((piece, state))
+                };
+            };
+            let left = left
+                .checked_sub(piece.len() as u64)
+                .ok_or_else(|| wrong("a part of the image is longer than its manifest says"))?;
+            hash.update(&piece);
+            Ok(Some((piece, (pieces, hash, left))))
+        }
     })
 }
 

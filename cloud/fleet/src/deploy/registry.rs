@@ -4,6 +4,7 @@
 //! machine: the session's to the cloud alone, others to the registry that they are kept for.
 
 mod access;
+mod answer;
 
 use std::time::Duration;
 
@@ -13,12 +14,11 @@ use futures::stream::BoxStream;
 use registry_protocol::{Place, is_digest};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, LOCATION};
 use reqwest::{Body, Client, Method, RequestBuilder, Response, StatusCode, Url};
-use serde::Deserialize;
 use tokio::sync::Mutex;
 
 use super::credentials;
 use super::manifest::{Blob, MAX_MANIFEST, Manifest};
-use crate::cloud::{Cloud, bounded, message_in};
+use crate::cloud::Cloud;
 use crate::failure::{Failure, Result};
 use crate::odata::encoded;
 use access::Access;
@@ -289,44 +289,6 @@ impl Repository<'_> {
             .map_err(|error| self.failed("has no usable address").because(error))
     }
 
-    async fn good(&self, answer: Response, what: &str) -> Result<Response> {
-        let status = answer.status();
-        if status.is_success() {
-            return Ok(answer);
-        }
-        let host = &self.place.host;
-        let body = self.bounded(answer, MAX_ANSWER).await.unwrap_or_default();
-        let words = message(&body)
-            .map(|words| format!(": {words}"))
-            .unwrap_or_default();
-        Err(match status {
-            StatusCode::NOT_FOUND => Failure::not_found(format!(
-                "the registry {host} does not have {what}, in {}",
-                self.place.repository
-            )),
-            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
-                let failure = Failure::not_allowed(format!(
-                    "the registry {host} denied access to {what} of {}{words}",
-                    self.place.repository
-                ));
-                match self.access {
-                    Access::Kept(..) => failure.hint(format!(
-                        "check the name; `docker login {host}` stores a credential for it"
-                    )),
-                    Access::Session(..) => failure,
-                }
-            }
-            status => Failure::failed(format!("the registry {host} answered {status}{words}")),
-        })
-    }
-
-    async fn bounded(&self, answer: Response, most: usize) -> Result<Vec<u8>> {
-        let bytes = bounded(answer, most).await;
-        bytes
-            .map_err(|error| self.unreachable(error))?
-            .ok_or_else(|| self.failed("sent an answer that is too large"))
-    }
-
     pub(super) fn failed(&self, what: &str) -> Failure {
         Failure::failed(format!("the registry {} {what}", self.place.host))
     }
@@ -334,22 +296,6 @@ impl Repository<'_> {
     pub(super) fn unreachable(&self, error: reqwest::Error) -> Failure {
         self.failed("cannot be reached")
             .because(error.without_url())
-    }
-}
-
-/// What a registry says of a refusal.
-fn message(body: &[u8]) -> Option<String> {
-    #[derive(Deserialize)]
-    struct ErrorBody {
-        errors: Vec<ErrorEntry>,
-    }
-    #[derive(Deserialize)]
-    struct ErrorEntry {
-        message: Option<String>,
-    }
-    match serde_json::from_slice::<ErrorBody>(body) {
-        Ok(body) => body.errors.into_iter().find_map(|one| one.message),
-        Err(_) => message_in(body),
     }
 }
 

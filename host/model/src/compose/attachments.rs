@@ -35,7 +35,7 @@ pub(super) fn attachments(
     branding: &Branding,
 ) -> Attachments {
     let mode = reader.text("network_mode");
-    let mut given = networks(reader, service);
+    let mut memberships = networks(reader, service);
     // The bridge to the API is no network of the app; whether the service may join is not for the
     // field to say.
     let mut wants_supervisor = false;
@@ -44,21 +44,21 @@ pub(super) fn attachments(
         wants_supervisor |= is_supervisor;
         !is_supervisor
     };
-    given.retain(|(name, _)| is_of_app(name));
+    memberships.retain(|(name, _)| is_of_app(name));
     let mode = mode.filter(is_of_app);
     let first = || {
-        given
+        memberships
             .first()
             .map_or(DEFAULT_NETWORK, |(name, _)| name)
             .to_owned()
     };
     let named = match mode.as_deref() {
         Some(isolated @ ("host" | "none")) => {
-            return alone(reader, isolated, given.is_empty(), wants_supervisor);
+            return alone(reader, isolated, memberships.is_empty(), wants_supervisor);
         }
         Some(text) if text.starts_with("service:") => {
             match text["service:".len()..].parse::<ServiceName>() {
-                Ok(_) => return alone(reader, text, given.is_empty(), wants_supervisor),
+                Ok(_) => return alone(reader, text, memberships.is_empty(), wants_supervisor),
                 Err(_) => {
                     let expected = "the name of a service behind `service:`";
                     reader.problem_text("network_mode", text, expected);
@@ -67,10 +67,10 @@ pub(super) fn attachments(
             }
         }
         Some("bridge") => {
-            let names = given.iter().map(|(name, _)| name.clone()).collect();
+            let names = memberships.iter().map(|(name, _)| name.clone()).collect();
             return Attachments {
                 mode: NetworkMode::Bridge,
-                networks: by_engine_name(app, given),
+                networks: by_engine_name(app, memberships),
                 names,
                 wants_supervisor,
             };
@@ -90,12 +90,12 @@ pub(super) fn attachments(
             first()
         }
     };
-    if !given.iter().any(|(name, _)| *name == named) {
-        given.push((named.clone(), joined_as(service)));
+    if !memberships.iter().any(|(name, _)| *name == named) {
+        memberships.push((named.clone(), joined_as(service)));
     }
     Attachments {
-        names: given.iter().map(|(name, _)| name.clone()).collect(),
-        networks: by_engine_name(app, given),
+        names: memberships.iter().map(|(name, _)| name.clone()).collect(),
+        networks: by_engine_name(app, memberships),
         mode: NetworkMode::Network(network_name(app, &named)),
         wants_supervisor,
     }

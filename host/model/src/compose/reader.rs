@@ -111,10 +111,10 @@ impl<'a> Reader<'a> {
 
     /// A value that does not read, so that `used` takes its place.
     pub(super) fn unreadable(&mut self, field: &str, value: &Value, used: &str) {
-        let shown = cut(&value.to_string());
+        let excerpt = cut(&value.to_string());
         self.warn(
             field,
-            &format!("has the unreadable value `{shown}`: {used}"),
+            &format!("has the unreadable value `{excerpt}`: {used}"),
         );
     }
 

@@ -191,25 +191,21 @@ fn service(problems: &mut Problems, field: Field<'_>) -> Option<TargetService> {
 }
 
 fn app_to_json(app: &TargetApp) -> Value {
-    let mut json = Map::new();
-    json.insert("name".into(), json!(app.name));
-    if let Some(release) = &app.release {
-        json.insert("commit".into(), json!(release.commit));
-        json.insert("releaseId".into(), json!(release.id.to_string()));
-        let services: Map<String, Value> = release
-            .services
-            .values()
-            .map(|service| (service.id.to_string(), service_to_json(service)))
-            .collect();
-        json.insert("services".into(), services.into());
-        json.insert("volumes".into(), json!(release.volumes));
-        json.insert("networks".into(), json!(release.networks));
-    } else {
-        for empty in ["services", "volumes", "networks"] {
-            json.insert(empty.into(), json!({}));
-        }
-    }
-    json.into()
+    let Some(release) = &app.release else {
+        return json!({ "name": app.name, "services": {}, "volumes": {}, "networks": {} });
+    };
+    let services = release.services.values();
+    let services: Map<String, Value> = services
+        .map(|service| (service.id.to_string(), service_to_json(service)))
+        .collect();
+    json!({
+        "name": app.name,
+        "commit": release.commit,
+        "releaseId": release.id.to_string(),
+        "services": services,
+        "volumes": release.volumes,
+        "networks": release.networks,
+    })
 }
 
 fn service_to_json(service: &TargetService) -> Value {

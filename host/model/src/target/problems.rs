@@ -178,13 +178,13 @@ fn shown(value: &Value) -> String {
 /// At most [`MAX_SHOWN`] characters, none of them a control character: the text goes to a terminal and
 /// through the cloud's proxy.
 pub(crate) fn cut(text: &str) -> String {
-    let mut kept: String = text
+    let mut start: String = text
         .chars()
         .take(MAX_SHOWN)
         .map(|c| if c.is_control() { '\u{fffd}' } else { c })
         .collect();
     if text.chars().nth(MAX_SHOWN).is_some() {
-        kept.push('…');
+        start.push('…');
     }
-    kept
+    start
 }

@@ -120,15 +120,11 @@ impl<'a> Scanner<'a> {
         loop {
             self.skip_blank();
             let begins = self.at;
-            if self.take('}') {
-                if self.peek().is_none_or(|next| next.is_ascii_whitespace()) {
-                    return Some(fields);
-                }
-                self.at = begins;
-                self.skip_line("is not an assignment");
-                continue;
+            let closes = self.take('}');
+            if closes && self.peek().is_none_or(|next| next.is_ascii_whitespace()) {
+                return Some(fields);
             }
-            if self.peek().is_none() {
+            if !closes && self.peek().is_none() {
                 let line = self.line_of(begun);
                 let name: String = name.chars().take(SHOWN).collect();
                 self.warn(format!(
@@ -136,7 +132,8 @@ impl<'a> Scanner<'a> {
                 ));
                 return None;
             }
-            match self.assignment() {
+            let field = if closes { None } else { self.assignment() };
+            match field {
                 Some(field) => fields.push(field),
                 None => {
                     self.at = begins;

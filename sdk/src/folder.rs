@@ -1,17 +1,20 @@
-//! The two files, in a folder of the boot partition: `redsocks.conf` and `no_proxy`.
+//! Small files in a folder that the policy grants to the plugin. Capability `files`.
 //!
-//! A file is written beside its place and renamed, so that a power cut leaves the old one or the new one,
-//! also on FAT. What a cut left beside is written over the next time.
+//! A file is written beside its place and renamed, so that a power cut leaves the old one or the new one, also on FAT.
+//! What a cut left beside is written over the next time.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::path::Path;
 
-/// The most that is read of a file, in bytes.
-const SIZE: u64 = 256 << 10;
+/// The most that is read or written of a file, in bytes.
+const SIZE: usize = 256 << 10;
 
-/// The text of a file; none where there is no such file. What is no UTF-8 in it is replaced.
-pub(crate) fn read(folder: &Path, name: &str) -> Result<Option<String>, String> {
+/// Returns the bytes of a file; none if there is no such file.
+///
+/// # Errors
+/// If the file cannot be read, or has more than 256 KiB.
+pub fn read(folder: &Path, name: &str) -> Result<Option<Vec<u8>>, String> {
     let failed = |error: io::Error| format!("failed to read `{name}`: {error}");
     let file = match File::open(folder.join(name)) {
         Ok(file) => file,
@@ -19,24 +22,26 @@ pub(crate) fn read(folder: &Path, name: &str) -> Result<Option<String>, String> 
         Err(error) => return Err(failed(error)),
     };
     let mut bytes = Vec::new();
-    file.take(SIZE + 1)
+    file.take(SIZE as u64 + 1)
         .read_to_end(&mut bytes)
         .map_err(failed)?;
-    if bytes.len() as u64 > SIZE {
-        return Err(format!("`{name}` has more than {SIZE} bytes"));
-    }
-    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+    check(name, &bytes)?;
+    Ok(Some(bytes))
 }
 
-/// Writes the file whole, or not at all; leaves it alone where it holds `text` already.
-pub(crate) fn write(folder: &Path, name: &str, text: &str) -> Result<(), String> {
-    if matches!(read(folder, name), Ok(Some(before)) if before == text) {
+/// Writes a file whole or not at all, and leaves it alone if it has these bytes already.
+///
+/// # Errors
+/// If the file cannot be written, or would have more than 256 KiB.
+pub fn write(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), String> {
+    check(name, bytes)?;
+    if matches!(read(folder, name), Ok(Some(before)) if before == bytes) {
         return Ok(());
     }
     let replace = || {
         let beside = folder.join(format!("{name}.new"));
         let mut file = File::create(&beside)?;
-        file.write_all(text.as_bytes())?;
+        file.write_all(bytes)?;
         file.sync_all()?;
         drop(file);
         fs::rename(beside, folder.join(name))?;
@@ -45,12 +50,22 @@ pub(crate) fn write(folder: &Path, name: &str, text: &str) -> Result<(), String>
     replace().map_err(|error| format!("failed to write `{name}`: {error}"))
 }
 
-/// Removes the file, if it is there.
-pub(crate) fn remove(folder: &Path, name: &str) -> Result<(), String> {
+/// Removes a file if it is there.
+///
+/// # Errors
+/// If the file cannot be removed.
+pub fn remove(folder: &Path, name: &str) -> Result<(), String> {
     match fs::remove_file(folder.join(name)).and_then(|()| sync(folder)) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
             Err(format!("failed to remove `{name}`: {error}"))
         }
+        _ => Ok(()),
+    }
+}
+
+fn check(name: &str, bytes: &[u8]) -> Result<(), String> {
+    match bytes.len() {
+        length if length > SIZE => Err(format!("`{name}` has more than {SIZE} bytes")),
         _ => Ok(()),
     }
 }
@@ -70,9 +85,10 @@ mod tests {
         let folder = folder.path();
         assert_eq!(read(folder, "a"), Ok(None));
         fs::write(folder.join("a.new"), "cut sho").unwrap();
-        write(folder, "a", "one").unwrap();
-        write(folder, "a", "two").unwrap();
-        assert_eq!(read(folder, "a"), Ok(Some("two".to_owned())));
+        write(folder, "a", b"one").unwrap();
+        write(folder, "a", b"\xff\0").unwrap();
+        assert_eq!(read(folder, "a"), Ok(Some(b"\xff\0".to_vec())));
+        assert_eq!(fs::read_dir(folder).unwrap().count(), 1);
         remove(folder, "a").unwrap();
         remove(folder, "a").unwrap();
         assert_eq!(fs::read_dir(folder).unwrap().count(), 0);
@@ -80,24 +96,24 @@ mod tests {
 
     #[test]
     fn a_file_that_is_as_wanted_is_not_written() {
+        use std::os::unix::fs::MetadataExt as _;
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("a"), "same").unwrap();
         let before = fs::metadata(folder.path().join("a")).unwrap();
-        write(folder.path(), "a", "same").unwrap();
+        write(folder.path(), "a", b"same").unwrap();
         let after = fs::metadata(folder.path().join("a")).unwrap();
-        use std::os::unix::fs::MetadataExt as _;
         assert_eq!(before.ino(), after.ino());
     }
 
     #[test]
-    fn a_file_of_any_bytes_is_read_up_to_a_bound() {
+    fn a_file_that_is_too_large_is_neither_read_nor_written() {
         let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("a"), b"\xff\0\xfe").unwrap();
-        let text = read(folder.path(), "a").unwrap().unwrap();
-        assert_eq!(text, "\u{fffd}\0\u{fffd}");
-        fs::write(folder.path().join("a"), vec![b'x'; (SIZE as usize) + 1]).unwrap();
-        assert!(read(folder.path(), "a").is_err());
+        let large = vec![b'x'; SIZE + 1];
+        write(folder.path(), "a", &large).unwrap_err();
+        assert_eq!(read(folder.path(), "a"), Ok(None));
+        fs::write(folder.path().join("a"), large).unwrap();
+        read(folder.path(), "a").unwrap_err();
         fs::create_dir(folder.path().join("b")).unwrap();
-        assert!(read(folder.path(), "b").is_err());
+        read(folder.path(), "b").unwrap_err();
     }
 }
