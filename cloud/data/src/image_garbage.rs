@@ -33,16 +33,12 @@ pub(crate) async fn note(writer: &mut Writer<'_>, images: &[i64]) -> Result<(), 
     if !writer.environment.deletes_images {
         return Ok(());
     }
-    let noted = writer.transaction.execute_about(images, |images| {
-        sql(
-            "INSERT INTO image_garbage (location, content_hash, gone_at, due_at, failures) \
-             SELECT is_stored_at__image_location, content_hash, now_ms(), now_ms(), 0 FROM image WHERE id IN (?) \
-             ON CONFLICT DO NOTHING",
-        )
-        .with_all(images)
-    });
-    noted.await?;
-    Ok(())
+    let note = sql(
+        "INSERT INTO image_garbage (location, content_hash, gone_at, due_at, failures) \
+         SELECT is_stored_at__image_location, content_hash, now_ms(), now_ms(), 0 FROM image WHERE id IN (?) \
+         ON CONFLICT DO NOTHING",
+    );
+    Ok(writer.transaction.execute_about(images, note).await?)
 }
 
 impl Database {

@@ -10,7 +10,6 @@ mod settings;
 
 use crate::database::Database;
 use crate::error::DataError;
-use crate::names::QUOTAS;
 use crate::refusal::WriteError;
 use crate::row::Row;
 use crate::statement::{BuiltStatement, sql};
@@ -80,7 +79,7 @@ impl Database {
             let count = quota.kept(dialect)?;
             let count = count.as_deref().unwrap_or("SELECT CAST(NULL AS bigint)");
             let text = format!(
-                "SELECT ({}), (SELECT value FROM {QUOTAS} WHERE organization = {of} AND name = '{}')",
+                "SELECT ({}), (SELECT value FROM organization_quota WHERE organization = {of} AND name = '{}')",
                 count.replace("{of}", of),
                 quota.name()
             );

@@ -32,7 +32,8 @@ use crate::file::File;
 use crate::keyring::Keyring;
 use crate::query::{self, QueryContext};
 use crate::quota::{self, Quotas};
-use crate::transaction::Transaction;
+use crate::record::{self, RowLock};
+use crate::transaction::{Retries, Transaction};
 
 /// What of writes is configured.
 #[derive(Debug, Clone)]
@@ -158,6 +159,11 @@ impl<'a> Writer<'a> {
         quota::check(self.transaction, &self.environment.quotas, resource, row).await
     }
 
+    /// Takes these rows for this transaction alone, to change them.
+    pub(crate) async fn lock(&mut self, table: &str, ids: &[i64]) -> Result<(), WriteError> {
+        Ok(record::lock(self.transaction, table, ids, RowLock::ToChange).await?)
+    }
+
     /// A resource that has a table, and on which the caller has any right of this kind.
     fn table(&self, name: &str, method: Method) -> Result<&'static Resource, WriteError> {
         let resource = known(name)?;
@@ -168,6 +174,22 @@ impl<'a> Writer<'a> {
             Ok(resource)
         } else {
             Err(WriteError::NoRights)
+        }
+    }
+}
+
+/// Has `attempt` make changes in a transaction, and again from its begin, a few times, where others were at the same
+/// rows. A commit that failed because the connection was lost is such a failure as well: only what may be done twice
+/// goes through here.
+///
+/// # Errors
+/// As `attempt`, the last time.
+pub async fn retried<T>(attempt: impl AsyncFn() -> Result<T, WriteError>) -> Result<T, WriteError> {
+    let mut retries = Retries::default();
+    loop {
+        match attempt().await {
+            Err(WriteError::Data(error)) if retries.again(&error) => {}
+            result => return result,
         }
     }
 }

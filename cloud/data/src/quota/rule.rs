@@ -3,7 +3,6 @@
 use super::settings::Quota;
 use crate::dialect::Dialect;
 use crate::keyring;
-use crate::names::QUOTAS;
 use crate::owner::{self, OwnerLink};
 use crate::refusal::WriteError;
 use crate::statement::BuiltStatement;
@@ -166,7 +165,7 @@ impl QuotaRule {
             }
         };
         let text = format!(
-            "SELECT ({limit}), (SELECT value FROM {QUOTAS} WHERE organization = {organization} AND name = '{}')",
+            "SELECT ({limit}), (SELECT value FROM organization_quota WHERE organization = {organization} AND name = '{}')",
             quota.name()
         );
         let text = text.replace("{row}", dialect.first_parameter());

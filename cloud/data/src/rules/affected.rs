@@ -177,11 +177,9 @@ async fn tell(
         "release" => releases(writer, &ids).await?,
         // Whoever is to run a release with the image.
         _ => {
-            let of_images = writer.transaction.ids_about(&ids, |ids| {
-                sql("SELECT DISTINCT is_part_of__release FROM release_image WHERE image IN (?)")
-                    .with_all(ids)
-            });
-            let of_images = of_images.await?;
+            let of_images =
+                sql("SELECT DISTINCT is_part_of__release FROM release_image WHERE image IN (?)");
+            let of_images = writer.transaction.ids_about(&ids, of_images).await?;
             releases(writer, &of_images).await?;
         }
     }

@@ -59,10 +59,7 @@ pub(super) async fn after_change(
     if !change.new.has("file") {
         return Ok(());
     }
-    let stored = match change.new.get("file") {
-        Some(StoredValue::Text(_)) => writer.file,
-        _ => None,
-    };
+    let stored = writer.file.filter(|_| change.new.text("file").is_some());
     let others = sql("DELETE FROM release_asset_file WHERE release_asset = ? AND id <> ?");
     let others = others
         .with(change.id)

@@ -141,10 +141,9 @@ pub(super) async fn before_going(
     devices: &[i64],
 ) -> Result<Vec<DeviceGone>, WriteError> {
     history::end(writer, devices).await?;
-    let rows = writer.transaction.rows_about(devices, |devices| {
-        sql("SELECT id, uuid FROM device WHERE id IN (?)").with_all(devices)
-    });
-    let gone = rows.await?.into_iter().map(|row| {
+    let select = sql("SELECT id, uuid FROM device WHERE id IN (?)");
+    let rows = writer.transaction.rows_about(devices, select).await?;
+    let gone = rows.into_iter().map(|row| {
         Ok(DeviceGone {
             id: row.id(0)?,
             uuid: row.some_text(1)?,

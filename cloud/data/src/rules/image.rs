@@ -73,10 +73,9 @@ pub(super) async fn locations(
     writer: &mut Writer<'_>,
     images: &[i64],
 ) -> Result<Vec<String>, WriteError> {
-    let rows = writer.transaction.rows_about(images, |images| {
-        sql("SELECT is_stored_at__image_location FROM image WHERE id IN (?)").with_all(images)
-    });
-    let locations = rows.await?.into_iter().map(|row| row.some_text(0));
+    let select = sql("SELECT is_stored_at__image_location FROM image WHERE id IN (?)");
+    let rows = writer.transaction.rows_about(images, select).await?;
+    let locations = rows.into_iter().map(|row| row.some_text(0));
     Ok(locations.collect::<Result<_, _>>()?)
 }
 
@@ -87,20 +86,15 @@ pub(crate) async fn of_these_releases_alone(
     releases: &BTreeSet<i64>,
 ) -> Result<Vec<i64>, WriteError> {
     let ids: Vec<i64> = releases.iter().copied().collect();
-    let images = writer.transaction.ids_about(&ids, |ids| {
-        sql("SELECT DISTINCT i.image FROM release_image AS i \
-             JOIN release AS r ON r.id = i.is_part_of__release \
-             JOIN image AS m ON m.id = i.image \
-             JOIN service AS s ON s.id = m.is_a_build_of__service \
-             WHERE r.id IN (?) AND s.application = r.belongs_to__application")
-        .with_all(ids)
-    });
-    let mut images = BTreeSet::from_iter(images.await?);
+    let own = sql("SELECT DISTINCT i.image FROM release_image AS i \
+         JOIN release AS r ON r.id = i.is_part_of__release \
+         JOIN image AS m ON m.id = i.image \
+         JOIN service AS s ON s.id = m.is_a_build_of__service \
+         WHERE r.id IN (?) AND s.application = r.belongs_to__application");
+    let mut images = BTreeSet::from_iter(writer.transaction.ids_about(&ids, own).await?);
     let all: Vec<i64> = images.iter().copied().collect();
-    let uses = writer.transaction.rows_about(&all, |ids| {
-        sql("SELECT image, is_part_of__release FROM release_image WHERE image IN (?)").with_all(ids)
-    });
-    for row in uses.await? {
+    let uses = sql("SELECT image, is_part_of__release FROM release_image WHERE image IN (?)");
+    for row in writer.transaction.rows_about(&all, uses).await? {
         if !releases.contains(&row.id(1)?) {
             images.remove(&row.id(0)?);
         }

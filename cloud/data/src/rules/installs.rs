@@ -41,10 +41,7 @@ pub(super) async fn of_release(writer: &mut Writer<'_>, release: i64) -> Result<
 
 async fn make(writer: &mut Writer<'_>, condition: &str, ids: &[i64]) -> Result<(), WriteError> {
     let insert = missing(condition, writer.now());
-    let made = writer
-        .transaction
-        .execute_about(ids, |ids| insert.clone().with_all(ids));
-    Ok(made.await?)
+    Ok(writer.transaction.execute_about(ids, insert).await?)
 }
 
 /// A device left a fleet: its services go, with their variables there, and its images count as deleted.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use resources::{ReleaseVersion, StoredValue};
+use resources::ReleaseVersion;
 
 use crate::statement::sql;
 use crate::write::{Change, WriteError, Writer};
@@ -105,10 +105,7 @@ async fn first_free(writer: &mut Writer<'_>, line: &ReleaseLine) -> Result<i64, 
 /// `+rev4` in the version that is asked for is a claim, and has to be right.
 fn as_asked(change: &Change, revision: i64) -> Result<(), WriteError> {
     let version = ReleaseVersion {
-        build: match change.will_be("semver_build") {
-            StoredValue::Text(build) => build.clone(),
-            _ => String::new(),
-        },
+        build: change.text("semver_build").unwrap_or_default().to_owned(),
         ..ReleaseVersion::default()
     };
     match version.asked_revision() {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::affected;
 use crate::query;
-use crate::record::{self, Record, RowLock};
+use crate::record::{self, Record};
 use crate::statement::{AT_ONCE, sql};
 use crate::write::{Change, WriteError, Writer, known};
 
@@ -160,13 +160,7 @@ pub(super) async fn before_leaving(
         let theirs =
             "SELECT is_member_of__organization FROM organization_membership WHERE id IN (?)";
         let theirs = writer.transaction.ids(&sql(theirs).with_all(some)).await?;
-        record::lock(
-            writer.transaction,
-            "organization",
-            &theirs,
-            RowLock::ToChange,
-        )
-        .await?;
+        writer.lock("organization", &theirs).await?;
         let without = sql(
             "SELECT min(o.handle) FROM organization AS o \
              JOIN organization_membership AS l ON l.is_member_of__organization = o.id \
@@ -207,10 +201,9 @@ pub(super) async fn before_organization_goes(
     if writer.is_platform() {
         return Ok(());
     }
-    let system = writer.transaction.ids_about(organizations, |some| {
-        sql("SELECT id FROM organization WHERE id IN (?) AND is_system = TRUE").with_all(some)
-    });
-    if !system.await?.is_empty() {
+    let system = sql("SELECT id FROM organization WHERE id IN (?) AND is_system = TRUE");
+    let system = writer.transaction.ids_about(organizations, system).await?;
+    if !system.is_empty() {
         return Err(WriteError::refused(
             "the organization of the system is the cloud's, and stays",
         ));

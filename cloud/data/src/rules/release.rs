@@ -3,7 +3,6 @@
 use resources::{ReleaseVersion, StoredValue};
 
 use super::numbering;
-use crate::record::{self, RowLock};
 use crate::statement::sql;
 use crate::write::{Change, WriteError, Writer, targets};
 
@@ -22,7 +21,7 @@ pub(super) async fn before_change(
     changes: &mut [Change],
 ) -> Result<(), WriteError> {
     for change in changes.iter_mut() {
-        let was_final = matches!(change.old.get("revision"), Some(StoredValue::Integer(_)));
+        let was_final = change.old.number("revision").is_some();
         if was_final && change.inputs.flag("is_final") == Some(false) {
             return Err(WriteError::refused(
                 "`is_final`: a final release stays final",
@@ -41,10 +40,7 @@ async fn before_writing(writer: &mut Writer<'_>, changes: &mut [Change]) -> Resu
     for change in changes.iter_mut() {
         take_version(change)?;
         if !change.flag("is_invalidated") {
-            if matches!(
-                change.new.get("invalidation_reason"),
-                Some(StoredValue::Text(_))
-            ) {
+            if change.new.text("invalidation_reason").is_some() {
                 return Err(WriteError::refused(
                     "`invalidation_reason` is for releases that are invalidated",
                 ));
@@ -56,13 +52,7 @@ async fn before_writing(writer: &mut Writer<'_>, changes: &mut [Change]) -> Resu
     }
     // What follows depends on the other releases of the fleet.
     let fleets = targets(&*changes, "belongs_to__application");
-    record::lock(
-        writer.transaction,
-        "application",
-        &fleets,
-        RowLock::ToChange,
-    )
-    .await?;
+    writer.lock("application", &fleets).await?;
     for change in changes.iter() {
         alone_with_its_commit(writer, change).await?;
         alone_with_its_version(writer, change).await?;

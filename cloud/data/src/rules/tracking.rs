@@ -1,7 +1,6 @@
 //! Fleets that track their latest release (docs/spec/cloud.md#rule-tracking).
 
 use super::{affected, installs};
-use crate::record::{self, RowLock};
 use crate::statement::sql;
 use crate::write::{Change, WriteError, Writer, targets};
 
@@ -17,13 +16,7 @@ pub(super) async fn follow(writer: &mut Writer<'_>, changes: &[Change]) -> Resul
     ];
     let counting = changes.iter().filter(|change| change.alters_any(&counts));
     let fleets = targets(counting, "belongs_to__application");
-    record::lock(
-        writer.transaction,
-        "application",
-        &fleets,
-        RowLock::ToChange,
-    )
-    .await?;
+    writer.lock("application", &fleets).await?;
     for fleet in fleets {
         pick(writer, fleet).await?;
     }

@@ -123,10 +123,9 @@ async fn chosen(
         return Err(WriteError::NoRights);
     }
     let (_, select) = query::rows(&context, write.request, method)?;
-    let rows = tokio::time::timeout(CHOOSING, database.rows(&select)).await;
-    let rows = rows.map_err(|_| DataError::TooSlow(sqlx::Error::PoolTimedOut))??;
-    let ids: Result<Vec<i64>, DataError> = rows.iter().map(|row| row.id(0)).collect();
-    Ok(Some(ids?).filter(|ids| ids.len() <= LISTED))
+    let ids = tokio::time::timeout(CHOOSING, database.ids(&select)).await;
+    let ids = ids.map_err(|_| DataError::TooSlow(sqlx::Error::PoolTimedOut))??;
+    Ok(Some(ids).filter(|ids| ids.len() <= LISTED))
 }
 
 /// What was done, and the transaction that is to be committed.
