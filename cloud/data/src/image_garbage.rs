@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::database::Database;
 use crate::error::DataError;
 use crate::statement::sql;
-use crate::write::{WriteError, Writer};
+use crate::write::{WriteResult, Writer};
 
 /// Of a claim. Nobody else tries the location meanwhile.
 const CLAIM: Duration = Duration::from_secs(600);
@@ -29,7 +29,7 @@ pub struct ImageGarbage {
 }
 
 /// Writes down where the registry keeps these images, which are about to go.
-pub(crate) async fn note(writer: &mut Writer<'_>, images: &[i64]) -> Result<(), WriteError> {
+pub(crate) async fn note(writer: &mut Writer<'_>, images: &[i64]) -> WriteResult {
     if !writer.environment.deletes_images {
         return Ok(());
     }

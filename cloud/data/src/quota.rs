@@ -10,7 +10,7 @@ mod settings;
 
 use crate::database::Database;
 use crate::error::DataError;
-use crate::refusal::WriteError;
+use crate::refusal::WriteResult;
 use crate::row::Row;
 use crate::statement::{BuiltStatement, sql};
 use crate::transaction::Transaction;
@@ -26,7 +26,7 @@ pub(crate) async fn check(
     quotas: &Quotas,
     resource: &str,
     row: i64,
-) -> Result<(), WriteError> {
+) -> WriteResult {
     let dialect = transaction.dialect();
     for rule in RULES.iter().filter(|rule| rule.resource == resource) {
         for quota in [Some(rule.number), rule.bytes].into_iter().flatten() {
@@ -71,7 +71,7 @@ impl Database {
         &self,
         organization: i64,
         defaults: &Quotas,
-    ) -> Result<Vec<QuotaUsage>, WriteError> {
+    ) -> WriteResult<Vec<QuotaUsage>> {
         let dialect = self.dialect();
         let mut all = Vec::new();
         for quota in Quota::ALL {

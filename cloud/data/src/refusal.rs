@@ -31,6 +31,9 @@ pub enum WriteError {
     Broken(String),
 }
 
+/// What a write comes to.
+pub type WriteResult<T = ()> = Result<T, WriteError>;
+
 impl WriteError {
     pub(crate) fn refused(text: impl Into<String>) -> Self {
         WriteError::Refused(text.into())

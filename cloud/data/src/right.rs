@@ -6,7 +6,7 @@ use crate::caller::Caller;
 use crate::database::Database;
 use crate::error::DataError;
 use crate::query::{self, QueryContext, QueryError, Right};
-use crate::refusal::WriteError;
+use crate::refusal::WriteResult;
 use crate::row::Row;
 use crate::statement::{Sql, sql};
 use crate::transaction::Transaction;
@@ -94,7 +94,7 @@ async fn found(
     id: i64,
     right: Right,
     row: impl AsyncFnOnce(query::CompiledQuery) -> Result<Option<Row>, DataError>,
-) -> Result<Option<RowRight>, WriteError> {
+) -> WriteResult<Option<RowRight>> {
     let Some(declared) = context.model.resource(resource) else {
         return Ok(None);
     };
@@ -117,7 +117,7 @@ impl Database {
         resource: &str,
         id: i64,
         right: impl Into<Right>,
-    ) -> Result<Option<RowRight>, WriteError> {
+    ) -> WriteResult<Option<RowRight>> {
         let row = async |select| self.row(&select).await;
         found(context, resource, id, right.into(), row).await
     }
@@ -131,7 +131,7 @@ impl Database {
         context: &QueryContext<'_>,
         request: &odata::Request,
         method: Method,
-    ) -> Result<Vec<RowRight>, WriteError> {
+    ) -> WriteResult<Vec<RowRight>> {
         let (table, select) = query::rows(context, request, method)?;
         let rows = self.rows(&select).await?;
         let right = Right::Method(method);
@@ -154,7 +154,7 @@ impl Transaction {
         resource: &str,
         id: i64,
         right: impl Into<Right>,
-    ) -> Result<Option<RowRight>, WriteError> {
+    ) -> WriteResult<Option<RowRight>> {
         let row = async |select| self.row(&select).await;
         found(context, resource, id, right.into(), row).await
     }

@@ -1,7 +1,7 @@
 //! How devices were, from one change to the next (docs/spec/cloud.md#model-history).
 
 use crate::statement::sql;
-use crate::write::{Change, WriteError, Writer, altering};
+use crate::write::{Change, WriteResult, Writer, altering};
 
 /// Fields of a device whose changes are kept.
 const KEPT: [&str; 12] = [
@@ -20,7 +20,7 @@ const KEPT: [&str; 12] = [
 ];
 
 /// Devices are there, or others than before. Their rows are as they now are.
-pub(super) async fn keep(writer: &mut Writer<'_>, changes: &[Change]) -> Result<(), WriteError> {
+pub(super) async fn keep(writer: &mut Writer<'_>, changes: &[Change]) -> WriteResult {
     let devices = altering(changes, &KEPT);
     end(writer, &devices).await?;
     let fields = KEPT.join(", ");
@@ -35,7 +35,7 @@ pub(super) async fn keep(writer: &mut Writer<'_>, changes: &[Change]) -> Result<
 }
 
 /// These devices are no longer as they were.
-pub(super) async fn end(writer: &mut Writer<'_>, devices: &[i64]) -> Result<(), WriteError> {
+pub(super) async fn end(writer: &mut Writer<'_>, devices: &[i64]) -> WriteResult {
     let (now, actor) = (writer.now(), writer.actor());
     let end = sql(
         "UPDATE device_history SET end_timestamp = ?, modified_at = ?, is_ended_by__actor = ? \

@@ -1,8 +1,8 @@
 //! Values that are made up.
 
-use crate::refusal::WriteError;
+use crate::refusal::{WriteError, WriteResult};
 
-fn bytes<const N: usize>() -> Result<[u8; N], WriteError> {
+fn bytes<const N: usize>() -> WriteResult<[u8; N]> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).map_err(|error| {
         WriteError::Broken(format!("the system gives no random bytes: {error}"))
@@ -11,7 +11,7 @@ fn bytes<const N: usize>() -> Result<[u8; N], WriteError> {
 }
 
 /// The 32 digits of a UUID of version 4.
-pub(crate) fn uuid() -> Result<String, WriteError> {
+pub(crate) fn uuid() -> WriteResult<String> {
     let mut bytes = bytes::<16>()?;
     bytes[6] = bytes[6] & 0x0f | 0x40;
     bytes[8] = bytes[8] & 0x3f | 0x80;
@@ -19,12 +19,12 @@ pub(crate) fn uuid() -> Result<String, WriteError> {
 }
 
 /// 32 hexadecimal digits.
-pub(crate) fn digits() -> Result<String, WriteError> {
+pub(crate) fn digits() -> WriteResult<String> {
     Ok(hex::encode(bytes::<16>()?))
 }
 
 /// A name for a device: `calm-river`. Several may have the same.
-pub(crate) fn device_name() -> Result<String, WriteError> {
+pub(crate) fn device_name() -> WriteResult<String> {
     let [first, second] = bytes::<2>()?;
     let adjective = ADJECTIVES[usize::from(first) % ADJECTIVES.len()];
     let noun = NOUNS[usize::from(second) % NOUNS.len()];

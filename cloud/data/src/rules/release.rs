@@ -4,22 +4,16 @@ use resources::{ReleaseVersion, StoredValue};
 
 use super::numbering;
 use crate::statement::sql;
-use crate::write::{Change, WriteError, Writer, targets};
+use crate::write::{Change, WriteError, WriteResult, Writer, targets};
 
-pub(super) async fn before_create(
-    writer: &mut Writer<'_>,
-    change: &mut Change,
-) -> Result<(), WriteError> {
+pub(super) async fn before_create(writer: &mut Writer<'_>, change: &mut Change) -> WriteResult {
     if let Some(user) = writer.user() {
         change.new.set_number("is_created_by__user", user);
     }
     before_writing(writer, std::slice::from_mut(change)).await
 }
 
-pub(super) async fn before_change(
-    writer: &mut Writer<'_>,
-    changes: &mut [Change],
-) -> Result<(), WriteError> {
+pub(super) async fn before_change(writer: &mut Writer<'_>, changes: &mut [Change]) -> WriteResult {
     for change in changes.iter_mut() {
         let was_final = change.old.number("revision").is_some();
         if was_final && change.inputs.flag("is_final") == Some(false) {
@@ -36,7 +30,7 @@ pub(super) async fn before_change(
     before_writing(writer, changes).await
 }
 
-async fn before_writing(writer: &mut Writer<'_>, changes: &mut [Change]) -> Result<(), WriteError> {
+async fn before_writing(writer: &mut Writer<'_>, changes: &mut [Change]) -> WriteResult {
     for change in changes.iter_mut() {
         take_version(change)?;
         if !change.flag("is_invalidated") {
@@ -61,7 +55,7 @@ async fn before_writing(writer: &mut Writer<'_>, changes: &mut [Change]) -> Resu
 }
 
 /// `semver` becomes the fields that keep it.
-fn take_version(change: &mut Change) -> Result<(), WriteError> {
+fn take_version(change: &mut Change) -> WriteResult {
     let Some(text) = change.inputs.text("semver") else {
         return Ok(());
     };
@@ -86,7 +80,7 @@ fn take_version(change: &mut Change) -> Result<(), WriteError> {
 }
 
 /// A fleet has one successful release of a commit at most.
-async fn alone_with_its_commit(writer: &mut Writer<'_>, change: &Change) -> Result<(), WriteError> {
+async fn alone_with_its_commit(writer: &mut Writer<'_>, change: &Change) -> WriteResult {
     let decides = ["status", "commit", "belongs_to__application"];
     if change.text("status") != Some("success") || !change.alters_any(&decides) {
         return Ok(());
@@ -102,10 +96,7 @@ async fn alone_with_its_commit(writer: &mut Writer<'_>, change: &Change) -> Resu
 }
 
 /// No two releases of a fleet that can be used have the same (deprecated) name of a version.
-async fn alone_with_its_version(
-    writer: &mut Writer<'_>,
-    change: &Change,
-) -> Result<(), WriteError> {
+async fn alone_with_its_version(writer: &mut Writer<'_>, change: &Change) -> WriteResult {
     let decides = [
         "status",
         "release_version",
@@ -134,7 +125,7 @@ async fn other(
     change: &Change,
     same: &str,
     value: &str,
-) -> Result<Option<i64>, WriteError> {
+) -> WriteResult<Option<i64>> {
     let other = sql(format!(
         "SELECT id FROM release WHERE belongs_to__application = ? AND status = 'success' AND id <> ? AND {same}"
     ))
@@ -145,7 +136,7 @@ async fn other(
 }
 
 /// What somebody is to run stays.
-pub(super) async fn nobody_runs(writer: &mut Writer<'_>, ids: &[i64]) -> Result<(), WriteError> {
+pub(super) async fn nobody_runs(writer: &mut Writer<'_>, ids: &[i64]) -> WriteResult {
     let fleet =
         sql("SELECT slug FROM application WHERE should_be_running__release IN (?)").with_all(ids);
     if let Some(row) = writer.transaction.row(&fleet).await? {

@@ -2,10 +2,10 @@
 
 use super::{affected, installs};
 use crate::statement::sql;
-use crate::write::{Change, WriteError, Writer, targets};
+use crate::write::{Change, WriteResult, Writer, targets};
 
 /// After releases were made or changed: fleets that track the latest one move to it.
-pub(super) async fn follow(writer: &mut Writer<'_>, changes: &[Change]) -> Result<(), WriteError> {
+pub(super) async fn follow(writer: &mut Writer<'_>, changes: &[Change]) -> WriteResult {
     let counts = [
         "revision",
         "status",
@@ -23,7 +23,7 @@ pub(super) async fn follow(writer: &mut Writer<'_>, changes: &[Change]) -> Resul
     Ok(())
 }
 
-async fn pick(writer: &mut Writer<'_>, fleet: i64) -> Result<(), WriteError> {
+async fn pick(writer: &mut Writer<'_>, fleet: i64) -> WriteResult {
     let Some(latest) = latest(writer, fleet).await? else {
         return Ok(());
     };
@@ -44,7 +44,7 @@ async fn pick(writer: &mut Writer<'_>, fleet: i64) -> Result<(), WriteError> {
 }
 
 /// The release that a fleet which tracks is to run.
-pub(super) async fn latest(writer: &mut Writer<'_>, fleet: i64) -> Result<Option<i64>, WriteError> {
+pub(super) async fn latest(writer: &mut Writer<'_>, fleet: i64) -> WriteResult<Option<i64>> {
     let latest = sql(
         "SELECT id FROM release WHERE belongs_to__application = ? AND status = 'success' \
          AND revision IS NOT NULL AND is_invalidated = FALSE AND is_passing_tests = TRUE \
