@@ -61,8 +61,7 @@ pub(super) async fn release_of(
     )
     .with(fleet)
     .with(commit);
-    let row = cloud.database.row(&select).await?;
-    row.map(|row| row.id(0)).transpose()
+    cloud.database.id(&select).await
 }
 
 impl ReportRows {
