@@ -25,88 +25,28 @@ pub(crate) fn digits() -> WriteResult<String> {
 
 /// A name for a device: `calm-river`. Several may have the same.
 pub(crate) fn device_name() -> WriteResult<String> {
-    let [first, second] = bytes::<2>()?;
-    let adjective = ADJECTIVES[usize::from(first) % ADJECTIVES.len()];
-    let noun = NOUNS[usize::from(second) % NOUNS.len()];
-    Ok(format!("{adjective}-{noun}"))
+    Ok(format!("{}-{}", word_of(ADJECTIVES)?, word_of(NOUNS)?))
 }
 
-const ADJECTIVES: [&str; 64] = [
-    "amber", "autumn", "bold", "brave", "bright", "brisk", "calm", "clear", "cool", "coral",
-    "crimson", "damp", "dawn", "deep", "dry", "dusty", "early", "empty", "falling", "fancy",
-    "fast", "fragrant", "frosty", "gentle", "golden", "green", "hidden", "icy", "jolly", "keen",
-    "late", "light", "little", "lively", "lucky", "mellow", "misty", "muddy", "nimble", "noble",
-    "old", "patient", "plain", "proud", "purple", "quick", "quiet", "rough", "round", "shiny",
-    "shy", "silent", "silver", "small", "snowy", "solid", "spring", "still", "summer", "swift",
-    "warm", "wild", "winter", "young",
-];
+fn word_of(words: &str) -> WriteResult<&str> {
+    let words: Vec<&str> = words.split(' ').collect();
+    let [byte] = bytes()?;
+    Ok(words[usize::from(byte) % words.len()])
+}
 
-const NOUNS: [&str; 64] = [
-    "bird",
-    "breeze",
-    "brook",
-    "bush",
-    "butterfly",
-    "canyon",
-    "cedar",
-    "cherry",
-    "cliff",
-    "cloud",
-    "coast",
-    "comet",
-    "creek",
-    "dawn",
-    "dew",
-    "dream",
-    "dust",
-    "feather",
-    "fern",
-    "field",
-    "fire",
-    "firefly",
-    "flower",
-    "fog",
-    "forest",
-    "frog",
-    "frost",
-    "glade",
-    "glitter",
-    "grass",
-    "harbor",
-    "haze",
-    "hill",
-    "island",
-    "lake",
-    "leaf",
-    "maple",
-    "meadow",
-    "moon",
-    "moss",
-    "mountain",
-    "night",
-    "ocean",
-    "orchard",
-    "otter",
-    "paper",
-    "pebble",
-    "pine",
-    "pond",
-    "rain",
-    "reef",
-    "ridge",
-    "river",
-    "sea",
-    "shadow",
-    "sky",
-    "sound",
-    "star",
-    "stone",
-    "sun",
-    "thunder",
-    "tree",
-    "valley",
-    "wave",
-];
+const ADJECTIVES: &str = "\
+    amber autumn bold brave bright brisk calm clear cool coral crimson damp dawn deep dry dusty \
+    early empty falling fancy fast fragrant frosty gentle golden green hidden icy jolly keen \
+    late light little lively lucky mellow misty muddy nimble noble old patient plain proud \
+    purple quick quiet rough round shiny shy silent silver small snowy solid spring still summer \
+    swift warm wild winter young";
+
+const NOUNS: &str = "\
+    bird breeze brook bush butterfly canyon cedar cherry cliff cloud coast comet creek dawn dew \
+    dream dust feather fern field fire firefly flower fog forest frog frost glade glitter grass \
+    harbor haze hill island lake leaf maple meadow moon moss mountain night ocean orchard otter \
+    paper pebble pine pond rain reef ridge river sea shadow sky sound star stone sun thunder \
+    tree valley wave";
 
 #[cfg(test)]
 mod tests {
