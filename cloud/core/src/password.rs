@@ -91,7 +91,21 @@ impl QueuePlace {
     /// # Errors
     /// Where the work was stopped.
     pub async fn is(&self, password: String, hash: Option<String>) -> Result<bool> {
-        is(password, hash).await
+        let turn = TURNS.acquire().await?;
+        spawn_blocking(move || {
+            let _turn = turn;
+            match hash.as_deref().map(PasswordHash::new) {
+                Some(Ok(hash)) => Argon2::default()
+                    .verify_password(password.as_bytes(), &hash)
+                    .is_ok(),
+                _ => {
+                    let _ = Argon2::default().hash_password(password.as_bytes());
+                    false
+                }
+            }
+        })
+        .await
+        .context("checking a password stopped")
     }
 }
 
@@ -113,24 +127,6 @@ pub async fn hash(password: String) -> Result<String> {
         .map_err(|error| anyhow!("a password cannot be hashed: {error}"))
 }
 
-async fn is(password: String, hash: Option<String>) -> Result<bool> {
-    let turn = TURNS.acquire().await?;
-    spawn_blocking(move || {
-        let _turn = turn;
-        match hash.as_deref().map(PasswordHash::new) {
-            Some(Ok(hash)) => Argon2::default()
-                .verify_password(password.as_bytes(), &hash)
-                .is_ok(),
-            _ => {
-                let _ = Argon2::default().hash_password(password.as_bytes());
-                false
-            }
-        }
-    })
-    .await
-    .context("checking a password stopped")
-}
-
 #[cfg(test)]
 mod tests {
     use std::net::{IpAddr, Ipv4Addr};
@@ -139,6 +135,10 @@ mod tests {
 
     #[tokio::test]
     async fn only_the_password_itself_is_taken() {
+        let network = Network::of(IpAddr::V4(Ipv4Addr::LOCALHOST));
+        let Ok(place) = HashQueue::default().enter(network) else {
+            panic!("a place");
+        };
         let made = hash("correct horse".to_owned()).await.expect("a hash");
         assert!(made.starts_with("$argon2id$"), "{made}");
         for (given, hash, taken) in [
@@ -148,7 +148,7 @@ mod tests {
             ("correct horse", Some("no hash".to_owned()), false),
             ("correct horse", None, false),
         ] {
-            let answer = is(given.to_owned(), hash).await.expect("an answer");
+            let answer = place.is(given.to_owned(), hash).await.expect("an answer");
             assert_eq!(answer, taken, "{given}");
         }
     }
