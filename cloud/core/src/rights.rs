@@ -1,21 +1,12 @@
 //! Rights of whoever makes a request, as they are asked for outside the data API.
 
+use data::RowRight;
 use data::query::{Caller, Right};
-use data::{RightError, RowRight};
 
 use crate::answer::Refusal;
 use crate::cloud::Cloud;
 use crate::credential::Identity;
 use crate::device::DeviceRef;
-
-impl From<RightError> for Refusal {
-    fn from(error: RightError) -> Self {
-        match error {
-            RightError::Query(error) => error.into(),
-            RightError::Data(error) => error.into(),
-        }
-    }
-}
 
 impl Cloud {
     /// The right of a caller to do this with the row of a number, where there is one.

@@ -40,8 +40,8 @@ pub async fn run(
 ) -> anyhow::Result<tokio::task::JoinHandle<()>> {
     let instance = presence::begin(&connections).await?;
     let newest = SystemPurpose::Push.sql("SELECT coalesce(max(id), 0) FROM device");
-    if let Some(row) = connections.database.row(&newest).await? {
-        connections.push.begin(row.id(0)?);
+    if let Some(newest) = connections.database.id(&newest).await? {
+        connections.push.begin(newest);
     }
     tokio::spawn(
         stop.clone()

@@ -13,7 +13,7 @@ use crate::record;
 use crate::rules::random;
 use crate::schema;
 use crate::statement::sql;
-use crate::write::{Environment, WriteError, Writer};
+use crate::write::{Environment, WriteError, WriteResult, Writer, row};
 
 /// The catalogue that this program comes with.
 pub const CATALOGUE: &str = include_str!("../catalogue.toml");
@@ -95,7 +95,7 @@ impl Database {
         catalogue: &Catalogue,
         environment: &Environment,
         now: i64,
-    ) -> Result<(), WriteError> {
+    ) -> WriteResult {
         let mut transaction = self.begin().await?;
         schema::alone(&mut transaction).await?;
         let mut writer = Writer::platform(SystemPurpose::Rules, &mut transaction, environment, now);
@@ -113,7 +113,7 @@ impl Database {
         first: &FirstUser,
         environment: &Environment,
         now: i64,
-    ) -> Result<Option<i64>, WriteError> {
+    ) -> WriteResult<Option<i64>> {
         let mut transaction = self.begin().await?;
         schema::alone(&mut transaction).await?;
         let any = sql("SELECT id FROM \"user\" LIMIT 1");
@@ -121,20 +121,20 @@ impl Database {
             return Ok(None);
         }
         let mut writer = Writer::platform(SystemPurpose::Rules, &mut transaction, environment, now);
-        let user = object(json!({
-            "username": first.username, "email": first.email,
-            "password": first.password_hash, "jwt_secret": random::digits()?,
-            "is_cloud_administrator": true,
+        let user = row(json!({
+            "username": first.username, "email": first.email, "password": first.password_hash,
+            "jwt_secret": random::digits()?, "is_cloud_administrator": true,
         }));
         let user = writer.create("user", &user).await?;
-        let organization = object(json!({
+        let organization = row(json!({
             "name": first.organization, "handle": first.organization,
         }));
         let organization = writer.create("organization", &organization).await?;
         let roles = "organization_membership_role";
         let role = record::with_value(writer.transaction, roles, "name", "administrator").await?;
-        let membership = object(json!({
-            "user": user, "is_member_of__organization": organization, "organization_membership_role": role,
+        let membership = row(json!({
+            "user": user, "is_member_of__organization": organization,
+            "organization_membership_role": role,
         }));
         writer
             .create("organization_membership", &membership)
@@ -145,7 +145,7 @@ impl Database {
 }
 
 impl Catalogue {
-    async fn add(&self, writer: &mut Writer<'_>) -> Result<(), WriteError> {
+    async fn add(&self, writer: &mut Writer<'_>) -> WriteResult {
         for name in ["administrator", "member"] {
             let body = json!({ "name": name });
             ensure(writer, "organization_membership_role", "name", body).await?;
@@ -201,16 +201,16 @@ async fn ensure(
     resource: &str,
     key: &str,
     body: Value,
-) -> Result<i64, WriteError> {
+) -> WriteResult<i64> {
     let value = body.get(key).and_then(Value::as_str).unwrap_or_default();
     match record::with_value(writer.transaction, resource, key, value).await? {
         Some(id) => Ok(id),
-        None => writer.create(resource, &object(body)).await,
+        None => writer.create(resource, &row(body)).await,
     }
 }
 
 /// The id of what a catalogue names elsewhere in it.
-fn named(ids: &BTreeMap<&str, i64>, name: Option<&str>) -> Result<Option<i64>, WriteError> {
+fn named(ids: &BTreeMap<&str, i64>, name: Option<&str>) -> WriteResult<Option<i64>> {
     match name.map(|name| (ids.get(name), name)) {
         None => Ok(None),
         Some((Some(id), _)) => Ok(Some(*id)),
@@ -228,12 +228,5 @@ fn architecture_slugs() -> &'static [&'static str] {
     match field.map(|field| field.kind) {
         Some(Type::Word(words)) => words,
         _ => &[],
-    }
-}
-
-fn object(body: Value) -> Map<String, Value> {
-    match body {
-        Value::Object(body) => body,
-        _ => Map::new(),
     }
 }

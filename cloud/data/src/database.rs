@@ -128,6 +128,26 @@ impl Database {
         row -> Option<Row>;
     }
 
+    /// The numbers of the first column.
+    ///
+    /// # Errors
+    /// Why the statement failed.
+    pub async fn ids(&self, statement: &impl Statement) -> Result<Vec<i64>, DataError> {
+        let rows = self.rows(statement).await?;
+        rows.iter().map(|row| row.id(0)).collect()
+    }
+
+    /// The number in the first row's first column, unless there is none.
+    ///
+    /// # Errors
+    /// Why the statement failed.
+    pub async fn id(&self, statement: &impl Statement) -> Result<Option<i64>, DataError> {
+        match self.row(statement).await? {
+            Some(row) => row.number(0),
+            None => Ok(None),
+        }
+    }
+
     /// The first value of each row, as text, while few of them are in memory. Whoever has not read them to the end in time
     /// ([`Options::stream_timeout`]) gets [`DataError::Unread`] in place of the rest.
     pub fn stream(

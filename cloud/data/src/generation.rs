@@ -5,7 +5,6 @@
 //! holds.
 
 use crate::effect::Effect;
-use crate::names::GENERATIONS;
 use crate::statement::{AT_ONCE, Sql, sql};
 
 /// What `kind` says of a device's number.
@@ -30,8 +29,8 @@ pub(crate) fn raising(effects: &[Effect]) -> Vec<Sql> {
     let raising = named.chunks(AT_ONCE).map(|named| {
         let values = vec!["(?, ?, 1)"; named.len()].join(", ");
         let raise = sql(format!(
-            "INSERT INTO {GENERATIONS} (kind, row_id, generation) VALUES {values} \
-             ON CONFLICT (kind, row_id) DO UPDATE SET generation = {GENERATIONS}.generation + 1"
+            "INSERT INTO state_generation (kind, row_id, generation) VALUES {values} \
+             ON CONFLICT (kind, row_id) DO UPDATE SET generation = state_generation.generation + 1"
         ));
         let values = named.iter();
         values.fold(raise, |raise, (kind, id)| raise.with(*kind).with(*id))

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::database::Database;
 use crate::error::DataError;
 use crate::statement::sql;
-use crate::write::{WriteError, Writer};
+use crate::write::{WriteResult, Writer};
 
 /// Of a claim. Nobody else tries the location meanwhile.
 const CLAIM: Duration = Duration::from_secs(600);
@@ -29,20 +29,16 @@ pub struct ImageGarbage {
 }
 
 /// Writes down where the registry keeps these images, which are about to go.
-pub(crate) async fn note(writer: &mut Writer<'_>, images: &[i64]) -> Result<(), WriteError> {
+pub(crate) async fn note(writer: &mut Writer<'_>, images: &[i64]) -> WriteResult {
     if !writer.environment.deletes_images {
         return Ok(());
     }
-    let noted = writer.transaction.execute_about(images, |images| {
-        sql(
-            "INSERT INTO image_garbage (location, content_hash, gone_at, due_at, failures) \
-             SELECT is_stored_at__image_location, content_hash, now_ms(), now_ms(), 0 FROM image WHERE id IN (?) \
-             ON CONFLICT DO NOTHING",
-        )
-        .with_all(images)
-    });
-    noted.await?;
-    Ok(())
+    let note = sql(
+        "INSERT INTO image_garbage (location, content_hash, gone_at, due_at, failures) \
+         SELECT is_stored_at__image_location, content_hash, now_ms(), now_ms(), 0 FROM image WHERE id IN (?) \
+         ON CONFLICT DO NOTHING",
+    );
+    Ok(writer.transaction.execute_about(images, note).await?)
 }
 
 impl Database {

@@ -16,6 +16,11 @@ use chacha20poly1305::aead::{Aead as _, KeyInit as _, Payload};
 use chacha20poly1305::{Key, XChaCha20Poly1305, XNonce};
 
 use crate::dialect::Dialect;
+pub use place::Place;
+
+mod place;
+#[cfg(test)]
+mod tests;
 
 /// What every value begins with that is not kept as it is.
 const SEALED: &str = "sealed:";
@@ -73,49 +78,6 @@ pub enum KeyringError {
         /// The name.
         name: String,
     },
-}
-
-/// What a value is of. It opens nowhere else.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
-    table: &'static str,
-    column: &'static str,
-    row: String,
-}
-
-impl Place {
-    /// A column of the row with this id.
-    #[must_use]
-    pub fn of_row(table: &'static str, column: &'static str, id: i64) -> Self {
-        Place {
-            table,
-            column,
-            row: id.to_string(),
-        }
-    }
-
-    /// What the platform remembers under a name ([`crate::setting`]).
-    #[must_use]
-    pub fn of_setting(name: &str) -> Self {
-        Place {
-            table: "platform_setting",
-            column: "value",
-            row: name.to_owned(),
-        }
-    }
-
-    /// No part can hold the character that stands between them.
-    fn authenticated(&self, key: &str) -> Vec<u8> {
-        let Place { table, column, row } = self;
-        [VERSION, key, table, column, row].join("\0").into_bytes()
-    }
-}
-
-impl std::fmt::Display for Place {
-    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Place { table, column, row } = self;
-        write!(to, "`{column}` of the row {row} of `{table}`")
-    }
 }
 
 /// Why a value of the database is not known to this program.
@@ -334,130 +296,4 @@ pub fn is_key_name(name: &str) -> bool {
         && name
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn keyring(names: &[&str]) -> Keyring {
-        let line = |name: &&str| Keyring::new_line(Some(name)).expect("random numbers");
-        let lines: Vec<String> = names.iter().map(line).collect();
-        Keyring::parse(&lines.join("\n")).expect("keys")
-    }
-
-    fn place() -> Place {
-        Place::of_row("device", "api_secret", 7)
-    }
-
-    proptest! {
-        #[test]
-        fn what_is_sealed_opens_and_shows_nothing(value in "\\PC{0,80}") {
-            let keys = keyring(&["a"]);
-            let kept = keys.seal(&place(), &value).expect("sealed");
-            prop_assert!(value.len() < 3 || !kept.contains(&value));
-            prop_assert_eq!(keys.open(&place(), &kept), Ok(value.clone()));
-            let again = keys.seal(&place(), &value).expect("sealed");
-            prop_assert_ne!(kept, again, "the same value is never kept in the same way");
-            let open = Keyring::default();
-            let kept = open.seal(&place(), &value).expect("kept");
-            prop_assert_eq!(open.open(&place(), &kept), Ok(value));
-        }
-
-        #[test]
-        fn what_was_changed_does_not_open(value in "[a-z]{0,40}", at in 0_usize..200, bit in 0_u8..6) {
-            let keys = keyring(&["a"]);
-            let kept = keys.seal(&place(), &value).expect("sealed");
-            let begin = prefix("a").len();
-            let mut bytes = kept.clone().into_bytes();
-            let at = begin + at % (bytes.len() - begin);
-            bytes[at] ^= 1 << bit;
-            let changed = String::from_utf8_lossy(&bytes).into_owned();
-            if changed != kept {
-                prop_assert!(keys.open(&place(), &changed).is_err(), "{}", changed);
-            }
-        }
-
-        #[test]
-        fn whatever_the_database_holds_is_no_panic(rest in "\\PC{0,60}") {
-            let keys = keyring(&["a"]);
-            for begin in ["sealed:", "sealed:1:", "sealed:1:a:", "sealed:2:a:", ""] {
-                let _ = keys.open(&place(), &format!("{begin}{rest}"));
-            }
-        }
-    }
-
-    #[test]
-    fn m10_a_value_opens_at_its_place_alone() {
-        let keys = keyring(&["a"]);
-        let kept = keys.seal(&place(), "value").expect("sealed");
-        for other in [
-            Place::of_row("device", "api_secret", 8),
-            Place::of_row("device", "note", 7),
-            Place::of_row("device_environment_variable", "api_secret", 7),
-            Place::of_setting("7"),
-        ] {
-            let refused = keys.open(&other, &kept).expect_err("another place");
-            assert!(
-                matches!(refused, UnreadableSecret::Refused { .. }),
-                "{refused}"
-            );
-        }
-    }
-
-    #[test]
-    fn m10_the_first_key_seals_and_all_open() {
-        let old = keyring(&["old"]);
-        let kept = old.seal(&place(), "value").expect("sealed");
-        let both = Keyring {
-            keys: keyring(&["new"])
-                .keys
-                .iter()
-                .chain(old.keys.iter())
-                .map(|key| NamedKey {
-                    name: key.name.clone(),
-                    cipher: key.cipher.clone(),
-                })
-                .collect(),
-        };
-        assert_eq!(both.open(&place(), &kept), Ok("value".to_owned()));
-        let again = both.seal(&place(), "value").expect("sealed");
-        assert_eq!((key_of(&kept), key_of(&again)), (Some("old"), Some("new")));
-        let missing = old.open(&place(), &again).expect_err("another key");
-        assert!(matches!(&missing, UnreadableSecret::NoKey { key, .. } if key == "new"));
-        let other = keyring(&["old"]).open(&place(), &kept).expect_err("other");
-        assert!(matches!(other, UnreadableSecret::Refused { .. }), "{other}");
-    }
-
-    #[test]
-    fn files_of_keys_are_read_or_refused_by_their_line() {
-        let key = STANDARD.encode([7; KEY]);
-        let names = |text: &str| {
-            let names = Keyring::parse(text).map(|keys| keys.names().map(str::to_owned).collect());
-            names.map_err(|error| error.to_string())
-        };
-        let two: Vec<String> = vec!["b".to_owned(), "a.1".to_owned()];
-        assert_eq!(
-            names(&format!("# keys\n\nb {key}\r\n  a.1\t{key}\n")),
-            Ok(two)
-        );
-        let long = "n".repeat(LONGEST_NAME + 1);
-        for (text, part) in [
-            (String::new(), "holds no key"),
-            ("# nothing\n".to_owned(), "holds no key"),
-            (key.clone(), "line 1"),
-            (format!("a {key}\nb c"), "line 2"),
-            (format!("a {}", STANDARD.encode([7; 31])), "line 1"),
-            (format!("a:b {key}"), "line 1"),
-            (format!("{long} {key}"), "line 1"),
-            (format!("a {key}\na {key}"), "the name `a`"),
-        ] {
-            let refused = names(&text).expect_err(&text);
-            assert!(refused.contains(part), "{text:?}: {refused}");
-            assert!(!refused.contains(&key), "{refused}");
-        }
-        assert!(!format!("{:?}", keyring(&["a"])).contains(&key));
-    }
 }

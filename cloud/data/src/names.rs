@@ -1,22 +1,7 @@
-//! Names in the database: of the tables that no resource is behind, and of indexes and foreign keys. The tables are
-//! made by them, and errors of the databases are told apart by them.
+//! Names of indexes and foreign keys in the database. Tables are made with them, and errors of the databases are told
+//! apart by them.
 
 use sha2::{Digest, Sha256};
-
-/// The generations that states of devices are made from.
-pub(crate) const GENERATIONS: &str = "state_generation";
-/// Files beside releases.
-pub(crate) const FILES: &str = "release_asset_file";
-/// The pieces of those files.
-pub(crate) const FILE_PIECES: &str = "release_asset_piece";
-/// Uploads of such files that are under way.
-pub(crate) const UPLOADS: &str = "release_asset_upload";
-/// The parts that such uploads have.
-pub(crate) const UPLOAD_PARTS: &str = "release_asset_part";
-/// Quotas that administrators gave to organizations.
-pub(crate) const QUOTAS: &str = "organization_quota";
-/// Images that the registry is to delete.
-pub(crate) const IMAGE_GARBAGE: &str = "image_garbage";
 
 /// PostgreSQL cuts longer names.
 const LONGEST_NAME: usize = 63;

@@ -14,6 +14,7 @@
 //! condition. Nothing that is not in the model reaches the text of a statement.
 
 mod arithmetic;
+mod array;
 mod bounds;
 mod compiler;
 mod computed;

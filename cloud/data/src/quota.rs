@@ -10,8 +10,7 @@ mod settings;
 
 use crate::database::Database;
 use crate::error::DataError;
-use crate::names::QUOTAS;
-use crate::refusal::WriteError;
+use crate::refusal::WriteResult;
 use crate::row::Row;
 use crate::statement::{BuiltStatement, sql};
 use crate::transaction::Transaction;
@@ -27,7 +26,7 @@ pub(crate) async fn check(
     quotas: &Quotas,
     resource: &str,
     row: i64,
-) -> Result<(), WriteError> {
+) -> WriteResult {
     let dialect = transaction.dialect();
     for rule in RULES.iter().filter(|rule| rule.resource == resource) {
         for quota in [Some(rule.number), rule.bytes].into_iter().flatten() {
@@ -72,7 +71,7 @@ impl Database {
         &self,
         organization: i64,
         defaults: &Quotas,
-    ) -> Result<Vec<QuotaUsage>, WriteError> {
+    ) -> WriteResult<Vec<QuotaUsage>> {
         let dialect = self.dialect();
         let mut all = Vec::new();
         for quota in Quota::ALL {
@@ -80,7 +79,7 @@ impl Database {
             let count = quota.kept(dialect)?;
             let count = count.as_deref().unwrap_or("SELECT CAST(NULL AS bigint)");
             let text = format!(
-                "SELECT ({}), (SELECT value FROM {QUOTAS} WHERE organization = {of} AND name = '{}')",
+                "SELECT ({}), (SELECT value FROM organization_quota WHERE organization = {of} AND name = '{}')",
                 count.replace("{of}", of),
                 quota.name()
             );

@@ -138,8 +138,8 @@ pub(crate) async fn load(
     };
     let (table, columns) = (resource.name, columns.join("\", \""));
     let select = format!("SELECT \"{columns}\" FROM \"{table}\" WHERE id IN (?) ORDER BY id{lock}");
-    let rows = transaction.rows_about(ids, |ids| sql(select.clone()).with_all(ids));
-    let records = rows.await?.into_iter().map(|row| {
+    let rows = transaction.rows_about(ids, sql(select)).await?;
+    let records = rows.into_iter().map(|row| {
         let mut record = Record::default();
         for (at, (_, field)) in stored(resource).enumerate() {
             record.set(field.name, read(&row, at, field)?);
@@ -177,8 +177,7 @@ pub(crate) async fn lock(
     if transaction.dialect() == Dialect::Postgres {
         let lock = lock.clause();
         let select = format!("SELECT id FROM \"{table}\" WHERE id IN (?) ORDER BY id{lock}");
-        let locked = transaction.ids_about(ids, |ids| sql(select.clone()).with_all(ids));
-        locked.await?;
+        transaction.ids_about(ids, sql(select)).await?;
     }
     Ok(())
 }
@@ -211,8 +210,7 @@ pub(crate) async fn update(
     let (table, columns) = (resource.name, columns.join("\" = ?, \""));
     let update = format!("UPDATE \"{table}\" SET \"{columns}\" = ? WHERE id IN (?)");
     let update = values.into_iter().fold(sql(update), Sql::with);
-    let updated = transaction.execute_about(ids, |ids| update.clone().with_all(ids));
-    updated.await
+    transaction.execute_about(ids, update).await
 }
 
 /// These rows, and what goes with them.
@@ -222,8 +220,7 @@ pub(crate) async fn delete(
     ids: &[i64],
 ) -> Result<(), DataError> {
     let delete = format!("DELETE FROM \"{table}\" WHERE id IN (?)");
-    let deleted = transaction.execute_about(ids, |ids| sql(delete.clone()).with_all(ids));
-    deleted.await
+    transaction.execute_about(ids, sql(delete)).await
 }
 
 /// The ids of the rows whose link `column` leads to one of these.
@@ -234,8 +231,7 @@ pub(crate) async fn leading_to(
     ids: &[i64],
 ) -> Result<Vec<i64>, DataError> {
     let select = format!("SELECT id FROM \"{table}\" WHERE \"{column}\" IN (?)");
-    let leading = transaction.ids_about(ids, |ids| sql(select.clone()).with_all(ids));
-    leading.await
+    transaction.ids_about(ids, sql(select)).await
 }
 
 /// What the link `column` of these rows leads to, each once.
@@ -248,8 +244,7 @@ pub(crate) async fn behind(
     let select = format!(
         "SELECT DISTINCT \"{column}\" FROM \"{table}\" WHERE id IN (?) AND \"{column}\" IS NOT NULL"
     );
-    let behind = transaction.ids_about(ids, |ids| sql(select.clone()).with_all(ids));
-    let mut behind = behind.await?;
+    let mut behind = transaction.ids_about(ids, sql(select)).await?;
     behind.sort_unstable();
     behind.dedup();
     Ok(behind)

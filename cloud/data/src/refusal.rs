@@ -4,7 +4,6 @@ use resources::ValueError;
 
 use crate::error::DataError;
 use crate::query::QueryError;
-use crate::right::RightError;
 
 /// Why a write is not done. The text of those that have one is for the client, as it stands.
 #[derive(Debug, thiserror::Error)]
@@ -31,6 +30,9 @@ pub enum WriteError {
     #[error("{0}")]
     Broken(String),
 }
+
+/// What a write comes to.
+pub type WriteResult<T = ()> = Result<T, WriteError>;
 
 impl WriteError {
     pub(crate) fn refused(text: impl Into<String>) -> Self {
@@ -68,16 +70,7 @@ impl From<QueryError> for WriteError {
         match error {
             QueryError::Refused(error) => WriteError::Refused(error.to_string()),
             QueryError::NoRights(_) => WriteError::NoRights,
-            QueryError::Broken(why) => WriteError::Broken(why),
-        }
-    }
-}
-
-impl From<RightError> for WriteError {
-    fn from(error: RightError) -> Self {
-        match error {
-            RightError::Query(error) => error.into(),
-            RightError::Data(error) => error.into(),
+            broken @ QueryError::Broken(_) => WriteError::Broken(broken.to_string()),
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::caller::Caller;
 use crate::database::Database;
 use crate::error::DataError;
 use crate::query::{self, QueryContext, QueryError, Right};
+use crate::refusal::WriteResult;
 use crate::row::Row;
 use crate::statement::{Sql, sql};
 use crate::transaction::Transaction;
@@ -85,17 +86,6 @@ impl RowRight {
     }
 }
 
-/// Why it is not known whether there is a right.
-#[derive(Debug, thiserror::Error)]
-pub enum RightError {
-    /// The question is wrong.
-    #[error(transparent)]
-    Query(#[from] QueryError),
-    /// The database failed.
-    #[error(transparent)]
-    Data(#[from] DataError),
-}
-
 /// Has `row` ask the database whether a caller may do something with a row. No right where the caller has none on the
 /// resource at all.
 async fn found(
@@ -104,7 +94,7 @@ async fn found(
     id: i64,
     right: Right,
     row: impl AsyncFnOnce(query::CompiledQuery) -> Result<Option<Row>, DataError>,
-) -> Result<Option<RowRight>, RightError> {
+) -> WriteResult<Option<RowRight>> {
     let Some(declared) = context.model.resource(resource) else {
         return Ok(None);
     };
@@ -120,14 +110,14 @@ impl Database {
     /// The right of the context's caller to do this with the row of a number, where there is one.
     ///
     /// # Errors
-    /// [`RightError`]; no right is no error.
+    /// [`WriteError`]; no right is no error.
     pub async fn right(
         &self,
         context: &QueryContext<'_>,
         resource: &str,
         id: i64,
         right: impl Into<Right>,
-    ) -> Result<Option<RowRight>, RightError> {
+    ) -> WriteResult<Option<RowRight>> {
         let row = async |select| self.row(&select).await;
         found(context, resource, id, right.into(), row).await
     }
@@ -135,13 +125,13 @@ impl Database {
     /// The rights to do this with the rows that a request means.
     ///
     /// # Errors
-    /// [`RightError`]; also where the caller has no rights on the resource at all.
+    /// [`WriteError`]; also where the caller has no rights on the resource at all.
     pub async fn rights(
         &self,
         context: &QueryContext<'_>,
         request: &odata::Request,
         method: Method,
-    ) -> Result<Vec<RowRight>, RightError> {
+    ) -> WriteResult<Vec<RowRight>> {
         let (table, select) = query::rows(context, request, method)?;
         let rows = self.rows(&select).await?;
         let right = Right::Method(method);
@@ -149,7 +139,7 @@ impl Database {
             let id = row.id(0)?;
             Ok(RowRight { table, id, right })
         });
-        Ok(rights.collect::<Result<_, DataError>>()?)
+        rights.collect()
     }
 }
 
@@ -157,14 +147,14 @@ impl Transaction {
     /// As [`Database::right`], with what this transaction has changed.
     ///
     /// # Errors
-    /// [`RightError`]; no right is no error.
+    /// [`WriteError`]; no right is no error.
     pub async fn right(
         &mut self,
         context: &QueryContext<'_>,
         resource: &str,
         id: i64,
         right: impl Into<Right>,
-    ) -> Result<Option<RowRight>, RightError> {
+    ) -> WriteResult<Option<RowRight>> {
         let row = async |select| self.row(&select).await;
         found(context, resource, id, right.into(), row).await
     }

@@ -30,14 +30,14 @@ pub(crate) use system_release::drop_those_of_strangers;
 use crate::effect::Effect;
 use crate::image_garbage;
 use crate::record;
-use crate::write::{Change, RowsToDelete, WriteError, Writer};
+use crate::write::{Change, RowsToDelete, WriteResult, Writer};
 
 /// A row is about to be made.
 pub(crate) async fn before_create(
     writer: &mut Writer<'_>,
     resource: &'static Resource,
     change: &mut Change,
-) -> Result<(), WriteError> {
+) -> WriteResult {
     secret::before_create(writer, resource, change)?;
     match resource.name {
         "application" => fleet::before_create(writer, change).await,
@@ -63,7 +63,7 @@ pub(crate) async fn after_create(
     writer: &mut Writer<'_>,
     resource: &'static Resource,
     change: &Change,
-) -> Result<(), WriteError> {
+) -> WriteResult {
     match resource.name {
         "device" => device::after_create(writer, change).await?,
         "release" => tracking::follow(writer, std::slice::from_ref(change)).await?,
@@ -80,7 +80,7 @@ pub(crate) async fn before_change(
     writer: &mut Writer<'_>,
     resource: &'static Resource,
     changes: &mut [Change],
-) -> Result<(), WriteError> {
+) -> WriteResult {
     secret::before_change(writer, resource, changes)?;
     match resource.name {
         "application" => {
@@ -108,7 +108,7 @@ pub(crate) async fn after_change(
     writer: &mut Writer<'_>,
     resource: &'static Resource,
     changes: &[Change],
-) -> Result<(), WriteError> {
+) -> WriteResult {
     match resource.name {
         "application" => fleet::after_change(writer, changes).await?,
         "device" => device::after_change(writer, changes).await?,
@@ -143,7 +143,7 @@ pub(crate) async fn before_remove(
     writer: &mut Writer<'_>,
     resource: &'static Resource,
     ids: &[i64],
-) -> Result<(), WriteError> {
+) -> WriteResult {
     match resource.name {
         "release" => release::nobody_runs(writer, ids).await,
         "organization" => people::before_organization_goes(writer, ids).await,
@@ -159,7 +159,7 @@ pub(crate) async fn before_going(
     resource: &'static Resource,
     ids: &[i64],
     going: &RowsToDelete,
-) -> Result<(), WriteError> {
+) -> WriteResult {
     affected::by_removal(writer, resource, ids).await?;
     let of = |name: &str| -> Vec<i64> {
         let ids = going.get(name).into_iter().flatten();

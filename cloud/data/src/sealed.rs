@@ -165,10 +165,8 @@ pub async fn unencrypted(
     for column in columns() {
         let open = format!("AND {} <> ?", column.beginning(&prefix));
         let open = column.select("COUNT(*)", &open).with(prefix.as_str());
-        let open = match database.row(&open).await? {
-            Some(row) => row.id(0)?.unsigned_abs(),
-            None => 0,
-        };
+        let open = database.id(&open).await?.unwrap_or_default();
+        let open = open.unsigned_abs();
         unencrypted.all += open;
         if column.flag.is_some() {
             unencrypted.variables += open;

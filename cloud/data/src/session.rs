@@ -97,14 +97,9 @@ impl Session {
         result
     }
 
-    pub(crate) async fn commit(mut self) -> Result<(), DataError> {
-        self.control("COMMIT").await?;
-        self.in_transaction = false;
-        Ok(())
-    }
-
-    pub(crate) async fn rollback(mut self) -> Result<(), DataError> {
-        self.control("ROLLBACK").await?;
+    /// Ends the transaction by `COMMIT` or `ROLLBACK`.
+    pub(crate) async fn end(mut self, word: &'static str) -> Result<(), DataError> {
+        self.control(word).await?;
         self.in_transaction = false;
         Ok(())
     }

@@ -3,10 +3,11 @@
 //! SQLite has no such limit of its own, but asks now and then whether to go on. A pool that knows nothing of it
 //! would have to tell each connection's thread anew for every statement, which costs more than most of them.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rusqlite::limits::Limit;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions, Connection as _};
@@ -154,7 +155,7 @@ impl Readers {
             .await
             .map_err(|_| DataError::Busy(sqlx::Error::PoolTimedOut))?
             .map_err(|_| DataError::Lost(sqlx::Error::PoolClosed))?;
-        let free = self.free().pop();
+        let free = self.free.lock().pop();
         let idle = match free {
             Some(idle) => idle,
             None => self.connect().await?,
@@ -182,19 +183,15 @@ impl Readers {
     /// Lets nobody read any more, once those who do are done.
     pub(crate) async fn close(&self) {
         self.permits.close();
-        let free = std::mem::take(&mut *self.free());
+        let free = std::mem::take(&mut *self.free.lock());
         for idle in free {
             let _ = idle.connection.close().await;
         }
     }
 
-    fn free(&self) -> MutexGuard<'_, Vec<IdleConnection>> {
-        self.free.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn put_back(&self, idle: IdleConnection) {
         if !self.permits.is_closed() {
-            self.free().push(idle);
+            self.free.lock().push(idle);
         }
     }
 }

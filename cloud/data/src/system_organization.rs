@@ -12,7 +12,7 @@ use crate::record::{self, Record};
 use crate::rules;
 use crate::schema;
 use crate::statement::sql;
-use crate::write::{Environment, WriteError, Writer, known};
+use crate::write::{Environment, WriteResult, Writer, known};
 
 /// The organization of the platform's own systems, as a start of the cloud found or made it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +38,7 @@ impl Database {
         &self,
         environment: &Environment,
         now: i64,
-    ) -> Result<SystemOrganization, WriteError> {
+    ) -> WriteResult<SystemOrganization> {
         let mut transaction = self.begin().await?;
         schema::alone(&mut transaction).await?;
         let mut writer = Writer::platform(SystemPurpose::Rules, &mut transaction, environment, now);
@@ -48,7 +48,7 @@ impl Database {
     }
 }
 
-async fn keep(writer: &mut Writer<'_>) -> Result<SystemOrganization, WriteError> {
+async fn keep(writer: &mut Writer<'_>) -> WriteResult<SystemOrganization> {
     let resource = known("organization")?;
     let there =
         sql("SELECT id, handle FROM organization WHERE is_system = TRUE ORDER BY id LIMIT 1");
@@ -78,7 +78,7 @@ async fn make(
     writer: &mut Writer<'_>,
     resource: &'static Resource,
     preferred_handle: &str,
-) -> Result<SystemOrganization, WriteError> {
+) -> WriteResult<SystemOrganization> {
     let mut handle = preferred_handle.to_owned();
     let mut number = 1;
     while !is_free(writer, &handle).await? {
@@ -103,7 +103,7 @@ async fn make(
     })
 }
 
-async fn is_free(writer: &mut Writer<'_>, handle: &str) -> Result<bool, WriteError> {
+async fn is_free(writer: &mut Writer<'_>, handle: &str) -> WriteResult<bool> {
     let owner = record::with_value(writer.transaction, "organization", "handle", handle).await?;
     Ok(owner.is_none())
 }

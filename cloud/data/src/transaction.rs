@@ -141,18 +141,19 @@ impl Transaction {
         rows.iter().map(|row| row.id(0)).collect()
     }
 
-    /// The rows that statements answer about these rows, each about as many of them as one statement names.
+    /// The rows that a statement answers about these rows, whose numbers are its last value: as many of them at once as
+    /// one statement names.
     ///
     /// # Errors
     /// As [`Transaction::texts`].
     pub(crate) async fn rows_about(
         &mut self,
         ids: &[i64],
-        statement: impl Fn(&[i64]) -> Sql,
+        statement: Sql,
     ) -> Result<Vec<Row>, DataError> {
         let mut rows = Vec::new();
         for ids in ids.chunks(AT_ONCE) {
-            rows.extend(self.rows(&statement(ids)).await?);
+            rows.extend(self.rows(&statement.clone().with_all(ids)).await?);
         }
         Ok(rows)
     }
@@ -164,23 +165,24 @@ impl Transaction {
     pub(crate) async fn ids_about(
         &mut self,
         ids: &[i64],
-        statement: impl Fn(&[i64]) -> Sql,
+        statement: Sql,
     ) -> Result<Vec<i64>, DataError> {
         let rows = self.rows_about(ids, statement).await?;
         rows.iter().map(|row| row.id(0)).collect()
     }
 
-    /// Executes statements about these rows, each about as many of them as one statement names.
+    /// Executes a statement about these rows, whose numbers are its last value: as many of them at once as one statement
+    /// names.
     ///
     /// # Errors
     /// As [`Transaction::texts`].
     pub(crate) async fn execute_about(
         &mut self,
         ids: &[i64],
-        statement: impl Fn(&[i64]) -> Sql,
+        statement: Sql,
     ) -> Result<(), DataError> {
         for ids in ids.chunks(AT_ONCE) {
-            self.execute(&statement(ids)).await?;
+            self.execute(&statement.clone().with_all(ids)).await?;
         }
         Ok(())
     }
@@ -236,7 +238,7 @@ impl Transaction {
         let committed = tokio::spawn(async move {
             let result = match backend {
                 Backend::Sqlite(turn) => turn.commit().await,
-                Backend::Postgres(session) => database.pools.noted(session.commit().await),
+                Backend::Postgres(session) => database.pools.noted(session.end("COMMIT").await),
             };
             match &result {
                 Ok(()) => database.tell(&effects),
@@ -262,7 +264,7 @@ impl Transaction {
     pub async fn rollback(self) -> Result<(), DataError> {
         match self.backend {
             Backend::Sqlite(turn) => turn.rollback().await,
-            Backend::Postgres(session) => session.rollback().await?,
+            Backend::Postgres(session) => session.end("ROLLBACK").await?,
         }
         Ok(())
     }
@@ -270,7 +272,7 @@ impl Transaction {
 
 /// How often a transaction that others got in the way of is tried again.
 #[derive(Debug)]
-pub struct Retries(u8);
+pub(crate) struct Retries(u8);
 
 impl Default for Retries {
     fn default() -> Self {
@@ -281,7 +283,7 @@ impl Default for Retries {
 impl Retries {
     /// Whether the transaction that failed with this is to be tried once more, from its begin. A commit that
     /// failed because the connection was lost is not: it may have been done.
-    pub fn again(&mut self, error: &DataError) -> bool {
+    pub(crate) fn again(&mut self, error: &DataError) -> bool {
         error.may_be_tried_again() && self.once_more()
     }
 

@@ -18,7 +18,7 @@ use crate::database::Database;
 use crate::error::DataError;
 use crate::file::{self, PIECE};
 use crate::quota::{self, Quotas};
-use crate::refusal::WriteError;
+use crate::refusal::{WriteError, WriteResult};
 use crate::right::RowRight;
 use crate::row::Row;
 use crate::rules::random;
@@ -129,7 +129,7 @@ impl Database {
         right: &RowRight,
         announced: Announcement,
         now: i64,
-    ) -> Result<Upload, WriteError> {
+    ) -> WriteResult<Upload> {
         let asset = right.id();
         if !right.is_to(Method::Update, "release_asset", asset) {
             return Err(WriteError::NoRights);

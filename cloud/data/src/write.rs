@@ -21,8 +21,9 @@ mod request;
 mod sealing;
 
 use resources::{Branding, Method, Model, Resource, Role, Source};
+use serde_json::{Map, Value};
 
-pub use crate::refusal::WriteError;
+pub use crate::refusal::{WriteError, WriteResult};
 pub(crate) use cascade::RowsToDelete;
 pub(crate) use change::{Change, altering, targets};
 pub use request::{Verb, Write, WriteOutcome, write};
@@ -32,7 +33,8 @@ use crate::file::File;
 use crate::keyring::Keyring;
 use crate::query::{self, QueryContext};
 use crate::quota::{self, Quotas};
-use crate::transaction::Transaction;
+use crate::record::{self, RowLock};
+use crate::transaction::{Retries, Transaction};
 
 /// What of writes is configured.
 #[derive(Debug, Clone)]
@@ -150,16 +152,17 @@ impl<'a> Writer<'a> {
     }
 
     /// Nothing is more than it may be by a quota now that this row was made, or that it was changed.
-    pub(crate) async fn check_quotas(
-        &mut self,
-        resource: &str,
-        row: i64,
-    ) -> Result<(), WriteError> {
+    pub(crate) async fn check_quotas(&mut self, resource: &str, row: i64) -> WriteResult {
         quota::check(self.transaction, &self.environment.quotas, resource, row).await
     }
 
+    /// Takes these rows for this transaction alone, to change them.
+    pub(crate) async fn lock(&mut self, table: &str, ids: &[i64]) -> WriteResult {
+        Ok(record::lock(self.transaction, table, ids, RowLock::ToChange).await?)
+    }
+
     /// A resource that has a table, and on which the caller has any right of this kind.
-    fn table(&self, name: &str, method: Method) -> Result<&'static Resource, WriteError> {
+    fn table(&self, name: &str, method: Method) -> WriteResult<&'static Resource> {
         let resource = known(name)?;
         if resource.source != Source::Table {
             return Err(WriteError::NoRights);
@@ -172,12 +175,39 @@ impl<'a> Writer<'a> {
     }
 }
 
+/// The values of a row by the names of its fields.
+#[must_use]
+pub fn row(fields: Value) -> Map<String, Value> {
+    match fields {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
+    }
+}
+
+/// Has `attempt` make changes in a transaction, and again from its begin, a few times, where others were at the same
+/// rows. A commit that failed because the connection was lost is such a failure as well: only what may be done twice
+/// goes through here.
+///
+/// # Errors
+/// As `attempt`, the last time.
+pub async fn retried<T, A: Future<Output = WriteResult<T>>>(
+    attempt: impl Fn() -> A,
+) -> WriteResult<T> {
+    let mut retries = Retries::default();
+    loop {
+        match attempt().await {
+            Err(WriteError::Data(error)) if retries.again(&error) => {}
+            result => return result,
+        }
+    }
+}
+
 /// The model that writes go by.
 fn model() -> &'static Model {
     resources::v7()
 }
 
 /// The resource of a name or synonym.
-pub(crate) fn known(name: &str) -> Result<&'static Resource, WriteError> {
+pub(crate) fn known(name: &str) -> WriteResult<&'static Resource> {
     model().resource(name).ok_or(WriteError::NoRights)
 }

@@ -18,9 +18,11 @@ use tokio::sync::{Mutex, OwnedMutexGuard, watch};
 use crate::error::DataError;
 use crate::sqlite::{self, Deadline};
 use group::{Group, GroupOutcome};
+use state::WriterState;
 
 mod group;
 mod shrink;
+mod state;
 #[cfg(test)]
 mod tests;
 
@@ -47,19 +49,6 @@ struct WriterInner {
     /// Waiting here is fair, while SQLite's own way is to try again and again.
     state: Arc<Mutex<WriterState>>,
     waiting: AtomicUsize,
-}
-
-/// What one has whose turn it is.
-#[derive(Default)]
-struct WriterState {
-    /// None after it broke, until the next turn.
-    connection: Option<SqliteConnection>,
-    group: Option<Group>,
-    /// A turn began, and did not end by itself.
-    unfinished: bool,
-    closed: bool,
-    #[cfg(test)]
-    commits: usize,
 }
 
 impl SqliteWriter {
@@ -284,78 +273,6 @@ impl Drop for WriterTurn {
         let shared = self.shared.clone();
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(async move { shared.state.lock().await.settle().await });
-        }
-    }
-}
-
-impl WriterState {
-    fn connection(&mut self) -> Result<&mut SqliteConnection, DataError> {
-        let connection = self.connection.as_mut();
-        connection.ok_or_else(DataError::crashed)
-    }
-
-    fn members(&self) -> usize {
-        self.group.as_ref().map_or(0, |group| group.members)
-    }
-
-    async fn run(&mut self, statement: &'static str) -> Result<(), DataError> {
-        let connection = self.connection()?;
-        sqlx::query(statement).execute(connection).await?;
-        Ok(())
-    }
-
-    /// Undoes the turn that did not end by itself.
-    async fn settle(&mut self) {
-        if !self.unfinished {
-            return;
-        }
-        let alone = self.members() == 0;
-        let undone = !alone
-            && self.run("ROLLBACK TO turn").await.is_ok()
-            && self.run("RELEASE turn").await.is_ok();
-        if !undone {
-            self.abandon().await;
-        }
-        self.unfinished = false;
-    }
-
-    /// Undoes the whole group, which the database may have done already.
-    async fn abandon(&mut self) {
-        let result = self.run("ROLLBACK").await;
-        if matches!(result, Err(DataError::Lost(_))) {
-            self.connection = None;
-        }
-        if let Some(group) = self.group.take() {
-            group.outcome.send_replace(GroupOutcome::Undone);
-        }
-    }
-
-    /// Commits the group, if there is one.
-    async fn commit(&mut self) {
-        if self.group.is_none() {
-            return;
-        }
-        let outcome = match self.run("COMMIT").await {
-            Ok(()) => GroupOutcome::Committed,
-            Err(error) => {
-                tracing::error!(%error, "transactions could not be committed");
-                let source = std::error::Error::source(&error).map(ToString::to_string);
-                let reason = source.unwrap_or_else(|| error.to_string());
-                if matches!(self.run("ROLLBACK").await, Err(DataError::Lost(_))) {
-                    self.connection = None;
-                }
-                match error {
-                    DataError::Full(_) => GroupOutcome::Full,
-                    _ => GroupOutcome::Failed(reason.into()),
-                }
-            }
-        };
-        #[cfg(test)]
-        {
-            self.commits += 1;
-        }
-        if let Some(group) = self.group.take() {
-            group.outcome.send_replace(outcome);
         }
     }
 }

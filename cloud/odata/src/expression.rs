@@ -7,9 +7,10 @@ use winnow::combinator::{alt, cut_err, opt, peek, repeat, terminated};
 use winnow::prelude::*;
 use winnow::token::{any, literal, one_of};
 
+use crate::function::Function;
 use crate::request::{
-    Arithmetic, Comparison, Count, Expression, Function, Lambda, Operand, PathSegment,
-    PropertyPath, Quantifier, Value,
+    Arithmetic, Comparison, Count, Expression, Lambda, Operand, PathSegment, PropertyPath,
+    Quantifier, Value,
 };
 use crate::token::{
     Input, calculated, constant, deeper, expected, items, keyed_name, name, one_link_more_than,

@@ -20,18 +20,21 @@
 #![warn(missing_docs)]
 
 mod address;
+mod aliases;
 mod error;
 mod expression;
+mod function;
 mod options;
 mod raw;
 mod request;
 mod token;
 
 pub use error::{MAX_CALCULATIONS, MAX_DEPTH, MAX_ITEMS, MAX_LENGTH, MAX_LINKS, ParseError};
+pub use function::Function;
 pub use request::{
-    Address, Arithmetic, Comparison, Count, Direction, Expand, Expression, Function, Key, Lambda,
-    Literal, Name, Operand, Options, Order, PathSegment, PropertyPath, Quantifier, Request,
-    ResourcePath, Select, Tail, Value,
+    Address, Arithmetic, Comparison, Count, Direction, Expand, Expression, Key, Lambda, Literal,
+    Name, Operand, Options, Order, PathSegment, PropertyPath, Quantifier, Request, ResourcePath,
+    Select, Tail, Value,
 };
 
 /// Reads a request: `path` is what follows the version (`/device(7)`), `query` what follows the `?`, both
@@ -63,7 +66,7 @@ pub fn parse_behind(base: &str, path: &str, query: Option<&str>) -> Result<Reque
             Some(query) => options::read(query, base.len() + path.len() + 1)?,
             None => Options::default(),
         };
-        request::check_aliases(&address, &options)?;
+        aliases::check(&address, &options)?;
         Ok((address, options))
     };
     let (address, options) = read().map_err(|error: ParseError| error.within(&text))?;

@@ -64,13 +64,6 @@ impl Branding {
             .map(move |prefix| format!("{prefix}{name}"))
     }
 
-    /// The name of a variable without its prefix (`SUPERVISOR_POLL_INTERVAL`), where it has one.
-    #[must_use]
-    pub fn bare_variable<'a>(&self, name: &'a str) -> Option<&'a str> {
-        self.env_prefixes()
-            .find_map(|prefix| name.strip_prefix(prefix))
-    }
-
     /// Names that no variable of a service may have, beside those that begin with a prefix
     /// (docs/spec/cloud.md#rule-variable-names).
     pub fn reserved_variables(&self) -> impl Iterator<Item = &str> {

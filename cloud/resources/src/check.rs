@@ -41,24 +41,6 @@ pub enum Check {
 }
 
 impl Check {
-    /// All of them.
-    pub const ALL: [Check; 14] = [
-        Check::OneLine,
-        Check::TagKey,
-        Check::EnvironmentName,
-        Check::ConfigName,
-        Check::ServiceName,
-        Check::FleetName,
-        Check::FleetUuid,
-        Check::DeviceUuid,
-        Check::Handle,
-        Check::Username,
-        Check::Email,
-        Check::Version,
-        Check::CpuId,
-        Check::SpaceSeparated,
-    ];
-
     /// What becomes of a text; none where it is not what it has to be.
     #[must_use]
     pub fn of<'a>(self, text: &'a str, branding: &Branding) -> Option<Cow<'a, str>> {

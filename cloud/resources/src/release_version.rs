@@ -1,10 +1,6 @@
 //! The version of a release, as text and in parts (docs/spec/cloud.md#rule-finalize,
 //! docs/spec/cloud.md#rule-raw-version).
 
-use std::fmt::Write as _;
-
-use serde_json::{Value, json};
-
 /// The parts of `1.2.3-beta+linux.rev4`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ReleaseVersion {
@@ -26,21 +22,6 @@ pub struct ReleaseVersion {
 pub struct NoVersion {
     /// What was given, of it as much as fits a message.
     pub given: String,
-}
-
-/// What sets one release apart from others of the same version.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Finality {
-    /// A draft, made at this time in milliseconds.
-    Draft {
-        /// `created_at`
-        created_at: i64,
-    },
-    /// The final one with this number, from 0.
-    Final {
-        /// `revision`
-        revision: i64,
-    },
 }
 
 impl std::str::FromStr for ReleaseVersion {
@@ -65,7 +46,7 @@ impl std::str::FromStr for ReleaseVersion {
 impl std::fmt::Display for ReleaseVersion {
     /// The field `semver`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}", self.core())?;
+        write!(f, "{}.{}.{}", self.major, self.minor, self.patch)?;
         if !self.prerelease.is_empty() {
             write!(f, "-{}", self.prerelease)?;
         }
@@ -84,73 +65,6 @@ impl ReleaseVersion {
             let digits = part.strip_prefix("rev")?;
             digits.parse().ok().filter(|_| !digits.starts_with('+'))
         })
-    }
-
-    /// The field `raw_version`: what sets it apart from others of the same version is in it.
-    #[must_use]
-    pub fn raw(&self, finality: Finality, variant: &str) -> String {
-        let mut text = self.core();
-        let mut separator = '-';
-        let mut add = |part: &str| {
-            if !part.is_empty() {
-                let _ = write!(text, "{separator}{part}");
-                separator = '.';
-            }
-        };
-        add(&self.prerelease);
-        if let Finality::Draft { created_at } = finality {
-            add(&created_at.to_string());
-        }
-        let mut separator = '+';
-        let mut add = |part: &str| {
-            if !part.is_empty() {
-                let _ = write!(text, "{separator}{part}");
-                separator = '.';
-            }
-        };
-        add(&self.build);
-        if let Finality::Final { revision } = finality
-            && revision > 0
-            && self.asked_revision() != Some(revision)
-        {
-            add(&format!("rev{revision}"));
-        }
-        add(variant);
-        text
-    }
-
-    /// The field `version`: the raw version in its parts. Those of the prerelease are numbers where they are of digits
-    /// alone, as readers of semantic versions have them, but for those that a double could not keep.
-    #[must_use]
-    pub fn describe(&self, finality: Finality, variant: &str) -> Value {
-        let raw = self.raw(finality, variant);
-        let (before, build) = raw.split_once('+').unwrap_or((&raw, ""));
-        let (_, prerelease) = before.split_once('-').unwrap_or((before, ""));
-        let parts = |text: &str| -> Vec<String> {
-            let parts = text.split('.').filter(|part| !part.is_empty());
-            parts.map(str::to_owned).collect()
-        };
-        json!({
-            "raw": raw,
-            "major": self.major,
-            "minor": self.minor,
-            "patch": self.patch,
-            "prerelease": parts(prerelease).into_iter().map(numbered).collect::<Vec<_>>(),
-            "build": parts(build),
-            "version": before,
-        })
-    }
-
-    fn core(&self) -> String {
-        format!("{}.{}.{}", self.major, self.minor, self.patch)
-    }
-}
-
-fn numbered(part: String) -> Value {
-    let is_number = part.len() < 16 && part.bytes().all(|it| it.is_ascii_digit());
-    match part.parse::<i64>() {
-        Ok(number) if is_number => number.into(),
-        _ => part.into(),
     }
 }
 

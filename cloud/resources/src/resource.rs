@@ -122,6 +122,11 @@ impl Resource {
         self
     }
 
+    /// Several of them.
+    pub(crate) fn fields<const N: usize>(self, fields: [Field; N]) -> Self {
+        fields.into_iter().fold(self, Resource::field)
+    }
+
     /// As [`Resource::field`].
     pub(crate) fn add(&mut self, field: Field) {
         if let Type::Link { to, .. } = field.kind {

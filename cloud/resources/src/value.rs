@@ -1,14 +1,13 @@
 //! Takes a value that a client writes for a field, and makes it what is kept.
 //!
-//! Whoever writes rows calls [`Field::take`] for what people and programs write, and [`Field::take_reported`]
-//! for what devices report, of which as much is kept as can be. Neither looks at other fields or rows.
+//! Whoever writes rows calls [`Field::take`]. It does not look at other fields or rows.
 
 use std::fmt::Write as _;
 
 use serde_json::Value;
 
 use crate::branding::Branding;
-use crate::check::{Check, or};
+use crate::check::or;
 use crate::field::{Field, Type};
 
 /// How deep objects and arrays may be in each other.
@@ -55,42 +54,6 @@ impl Field {
             field: self.name,
             given: shown(given),
             wanted,
-        }
-    }
-
-    /// What is kept of a value that a device reports (docs/spec/cloud.md#device-report): numbers are cut to 32 bits
-    /// and texts to their lengths, and none is kept (`Ok(None)`) where the check or the list of words does not have
-    /// it.
-    ///
-    /// # Errors
-    /// [`ValueError`] where it is of another type.
-    pub fn take_reported(
-        &self,
-        given: &Value,
-        branding: &Branding,
-    ) -> Result<Option<StoredValue>, ValueError> {
-        let error = || self.refusal(given, self.wanted(branding));
-        if given.is_null() {
-            return Ok(self.nullable.then_some(StoredValue::Null));
-        }
-        match self.kind {
-            Type::Integer => {
-                let number = reported_number(given).ok_or_else(error)?;
-                let most = i64::from(i32::MAX);
-                Ok(Some(StoredValue::Integer(number.clamp(-most - 1, most))))
-            }
-            Type::Word(words) => {
-                let word = given.as_str().ok_or_else(error)?;
-                Ok(words
-                    .contains(&word)
-                    .then(|| StoredValue::Text(word.to_owned())))
-            }
-            Type::Text { min, max } => {
-                let text = given.as_str().ok_or_else(error)?;
-                let text = cut(text, max, self.check == Some(Check::SpaceSeparated));
-                Ok(self.text(text, min, max, branding))
-            }
-            _ => self.take(given, branding).map(Some),
         }
     }
 
@@ -203,19 +166,6 @@ fn whole(number: f64) -> Option<i64> {
     (number.fract() == 0.0 && number.abs() <= EXACT).then_some(number as i64)
 }
 
-/// As devices report: percentages and temperatures may have fractions.
-fn reported_number(given: &Value) -> Option<i64> {
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "saturates, and is cut to 32 bits after"
-    )]
-    let rounded = |number: f64| number.round() as i64;
-    match given {
-        Value::Number(number) => number.as_i64().or_else(|| number.as_f64().map(rounded)),
-        other => integer(other),
-    }
-}
-
 fn boolean(given: &Value) -> Option<bool> {
     match given {
         Value::Bool(given) => Some(*given),
@@ -291,18 +241,6 @@ fn is_deeper_than(value: &Value, levels: usize) -> bool {
         Value::Object(fields) => fields.values().any(|field| is_deeper_than(field, below)),
         _ => false,
     }
-}
-
-/// The beginning of a text, of at most so many characters; up to a space before, where it is a list.
-fn cut(text: &str, max: usize, is_list: bool) -> &str {
-    let Some((end, _)) = text.char_indices().nth(max) else {
-        return text;
-    };
-    let (kept, rest) = text.split_at(end);
-    if !is_list || rest.starts_with(' ') {
-        return kept;
-    }
-    kept.rsplit_once(' ').map_or(kept, |(whole, _)| whole)
 }
 
 /// A value as a message shows it: in backticks, and not much of it.

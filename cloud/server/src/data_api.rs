@@ -191,11 +191,8 @@ async fn get(
             listing::listing(rows, headers, &server.long_answers, read.payer).await
         }
         ReadStatement::Count(select) => {
-            let row = cloud.database_of(caller).row(&select).await?;
-            let count = match row {
-                Some(row) => row.id(0)?,
-                None => 0,
-            };
+            let count = cloud.database_of(caller).id(&select).await?;
+            let count = count.unwrap_or_default();
             let text = json!({ "d": count }).to_string();
             Ok(tagged(text.into_bytes(), headers))
         }

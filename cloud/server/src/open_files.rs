@@ -30,13 +30,8 @@ pub(crate) async fn compare_with_devices(database: &Database) -> Result<()> {
     let Some(files) = getrlimit(Resource::Nofile).current else {
         return Ok(());
     };
-    let devices = database
-        .row(&SystemPurpose::Operation.sql("SELECT count(*) FROM device"))
-        .await?;
-    let devices = devices
-        .map(|row| row.id(0))
-        .transpose()?
-        .unwrap_or_default();
+    let devices = SystemPurpose::Operation.sql("SELECT count(*) FROM device");
+    let devices = database.id(&devices).await?.unwrap_or_default();
     match too_few(files, u64::try_from(devices)?) {
         None => tracing::debug!("{files} files may be open"),
         Some(warning) => tracing::warn!("{warning}"),

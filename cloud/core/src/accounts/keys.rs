@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 
 use data::SystemPurpose;
-use data::query::Caller;
-use data::write::Writer;
+use data::write::{WriteError, Writer, row};
 use resources::{Action, KeyLimits, Role};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::answer::Refusal;
 use crate::clock::now;
@@ -50,11 +49,8 @@ pub async fn permitted(
         "application" => "SELECT actor FROM application WHERE id = ?",
         _ => "SELECT actor FROM device WHERE id = ?",
     });
-    let row = cloud.database.row(&statement).await?;
-    match row {
-        Some(row) => Ok(row.id(0)?),
-        None => Err(Refusal::Unauthorized),
-    }
+    let actor = cloud.database.id(&statement).await?;
+    actor.ok_or(Refusal::Unauthorized)
 }
 
 /// Puts a key into the database, in a transaction of its own.
@@ -76,8 +72,7 @@ pub async fn kept(
         more.expiry_date = Some(json!(end));
     }
     let mut transaction = cloud.database.begin().await?;
-    let caller = Caller::Platform(SystemPurpose::Keys);
-    let mut writer = cloud.writer(&mut transaction, &caller);
+    let mut writer = cloud.own_writer(&mut transaction, SystemPurpose::Keys);
     create(&mut writer, actor, role, key, more).await?;
     transaction.commit().await?;
     Ok(())
@@ -103,16 +98,15 @@ pub async fn create(
     role: Role,
     key: &str,
     more: KeyDescription,
-) -> Result<i64, Refusal> {
-    let mut row = Map::new();
+) -> Result<i64, WriteError> {
+    let mut row = row(json!({
+        "is_of__actor": actor, "key_hash": key_hash(key), "role": role.word(),
+    }));
     let mut say = |name: &str, value: Option<Value>| {
         if let Some(value) = value {
             row.insert(name.to_owned(), value);
         }
     };
-    say("is_of__actor", Some(json!(actor)));
-    say("key_hash", Some(json!(key_hash(key))));
-    say("role", Some(json!(role.word())));
     say("name", more.name.map(Value::String));
     say("description", more.description.map(Value::String));
     say("expiry_date", more.expiry_date);
@@ -121,7 +115,7 @@ pub async fn create(
         "is_limited_to__application",
         more.limits.fleet.map(Value::from),
     );
-    Ok(writer.create("api_key", &row).await?)
+    writer.create("api_key", &row).await
 }
 
 /// A key that somebody chose: long enough that nobody guesses it, and sent in a header as it is.

@@ -7,10 +7,11 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use data::audit::{self, Author, Event};
+use data::write::row;
 use data::{SystemPurpose, Transaction};
 use http::{HeaderMap, header};
 use resources::Role;
-use serde_json::{Map, json};
+use serde_json::json;
 
 use super::verification::{Claim, VerifiedUser, verified};
 use crate::answer::Refusal;
@@ -84,20 +85,11 @@ pub async fn begin(
     let life =
         Duration::from_secs(24 * 60 * 60) * cloud.configuration.credentials.session_days.get();
     let end = now + i64::try_from(life.as_millis()).unwrap_or(i64::MAX / 2);
-    let mut row = Map::new();
-    for (name, value) in [
-        ("user", json!(user.user)),
-        ("last_used_at", json!(now)),
-        ("expires_at", json!(end)),
-        ("address", json!(beginning.address)),
-        ("user_agent", json!(beginning.user_agent)),
-        (
-            "is_of_dashboard",
-            json!(beginning.door == SignInKind::Dashboard),
-        ),
-    ] {
-        row.insert(name.to_owned(), value);
-    }
+    let row = row(json!({
+        "user": user.user, "last_used_at": now, "expires_at": end, "address": beginning.address,
+        "user_agent": beginning.user_agent,
+        "is_of_dashboard": beginning.door == SignInKind::Dashboard,
+    }));
     let mut writer = cloud.own_writer(transaction, SystemPurpose::Accounts);
     let session = writer.create("user_session", &row).await?;
     let forget = SystemPurpose::Accounts.sql(

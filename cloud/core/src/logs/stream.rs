@@ -9,29 +9,27 @@
 //! Followers do not read the stream, which would number lines in another way than it sends them: each line has
 //! a number of its own from whoever took it, and is told once.
 
+mod reading;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
-use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, pull};
 use async_nats::jetstream::context::PublishErrorKind;
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::stream::{Config, DiscardPolicy, RetentionPolicy, StorageType};
 use async_nats::jetstream::{Context, ContextBuilder};
-use async_nats::{Message, Subscriber};
-use axum::body::Bytes;
 use data::{DataError, Database, DeviceGone, SystemPurpose};
-use futures::{FutureExt as _, StreamExt as _};
 use parking_lot::Mutex;
-use tokio::sync::broadcast::{Sender, channel};
+use tokio::sync::broadcast::Sender;
 use tokio::sync::{Notify, mpsc};
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::line::LogLine;
-use super::live::{BEHIND, LineSubscription, Lines};
-use super::span::{AppendError, Span};
+use super::live::Lines;
+use super::span::AppendError;
 use crate::bus::{Bus, Nats};
 use crate::configuration::NatsSettings;
 
@@ -39,8 +37,6 @@ use crate::configuration::NatsSettings;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long all lines of an answer may take.
 const READ: Duration = Duration::from_secs(20);
-/// Lines that are read at once.
-const AT_ONCE: usize = 250;
 /// Lines whose acknowledgement is waited for, of all devices together.
 const UNDER_WAY: usize = 4096;
 /// Bytes of a message: a line of 10,000 characters, each escaped.
@@ -179,91 +175,6 @@ impl Stream {
         }
     }
 
-    /// Lines from now on.
-    pub(super) async fn follow(&self, device: i64) -> Result<LineSubscription, StreamError> {
-        if !self.nats.is_connected() {
-            return Err(StreamError::Away);
-        }
-        let mut followed = self.followed.lock().await;
-        if let Some(sender) = followed.get(&device) {
-            return Ok(LineSubscription::of(sender));
-        }
-        let subject = self.nats.subjects().lines(device);
-        let messages = self.nats.client().subscribe(subject).await;
-        let messages = messages.map_err(|error| StreamError::Refused(error.to_string()))?;
-        let sender = channel(BEHIND).0;
-        let follower = LineSubscription::of(&sender);
-        followed.insert(device, sender.clone());
-        tokio::spawn(pass_on(self.followed.clone(), device, messages, sender));
-        Ok(follower)
-    }
-
-    /// Lines that are kept, the oldest first.
-    pub(super) async fn read(&self, span: Span) -> Result<Vec<LogLine>, StreamError> {
-        if !self.nats.is_connected() {
-            return Err(StreamError::Away);
-        }
-        match timeout(READ, self.read_all(span)).await {
-            Ok(lines) => lines,
-            Err(_) => Err(StreamError::TooSlow),
-        }
-    }
-
-    async fn read_all(&self, span: Span) -> Result<Vec<LogLine>, StreamError> {
-        let refused = |error: &dyn std::fmt::Display| StreamError::Refused(error.to_string());
-        let since = jiff::Timestamp::from_millisecond(span.since.max(0))
-            .map_err(|error| refused(&error))?
-            .to_string();
-        let start_time =
-            async_nats::datetime::parse_rfc3339(&since).map_err(|error| refused(&error))?;
-        let consumer = pull::Config {
-            filter_subject: self.nats.subjects().lines(span.device),
-            deliver_policy: DeliverPolicy::ByStartTime { start_time },
-            ack_policy: AckPolicy::None,
-            inactive_threshold: READ,
-            memory_storage: true,
-            num_replicas: 1,
-            ..pull::Config::default()
-        };
-        let stream = self.nats.subjects().line_stream();
-        let consumer = self
-            .context
-            .create_consumer_on_stream(consumer, &stream)
-            .await
-            .map_err(|error| refused(&error))?;
-        let info = consumer.cached_info();
-        let name = info.name.clone();
-        let pending = usize::try_from(info.num_pending).unwrap_or(usize::MAX);
-        let mut lines = std::collections::VecDeque::new();
-        let mut read = 0;
-        while read < pending {
-            let some = (pending - read).min(AT_ONCE);
-            let batch = consumer.fetch().max_messages(some).messages().await;
-            let mut batch = batch.map_err(|error| refused(&error))?;
-            let before = read;
-            while let Some(message) = batch.next().await {
-                let message = message.map_err(|error| refused(&error))?;
-                read += 1;
-                let Some(line) = line(&message.payload) else {
-                    continue;
-                };
-                if lines.len() >= span.count {
-                    lines.pop_front();
-                }
-                lines.push_back(line);
-            }
-            if read == before {
-                // The oldest ones went meanwhile.
-                break;
-            }
-        }
-        let _ = self
-            .context
-            .delete_consumer_from_stream(&name, &stream)
-            .await;
-        Ok(lines.into())
-    }
-
     /// What the server is to keep, and for how long.
     fn config(&self) -> Config {
         let NatsSettings {
@@ -341,50 +252,4 @@ impl Stream {
             );
         }
     }
-}
-
-/// A line as it came; whatever else comes is passed over.
-fn line(payload: &Bytes) -> Option<LogLine> {
-    if i32::try_from(payload.len()).is_ok_and(|length| length <= LONGEST) {
-        serde_json::from_slice::<LogLine>(payload)
-            .ok()
-            .map(LogLine::bounded)
-    } else {
-        None
-    }
-}
-
-/// Passes lines on to all who follow a device here, until nobody does.
-async fn pass_on(
-    followed: LineSenders,
-    device: i64,
-    mut messages: Subscriber,
-    sender: Sender<Lines>,
-) {
-    let read = |message: Message| line(&message.payload);
-    loop {
-        tokio::select! {
-            message = messages.next() => {
-                let Some(message) = message else { break };
-                let mut lines = Vec::from_iter(read(message));
-                while lines.len() < AT_ONCE
-                    && let Some(Some(more)) = messages.next().now_or_never()
-                {
-                    lines.extend(read(more));
-                }
-                if !lines.is_empty() {
-                    let _ = sender.send(lines.into());
-                }
-            }
-            () = sender.closed() => {
-                let mut followed = followed.lock().await;
-                // Somebody may have come meanwhile.
-                if sender.receiver_count() == 0 {
-                    followed.remove(&device);
-                    return;
-                }
-            }
-        }
-    }
-    followed.lock().await.remove(&device);
 }

@@ -104,9 +104,7 @@ pub(super) async fn connected(
                 away,
                 "SELECT id FROM device WHERE id IN (?) AND is_connected_to_vpn = TRUE",
             );
-            for row in connections.database.rows(&select).await? {
-                elsewhere.insert(row.id(0)?);
-            }
+            elsewhere.extend(connections.database.ids(&select).await?);
         }
     }
     devices.retain(|right| elsewhere.contains(&right.id()) || tunnels.has(right.id()));

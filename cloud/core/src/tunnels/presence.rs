@@ -13,9 +13,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use data::write::Writer;
+use data::write::{Writer, row};
 use data::{DataError, Database, Dialect, Sql, SystemPurpose};
-use serde_json::{Map, json};
+use serde_json::json;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -61,10 +61,9 @@ async fn register(connections: &DeviceConnections) -> Result<i64> {
         IpAddr::V6(address) => address.to_canonical(),
         address => address,
     };
-    let mut row = Map::new();
-    row.insert("service_type".to_owned(), json!("vpn"));
-    row.insert("ip_address".to_owned(), json!(address.to_string()));
-    row.insert("last_heartbeat".to_owned(), json!(now()));
+    let row = row(json!({
+        "service_type": "vpn", "ip_address": address.to_string(), "last_heartbeat": now(),
+    }));
     let mut transaction = connections.database.begin().await?;
     let id = Writer::platform(
         SystemPurpose::Presence,
@@ -140,8 +139,8 @@ async fn without_the_gone(database: &Database, after: i64) -> Result<(), DataErr
     let instances = SystemPurpose::Presence.sql(
         "SELECT id FROM service_instance WHERE service_type = 'vpn' AND now_ms() - last_heartbeat > ?",
     );
-    for row in database.rows(&instances.with(after)).await? {
-        leave(database, row.id(0)?, now()).await?;
+    for instance in database.ids(&instances.with(after)).await? {
+        leave(database, instance, now()).await?;
     }
     let nobody_holds = SystemPurpose::Presence.sql(
         "UPDATE device SET is_connected_to_vpn = FALSE, is_online = FALSE, last_vpn_event = ?, \

@@ -118,8 +118,7 @@ async fn of_fleets(
          OR should_be_operated_by__release IN (SELECT id FROM release WHERE belongs_to__application IN (?))",
     );
     let of_fleets = of_fleets.with_all(fleets).with_all(fleets).with_all(fleets);
-    let rows = connections.database.rows(&of_fleets).await?;
-    rows.iter().map(|row| row.id(0)).collect()
+    connections.database.ids(&of_fleets).await
 }
 
 /// Of these devices those that were not given what they should run by now, as far as is known.

@@ -1,9 +1,10 @@
 //! Rules of the model on rows: what they are in a statement, and how their rows are found.
 
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock};
 
 use odata::{Comparison, Expression, Operand, Quantifier, Value};
+use parking_lot::Mutex;
 use resources::{Resource, Rows, Step};
 use sea_query::{Expr, ExprTrait};
 
@@ -81,7 +82,7 @@ pub(super) fn links_from_caller(rule: &Expression) -> Option<u32> {
 pub(super) fn parsed(text: &'static str) -> Result<Arc<Expression>, QueryError> {
     static READ: LazyLock<Mutex<HashMap<&'static str, Arc<Expression>>>> =
         LazyLock::new(Mutex::default);
-    let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut read = READ.lock();
     if let Some(expression) = read.get(text) {
         return Ok(expression.clone());
     }

@@ -88,18 +88,12 @@ pub(super) fn as_text(value: Expr) -> Expr {
 
 /// Whether two values are the same, null being the same as null.
 pub(super) fn same(dialect: Dialect, left: Expr, right: Expr) -> Expr {
-    match dialect {
-        Dialect::Postgres => custom(dialect, "(?) IS NOT DISTINCT FROM (?)", [left, right]),
-        Dialect::Sqlite => custom(dialect, "(?) IS (?)", [left, right]),
-    }
+    custom(dialect, "(?) IS NOT DISTINCT FROM (?)", [left, right])
 }
 
 /// Whether two values differ, null being the same as null.
 pub(super) fn differ(dialect: Dialect, left: Expr, right: Expr) -> Expr {
-    match dialect {
-        Dialect::Postgres => custom(dialect, "(?) IS DISTINCT FROM (?)", [left, right]),
-        Dialect::Sqlite => custom(dialect, "(?) IS NOT (?)", [left, right]),
-    }
+    custom(dialect, "(?) IS DISTINCT FROM (?)", [left, right])
 }
 
 /// A condition that null makes false rather than null.

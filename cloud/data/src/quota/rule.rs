@@ -3,9 +3,8 @@
 use super::settings::Quota;
 use crate::dialect::Dialect;
 use crate::keyring;
-use crate::names::QUOTAS;
 use crate::owner::{self, OwnerLink};
-use crate::refusal::WriteError;
+use crate::refusal::{WriteError, WriteResult};
 use crate::statement::BuiltStatement;
 
 /// The bytes of files beside releases `x`, with what is being uploaded in parts.
@@ -149,7 +148,7 @@ impl QuotaRule {
         quota: Quota,
         row: i64,
         dialect: Dialect,
-    ) -> Result<BuiltStatement, WriteError> {
+    ) -> WriteResult<BuiltStatement> {
         let organization = self.organization()?;
         let limit = match (self.counted_for, quota.kept(dialect)?) {
             (QuotaSubject::Organization, Some(limit)) => limit.replace("{of}", &organization),
@@ -166,7 +165,7 @@ impl QuotaRule {
             }
         };
         let text = format!(
-            "SELECT ({limit}), (SELECT value FROM {QUOTAS} WHERE organization = {organization} AND name = '{}')",
+            "SELECT ({limit}), (SELECT value FROM organization_quota WHERE organization = {organization} AND name = '{}')",
             quota.name()
         );
         let text = text.replace("{row}", dialect.first_parameter());
@@ -189,7 +188,7 @@ impl QuotaRule {
     }
 
     /// The links that lead from a row to its organization.
-    fn links(&self) -> Result<Vec<OwnerLink>, WriteError> {
+    fn links(&self) -> WriteResult<Vec<OwnerLink>> {
         owner::links_to_organization(self.resource, Some(self.link)).ok_or_else(|| {
             let (resource, link) = (self.resource, self.link);
             WriteError::Broken(format!(
@@ -199,7 +198,7 @@ impl QuotaRule {
     }
 
     /// The organization of the row `{row}`, as an expression.
-    fn organization(&self) -> Result<String, WriteError> {
+    fn organization(&self) -> WriteResult<String> {
         match self.counted_for {
             QuotaSubject::OwnerAlone => Ok("CAST(NULL AS bigint)".to_owned()),
             _ => Ok(owner::organization_of(&self.links()?, "{row}")),
@@ -228,7 +227,7 @@ impl QuotaRule {
 
 impl Quota {
     /// How much the organization `{of}` keeps, where it is counted for the whole of it.
-    pub(super) fn kept(self, dialect: Dialect) -> Result<Option<String>, WriteError> {
+    pub(super) fn kept(self, dialect: Dialect) -> WriteResult<Option<String>> {
         let counts = |rule: &&QuotaRule| {
             rule.counted_for == QuotaSubject::Organization
                 && (rule.number == self || rule.bytes == Some(self))

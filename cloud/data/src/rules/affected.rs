@@ -5,7 +5,7 @@ use resources::{Resource, Type};
 use crate::effect::Effect;
 use crate::record;
 use crate::statement::{AT_ONCE, sql};
-use crate::write::{Change, WriteError, Writer};
+use crate::write::{Change, WriteResult, Writer};
 
 /// How one gets from a row to those whose devices are concerned.
 #[derive(Clone, Copy)]
@@ -93,7 +93,7 @@ pub(super) async fn by_new(
     writer: &mut Writer<'_>,
     resource: &'static Resource,
     id: i64,
-) -> Result<(), WriteError> {
+) -> WriteResult {
     // Nobody runs what no image or release has anything of yet.
     if matches!(resource.name, "service" | "image" | "release") {
         return Ok(());
@@ -109,7 +109,7 @@ pub(super) async fn by_change(
     writer: &mut Writer<'_>,
     resource: &'static Resource,
     changes: &[Change],
-) -> Result<(), WriteError> {
+) -> WriteResult {
     if resource.name == "api_key" {
         let actors = changes
             .iter()
@@ -151,7 +151,7 @@ pub(super) async fn by_removal(
     writer: &mut Writer<'_>,
     resource: &'static Resource,
     ids: &[i64],
-) -> Result<(), WriteError> {
+) -> WriteResult {
     match way(resource.name) {
         // They are told of as gone.
         _ if resource.name == "device" => Ok(()),
@@ -160,11 +160,7 @@ pub(super) async fn by_removal(
     }
 }
 
-async fn tell(
-    writer: &mut Writer<'_>,
-    mut way: LinkPath,
-    mut ids: Vec<i64>,
-) -> Result<(), WriteError> {
+async fn tell(writer: &mut Writer<'_>, mut way: LinkPath, mut ids: Vec<i64>) -> WriteResult {
     while let Some((link, rest)) = way.first() {
         ids = record::behind(writer.transaction, way.from, link, &ids).await?;
         way = rest;
@@ -177,11 +173,9 @@ async fn tell(
         "release" => releases(writer, &ids).await?,
         // Whoever is to run a release with the image.
         _ => {
-            let of_images = writer.transaction.ids_about(&ids, |ids| {
-                sql("SELECT DISTINCT is_part_of__release FROM release_image WHERE image IN (?)")
-                    .with_all(ids)
-            });
-            let of_images = of_images.await?;
+            let of_images =
+                sql("SELECT DISTINCT is_part_of__release FROM release_image WHERE image IN (?)");
+            let of_images = writer.transaction.ids_about(&ids, of_images).await?;
             releases(writer, &of_images).await?;
         }
     }
@@ -189,7 +183,7 @@ async fn tell(
 }
 
 /// Most releases that are written are only being built: nobody runs them.
-async fn releases(writer: &mut Writer<'_>, releases: &[i64]) -> Result<(), WriteError> {
+async fn releases(writer: &mut Writer<'_>, releases: &[i64]) -> WriteResult {
     for releases in releases.chunks(AT_ONCE) {
         let of_fleets = sql("SELECT id FROM application WHERE should_be_running__release IN (?)")
             .with_all(releases);

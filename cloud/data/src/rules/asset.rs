@@ -7,13 +7,10 @@ use super::random;
 use crate::file;
 use crate::statement::sql;
 use crate::upload;
-use crate::write::{Change, WriteError, Writer};
+use crate::write::{Change, WriteError, WriteResult, Writer};
 
 /// What the row says of its file: of the one that came with the request, or nothing where it is taken away.
-pub(super) fn before_change(
-    writer: &mut Writer<'_>,
-    change: &mut Change,
-) -> Result<(), WriteError> {
+pub(super) fn before_change(writer: &mut Writer<'_>, change: &mut Change) -> WriteResult {
     match (change.inputs.get("asset"), writer.file) {
         (None, _) => Ok(()),
         (Some(StoredValue::Null), _) => {
@@ -37,10 +34,7 @@ pub(super) fn before_change(
     }
 }
 
-pub(super) fn before_changes(
-    writer: &mut Writer<'_>,
-    changes: &mut [Change],
-) -> Result<(), WriteError> {
+pub(super) fn before_changes(writer: &mut Writer<'_>, changes: &mut [Change]) -> WriteResult {
     if writer.file.is_some() && changes.len() > 1 {
         return Err(WriteError::refused(
             "one file is of one asset: name it by its key",
@@ -52,17 +46,11 @@ pub(super) fn before_changes(
 }
 
 /// The row has the new file, and no other.
-pub(super) async fn after_change(
-    writer: &mut Writer<'_>,
-    change: &Change,
-) -> Result<(), WriteError> {
+pub(super) async fn after_change(writer: &mut Writer<'_>, change: &Change) -> WriteResult {
     if !change.new.has("file") {
         return Ok(());
     }
-    let stored = match change.new.get("file") {
-        Some(StoredValue::Text(_)) => writer.file,
-        _ => None,
-    };
+    let stored = writer.file.filter(|_| change.new.text("file").is_some());
     let others = sql("DELETE FROM release_asset_file WHERE release_asset = ? AND id <> ?");
     let others = others
         .with(change.id)

@@ -10,12 +10,9 @@ use super::{fleet, history, installs, random};
 use crate::effect::DeviceGone;
 use crate::query;
 use crate::statement::sql;
-use crate::write::{Change, WriteError, Writer, altering, known};
+use crate::write::{Change, WriteError, WriteResult, Writer, altering, known};
 
-pub(super) async fn before_create(
-    writer: &mut Writer<'_>,
-    change: &mut Change,
-) -> Result<(), WriteError> {
+pub(super) async fn before_create(writer: &mut Writer<'_>, change: &mut Change) -> WriteResult {
     if change.text("device_name").is_none() {
         change.new.set_text("device_name", random::device_name()?);
     }
@@ -33,18 +30,12 @@ pub(super) async fn before_create(
     system_release::before_create(writer, change).await
 }
 
-pub(super) async fn after_create(
-    writer: &mut Writer<'_>,
-    change: &Change,
-) -> Result<(), WriteError> {
+pub(super) async fn after_create(writer: &mut Writer<'_>, change: &Change) -> WriteResult {
     installs::of_devices(writer, &[change.id]).await?;
     history::keep(writer, std::slice::from_ref(change)).await
 }
 
-pub(super) async fn before_change(
-    writer: &mut Writer<'_>,
-    changes: &mut [Change],
-) -> Result<(), WriteError> {
+pub(super) async fn before_change(writer: &mut Writer<'_>, changes: &mut [Change]) -> WriteResult {
     for change in changes.iter_mut() {
         before_one_change(writer, change).await?;
     }
@@ -58,7 +49,7 @@ pub(super) async fn before_change(
     Ok(())
 }
 
-async fn before_one_change(writer: &mut Writer<'_>, change: &mut Change) -> Result<(), WriteError> {
+async fn before_one_change(writer: &mut Writer<'_>, change: &mut Change) -> WriteResult {
     if writer.is_device() {
         only_while_it_is_set_up(change)?;
         leave_out_what_it_cannot_run(writer, change).await?;
@@ -77,10 +68,7 @@ async fn before_one_change(writer: &mut Writer<'_>, change: &mut Change) -> Resu
     system_release::before_change(writer, change).await
 }
 
-pub(super) async fn after_change(
-    writer: &mut Writer<'_>,
-    changes: &[Change],
-) -> Result<(), WriteError> {
+pub(super) async fn after_change(writer: &mut Writer<'_>, changes: &[Change]) -> WriteResult {
     for change in changes {
         if change.alters("belongs_to__application")
             && let Some(before) = change.old.number("belongs_to__application")
@@ -101,7 +89,7 @@ pub(super) async fn after_change(
 
 /// What a device was set up with may name and pin it, until it asks for the first time what it should run. From then on
 /// that is passed over, as all else is that is people's to say.
-fn only_while_it_is_set_up(change: &mut Change) -> Result<(), WriteError> {
+fn only_while_it_is_set_up(change: &mut Change) -> WriteResult {
     if change
         .old
         .number("changed_api_heartbeat_state_on__date")
@@ -118,10 +106,7 @@ fn only_while_it_is_set_up(change: &mut Change) -> Result<(), WriteError> {
 
 /// A release that a device may not read is not there for it, and so it does not run one: what it says of that is passed
 /// over.
-async fn leave_out_what_it_cannot_run(
-    writer: &mut Writer<'_>,
-    change: &mut Change,
-) -> Result<(), WriteError> {
+async fn leave_out_what_it_cannot_run(writer: &mut Writer<'_>, change: &mut Change) -> WriteResult {
     const FIELD: &str = "is_running__release";
     if !change.alters(FIELD) {
         return Ok(());
@@ -139,12 +124,11 @@ async fn leave_out_what_it_cannot_run(
 pub(super) async fn before_going(
     writer: &mut Writer<'_>,
     devices: &[i64],
-) -> Result<Vec<DeviceGone>, WriteError> {
+) -> WriteResult<Vec<DeviceGone>> {
     history::end(writer, devices).await?;
-    let rows = writer.transaction.rows_about(devices, |devices| {
-        sql("SELECT id, uuid FROM device WHERE id IN (?)").with_all(devices)
-    });
-    let gone = rows.await?.into_iter().map(|row| {
+    let select = sql("SELECT id, uuid FROM device WHERE id IN (?)");
+    let rows = writer.transaction.rows_about(devices, select).await?;
+    let gone = rows.into_iter().map(|row| {
         Ok(DeviceGone {
             id: row.id(0)?,
             uuid: row.some_text(1)?,
@@ -185,7 +169,7 @@ fn note_events(change: &mut Change, now: i64) {
 }
 
 /// Whether it may go to the other fleet; its pin was on a release of this one.
-async fn before_move(writer: &mut Writer<'_>, change: &mut Change) -> Result<(), WriteError> {
+async fn before_move(writer: &mut Writer<'_>, change: &mut Change) -> WriteResult {
     if !change.new.has("is_pinned_on__release") {
         change.new.set("is_pinned_on__release", StoredValue::Null);
     }
@@ -227,7 +211,7 @@ fn pin(change: &Change) -> Option<(i64, Option<i64>)> {
     Some((release, change.number("belongs_to__application")))
 }
 
-async fn check_pin(writer: &mut Writer<'_>, change: &Change) -> Result<(), WriteError> {
+async fn check_pin(writer: &mut Writer<'_>, change: &Change) -> WriteResult {
     match pin(change) {
         Some((release, fleet)) => {
             fleet::can_run(writer, release, fleet, "is_pinned_on__release").await
@@ -236,7 +220,7 @@ async fn check_pin(writer: &mut Writer<'_>, change: &Change) -> Result<(), Write
     }
 }
 
-async fn check_web_access(writer: &mut Writer<'_>, change: &Change) -> Result<(), WriteError> {
+async fn check_web_access(writer: &mut Writer<'_>, change: &Change) -> WriteResult {
     if !change.alters("is_web_accessible") || !change.flag("is_web_accessible") {
         return Ok(());
     }
@@ -254,11 +238,7 @@ async fn check_web_access(writer: &mut Writer<'_>, change: &Change) -> Result<()
 }
 
 /// A type of fleet may ask for versions of the operating system. What is no version nobody can tell of.
-async fn system_in_range(
-    writer: &mut Writer<'_>,
-    change: &Change,
-    fleet: i64,
-) -> Result<(), WriteError> {
+async fn system_in_range(writer: &mut Writer<'_>, change: &Change, fleet: i64) -> WriteResult {
     let Some(version) = change.text("os_version").and_then(os_version) else {
         return Ok(());
     };

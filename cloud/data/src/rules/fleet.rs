@@ -5,12 +5,9 @@ use resources::StoredValue;
 use super::{installs, system_release, tracking};
 use crate::dialect::Dialect;
 use crate::statement::sql;
-use crate::write::{Change, WriteError, Writer, altering};
+use crate::write::{Change, WriteError, WriteResult, Writer, altering};
 
-pub(super) async fn before_create(
-    writer: &mut Writer<'_>,
-    change: &mut Change,
-) -> Result<(), WriteError> {
+pub(super) async fn before_create(writer: &mut Writer<'_>, change: &mut Change) -> WriteResult {
     if change.number("should_be_running__release").is_some() {
         return Err(WriteError::refused(
             "`should_be_running__release`: a new fleet has no release yet",
@@ -29,10 +26,7 @@ pub(super) async fn before_create(
     give_slug(writer, change).await
 }
 
-pub(super) async fn before_change(
-    writer: &mut Writer<'_>,
-    change: &mut Change,
-) -> Result<(), WriteError> {
+pub(super) async fn before_change(writer: &mut Writer<'_>, change: &mut Change) -> WriteResult {
     if change.alters_any(&["app_name", "organization"]) {
         give_slug(writer, change).await?;
     }
@@ -59,10 +53,7 @@ pub(super) async fn before_change(
     Ok(())
 }
 
-pub(super) async fn after_change(
-    writer: &mut Writer<'_>,
-    changes: &[Change],
-) -> Result<(), WriteError> {
+pub(super) async fn after_change(writer: &mut Writer<'_>, changes: &[Change]) -> WriteResult {
     let retargeted = altering(changes, &["should_be_running__release"]);
     if !retargeted.is_empty() {
         installs::of_fleets(writer, &retargeted).await?;
@@ -80,7 +71,7 @@ pub(super) async fn can_run(
     release: i64,
     fleet: Option<i64>,
     field: &str,
-) -> Result<(), WriteError> {
+) -> WriteResult {
     // It stays what it is until this is done: who changes it looks for who runs it.
     let lock = match writer.transaction.dialect() {
         Dialect::Sqlite => "",
@@ -100,7 +91,7 @@ pub(super) async fn can_run(
 }
 
 /// The handle of the organization, `/`, the name; in lower case.
-async fn give_slug(writer: &mut Writer<'_>, change: &mut Change) -> Result<(), WriteError> {
+async fn give_slug(writer: &mut Writer<'_>, change: &mut Change) -> WriteResult {
     let handle = sql("SELECT handle FROM organization WHERE id = ?")
         .with(change.number("organization").unwrap_or_default());
     let row = writer.transaction.row(&handle).await?;
@@ -116,7 +107,7 @@ async fn give_slug(writer: &mut Writer<'_>, change: &mut Change) -> Result<(), W
 }
 
 /// Devices of the fleet go on running what was built for them.
-async fn same_architecture(writer: &mut Writer<'_>, change: &Change) -> Result<(), WriteError> {
+async fn same_architecture(writer: &mut Writer<'_>, change: &Change) -> WriteResult {
     let types = [
         change.old.number("is_for__device_type").unwrap_or_default(),
         change.number("is_for__device_type").unwrap_or_default(),
@@ -133,7 +124,7 @@ async fn same_architecture(writer: &mut Writer<'_>, change: &Change) -> Result<(
 }
 
 /// A type of fleet for one service takes no fleet with releases of several (docs/spec/cloud.md#rule-fleet-type).
-async fn fits_type(writer: &mut Writer<'_>, change: &Change) -> Result<(), WriteError> {
+async fn fits_type(writer: &mut Writer<'_>, change: &Change) -> WriteResult {
     let several = sql(
         "SELECT r.id FROM release AS r JOIN release_image AS i ON i.is_part_of__release = r.id \
          WHERE r.belongs_to__application = ? AND EXISTS (SELECT 1 FROM application_type AS t \

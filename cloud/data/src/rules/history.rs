@@ -1,7 +1,7 @@
 //! How devices were, from one change to the next (docs/spec/cloud.md#model-history).
 
 use crate::statement::sql;
-use crate::write::{Change, WriteError, Writer, altering};
+use crate::write::{Change, WriteResult, Writer, altering};
 
 /// Fields of a device whose changes are kept.
 const KEPT: [&str; 12] = [
@@ -20,7 +20,7 @@ const KEPT: [&str; 12] = [
 ];
 
 /// Devices are there, or others than before. Their rows are as they now are.
-pub(super) async fn keep(writer: &mut Writer<'_>, changes: &[Change]) -> Result<(), WriteError> {
+pub(super) async fn keep(writer: &mut Writer<'_>, changes: &[Change]) -> WriteResult {
     let devices = altering(changes, &KEPT);
     end(writer, &devices).await?;
     let fields = KEPT.join(", ");
@@ -30,25 +30,17 @@ pub(super) async fn keep(writer: &mut Writer<'_>, changes: &[Change]) -> Result<
          FROM device WHERE id IN (?)"
     );
     let (now, actor) = (writer.now(), writer.actor());
-    let inserted = writer.transaction.execute_about(&devices, |devices| {
-        let insert = sql(insert.clone()).with(now).with(now).with(actor);
-        insert.with_all(devices)
-    });
-    Ok(inserted.await?)
+    let insert = sql(insert).with(now).with(now).with(actor);
+    Ok(writer.transaction.execute_about(&devices, insert).await?)
 }
 
 /// These devices are no longer as they were.
-pub(super) async fn end(writer: &mut Writer<'_>, devices: &[i64]) -> Result<(), WriteError> {
+pub(super) async fn end(writer: &mut Writer<'_>, devices: &[i64]) -> WriteResult {
     let (now, actor) = (writer.now(), writer.actor());
-    let ended = writer.transaction.execute_about(devices, |devices| {
-        sql(
-            "UPDATE device_history SET end_timestamp = ?, modified_at = ?, is_ended_by__actor = ? \
-             WHERE tracks__device IN (?) AND end_timestamp IS NULL",
-        )
-        .with(now)
-        .with(now)
-        .with(actor)
-        .with_all(devices)
-    });
-    Ok(ended.await?)
+    let end = sql(
+        "UPDATE device_history SET end_timestamp = ?, modified_at = ?, is_ended_by__actor = ? \
+         WHERE tracks__device IN (?) AND end_timestamp IS NULL",
+    );
+    let end = end.with(now).with(now).with(actor);
+    Ok(writer.transaction.execute_about(devices, end).await?)
 }

@@ -4,15 +4,12 @@ use std::collections::BTreeSet;
 
 use super::{installs, random};
 use crate::statement::sql;
-use crate::write::{Change, WriteError, Writer};
+use crate::write::{Change, WriteError, WriteResult, Writer};
 
 /// How often a location is made up before one is free.
 const ATTEMPTS: u8 = 5;
 
-pub(super) async fn before_create(
-    writer: &mut Writer<'_>,
-    change: &mut Change,
-) -> Result<(), WriteError> {
+pub(super) async fn before_create(writer: &mut Writer<'_>, change: &mut Change) -> WriteResult {
     check(change)?;
     for _ in 0..ATTEMPTS {
         let location = format!("{}/v2/{}", writer.environment.registry, random::digits()?);
@@ -31,7 +28,7 @@ pub(super) async fn before_create(
 }
 
 /// An image that is there was pushed.
-pub(super) fn check(change: &Change) -> Result<(), WriteError> {
+pub(super) fn check(change: &Change) -> WriteResult {
     if change.text("status") == Some("success") && change.number("push_timestamp").is_none() {
         return Err(WriteError::refused(
             "`push_timestamp` is required of an image whose status is `success`",
@@ -41,10 +38,7 @@ pub(super) fn check(change: &Change) -> Result<(), WriteError> {
 }
 
 /// A release is about to have one more image.
-pub(super) async fn before_use(
-    writer: &mut Writer<'_>,
-    change: &mut Change,
-) -> Result<(), WriteError> {
+pub(super) async fn before_use(writer: &mut Writer<'_>, change: &mut Change) -> WriteResult {
     let release = change.number("is_part_of__release").unwrap_or_default();
     let single = sql("SELECT count(*) FROM release_image AS i \
          JOIN release AS r ON r.id = i.is_part_of__release \
@@ -61,7 +55,7 @@ pub(super) async fn before_use(
 }
 
 /// It has it: whoever runs the release runs one more service.
-pub(super) async fn after_use(writer: &mut Writer<'_>, change: &Change) -> Result<(), WriteError> {
+pub(super) async fn after_use(writer: &mut Writer<'_>, change: &Change) -> WriteResult {
     match change.number("is_part_of__release") {
         Some(release) => installs::of_release(writer, release).await,
         None => Ok(()),
@@ -69,14 +63,10 @@ pub(super) async fn after_use(writer: &mut Writer<'_>, change: &Change) -> Resul
 }
 
 /// Where the registry keeps these.
-pub(super) async fn locations(
-    writer: &mut Writer<'_>,
-    images: &[i64],
-) -> Result<Vec<String>, WriteError> {
-    let rows = writer.transaction.rows_about(images, |images| {
-        sql("SELECT is_stored_at__image_location FROM image WHERE id IN (?)").with_all(images)
-    });
-    let locations = rows.await?.into_iter().map(|row| row.some_text(0));
+pub(super) async fn locations(writer: &mut Writer<'_>, images: &[i64]) -> WriteResult<Vec<String>> {
+    let select = sql("SELECT is_stored_at__image_location FROM image WHERE id IN (?)");
+    let rows = writer.transaction.rows_about(images, select).await?;
+    let locations = rows.into_iter().map(|row| row.some_text(0));
     Ok(locations.collect::<Result<_, _>>()?)
 }
 
@@ -85,22 +75,17 @@ pub(super) async fn locations(
 pub(crate) async fn of_these_releases_alone(
     writer: &mut Writer<'_>,
     releases: &BTreeSet<i64>,
-) -> Result<Vec<i64>, WriteError> {
+) -> WriteResult<Vec<i64>> {
     let ids: Vec<i64> = releases.iter().copied().collect();
-    let images = writer.transaction.ids_about(&ids, |ids| {
-        sql("SELECT DISTINCT i.image FROM release_image AS i \
-             JOIN release AS r ON r.id = i.is_part_of__release \
-             JOIN image AS m ON m.id = i.image \
-             JOIN service AS s ON s.id = m.is_a_build_of__service \
-             WHERE r.id IN (?) AND s.application = r.belongs_to__application")
-        .with_all(ids)
-    });
-    let mut images = BTreeSet::from_iter(images.await?);
+    let own = sql("SELECT DISTINCT i.image FROM release_image AS i \
+         JOIN release AS r ON r.id = i.is_part_of__release \
+         JOIN image AS m ON m.id = i.image \
+         JOIN service AS s ON s.id = m.is_a_build_of__service \
+         WHERE r.id IN (?) AND s.application = r.belongs_to__application");
+    let mut images = BTreeSet::from_iter(writer.transaction.ids_about(&ids, own).await?);
     let all: Vec<i64> = images.iter().copied().collect();
-    let uses = writer.transaction.rows_about(&all, |ids| {
-        sql("SELECT image, is_part_of__release FROM release_image WHERE image IN (?)").with_all(ids)
-    });
-    for row in uses.await? {
+    let uses = sql("SELECT image, is_part_of__release FROM release_image WHERE image IN (?)");
+    for row in writer.transaction.rows_about(&all, uses).await? {
         if !releases.contains(&row.id(1)?) {
             images.remove(&row.id(0)?);
         }

@@ -2,7 +2,7 @@
 //! (docs/spec/cloud.md#rule-service-installs).
 
 use crate::statement::{Sql, sql};
-use crate::write::{WriteError, Writer};
+use crate::write::{WriteResult, Writer};
 
 /// A statement that makes what is missing, for a condition on devices `d` with their fleets `a` and on the
 /// releases `p.is_part_of__release` that they are to run.
@@ -24,35 +24,28 @@ fn missing(condition: &str, now: i64) -> Sql {
 }
 
 /// For the target of these fleets, on their devices that are not pinned.
-pub(super) async fn of_fleets(writer: &mut Writer<'_>, fleets: &[i64]) -> Result<(), WriteError> {
+pub(super) async fn of_fleets(writer: &mut Writer<'_>, fleets: &[i64]) -> WriteResult {
     let condition = "d.belongs_to__application IN (?) AND d.is_pinned_on__release IS NULL";
     make(writer, condition, fleets).await
 }
 
 /// For all that these devices are to run.
-pub(super) async fn of_devices(writer: &mut Writer<'_>, devices: &[i64]) -> Result<(), WriteError> {
+pub(super) async fn of_devices(writer: &mut Writer<'_>, devices: &[i64]) -> WriteResult {
     make(writer, "d.id IN (?)", devices).await
 }
 
 /// For a release, on all devices that are to run it.
-pub(super) async fn of_release(writer: &mut Writer<'_>, release: i64) -> Result<(), WriteError> {
+pub(super) async fn of_release(writer: &mut Writer<'_>, release: i64) -> WriteResult {
     make(writer, "p.is_part_of__release IN (?)", &[release]).await
 }
 
-async fn make(writer: &mut Writer<'_>, condition: &str, ids: &[i64]) -> Result<(), WriteError> {
+async fn make(writer: &mut Writer<'_>, condition: &str, ids: &[i64]) -> WriteResult {
     let insert = missing(condition, writer.now());
-    let made = writer
-        .transaction
-        .execute_about(ids, |ids| insert.clone().with_all(ids));
-    Ok(made.await?)
+    Ok(writer.transaction.execute_about(ids, insert).await?)
 }
 
 /// A device left a fleet: its services go, with their variables there, and its images count as deleted.
-pub(super) async fn leave_fleet(
-    writer: &mut Writer<'_>,
-    device: i64,
-    fleet: i64,
-) -> Result<(), WriteError> {
+pub(super) async fn leave_fleet(writer: &mut Writer<'_>, device: i64, fleet: i64) -> WriteResult {
     let services = sql("DELETE FROM service_install WHERE device = ? \
          AND installs__service IN (SELECT id FROM service WHERE application = ?)");
     let services = services.with(device).with(fleet);

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::{people, random};
 use crate::record::{self, Record};
 use crate::statement::sql;
-use crate::write::{Change, WriteError, Writer, known};
+use crate::write::{Change, WriteError, WriteResult, Writer, known};
 
 /// Milliseconds for which an invite can be accepted.
 const LASTS: i64 = 7 * 24 * 3600 * 1000;
@@ -18,7 +18,7 @@ pub(crate) async fn invitee(
     resource: &'static Resource,
     body: &Map<String, Value>,
     values: &mut Record,
-) -> Result<(), WriteError> {
+) -> WriteResult {
     let is_invite = matches!(resource.name, "organization_invite" | "application_invite");
     if !is_invite || values.has("invitee") {
         return Ok(());
@@ -53,7 +53,7 @@ pub(super) async fn before_create(
     writer: &mut Writer<'_>,
     resource: &'static Resource,
     change: &mut Change,
-) -> Result<(), WriteError> {
+) -> WriteResult {
     if change.text("invitation_token").is_none() {
         change.new.set_text("invitation_token", random::digits()?);
     }

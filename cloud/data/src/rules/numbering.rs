@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use resources::{ReleaseVersion, StoredValue};
+use resources::ReleaseVersion;
 
 use crate::statement::sql;
-use crate::write::{Change, WriteError, Writer};
+use crate::write::{Change, WriteError, WriteResult, Writer};
 
 /// Among which releases one is numbered.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -28,10 +28,7 @@ const LINE: [&str; 6] = [
 
 /// Numbers those that become final, and those final ones that come into another line: from 0, each one more than
 /// the greatest before. The caller has the fleets locked.
-pub(super) async fn give_revisions(
-    writer: &mut Writer<'_>,
-    changes: &mut [Change],
-) -> Result<(), WriteError> {
+pub(super) async fn give_revisions(writer: &mut Writer<'_>, changes: &mut [Change]) -> WriteResult {
     let now = writer.now();
     // Those that were final keep their order; those that become it now come after, by their ids.
     let mut order: Vec<usize> = (0..changes.len()).collect();
@@ -85,7 +82,7 @@ fn line(change: &Change) -> ReleaseLine {
     }
 }
 
-async fn first_free(writer: &mut Writer<'_>, line: &ReleaseLine) -> Result<i64, WriteError> {
+async fn first_free(writer: &mut Writer<'_>, line: &ReleaseLine) -> WriteResult<i64> {
     let [major, minor, patch] = line.core;
     let greatest = sql(
         "SELECT max(revision) FROM release WHERE belongs_to__application = ? \
@@ -103,12 +100,9 @@ async fn first_free(writer: &mut Writer<'_>, line: &ReleaseLine) -> Result<i64, 
 }
 
 /// `+rev4` in the version that is asked for is a claim, and has to be right.
-fn as_asked(change: &Change, revision: i64) -> Result<(), WriteError> {
+fn as_asked(change: &Change, revision: i64) -> WriteResult {
     let version = ReleaseVersion {
-        build: match change.will_be("semver_build") {
-            StoredValue::Text(build) => build.clone(),
-            _ => String::new(),
-        },
+        build: change.text("semver_build").unwrap_or_default().to_owned(),
         ..ReleaseVersion::default()
     };
     match version.asked_revision() {

@@ -5,9 +5,9 @@ use serde_json::{Map, Value};
 
 use super::affected;
 use crate::query;
-use crate::record::{self, Record, RowLock};
+use crate::record::{self, Record};
 use crate::statement::{AT_ONCE, sql};
-use crate::write::{Change, WriteError, Writer, known};
+use crate::write::{Change, WriteError, WriteResult, Writer, known};
 
 /// Who becomes a member, where a body has the name of the user and not the number.
 pub(crate) async fn member(
@@ -15,7 +15,7 @@ pub(crate) async fn member(
     resource: &'static Resource,
     body: &Map<String, Value>,
     values: &mut Record,
-) -> Result<(), WriteError> {
+) -> WriteResult {
     let is_membership = matches!(
         resource.name,
         "organization_membership" | "user_application_membership" | "team_membership"
@@ -72,7 +72,7 @@ impl DefaultRole {
         &self,
         writer: &mut Writer<'_>,
         change: &mut Change,
-    ) -> Result<(), WriteError> {
+    ) -> WriteResult {
         if change.number(self.link).is_none() {
             let role = role(writer, self.link, self.name).await?;
             change.new.set_number(self.link, role);
@@ -89,7 +89,7 @@ const MADE_HANDLE: usize = 80;
 pub(super) async fn before_organization(
     writer: &mut Writer<'_>,
     change: &mut Change,
-) -> Result<(), WriteError> {
+) -> WriteResult {
     if change.text("handle").is_some() {
         return Ok(());
     }
@@ -115,10 +115,7 @@ pub(super) async fn before_organization(
 }
 
 /// Whoever makes an organization is its first administrator.
-pub(super) async fn after_organization(
-    writer: &mut Writer<'_>,
-    change: &Change,
-) -> Result<(), WriteError> {
+pub(super) async fn after_organization(writer: &mut Writer<'_>, change: &Change) -> WriteResult {
     let Some(user) = writer.user() else {
         return Ok(());
     };
@@ -136,7 +133,7 @@ pub(super) async fn after_organization(
 pub(super) async fn before_membership_change(
     writer: &mut Writer<'_>,
     changes: &[Change],
-) -> Result<(), WriteError> {
+) -> WriteResult {
     let administrator = role(writer, MEMBER.link, "administrator").await?;
     let leaving: Vec<i64> = changes
         .iter()
@@ -151,22 +148,13 @@ pub(super) async fn before_membership_change(
 }
 
 /// Memberships that end leave an administrator in each organization.
-pub(super) async fn before_leaving(
-    writer: &mut Writer<'_>,
-    memberships: &[i64],
-) -> Result<(), WriteError> {
+pub(super) async fn before_leaving(writer: &mut Writer<'_>, memberships: &[i64]) -> WriteResult {
     for some in memberships.chunks(AT_ONCE) {
         // Two who leave at once do so one after the other: each would count on the other.
         let theirs =
             "SELECT is_member_of__organization FROM organization_membership WHERE id IN (?)";
         let theirs = writer.transaction.ids(&sql(theirs).with_all(some)).await?;
-        record::lock(
-            writer.transaction,
-            "organization",
-            &theirs,
-            RowLock::ToChange,
-        )
-        .await?;
+        writer.lock("organization", &theirs).await?;
         let without = sql(
             "SELECT min(o.handle) FROM organization AS o \
              JOIN organization_membership AS l ON l.is_member_of__organization = o.id \
@@ -190,10 +178,7 @@ pub(super) async fn before_leaving(
 }
 
 /// A user who goes leaves all organizations.
-pub(super) async fn before_user_goes(
-    writer: &mut Writer<'_>,
-    users: &[i64],
-) -> Result<(), WriteError> {
+pub(super) async fn before_user_goes(writer: &mut Writer<'_>, users: &[i64]) -> WriteResult {
     let memberships =
         record::leading_to(writer.transaction, "organization_membership", "user", users).await?;
     before_leaving(writer, &memberships).await
@@ -203,14 +188,13 @@ pub(super) async fn before_user_goes(
 pub(super) async fn before_organization_goes(
     writer: &mut Writer<'_>,
     organizations: &[i64],
-) -> Result<(), WriteError> {
+) -> WriteResult {
     if writer.is_platform() {
         return Ok(());
     }
-    let system = writer.transaction.ids_about(organizations, |some| {
-        sql("SELECT id FROM organization WHERE id IN (?) AND is_system = TRUE").with_all(some)
-    });
-    if !system.await?.is_empty() {
+    let system = sql("SELECT id FROM organization WHERE id IN (?) AND is_system = TRUE");
+    let system = writer.transaction.ids_about(organizations, system).await?;
+    if !system.is_empty() {
         return Err(WriteError::refused(
             "the organization of the system is the cloud's, and stays",
         ));
@@ -219,10 +203,7 @@ pub(super) async fn before_organization_goes(
 }
 
 /// As [`before_organization_goes`].
-pub(super) fn before_organization_change(
-    writer: &Writer<'_>,
-    changes: &[Change],
-) -> Result<(), WriteError> {
+pub(super) fn before_organization_change(writer: &Writer<'_>, changes: &[Change]) -> WriteResult {
     let renamed = |change: &Change| change.flag("is_system") && change.alters("handle");
     if !writer.is_platform() && changes.iter().any(renamed) {
         Err(WriteError::refused(
@@ -237,7 +218,7 @@ pub(super) fn before_organization_change(
 pub(super) async fn after_organization_change(
     writer: &mut Writer<'_>,
     changes: &[Change],
-) -> Result<(), WriteError> {
+) -> WriteResult {
     for change in changes.iter().filter(|change| change.alters("handle")) {
         let handle = change.text("handle").unwrap_or_default();
         give_slugs(writer, change.id, handle).await?;
@@ -250,7 +231,7 @@ pub(crate) async fn give_slugs(
     writer: &mut Writer<'_>,
     organization: i64,
     handle: &str,
-) -> Result<(), WriteError> {
+) -> WriteResult {
     let update = sql(
         "UPDATE application SET slug = lower(CAST(? AS TEXT) || '/' || app_name), modified_at = ? \
              WHERE organization = ?",
@@ -266,7 +247,7 @@ pub(crate) async fn give_slugs(
     Ok(())
 }
 
-async fn role(writer: &mut Writer<'_>, table: &str, name: &str) -> Result<i64, WriteError> {
+async fn role(writer: &mut Writer<'_>, table: &str, name: &str) -> WriteResult<i64> {
     let role = record::with_value(writer.transaction, table, "name", name).await?;
     role.ok_or_else(|| WriteError::Broken(format!("there is no `{table}` `{name}`")))
 }

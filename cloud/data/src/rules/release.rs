@@ -3,26 +3,19 @@
 use resources::{ReleaseVersion, StoredValue};
 
 use super::numbering;
-use crate::record::{self, RowLock};
 use crate::statement::sql;
-use crate::write::{Change, WriteError, Writer, targets};
+use crate::write::{Change, WriteError, WriteResult, Writer, targets};
 
-pub(super) async fn before_create(
-    writer: &mut Writer<'_>,
-    change: &mut Change,
-) -> Result<(), WriteError> {
+pub(super) async fn before_create(writer: &mut Writer<'_>, change: &mut Change) -> WriteResult {
     if let Some(user) = writer.user() {
         change.new.set_number("is_created_by__user", user);
     }
     before_writing(writer, std::slice::from_mut(change)).await
 }
 
-pub(super) async fn before_change(
-    writer: &mut Writer<'_>,
-    changes: &mut [Change],
-) -> Result<(), WriteError> {
+pub(super) async fn before_change(writer: &mut Writer<'_>, changes: &mut [Change]) -> WriteResult {
     for change in changes.iter_mut() {
-        let was_final = matches!(change.old.get("revision"), Some(StoredValue::Integer(_)));
+        let was_final = change.old.number("revision").is_some();
         if was_final && change.inputs.flag("is_final") == Some(false) {
             return Err(WriteError::refused(
                 "`is_final`: a final release stays final",
@@ -37,14 +30,11 @@ pub(super) async fn before_change(
     before_writing(writer, changes).await
 }
 
-async fn before_writing(writer: &mut Writer<'_>, changes: &mut [Change]) -> Result<(), WriteError> {
+async fn before_writing(writer: &mut Writer<'_>, changes: &mut [Change]) -> WriteResult {
     for change in changes.iter_mut() {
         take_version(change)?;
         if !change.flag("is_invalidated") {
-            if matches!(
-                change.new.get("invalidation_reason"),
-                Some(StoredValue::Text(_))
-            ) {
+            if change.new.text("invalidation_reason").is_some() {
                 return Err(WriteError::refused(
                     "`invalidation_reason` is for releases that are invalidated",
                 ));
@@ -56,13 +46,7 @@ async fn before_writing(writer: &mut Writer<'_>, changes: &mut [Change]) -> Resu
     }
     // What follows depends on the other releases of the fleet.
     let fleets = targets(&*changes, "belongs_to__application");
-    record::lock(
-        writer.transaction,
-        "application",
-        &fleets,
-        RowLock::ToChange,
-    )
-    .await?;
+    writer.lock("application", &fleets).await?;
     for change in changes.iter() {
         alone_with_its_commit(writer, change).await?;
         alone_with_its_version(writer, change).await?;
@@ -71,7 +55,7 @@ async fn before_writing(writer: &mut Writer<'_>, changes: &mut [Change]) -> Resu
 }
 
 /// `semver` becomes the fields that keep it.
-fn take_version(change: &mut Change) -> Result<(), WriteError> {
+fn take_version(change: &mut Change) -> WriteResult {
     let Some(text) = change.inputs.text("semver") else {
         return Ok(());
     };
@@ -96,7 +80,7 @@ fn take_version(change: &mut Change) -> Result<(), WriteError> {
 }
 
 /// A fleet has one successful release of a commit at most.
-async fn alone_with_its_commit(writer: &mut Writer<'_>, change: &Change) -> Result<(), WriteError> {
+async fn alone_with_its_commit(writer: &mut Writer<'_>, change: &Change) -> WriteResult {
     let decides = ["status", "commit", "belongs_to__application"];
     if change.text("status") != Some("success") || !change.alters_any(&decides) {
         return Ok(());
@@ -112,10 +96,7 @@ async fn alone_with_its_commit(writer: &mut Writer<'_>, change: &Change) -> Resu
 }
 
 /// No two releases of a fleet that can be used have the same (deprecated) name of a version.
-async fn alone_with_its_version(
-    writer: &mut Writer<'_>,
-    change: &Change,
-) -> Result<(), WriteError> {
+async fn alone_with_its_version(writer: &mut Writer<'_>, change: &Change) -> WriteResult {
     let decides = [
         "status",
         "release_version",
@@ -144,7 +125,7 @@ async fn other(
     change: &Change,
     same: &str,
     value: &str,
-) -> Result<Option<i64>, WriteError> {
+) -> WriteResult<Option<i64>> {
     let other = sql(format!(
         "SELECT id FROM release WHERE belongs_to__application = ? AND status = 'success' AND id <> ? AND {same}"
     ))
@@ -155,7 +136,7 @@ async fn other(
 }
 
 /// What somebody is to run stays.
-pub(super) async fn nobody_runs(writer: &mut Writer<'_>, ids: &[i64]) -> Result<(), WriteError> {
+pub(super) async fn nobody_runs(writer: &mut Writer<'_>, ids: &[i64]) -> WriteResult {
     let fleet =
         sql("SELECT slug FROM application WHERE should_be_running__release IN (?)").with_all(ids);
     if let Some(row) = writer.transaction.row(&fleet).await? {

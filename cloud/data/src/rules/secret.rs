@@ -3,7 +3,7 @@
 use resources::{Field, Resource};
 
 use crate::record::Record;
-use crate::write::{Change, WriteError, Writer};
+use crate::write::{Change, WriteError, WriteResult, Writer};
 
 /// The field of a resource that is secret in some rows, and the flag that says in which.
 pub(crate) fn field(resource: &Resource) -> Option<(&Field, &'static str)> {
@@ -16,7 +16,7 @@ pub(super) fn before_create(
     writer: &Writer<'_>,
     resource: &'static Resource,
     change: &Change,
-) -> Result<(), WriteError> {
+) -> WriteResult {
     match field(resource) {
         Some((_, flag)) if change.flag(flag) => may_be_secret(writer, change),
         _ => Ok(()),
@@ -29,7 +29,7 @@ pub(super) fn before_change(
     writer: &Writer<'_>,
     resource: &'static Resource,
     changes: &[Change],
-) -> Result<(), WriteError> {
+) -> WriteResult {
     let Some((value, flag)) = field(resource) else {
         return Ok(());
     };
@@ -59,7 +59,7 @@ pub(super) fn before_change(
 }
 
 /// The cloud itself goes by some settings, in what it tells everybody who sees the device.
-fn may_be_secret(writer: &Writer<'_>, change: &Change) -> Result<(), WriteError> {
+fn may_be_secret(writer: &Writer<'_>, change: &Change) -> WriteResult {
     writer.warn_of_plain_text();
     let name = change.text("name").unwrap_or_default();
     let branding = &writer.environment.branding;

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::error::DataError;
 use crate::row::Row;
 use crate::statement::{AT_ONCE, Sql, sql};
-use crate::write::{Change, WriteError, Writer};
+use crate::write::{Change, WriteError, WriteResult, Writer};
 
 const SUPERVISOR: &str = "should_be_managed_by__release";
 const SYSTEM: &str = "should_be_operated_by__release";
@@ -20,10 +20,7 @@ pub(super) fn os_version(reported: &str) -> Option<Version> {
 }
 
 /// A new device gets the releases of what it says it has.
-pub(super) async fn before_create(
-    writer: &mut Writer<'_>,
-    change: &mut Change,
-) -> Result<(), WriteError> {
+pub(super) async fn before_create(writer: &mut Writer<'_>, change: &mut Change) -> WriteResult {
     check_supervisor(writer, change).await?;
     check_system(writer, change).await?;
     fill_in(writer, change).await?;
@@ -33,10 +30,7 @@ pub(super) async fn before_create(
     Ok(())
 }
 
-pub(super) async fn before_change(
-    writer: &mut Writer<'_>,
-    change: &mut Change,
-) -> Result<(), WriteError> {
+pub(super) async fn before_change(writer: &mut Writer<'_>, change: &mut Change) -> WriteResult {
     if change.alters("belongs_to__application") {
         leave_behind(writer, change).await?;
     }
@@ -125,7 +119,7 @@ async fn candidates(
     change: &Change,
     condition: &str,
     values: impl IntoIterator<Item = sea_query::Value>,
-) -> Result<Vec<Candidate>, WriteError> {
+) -> WriteResult<Vec<Candidate>> {
     let select = sql(format!(
         "SELECT r.id, r.semver_major, r.semver_minor, r.semver_patch, r.semver_prerelease, r.status, \
          r.is_invalidated, a.is_host, a.is_public, a.slug, t.id, t.is_of__cpu_architecture, o.is_system, \
@@ -145,7 +139,7 @@ async fn candidate(
     writer: &mut Writer<'_>,
     change: &Change,
     id: i64,
-) -> Result<Option<Candidate>, WriteError> {
+) -> WriteResult<Option<Candidate>> {
     let candidates = candidates(writer, change, "r.id = ?", [id.into()]).await?;
     Ok(candidates.into_iter().next())
 }
@@ -155,7 +149,7 @@ async fn of_version(
     writer: &mut Writer<'_>,
     change: &Change,
     version: &Version,
-) -> Result<Vec<Candidate>, WriteError> {
+) -> WriteResult<Vec<Candidate>> {
     let number = |part: u64| i64::try_from(part).unwrap_or(i64::MAX);
     let condition = "r.semver_major = ? AND r.semver_minor = ? AND r.semver_patch = ? AND r.semver_prerelease = ? \
          AND r.revision IS NOT NULL AND r.is_invalidated = FALSE ORDER BY r.revision DESC, r.id DESC";
@@ -168,7 +162,7 @@ async fn of_version(
     candidates(writer, change, condition, values).await
 }
 
-async fn architecture(writer: &mut Writer<'_>, change: &Change) -> Result<Option<i64>, WriteError> {
+async fn architecture(writer: &mut Writer<'_>, change: &Change) -> WriteResult<Option<i64>> {
     let select = sql("SELECT is_of__cpu_architecture FROM device_type WHERE id = ?")
         .with(change.number("is_of__device_type").unwrap_or_default());
     Ok(writer.transaction.id(&select).await?)
@@ -179,7 +173,7 @@ async fn requested(
     writer: &mut Writer<'_>,
     change: &Change,
     field: &str,
-) -> Result<Option<Candidate>, WriteError> {
+) -> WriteResult<Option<Candidate>> {
     let release = change.number(field).filter(|_| change.alters(field));
     let Some(release) = release else {
         return Ok(None);
@@ -194,7 +188,7 @@ fn refusal(field: &str, release: i64, why: &str) -> WriteError {
 }
 
 /// A supervisor that is asked for is one, for this device, and none from before the one it is to have.
-async fn check_supervisor(writer: &mut Writer<'_>, change: &Change) -> Result<(), WriteError> {
+async fn check_supervisor(writer: &mut Writer<'_>, change: &Change) -> WriteResult {
     let Some(requested) = requested(writer, change, SUPERVISOR).await? else {
         return Ok(());
     };
@@ -216,7 +210,7 @@ async fn check_supervisor(writer: &mut Writer<'_>, change: &Change) -> Result<()
 }
 
 /// An operating system that is asked for is one, for this kind of device, and none from before the one it has.
-async fn check_system(writer: &mut Writer<'_>, change: &Change) -> Result<(), WriteError> {
+async fn check_system(writer: &mut Writer<'_>, change: &Change) -> WriteResult {
     let Some(requested) = requested(writer, change, SYSTEM).await? else {
         return Ok(());
     };
@@ -235,7 +229,7 @@ async fn check_system(writer: &mut Writer<'_>, change: &Change) -> Result<(), Wr
 }
 
 /// The first supervisor that a device reports is the one that it is to have.
-async fn fill_in(writer: &mut Writer<'_>, change: &mut Change) -> Result<(), WriteError> {
+async fn fill_in(writer: &mut Writer<'_>, change: &mut Change) -> WriteResult {
     let reported = change.text("supervisor_version").and_then(os_version);
     let Some(version) = reported.filter(|_| change.number(SUPERVISOR).is_none()) else {
         return Ok(());
@@ -254,7 +248,7 @@ async fn fill_in(writer: &mut Writer<'_>, change: &mut Change) -> Result<(), Wri
 }
 
 /// A device with a newer operating system than it is to have is to have that one: it was updated by hand.
-async fn move_up(writer: &mut Writer<'_>, change: &mut Change) -> Result<(), WriteError> {
+async fn move_up(writer: &mut Writer<'_>, change: &mut Change) -> WriteResult {
     let Some(has) = change.text("os_version").and_then(os_version) else {
         return Ok(());
     };
@@ -279,7 +273,7 @@ async fn move_up(writer: &mut Writer<'_>, change: &mut Change) -> Result<(), Wri
 }
 
 /// A device that moves to another organization is not to go on having systems of the one that it leaves.
-async fn leave_behind(writer: &mut Writer<'_>, change: &mut Change) -> Result<(), WriteError> {
+async fn leave_behind(writer: &mut Writer<'_>, change: &mut Change) -> WriteResult {
     for field in [SUPERVISOR, SYSTEM] {
         let stays = change.number(field).filter(|_| !change.new.has(field));
         if let Some(release) = stays
@@ -297,7 +291,7 @@ async fn leave_behind(writer: &mut Writer<'_>, change: &mut Change) -> Result<()
 pub(crate) async fn drop_those_of_strangers(
     writer: &mut Writer<'_>,
     fleets: Option<&[i64]>,
-) -> Result<usize, WriteError> {
+) -> WriteResult<usize> {
     let mut dropped = 0;
     for field in [SUPERVISOR, SYSTEM] {
         let of_strangers = format!(

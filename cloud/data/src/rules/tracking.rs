@@ -1,12 +1,11 @@
 //! Fleets that track their latest release (docs/spec/cloud.md#rule-tracking).
 
 use super::{affected, installs};
-use crate::record::{self, RowLock};
 use crate::statement::sql;
-use crate::write::{Change, WriteError, Writer, targets};
+use crate::write::{Change, WriteResult, Writer, targets};
 
 /// After releases were made or changed: fleets that track the latest one move to it.
-pub(super) async fn follow(writer: &mut Writer<'_>, changes: &[Change]) -> Result<(), WriteError> {
+pub(super) async fn follow(writer: &mut Writer<'_>, changes: &[Change]) -> WriteResult {
     let counts = [
         "revision",
         "status",
@@ -17,20 +16,14 @@ pub(super) async fn follow(writer: &mut Writer<'_>, changes: &[Change]) -> Resul
     ];
     let counting = changes.iter().filter(|change| change.alters_any(&counts));
     let fleets = targets(counting, "belongs_to__application");
-    record::lock(
-        writer.transaction,
-        "application",
-        &fleets,
-        RowLock::ToChange,
-    )
-    .await?;
+    writer.lock("application", &fleets).await?;
     for fleet in fleets {
         pick(writer, fleet).await?;
     }
     Ok(())
 }
 
-async fn pick(writer: &mut Writer<'_>, fleet: i64) -> Result<(), WriteError> {
+async fn pick(writer: &mut Writer<'_>, fleet: i64) -> WriteResult {
     let Some(latest) = latest(writer, fleet).await? else {
         return Ok(());
     };
@@ -51,7 +44,7 @@ async fn pick(writer: &mut Writer<'_>, fleet: i64) -> Result<(), WriteError> {
 }
 
 /// The release that a fleet which tracks is to run.
-pub(super) async fn latest(writer: &mut Writer<'_>, fleet: i64) -> Result<Option<i64>, WriteError> {
+pub(super) async fn latest(writer: &mut Writer<'_>, fleet: i64) -> WriteResult<Option<i64>> {
     let latest = sql(
         "SELECT id FROM release WHERE belongs_to__application = ? AND status = 'success' \
          AND revision IS NOT NULL AND is_invalidated = FALSE AND is_passing_tests = TRUE \

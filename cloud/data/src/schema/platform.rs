@@ -1,7 +1,6 @@
 //! Tables that no resource is behind: what the platform keeps for itself.
 
 use super::table::{Column, ColumnKind, Table};
-use crate::names;
 
 /// All of them.
 pub(super) fn tables() -> [Table; 11] {
@@ -32,13 +31,13 @@ fn quotas() -> Table {
         text("name"),
         number("value"),
     ];
-    Table::new(names::QUOTAS, columns).unique(&["organization", "name"])
+    Table::new("organization_quota", columns).unique(&["organization", "name"])
 }
 
 /// See [`crate::generation`].
 fn generations() -> Table {
     let columns = [text("kind"), number("row_id"), number("generation")];
-    Table::new(names::GENERATIONS, columns).unique(&["kind", "row_id"])
+    Table::new("state_generation", columns).unique(&["kind", "row_id"])
 }
 
 /// When a device that polls counts as silent, in milliseconds, and the state that it was given last, as the sum of
@@ -70,30 +69,30 @@ fn log_lines() -> Table {
 /// See [`crate::file`]. A file that is being uploaded is of no asset yet.
 fn files() -> Table {
     let asset = going_with("release_asset", "release_asset").nullable();
-    Table::new(names::FILES, [asset, number("created_at")]).index(&["release_asset"])
+    Table::new("release_asset_file", [asset, number("created_at")]).index(&["release_asset"])
 }
 
 fn pieces() -> Table {
     let columns = [
-        going_with("file", names::FILES),
+        going_with("file", "release_asset_file"),
         number("number"),
         Column::new("bytes", ColumnKind::Bytes),
     ];
-    Table::new(names::FILE_PIECES, columns).unique(&["file", "number"])
+    Table::new("release_asset_piece", columns).unique(&["file", "number"])
 }
 
 /// See [`crate::upload`].
 fn uploads() -> Table {
     let columns = [
         text("uuid"),
-        going_with("file", names::FILES),
+        going_with("file", "release_asset_file"),
         going_with("release_asset", "release_asset"),
         text("filename"),
         text("content_type"),
         number("size"),
         number("chunk_size"),
     ];
-    Table::new(names::UPLOADS, columns)
+    Table::new("release_asset_upload", columns)
         .unique(&["uuid"])
         .unique(&["file"])
         .unique(&["release_asset"])
@@ -101,12 +100,12 @@ fn uploads() -> Table {
 
 fn parts() -> Table {
     let columns = [
-        going_with("upload", names::UPLOADS),
+        going_with("upload", "release_asset_upload"),
         number("number"),
         number("attempt"),
         text("etag").nullable(),
     ];
-    Table::new(names::UPLOAD_PARTS, columns).unique(&["upload", "number"])
+    Table::new("release_asset_part", columns).unique(&["upload", "number"])
 }
 
 /// When the wrong passwords that were given for a user are forgotten, in milliseconds. Each one puts it off.
@@ -124,7 +123,7 @@ fn image_garbage() -> Table {
         number("due_at"),
         number("failures"),
     ];
-    Table::new(names::IMAGE_GARBAGE, columns)
+    Table::new("image_garbage", columns)
         .unique(&["location"])
         .index(&["due_at"])
         .index(&["gone_at"])

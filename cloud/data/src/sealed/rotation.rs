@@ -148,16 +148,12 @@ impl Rotation<'_> {
             };
             after = *last;
             let mut retries = Retries::default();
-            loop {
+            rotated.add(loop {
                 match self.batch(column, &values).await {
-                    Ok(batch) => {
-                        rotated.add(batch);
-                        break;
-                    }
                     Err(error) if retries.again(&error) => {}
-                    Err(error) => return Err(error),
+                    batch => break batch?,
                 }
-            }
+            });
         }
     }
 

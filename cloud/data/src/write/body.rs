@@ -3,7 +3,7 @@
 use resources::{Column, Default, Field, Resource, Role, Step, StoredValue, Writer as Word};
 use serde_json::{Map, Value};
 
-use super::{WriteError, Writer};
+use super::{WriteError, WriteResult, Writer};
 use crate::record::{Record, stored};
 
 /// What a row is written for.
@@ -31,7 +31,7 @@ impl Writer<'_> {
         resource: &'static Resource,
         body: &Map<String, Value>,
         what: WriteKind,
-    ) -> Result<ParsedBody, WriteError> {
+    ) -> WriteResult<ParsedBody> {
         let branding = &self.environment.branding;
         let mut parsed = ParsedBody::default();
         for (name, given) in body {
@@ -85,7 +85,7 @@ impl Writer<'_> {
         &self,
         resource: &'static Resource,
         values: &mut Record,
-    ) -> Result<(), WriteError> {
+    ) -> WriteResult {
         for (_, field) in stored(resource) {
             if values.has(field.name) || field.name == "id" {
                 continue;
@@ -107,11 +107,7 @@ impl Writer<'_> {
 
     /// What fields become that a request which replaces a row does not name: what they would be in a new one.
     /// Those that have no default stay, as do those that the caller has no say in.
-    pub(super) fn reset(
-        &self,
-        resource: &'static Resource,
-        values: &mut Record,
-    ) -> Result<(), WriteError> {
+    pub(super) fn reset(&self, resource: &'static Resource, values: &mut Record) -> WriteResult {
         let mut fresh = values.clone();
         self.by_default(resource, &mut fresh)?;
         for (_, field) in stored(resource) {
@@ -137,7 +133,7 @@ impl Writer<'_> {
 }
 
 /// What a new row must say.
-pub(super) fn require(resource: &'static Resource, values: &Record) -> Result<(), WriteError> {
+pub(super) fn require(resource: &'static Resource, values: &Record) -> WriteResult {
     for (_, field) in stored(resource) {
         if field.required && matches!(values.get(field.name), None | Some(StoredValue::Null)) {
             return Err(missing(field));

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use resources::{Column, Field, Method, OnDelete, Resource, Source, Type};
 
-use super::{WriteError, Writer, model};
+use super::{WriteResult, Writer, model};
 use crate::dialect::Dialect;
 use crate::error::DataError;
 use crate::record::{self, Record};
@@ -23,7 +23,7 @@ impl Writer<'_> {
     /// # Errors
     /// [`WriteError::Conflict`] where another row holds one of them; else as any write. The transaction is
     /// then to be dropped.
-    pub async fn remove(&mut self, resource: &str, ids: &[i64]) -> Result<u64, WriteError> {
+    pub async fn remove(&mut self, resource: &str, ids: &[i64]) -> WriteResult<u64> {
         let resource = self.table(resource, Method::Delete)?;
         if ids.is_empty() {
             return Ok(0);
@@ -68,7 +68,7 @@ impl Writer<'_> {
         &mut self,
         resource: &'static Resource,
         ids: &[i64],
-    ) -> Result<RowsToDelete, WriteError> {
+    ) -> WriteResult<RowsToDelete> {
         let mut going = RowsToDelete::new();
         let mut next: Vec<(&'static Resource, Vec<i64>)> = vec![(resource, ids.to_vec())];
         while let Some((resource, mut ids)) = next.pop() {
@@ -98,7 +98,7 @@ impl Writer<'_> {
     }
 
     /// Nothing that stays holds a row that goes.
-    async fn check_holders(&mut self, going: &RowsToDelete) -> Result<(), WriteError> {
+    async fn check_holders(&mut self, going: &RowsToDelete) -> WriteResult {
         let none = BTreeSet::new();
         for (name, ids) in going {
             let ids: Vec<i64> = ids.iter().copied().collect();

@@ -6,7 +6,7 @@ use resources::{Method, Resource, StoredValue};
 use serde_json::{Map, Value};
 
 use super::body::{ParsedBody, WriteKind};
-use super::{WriteError, Writer};
+use super::{WriteError, WriteResult, Writer};
 use crate::record::{self, Record};
 use crate::{query, rules};
 
@@ -82,7 +82,7 @@ impl Writer<'_> {
         resource: &str,
         ids: &[i64],
         body: &Map<String, Value>,
-    ) -> Result<u64, WriteError> {
+    ) -> WriteResult<u64> {
         let resource = self.table(resource, Method::Update)?;
         let parsed = self.parsed_body(resource, body, WriteKind::Change)?;
         if !parsed.any {
@@ -101,7 +101,7 @@ impl Writer<'_> {
         resource: &'static Resource,
         ids: &[i64],
         parsed: ParsedBody,
-    ) -> Result<u64, WriteError> {
+    ) -> WriteResult<u64> {
         let ParsedBody { values, inputs, .. } = parsed;
         let rows = record::load(self.transaction, resource, ids).await?;
         if rows.is_empty() || (values.is_empty() && inputs.is_empty()) {
@@ -159,7 +159,7 @@ impl Writer<'_> {
         resource: &'static Resource,
         ids: &[i64],
         method: Method,
-    ) -> Result<(), WriteError> {
+    ) -> WriteResult {
         if self.is_platform() {
             return Ok(());
         }
@@ -175,7 +175,7 @@ impl Writer<'_> {
 }
 
 /// Nothing made a field null that cannot be.
-pub(super) fn never_null(resource: &Resource, values: &Record) -> Result<(), WriteError> {
+pub(super) fn never_null(resource: &Resource, values: &Record) -> WriteResult {
     for (name, value) in values.iter() {
         let field = resource.find_field(name);
         if *value == StoredValue::Null && field.is_some_and(|field| !field.nullable) {

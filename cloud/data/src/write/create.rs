@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::body::{self, ParsedBody, WriteKind};
 use super::change::{Change, never_null};
-use super::{WriteError, Writer, known};
+use super::{WriteError, WriteResult, Writer, known};
 use crate::record::{self, Record, stored};
 use crate::rules;
 
@@ -14,11 +14,7 @@ impl Writer<'_> {
     ///
     /// # Errors
     /// [`WriteError`]; the transaction is then to be dropped.
-    pub async fn create(
-        &mut self,
-        resource: &str,
-        body: &Map<String, Value>,
-    ) -> Result<i64, WriteError> {
+    pub async fn create(&mut self, resource: &str, body: &Map<String, Value>) -> WriteResult<i64> {
         let resource = self.table(resource, Method::Create)?;
         let mut parsed = self.parsed_body(resource, body, WriteKind::Create)?;
         rules::invitee(self, resource, body, &mut parsed.values).await?;
@@ -30,7 +26,7 @@ impl Writer<'_> {
         &mut self,
         resource: &'static Resource,
         parsed: ParsedBody,
-    ) -> Result<i64, WriteError> {
+    ) -> WriteResult<i64> {
         let ParsedBody { values, inputs, .. } = parsed;
         let inserted = values.clone();
         body::require(resource, &values)?;
@@ -60,7 +56,7 @@ impl Writer<'_> {
     }
 
     /// What goes with a row: its actor.
-    async fn create_owned(&mut self, kind: resources::Type) -> Result<i64, WriteError> {
+    async fn create_owned(&mut self, kind: resources::Type) -> WriteResult<i64> {
         let resources::Type::Link { to, .. } = kind else {
             return Err(WriteError::Broken(
                 "a field owns what it does not link to".to_owned(),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use resources::{Method, OnDelete, Resource, Role, Rows, StoredValue, Type};
 
-use super::{Change, WriteError, Writer, known};
+use super::{Change, WriteError, WriteResult, Writer, known};
 use crate::caller::{Caller, SystemPurpose};
 use crate::query::QueryContext;
 use crate::record::Record;
@@ -17,7 +17,7 @@ impl Writer<'_> {
         resource: &'static Resource,
         values: &Record,
         method: Method,
-    ) -> Result<(), WriteError> {
+    ) -> WriteResult {
         for (name, value) in values.iter() {
             let (Some(field), StoredValue::Integer(id)) = (resource.find_field(name), value) else {
                 continue;
@@ -49,7 +49,7 @@ impl Writer<'_> {
         &mut self,
         resource: &'static Resource,
         changes: &[Change],
-    ) -> Result<(), WriteError> {
+    ) -> WriteResult {
         if self.is_platform() {
             return Ok(());
         }
@@ -76,7 +76,7 @@ impl Writer<'_> {
 
     /// Whether it is what the caller's credential stands for: a provisioning key cannot read its fleet, and
     /// makes devices in it.
-    async fn is_its_own(&mut self, to: &str, id: i64) -> Result<bool, WriteError> {
+    async fn is_its_own(&mut self, to: &str, id: i64) -> WriteResult<bool> {
         let has_actor = |field: &resources::Field| field.owns && field.name == "actor";
         let (Some(actor), true) = (self.actor(), known(to)?.fields.iter().any(has_actor)) else {
             return Ok(false);

@@ -10,7 +10,7 @@ use resources::{Lookup, Method, Resource};
 use serde_json::{Map, Value};
 
 use super::body::WriteKind;
-use super::{Write, WriteError, WriteOutcome, Writer};
+use super::{Write, WriteError, WriteOutcome, WriteResult, Writer};
 use crate::query::{self, QueryContext};
 use crate::statement::sql;
 
@@ -25,7 +25,7 @@ pub(super) struct CurrentBody<'a> {
 
 impl<'a> Write<'a> {
     /// The resource that is written, as its version has it.
-    pub(super) fn resource(&self, name: &str) -> Result<&'static Resource, WriteError> {
+    pub(super) fn resource(&self, name: &str) -> WriteResult<&'static Resource> {
         let resource = self.version.model().resource(name);
         resource.ok_or(WriteError::NoRights)
     }
@@ -78,7 +78,7 @@ impl Writer<'_> {
         resource: &Resource,
         method: Method,
         body: Cow<'a, Map<String, Value>>,
-    ) -> Result<CurrentBody<'a>, WriteError> {
+    ) -> WriteResult<CurrentBody<'a>> {
         if write.version == resources::Version::V7 {
             return Ok(CurrentBody {
                 fields: body,
@@ -128,7 +128,7 @@ impl Writer<'_> {
         })
     }
 
-    async fn device_type(&mut self, name: &str) -> Result<i64, WriteError> {
+    async fn device_type(&mut self, name: &str) -> WriteResult<i64> {
         let named = sql(
             "SELECT id FROM device_type WHERE slug = ? OR EXISTS (SELECT 1 FROM device_type_alias AS a \
              WHERE a.device_type = device_type.id AND a.is_referenced_by__alias = ?) ORDER BY slug <> ?, id",
@@ -142,7 +142,7 @@ impl Writer<'_> {
         })
     }
 
-    async fn own_organization(&mut self) -> Result<i64, WriteError> {
+    async fn own_organization(&mut self) -> WriteResult<i64> {
         let first = sql(
             "SELECT is_member_of__organization FROM organization_membership WHERE \"user\" = ? \
              ORDER BY id LIMIT 1",
@@ -160,7 +160,7 @@ impl Writer<'_> {
         write: Write<'_>,
         resource: &'static Resource,
         parsed: &CurrentBody<'_>,
-    ) -> Result<i64, WriteError> {
+    ) -> WriteResult<i64> {
         if parsed.commit.is_some() {
             return Err(WriteError::refused(
                 "`commit`: a new fleet has no releases yet, so none with this commit",
@@ -187,7 +187,7 @@ impl Writer<'_> {
         resource: &'static str,
         ids: &[i64],
         parsed: &CurrentBody<'_>,
-    ) -> Result<u64, WriteError> {
+    ) -> WriteResult<u64> {
         if parsed.is_void {
             return Ok(u64::try_from(ids.len()).unwrap_or(u64::MAX));
         }
@@ -208,7 +208,7 @@ impl Writer<'_> {
         table: &'static Resource,
         ids: &[i64],
         parsed: &CurrentBody<'_>,
-    ) -> Result<WriteOutcome, WriteError> {
+    ) -> WriteResult<WriteOutcome> {
         let fields = match ids {
             [id] => self.with_release(*id, parsed).await?,
             _ => parsed.fields.clone().into_owned(),
@@ -225,7 +225,7 @@ impl Writer<'_> {
         &mut self,
         fleet: i64,
         parsed: &CurrentBody<'_>,
-    ) -> Result<Map<String, Value>, WriteError> {
+    ) -> WriteResult<Map<String, Value>> {
         let mut fields = parsed.fields.clone().into_owned();
         if let Some((link, commit)) = &parsed.commit {
             let release = sql(

@@ -8,7 +8,7 @@ use odata::{Address, Key, Literal, Request, ResourcePath};
 use resources::{Method, Resource, Source, Version};
 use serde_json::{Map, Value};
 
-use super::{Environment, WriteError, Writer};
+use super::{Environment, WriteError, WriteResult, Writer};
 use crate::database::Database;
 use crate::dialect::Dialect;
 use crate::error::DataError;
@@ -68,7 +68,7 @@ pub async fn write(
     environment: &Environment,
     context: QueryContext<'_>,
     write: Write<'_>,
-) -> Result<WriteOutcome, WriteError> {
+) -> WriteResult<WriteOutcome> {
     let mut retries = Retries::default();
     let chosen = chosen(database, context, write)
         .await
@@ -106,7 +106,7 @@ async fn chosen(
     database: &Database,
     context: QueryContext<'_>,
     write: Write<'_>,
-) -> Result<Option<Vec<i64>>, WriteError> {
+) -> WriteResult<Option<Vec<i64>>> {
     let method = match write.verb {
         Verb::Patch => Method::Update,
         Verb::Delete => Method::Delete,
@@ -123,10 +123,9 @@ async fn chosen(
         return Err(WriteError::NoRights);
     }
     let (_, select) = query::rows(&context, write.request, method)?;
-    let rows = tokio::time::timeout(CHOOSING, database.rows(&select)).await;
-    let rows = rows.map_err(|_| DataError::TooSlow(sqlx::Error::PoolTimedOut))??;
-    let ids: Result<Vec<i64>, DataError> = rows.iter().map(|row| row.id(0)).collect();
-    Ok(Some(ids?).filter(|ids| ids.len() <= LISTED))
+    let ids = tokio::time::timeout(CHOOSING, database.ids(&select)).await;
+    let ids = ids.map_err(|_| DataError::TooSlow(sqlx::Error::PoolTimedOut))??;
+    Ok(Some(ids).filter(|ids| ids.len() <= LISTED))
 }
 
 /// What was done, and the transaction that is to be committed.
@@ -136,7 +135,7 @@ async fn tried(
     context: QueryContext<'_>,
     write: Write<'_>,
     chosen: Option<&[i64]>,
-) -> Result<(Transaction, WriteOutcome), WriteError> {
+) -> WriteResult<(Transaction, WriteOutcome)> {
     let mut transaction = database.begin().await?;
     let mut writer = Writer::new(&mut transaction, context, environment);
     writer.file = write.file;
@@ -151,7 +150,7 @@ async fn tried(
 }
 
 impl Writer<'_> {
-    async fn post(&mut self, write: Write<'_>) -> Result<WriteOutcome, WriteError> {
+    async fn post(&mut self, write: Write<'_>) -> WriteResult<WriteOutcome> {
         let path = path(write)?;
         if path.key.is_some() || !path.links.is_empty() || path.tail != odata::Tail::Records {
             return Err(WriteError::refused(
@@ -171,7 +170,7 @@ impl Writer<'_> {
         })
     }
 
-    async fn patch(&mut self, write: Write<'_>) -> Result<WriteOutcome, WriteError> {
+    async fn patch(&mut self, write: Write<'_>) -> WriteResult<WriteOutcome> {
         let path = addressed(write)?;
         if write.body.is_empty() {
             return Err(WriteError::refused("the body names no field to be changed"));
@@ -187,7 +186,7 @@ impl Writer<'_> {
         ))
     }
 
-    async fn put(&mut self, write: Write<'_>) -> Result<WriteOutcome, WriteError> {
+    async fn put(&mut self, write: Write<'_>) -> WriteResult<WriteOutcome> {
         let path = path(write)?;
         let Some(key) = &path.key else {
             return Err(WriteError::refused(
@@ -226,7 +225,7 @@ impl Writer<'_> {
         self.replace_as_said(table, &ids, &translated).await
     }
 
-    async fn delete(&mut self, write: Write<'_>) -> Result<WriteOutcome, WriteError> {
+    async fn delete(&mut self, write: Write<'_>) -> WriteResult<WriteOutcome> {
         let path = addressed(write)?;
         let (resource, ids) = self.rows(write, Method::Delete).await?;
         if ids.is_empty() && resource == "application" && path.key.is_some() {
@@ -244,7 +243,7 @@ impl Writer<'_> {
         &mut self,
         write: Write<'_>,
         method: Method,
-    ) -> Result<(&'static str, Vec<i64>), WriteError> {
+    ) -> WriteResult<(&'static str, Vec<i64>)> {
         let named = write.resource(&path(write)?.resource.text)?;
         let resource: &'static Resource = self.table(named.table, method)?;
         let context = write.context(self.context);
@@ -270,7 +269,7 @@ impl Writer<'_> {
     }
 }
 
-fn path(write: Write<'_>) -> Result<&ResourcePath, WriteError> {
+fn path(write: Write<'_>) -> WriteResult<&ResourcePath> {
     match &write.request.address {
         Address::Resource(path) => Ok(path),
         Address::Metadata => Err(WriteError::refused("`$metadata` is read only")),
@@ -278,7 +277,7 @@ fn path(write: Write<'_>) -> Result<&ResourcePath, WriteError> {
 }
 
 /// Rows are named by a key or by a filter: nobody changes all of them by leaving both out.
-fn addressed(write: Write<'_>) -> Result<&ResourcePath, WriteError> {
+fn addressed(write: Write<'_>) -> WriteResult<&ResourcePath> {
     let path = path(write)?;
     if path.key.is_none() && write.request.options.filter.is_none() {
         return Err(WriteError::Refused(format!(
@@ -290,7 +289,7 @@ fn addressed(write: Write<'_>) -> Result<&ResourcePath, WriteError> {
 }
 
 /// The value of a key as a body would have it.
-fn constant(request: &Request, value: &odata::Value) -> Result<Value, WriteError> {
+fn constant(request: &Request, value: &odata::Value) -> WriteResult<Value> {
     let literal = match value {
         odata::Value::Literal(literal) => literal,
         odata::Value::Alias(name) => request

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use resources::{Resource, StoredValue};
 
 use super::change::Change;
-use super::{WriteError, Writer};
+use super::{WriteResult, Writer};
 use crate::error::DataError;
 use crate::keyring::Place;
 use crate::record::{self, Record};
@@ -17,7 +17,7 @@ impl Writer<'_> {
         &self,
         resource: &'static Resource,
         change: &mut Change,
-    ) -> Result<bool, WriteError> {
+    ) -> WriteResult<bool> {
         let secrets = secrets(resource, change);
         let any = !secrets.is_empty();
         for (column, value) in secrets {
@@ -32,7 +32,7 @@ impl Writer<'_> {
         &mut self,
         resource: &'static Resource,
         change: &mut Change,
-    ) -> Result<i64, WriteError> {
+    ) -> WriteResult<i64> {
         let secrets = secrets(resource, change);
         if secrets.is_empty() {
             return Ok(record::insert(self.transaction, resource, &change.new).await?);
@@ -50,7 +50,7 @@ impl Writer<'_> {
         Ok(id)
     }
 
-    fn sealed(&self, place: &Place, value: &str) -> Result<String, WriteError> {
+    fn sealed(&self, place: &Place, value: &str) -> WriteResult<String> {
         let keyring = &self.environment.keyring;
         Ok(keyring.seal(place, value).map_err(DataError::from)?)
     }

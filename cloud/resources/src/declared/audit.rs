@@ -10,50 +10,38 @@ pub(super) fn all() -> Vec<Resource> {
 
 fn audit_event() -> Resource {
     Resource::new("audit_event", "what somebody did, from where and when; nobody can write these rows")
-        .field(
+        .fields([
             text("verb", 30)
                 .never_null()
                 .by(Writer::Platform)
                 .doc("`create`, `change`, `delete`, `ask` (a device), `sign-in`, `sign-in-failed`, `new-password`"),
-        )
-        .field(
             text("resource", 60)
                 .never_null()
                 .by(Writer::Platform)
                 .doc("the resource of the row concerned"),
-        )
-        .field(int("row_id").by(Writer::Platform).doc("the id of that row, which may be deleted by now"))
-        .field(
+            int("row_id").by(Writer::Platform).doc("the id of that row, which may be deleted by now"),
             json("fields", 10_000)
                 .by(Writer::Platform)
                 .doc("details; `…` replaces secrets, values of variables and long texts"),
-        )
-        .field(int("times").never_null().by(Writer::Platform).doc(
-            "how often; failed sign-ins are one event per hour",
-        ))
-        .field(int("actor").by(Writer::Platform).doc("the actor who did it"))
-        .field(
+            int("times").never_null().by(Writer::Platform).doc(
+                "how often; failed sign-ins are one event per hour",
+            ),
+            int("actor").by(Writer::Platform).doc("the actor who did it"),
             link("is_by__user", "user", OnDelete::Ignore)
                 .by(Writer::Platform)
                 .doc("the user who did it"),
-        )
-        .field(short("user_name").by(Writer::Platform).doc("the name of that user at the time"))
-        .field(
+            short("user_name").by(Writer::Platform).doc("the name of that user at the time"),
             text("credential", 20)
                 .by(Writer::Platform)
                 .doc("`session` or `key`"),
-        )
-        .field(
             int("credential_id")
                 .by(Writer::Platform)
                 .doc("the row of the `user_session` or `api_key`"),
-        )
-        .field(text("address", 45).by(Writer::Platform).doc("where the request came from"))
-        .field(
+            text("address", 45).by(Writer::Platform).doc("where the request came from"),
             link("belongs_to__organization", "organization", OnDelete::Ignore)
                 .by(Writer::Platform)
                 .doc("the organization whose administrators see it; null if it concerns only its user"),
-        )
+        ])
         .people(
             Methods::READ,
             Rows::Where(

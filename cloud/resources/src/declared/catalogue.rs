@@ -17,19 +17,19 @@ pub(super) fn all() -> Vec<Resource> {
 
 fn application_type() -> Resource {
     Resource::new("application_type", "what a fleet may do")
-        .field(words("name", 1, 20).required())
-        .field(words("slug", 1, 30).required())
-        .field(text("description", 200))
-        .field(flag("supports_web_url"))
-        .field(flag("supports_multicontainer"))
-        .field(flag("supports_gateway_mode"))
-        .field(flag("requires_payment"))
-        .field(flag("is_legacy"))
-        .field(
+        .fields([
+            words("name", 1, 20).required(),
+            words("slug", 1, 30).required(),
+            text("description", 200),
+            flag("supports_web_url"),
+            flag("supports_multicontainer"),
+            flag("supports_gateway_mode"),
+            flag("requires_payment"),
+            flag("is_legacy"),
             text("needs__os_version_range", 50)
                 .doc("which versions of the operating system its devices may have"),
-        )
-        .field(int("maximum_device_count"))
+            int("maximum_device_count"),
+        ])
         .unique(["slug"])
         .many("is_of__application", "application", "application_type")
         .people(Methods::READ, Rows::All)
@@ -56,8 +56,10 @@ fn cpu_architecture() -> Resource {
 
 fn device_manufacturer() -> Resource {
     Resource::new("device_manufacturer", "who makes boards")
-        .field(words("slug", 1, 50).required())
-        .field(words("name", 1, 100).required())
+        .fields([
+            words("slug", 1, 50).required(),
+            words("name", 1, 100).required(),
+        ])
         .unique(["slug"])
         .many(
             "manufactures__device_family",
@@ -69,13 +71,15 @@ fn device_manufacturer() -> Resource {
 
 fn device_family() -> Resource {
     Resource::new("device_family", "a family of boards")
-        .field(words("slug", 1, 50).required())
-        .field(words("name", 1, 50).required())
-        .field(link(
-            "is_manufactured_by__device_manufacturer",
-            "device_manufacturer",
-            OnDelete::SetNull,
-        ))
+        .fields([
+            words("slug", 1, 50).required(),
+            words("name", 1, 50).required(),
+            link(
+                "is_manufactured_by__device_manufacturer",
+                "device_manufacturer",
+                OnDelete::SetNull,
+            ),
+        ])
         .unique(["slug"])
         .linked_by("device_type", "belongs_to__device_family")
         .guests(Methods::READ, Rows::All)
@@ -83,24 +87,24 @@ fn device_family() -> Resource {
 
 fn device_type() -> Resource {
     Resource::new("device_type", "a type of board")
-        .field(short("slug").required())
-        .field(short("name").required())
-        .field(
+        .fields([
+            short("slug").required(),
+            short("name").required(),
             link(
                 "is_of__cpu_architecture",
                 "cpu_architecture",
                 OnDelete::Refuse,
             )
             .required(),
-        )
-        .field(text("logo", 400_000))
-        .field(json("contract", 5_000_000))
-        .field(link(
-            "belongs_to__device_family",
-            "device_family",
-            OnDelete::SetNull,
-        ))
-        .field(flag("is_private"))
+            text("logo", 400_000),
+            json("contract", 5_000_000),
+            link(
+                "belongs_to__device_family",
+                "device_family",
+                OnDelete::SetNull,
+            ),
+            flag("is_private"),
+        ])
         .unique(["slug"])
         .link_also(
             "supports__cpu_architecture",
@@ -129,8 +133,10 @@ fn device_type_alias() -> Resource {
         "a name of a device type; its slug is one of them",
     )
     .also("device_type__is_referenced_by__alias")
-    .field(link("device_type", "device_type", OnDelete::Cascade).required())
-    .field(words("is_referenced_by__alias", 1, 255).required())
+    .fields([
+        link("device_type", "device_type", OnDelete::Cascade).required(),
+        words("is_referenced_by__alias", 1, 255).required(),
+    ])
     .unique(["is_referenced_by__alias"])
     .unique(["device_type", "is_referenced_by__alias"])
     .guests(Methods::READ, Rows::All)

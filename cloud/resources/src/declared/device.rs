@@ -22,37 +22,28 @@ const OPERATED: Rows = Rows::Where(
 );
 
 fn device() -> Resource {
-    let fields = Resource::new("device", "a device")
-        .field(link("actor", "actor", OnDelete::Refuse).owned())
-        .field(
-            words("uuid", 32, 62)
-                .check(Check::DeviceUuid)
-                .default(Default::Uuid)
-                .by(Writer::Creator),
-        )
-        .field(
-            short("local_id")
-                .by(Writer::People)
-                .doc("for whoever created it, to find it"),
-        )
-        .field(
-            short("device_name")
-                .never_null()
-                .check(Check::OneLine)
-                .by(Writer::Provisioning)
-                .doc("two random words joined by `-` by default"),
-        )
-        .field(text("note", 1_000_000).by(Writer::People).doc("for people"))
-        .field(
-            link("is_of__device_type", "device_type", OnDelete::Refuse)
-                .required()
-                .by(Writer::People),
-        )
-        .field(
-            link("belongs_to__application", "application", OnDelete::Cascade)
-                .by(Writer::People)
-                .belongs(),
-        );
+    let fields = Resource::new("device", "a device").fields([
+        link("actor", "actor", OnDelete::Refuse).owned(),
+        words("uuid", 32, 62)
+            .check(Check::DeviceUuid)
+            .default(Default::Uuid)
+            .by(Writer::Creator),
+        short("local_id")
+            .by(Writer::People)
+            .doc("for whoever created it, to find it"),
+        short("device_name")
+            .never_null()
+            .check(Check::OneLine)
+            .by(Writer::Provisioning)
+            .doc("two random words joined by `-` by default"),
+        text("note", 1_000_000).by(Writer::People).doc("for people"),
+        link("is_of__device_type", "device_type", OnDelete::Refuse)
+            .required()
+            .by(Writer::People),
+        link("belongs_to__application", "application", OnDelete::Cascade)
+            .by(Writer::People)
+            .belongs(),
+    ]);
     let fields = what_it_may_do(what_it_should_be(what_it_says(how_it_is_reached(fields))));
     fields
         .unique(["uuid"])
@@ -103,203 +94,157 @@ fn device() -> Resource {
 
 /// What the platform knows of its connection.
 fn how_it_is_reached(device: Resource) -> Resource {
-    device
-        .field(
-            word(
-                "api_heartbeat_state",
-                &["online", "offline", "timeout", "unknown"],
-            )
-            .default(Default::Text("unknown"))
+    device.fields([
+        word(
+            "api_heartbeat_state",
+            &["online", "offline", "timeout", "unknown"],
+        )
+        .default(Default::Text("unknown"))
+        .by(Writer::Platform)
+        .doc("whether it polls"),
+        time("changed_api_heartbeat_state_on__date")
             .by(Writer::Platform)
-            .doc("whether it polls"),
-        )
-        .field(
-            time("changed_api_heartbeat_state_on__date")
-                .by(Writer::Platform)
-                .doc("when that last changed"),
-        )
-        .field(
-            flag("is_connected_to_vpn")
-                .by(Writer::Platform)
-                .doc("whether it holds its tunnel"),
-        )
-        .field(
-            time("last_vpn_event")
-                .by(Writer::Platform)
-                .doc("when that was last written"),
-        )
-        .field(
-            flag("is_online")
-                .by(Writer::Platform)
-                .doc("the same as is_connected_to_vpn"),
-        )
-        .field(time("last_connectivity_event").by(Writer::Platform))
-        .field(time("is_locked_until__date").by(Writer::People))
-        .field(
-            text("public_address", 50)
-                .by(Writer::Platform)
-                .doc("the address from which its last report came"),
-        )
-        .field(
-            text("ip_address", 2000)
-                .check(Check::SpaceSeparated)
-                .by(Writer::Device),
-        )
-        .field(
-            text("mac_address", 900)
-                .check(Check::SpaceSeparated)
-                .by(Writer::Device),
-        )
-        .field(
-            link(
-                "is_managed_by__service_instance",
-                "service_instance",
-                OnDelete::SetNull,
-            )
+            .doc("when that last changed"),
+        flag("is_connected_to_vpn")
             .by(Writer::Platform)
-            .doc("the server that holds its tunnel"),
+            .doc("whether it holds its tunnel"),
+        time("last_vpn_event")
+            .by(Writer::Platform)
+            .doc("when that was last written"),
+        flag("is_online")
+            .by(Writer::Platform)
+            .doc("the same as is_connected_to_vpn"),
+        time("last_connectivity_event").by(Writer::Platform),
+        time("is_locked_until__date").by(Writer::People),
+        text("public_address", 50)
+            .by(Writer::Platform)
+            .doc("the address from which its last report came"),
+        text("ip_address", 2000)
+            .check(Check::SpaceSeparated)
+            .by(Writer::Device),
+        text("mac_address", 900)
+            .check(Check::SpaceSeparated)
+            .by(Writer::Device),
+        link(
+            "is_managed_by__service_instance",
+            "service_instance",
+            OnDelete::SetNull,
         )
-        .field(
-            int("api_port")
-                .by(Writer::Device)
-                .doc("port of its own API"),
-        )
-        .field(
-            text("api_secret", 64)
-                .by(Writer::Device)
-                .secret()
-                .encrypted(),
-        )
+        .by(Writer::Platform)
+        .doc("the server that holds its tunnel"),
+        int("api_port")
+            .by(Writer::Device)
+            .doc("port of its own API"),
+        text("api_secret", 64)
+            .by(Writer::Device)
+            .secret()
+            .encrypted(),
+    ])
 }
 
 /// What it reports of itself.
 fn what_it_says(device: Resource) -> Resource {
-    device
-        .field(int("memory_usage").by(Writer::Device).doc("MB"))
-        .field(int("memory_total").by(Writer::Device).doc("MB"))
-        .field(int("storage_usage").by(Writer::Device).doc("MB"))
-        .field(int("storage_total").by(Writer::Device).doc("MB"))
-        .field(
-            short("storage_block_device")
-                .by(Writer::Device)
-                .doc("the block device of that storage"),
+    device.fields([
+        int("memory_usage").by(Writer::Device).doc("MB"),
+        int("memory_total").by(Writer::Device).doc("MB"),
+        int("storage_usage").by(Writer::Device).doc("MB"),
+        int("storage_total").by(Writer::Device).doc("MB"),
+        short("storage_block_device")
+            .by(Writer::Device)
+            .doc("the block device of that storage"),
+        int("cpu_usage").by(Writer::Device).doc("percent"),
+        int("cpu_temp").by(Writer::Device).doc("°C"),
+        short("cpu_id").check(Check::CpuId).by(Writer::Device),
+        flag("is_undervolted").by(Writer::Device),
+        link("is_running__release", "release", OnDelete::Ignore)
+            .by(Writer::Device)
+            .doc("the release can be deleted all the same, and the link then leads nowhere"),
+        int("download_progress").by(Writer::Device).doc("percent"),
+        text("status", 50)
+            .by(Writer::Device)
+            .doc("what it reports that it does, in a word"),
+        text("os_version", 70).by(Writer::Device),
+        word("os_variant", &["prod", "dev"]).by(Writer::Device),
+        text("supervisor_version", 20).by(Writer::Device),
+        int("provisioning_progress")
+            .by(Writer::Device)
+            .doc("percent"),
+        short("provisioning_state").by(Writer::Device),
+        word(
+            "update_status",
+            &[
+                "rejected",
+                "downloading",
+                "downloaded",
+                "applying changes",
+                "aborted",
+                "done",
+            ],
         )
-        .field(int("cpu_usage").by(Writer::Device).doc("percent"))
-        .field(int("cpu_temp").by(Writer::Device).doc("°C"))
-        .field(short("cpu_id").check(Check::CpuId).by(Writer::Device))
-        .field(flag("is_undervolted").by(Writer::Device))
-        .field(
-            link("is_running__release", "release", OnDelete::Ignore)
-                .by(Writer::Device)
-                .doc("the release can be deleted all the same, and the link then leads nowhere"),
+        .by(Writer::Device),
+        time("last_update_status_event")
+            .by(Writer::Platform)
+            .doc("when that was last written"),
+        word(
+            "overall_status",
+            &[
+                "inactive",
+                "post-provisioning",
+                "configuring",
+                "disconnected",
+                "updating",
+                "reduced-functionality",
+                "operational",
+            ],
         )
-        .field(int("download_progress").by(Writer::Device).doc("percent"))
-        .field(
-            text("status", 50)
-                .by(Writer::Device)
-                .doc("what it reports that it does, in a word"),
-        )
-        .field(text("os_version", 70).by(Writer::Device))
-        .field(word("os_variant", &["prod", "dev"]).by(Writer::Device))
-        .field(text("supervisor_version", 20).by(Writer::Device))
-        .field(
-            int("provisioning_progress")
-                .by(Writer::Device)
-                .doc("percent"),
-        )
-        .field(short("provisioning_state").by(Writer::Device))
-        .field(
-            word(
-                "update_status",
-                &[
-                    "rejected",
-                    "downloading",
-                    "downloaded",
-                    "applying changes",
-                    "aborted",
-                    "done",
-                ],
-            )
-            .by(Writer::Device),
-        )
-        .field(
-            time("last_update_status_event")
-                .by(Writer::Platform)
-                .doc("when that was last written"),
-        )
-        .field(
-            word(
-                "overall_status",
-                &[
-                    "inactive",
-                    "post-provisioning",
-                    "configuring",
-                    "disconnected",
-                    "updating",
-                    "reduced-functionality",
-                    "operational",
-                ],
-            )
-            .never_null()
-            .computed()
-            .doc("its overall state, in a word"),
-        )
-        .field(int("overall_progress").computed().doc("percent"))
+        .never_null()
+        .computed()
+        .doc("its overall state, in a word"),
+        int("overall_progress").computed().doc("percent"),
+    ])
 }
 
 /// What it is to run.
 fn what_it_should_be(device: Resource) -> Resource {
-    device
-        .field(
-            link("is_pinned_on__release", "release", OnDelete::Refuse)
-                .by(Writer::Provisioning)
-                .doc("the release that it should run, whatever its fleet runs"),
+    device.fields([
+        link("is_pinned_on__release", "release", OnDelete::Refuse)
+            .by(Writer::Provisioning)
+            .doc("the release that it should run, whatever its fleet runs"),
+        link("should_be_running__release", "release", OnDelete::Ignore)
+            .computed()
+            .doc("the release to which it is pinned, otherwise that of its fleet"),
+        link(
+            "should_be_operated_by__release",
+            "release",
+            OnDelete::Refuse,
         )
-        .field(
-            link("should_be_running__release", "release", OnDelete::Ignore)
-                .computed()
-                .doc("the release to which it is pinned, otherwise that of its fleet"),
-        )
-        .field(
-            link(
-                "should_be_operated_by__release",
-                "release",
-                OnDelete::Refuse,
-            )
+        .by(Writer::People)
+        .doc("the operating system that it should have"),
+        link("should_be_managed_by__release", "release", OnDelete::Refuse)
             .by(Writer::People)
-            .doc("the operating system that it should have"),
-        )
-        .field(
-            link("should_be_managed_by__release", "release", OnDelete::Refuse)
-                .by(Writer::People)
-                .doc("the supervisor that it should have"),
-        )
+            .doc("the supervisor that it should have"),
+    ])
 }
 
 /// What people decide of it, and where it is.
 fn what_it_may_do(device: Resource) -> Resource {
-    device
-        .field(
-            flag("is_active")
-                .default(Default::Boolean(true))
-                .by(Writer::People)
-                .doc("whether it is in use"),
-        )
-        .field(flag("is_frozen").constant(Constant::Boolean(false)))
-        .field(
-            flag("is_web_accessible")
-                .by(Writer::People)
-                .doc("if the type of its fleet allows that"),
-        )
-        .field(time("is_accessible_by_support_until__date").by(Writer::People))
-        .field(link("belongs_to__user", "user", OnDelete::SetNull).by(Writer::Platform))
-        .field(short("latitude").by(Writer::Platform))
-        .field(short("longitude").by(Writer::Platform))
-        .field(
-            short("custom_latitude")
-                .by(Writer::People)
-                .doc("its location according to people"),
-        )
-        .field(short("custom_longitude").by(Writer::People))
-        .field(short("location").by(Writer::Platform))
+    device.fields([
+        flag("is_active")
+            .default(Default::Boolean(true))
+            .by(Writer::People)
+            .doc("whether it is in use"),
+        flag("is_frozen").constant(Constant::Boolean(false)),
+        flag("is_web_accessible")
+            .by(Writer::People)
+            .doc("if the type of its fleet allows that"),
+        time("is_accessible_by_support_until__date").by(Writer::People),
+        link("belongs_to__user", "user", OnDelete::SetNull).by(Writer::Platform),
+        short("latitude").by(Writer::Platform),
+        short("longitude").by(Writer::Platform),
+        short("custom_latitude")
+            .by(Writer::People)
+            .doc("its location according to people"),
+        short("custom_longitude").by(Writer::People),
+        short("location").by(Writer::Platform),
+    ])
 }

@@ -38,43 +38,35 @@ const DEVELOPED: Rows = Rows::Where(
 
 fn application() -> Resource {
     Resource::new("application", "a fleet: devices that run the same services")
-        .field(link("actor", "actor", OnDelete::Refuse).owned())
-        .field(
+        .fields([
+            link("actor", "actor", OnDelete::Refuse).owned(),
             words("uuid", 32, 32)
                 .check(Check::FleetUuid)
                 .default(Default::Uuid)
                 .by(Writer::Creator),
-        )
-        .field(words("app_name", 4, 100).check(Check::FleetName).required())
-        .field(
+            words("app_name", 4, 100).check(Check::FleetName).required(),
             words("slug", 6, 321)
                 .never_null()
                 .by(Writer::Platform)
                 .doc("handle of the organization, `/`, name of the fleet, in lower case; unique"),
-        )
-        .field(owner("organization", "organization"))
-        .field(link("is_for__device_type", "device_type", OnDelete::Refuse).required())
-        .field(
+            owner("organization", "organization"),
+            link("is_for__device_type", "device_type", OnDelete::Refuse).required(),
             link("application_type", "application_type", OnDelete::Refuse)
                 .never_null()
                 .doc("by default the one with the slug `default`"),
-        )
-        .field(
             link("should_be_running__release", "release", OnDelete::Refuse)
                 .doc("the target release"),
-        )
-        .field(
             flag("should_track_latest_release")
                 .default(Default::Boolean(true))
                 .doc("whether each new release becomes the target"),
-        )
-        .field(word("is_of__class", &["fleet", "block", "app"]).default(Default::Text("fleet")))
-        .field(flag("is_public").doc("everybody may read it and its releases"))
-        .field(flag("is_host").doc("its releases are operating systems"))
-        .field(flag("is_archived").doc("for people"))
-        .field(flag("is_discoverable").doc("for people"))
-        .field(short("is_stored_at__repository_url").doc("where its source is"))
-        .field(time("is_accessible_by_support_until__date").doc("until when support may see it"))
+            word("is_of__class", &["fleet", "block", "app"]).default(Default::Text("fleet")),
+            flag("is_public").doc("everybody may read it and its releases"),
+            flag("is_host").doc("its releases are operating systems"),
+            flag("is_archived").doc("for people"),
+            flag("is_discoverable").doc("for people"),
+            short("is_stored_at__repository_url").doc("where its source is"),
+            time("is_accessible_by_support_until__date").doc("until when support may see it"),
+        ])
         .unique(["uuid"])
         .unique(["slug"])
         .unique(["actor"])
@@ -130,15 +122,15 @@ fn hosted_on() -> Resource {
         "application__can_use__application_as_host",
         "says that devices of a fleet may have an operating system of that other fleet",
     )
-    .field(owner("application", "application"))
-    .field(
+    .fields([
+        owner("application", "application"),
         link(
             "can_use__application_as_host",
             "application",
             OnDelete::Cascade,
         )
         .required(),
-    )
+    ])
     .unique(["application", "can_use__application_as_host"])
     .people(Methods::ALL, Rows::Through("application"))
 }
@@ -155,20 +147,18 @@ fn public_device() -> Resource {
          FROM device AS d JOIN application AS a ON a.id = d.belongs_to__application \
          WHERE a.is_public = TRUE AND a.is_discoverable = TRUE AND d.is_active = TRUE",
     )
-    .field(int("id").by(Writer::Platform).doc("always null"))
-    .field(
+    .fields([
+        int("id").by(Writer::Platform).doc("always null"),
         link("belongs_to__application", "application", OnDelete::Ignore)
             .never_null()
             .by(Writer::Platform),
-    )
-    .field(
         link("is_of__device_type", "device_type", OnDelete::Ignore)
             .never_null()
             .by(Writer::Platform),
-    )
-    .field(flag("was_recently_online").by(Writer::Platform))
-    // Where somebody's device stands is nobody else's business.
-    .field(short("latitude").constant(Constant::Null))
-    .field(short("longitude").constant(Constant::Null))
+        flag("was_recently_online").by(Writer::Platform),
+        // Where somebody's device stands is nobody else's business.
+        short("latitude").constant(Constant::Null),
+        short("longitude").constant(Constant::Null),
+    ])
     .guests(Methods::READ, Rows::All)
 }

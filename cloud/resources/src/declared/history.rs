@@ -10,9 +10,11 @@ pub(super) fn all() -> Vec<Resource> {
 
 fn service_instance() -> Resource {
     Resource::new("service_instance", "a server that holds tunnels of devices")
-        .field(word("service_type", &["vpn"]).required())
-        .field(words("ip_address", 1, 39).required())
-        .field(time("last_heartbeat").required())
+        .fields([
+            word("service_type", &["vpn"]).required(),
+            words("ip_address", 1, 39).required(),
+            time("last_heartbeat").required(),
+        ])
         .many(
             "manages__device",
             "device",
@@ -33,27 +35,27 @@ fn device_history() -> Resource {
         "device_history",
         "how a device was from one change to the next",
     )
-    .field(
+    .fields([
         time("end_timestamp")
             .by(Writer::Platform)
             .doc("when that ended; null if it has not"),
-    )
-    .field(was("tracks__device", "device"))
-    .field(was("tracks__actor", "actor"))
-    .field(text("uuid", 62).by(Writer::Platform))
-    .field(was("belongs_to__application", "application"))
-    .field(flag("is_active").by(Writer::Platform))
-    .field(was("is_running__release", "release"))
-    .field(was("is_pinned_on__release", "release"))
-    .field(was("is_managed_by__service_instance", "service_instance"))
-    .field(text("os_version", 70).by(Writer::Platform))
-    .field(word("os_variant", &["prod", "dev"]).by(Writer::Platform))
-    .field(text("supervisor_version", 20).by(Writer::Platform))
-    .field(was("is_of__device_type", "device_type"))
-    .field(short("cpu_id").by(Writer::Platform))
-    .field(was("should_be_managed_by__release", "release"))
-    .field(was("is_created_by__actor", "actor"))
-    .field(was("is_ended_by__actor", "actor"))
+        was("tracks__device", "device"),
+        was("tracks__actor", "actor"),
+        text("uuid", 62).by(Writer::Platform),
+        was("belongs_to__application", "application"),
+        flag("is_active").by(Writer::Platform),
+        was("is_running__release", "release"),
+        was("is_pinned_on__release", "release"),
+        was("is_managed_by__service_instance", "service_instance"),
+        text("os_version", 70).by(Writer::Platform),
+        word("os_variant", &["prod", "dev"]).by(Writer::Platform),
+        text("supervisor_version", 20).by(Writer::Platform),
+        was("is_of__device_type", "device_type"),
+        short("cpu_id").by(Writer::Platform),
+        was("should_be_managed_by__release", "release"),
+        was("is_created_by__actor", "actor"),
+        was("is_ended_by__actor", "actor"),
+    ])
     .index(["uuid", "created_at"])
     .people(Methods::READ, Rows::Through("belongs_to__application"))
 }

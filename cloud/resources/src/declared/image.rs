@@ -11,26 +11,24 @@ pub(super) fn all() -> Vec<Resource> {
 
 fn image() -> Resource {
     Resource::new("image", "what a service runs")
-        .field(time("start_timestamp").required())
-        .field(time("end_timestamp"))
-        .field(text("dockerfile", 1_000_000))
-        .field(owner("is_a_build_of__service", "service"))
-        .field(Field::new("image_size", Type::BigInteger).doc("bytes"))
-        .field(
+        .fields([
+            time("start_timestamp").required(),
+            time("end_timestamp"),
+            text("dockerfile", 1_000_000),
+            owner("is_a_build_of__service", "service"),
+            Field::new("image_size", Type::BigInteger).doc("bytes"),
             text("is_stored_at__image_location", 255)
                 .never_null()
                 .by(Writer::Platform)
                 .doc("where the registry keeps it"),
-        )
-        .field(text("project_type", 50))
-        .field(text("error_message", 300_000))
-        .field(text("build_log", 1_500_000))
-        .field(time("push_timestamp").doc("a successful one has it"))
-        .field(word("status", BUILD_STATUS).required())
-        .field(
+            text("project_type", 50),
+            text("error_message", 300_000),
+            text("build_log", 1_500_000),
+            time("push_timestamp").doc("a successful one has it"),
+            word("status", BUILD_STATUS).required(),
             text("content_hash", 71).doc("the digest in the registry; devices pull exactly that"),
-        )
-        .field(json("contract", 1_000_000))
+            json("contract", 1_000_000),
+        ])
         .unique(["is_stored_at__image_location"])
         .linked_by("image_install", "installs__image")
         .linked_by("release_image", "image")
@@ -43,8 +41,10 @@ fn image() -> Resource {
 fn release_image() -> Resource {
     Resource::new("release_image", "says that an image is part of a release")
         .also("image__is_part_of__release")
-        .field(link("image", "image", OnDelete::Cascade).required())
-        .field(owner("is_part_of__release", "release"))
+        .fields([
+            link("image", "image", OnDelete::Cascade).required(),
+            owner("is_part_of__release", "release"),
+        ])
         .link_also("release", "release", "is_part_of__release")
         .link_also("contains__image", "image", "image")
         .unique(["image", "is_part_of__release"])
@@ -61,9 +61,11 @@ fn image_label() -> Resource {
         "a label that a release gives to containers of an image",
     )
     .also("release_image__has__label_name")
-    .field(owner("release_image", "release_image"))
-    .field(words("label_name", 1, 255).required())
-    .field(text("value", 300).required())
+    .fields([
+        owner("release_image", "release_image"),
+        words("label_name", 1, 255).required(),
+        text("value", 300).required(),
+    ])
     .unique(["release_image", "label_name"])
     .people(Methods::ALL, Rows::Through("release_image"))
     .devices(Methods::READ, Rows::Through("release_image"))

@@ -42,21 +42,19 @@ fn invite(resource: Resource) -> Resource {
         .by(Writer::Platform)
         .doc("written as the address");
     resource
-        .field(invited)
-        .field(text("message", 1000).doc("a message to the invited person"))
-        .field(
+        .fields([
+            invited,
+            text("message", 1000).doc("a message to the invited person"),
             text("invitation_token", 64)
                 .never_null()
                 .by(Writer::Platform)
                 .doc("used to accept it: `POST /user/v1/invitation/<token>`"),
-        )
-        .field(
             time("expiry_date")
                 .never_null()
                 .by(Writer::Platform)
                 .doc("seven days after it was created; it cannot be accepted after that"),
-        )
-        .field(link("is_created_by__user", "user", OnDelete::SetNull).by(Writer::Platform))
+            link("is_created_by__user", "user", OnDelete::SetNull).by(Writer::Platform),
+        ])
         .unique(["invitation_token"])
 }
 
@@ -66,22 +64,20 @@ fn organization_invite() -> Resource {
         "that somebody is asked to become a member of an organization",
     );
     invite(resource.also("invitee__is_invited_to__organization"))
-        .field(
+        .fields([
             link(
                 "is_invited_to__organization",
                 "organization",
                 OnDelete::Cascade,
             )
             .required(),
-        )
-        .field(
             link(
                 "organization_membership_role",
                 "organization_membership_role",
                 OnDelete::Refuse,
             )
             .doc("`member` by default"),
-        )
+        ])
         .link_also(
             "organization",
             "organization",
@@ -97,15 +93,15 @@ fn application_invite() -> Resource {
         "an invitation to share a fleet with somebody",
     );
     invite(resource.also("invitee__is_invited_to__application"))
-        .field(
+        .fields([
             link(
                 "is_invited_to__application",
                 "application",
                 OnDelete::Cascade,
             )
             .required(),
-        )
-        .field(super::team::role())
+            super::team::role(),
+        ])
         .link_also("application", "application", "is_invited_to__application")
         .unique(["invitee", "is_invited_to__application"])
         .people(MAKE_AND_REVOKE, OF_FLEET)

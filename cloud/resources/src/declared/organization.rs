@@ -18,18 +18,16 @@ pub(super) fn all() -> Vec<Resource> {
 
 fn organization() -> Resource {
     Resource::new("organization", "the owner of fleets")
-        .field(words("name", 1, 100).required())
-        .field(
+        .fields([
+            words("name", 1, 100).required(),
             words("handle", 1, 100)
                 .never_null()
                 .check(Check::Handle)
                 .doc("unique; made from the name by default"),
-        )
-        .field(
             flag("is_system")
                 .by(Writer::Platform)
                 .doc("whether it is the cloud's own, whose fleets contain supervisors and operating systems for all devices"),
-        )
+        ])
         .unique(["handle"])
         .linked_by("application", "organization")
         .linked_by("organization_membership", "is_member_of__organization")
@@ -72,12 +70,10 @@ fn organization_membership() -> Resource {
         "says that a user belongs to an organization",
     )
     .also("user__is_member_of__organization")
-    .field(
+    .fields([
         link("user", "user", OnDelete::Cascade)
             .required()
             .by(Writer::Creator),
-    )
-    .field(
         link(
             "is_member_of__organization",
             "organization",
@@ -85,8 +81,6 @@ fn organization_membership() -> Resource {
         )
         .required()
         .by(Writer::Creator),
-    )
-    .field(
         link(
             "organization_membership_role",
             "organization_membership_role",
@@ -94,7 +88,7 @@ fn organization_membership() -> Resource {
         )
         .never_null()
         .doc("`member` by default"),
-    )
+    ])
     .link_also("organization", "organization", "is_member_of__organization")
     .link_also("includes__user", "user", "user")
     .unique(["user", "is_member_of__organization"])
@@ -116,14 +110,14 @@ fn user_application_membership() -> Resource {
         "says that a fleet is shared with a user of another organization",
     )
     .also("user__is_member_of__application")
-    .field(
-            link("user", "user", OnDelete::Cascade)
-                .required()
-                .by(Writer::Creator)
-                .doc("a new row may give `username` instead: of somebody who accepted an invite of the organization"),
-        )
-    .field(link("is_member_of__application", "application", OnDelete::Cascade).required().by(Writer::Creator))
-    .field(super::team::role())
+    .fields([
+        link("user", "user", OnDelete::Cascade)
+            .required()
+            .by(Writer::Creator)
+            .doc("a new row may give `username` instead: of somebody who accepted an invite of the organization"),
+        link("is_member_of__application", "application", OnDelete::Cascade).required().by(Writer::Creator),
+        super::team::role(),
+    ])
     .link_also("application", "application", "is_member_of__application")
     .unique(["user", "is_member_of__application"])
     .people(Methods::READ, Rows::Through("is_member_of__application"))
@@ -172,13 +166,11 @@ fn direct_access() -> Resource {
          AND NOT EXISTS (SELECT 1 FROM user_application_membership AS s \
          WHERE s.\"user\" = g.\"user\" AND s.is_member_of__application = t.grants_access_to__application)",
     )
-    .field(int("id").by(Writer::Platform).doc("always null"))
-    .field(
+    .fields([
+        int("id").by(Writer::Platform).doc("always null"),
         link("user", "user", OnDelete::Ignore)
             .never_null()
             .by(Writer::Platform),
-    )
-    .field(
         link(
             "has_direct_access_to__application",
             "application",
@@ -186,7 +178,7 @@ fn direct_access() -> Resource {
         )
         .never_null()
         .by(Writer::Platform),
-    )
+    ])
     .link_also(
         "application",
         "application",

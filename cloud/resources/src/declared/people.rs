@@ -31,14 +31,12 @@ fn actor() -> Resource {
 
 fn user() -> Resource {
     Resource::new("user", "a person")
-        .field(link("actor", "actor", OnDelete::Refuse).owned())
-        .field(
+        .fields([
+            link("actor", "actor", OnDelete::Refuse).owned(),
             words("username", 1, 73)
                 .required()
                 .check(Check::Username)
                 .doc("unique; characters other than letters, digits and `_` become `_`, and letters lower case"),
-        )
-        .field(
             words("email", 5, 254)
                 .check(Check::Email)
                 .read_by(Readers::Where(
@@ -46,21 +44,17 @@ fn user() -> Resource {
                      or organization_membership/any(m:m/is_member_of__organization/any(o:o/organization_membership/any(x:x/user eq @user and x/organization_membership_role/any(r:r/name eq 'administrator'))))",
                 ))
                 .doc("unique, whatever its case; null to others than the user and administrators of an organization that both are in"),
-        )
-        .field(short("password").by(Writer::Platform).secret())
-        .field(short("jwt_secret").by(Writer::Platform).secret())
-        .field(
+            short("password").by(Writer::Platform).secret(),
+            short("jwt_secret").by(Writer::Platform).secret(),
             flag("is_cloud_administrator")
                 .by(Writer::Platform)
                 .secret()
                 .doc("may do what concerns the whole cloud; asked and given at `/cloud/v1/…`"),
-        )
-        .field(
             flag("is_disabled")
                 .by(Writer::Platform)
                 .secret()
                 .doc("signs in no more; said at `/cloud/v1/…`"),
-        )
+        ])
         .unique(["username"])
         .unique(["email"])
         .unique(["actor"])
@@ -87,39 +81,29 @@ fn user_session() -> Resource {
         "user_session",
         "a user who is signed in somewhere; without the row the token is none",
     )
-    .field(
+    .fields([
         link("user", "user", OnDelete::Cascade)
             .never_null()
             .by(Writer::Platform),
-    )
-    .field(
         time("last_used_at")
             .never_null()
             .by(Writer::Platform)
             .doc("when it was last used, to some minutes"),
-    )
-    .field(
         time("expires_at")
             .never_null()
             .by(Writer::Platform)
             .doc("when it ends, however much it is used"),
-    )
-    .field(
         text("address", 45)
             .never_null()
             .by(Writer::Platform)
             .doc("the address that the user signed in from"),
-    )
-    .field(
         short("user_agent")
             .by(Writer::Platform)
             .doc("what the client called itself"),
-    )
-    .field(
         flag("is_of_dashboard")
             .by(Writer::Platform)
             .doc("a cookie of the dashboard rather than a token of the API"),
-    )
+    ])
     .index(["expires_at"])
     .grant(
         Role::User,
@@ -135,31 +119,25 @@ fn api_key() -> Resource {
          or is_of__actor/any(k:k/is_of__device/any(d:d/belongs_to__application/any(a:a/organization/any(o:o/organization_membership/any(m:m/user eq @user)))))",
     );
     Resource::new("api_key", "a key of a user, a fleet or a device")
-        .field(
+        .fields([
             link("is_of__actor", "actor", OnDelete::Cascade)
                 .never_null()
                 .by(Writer::Platform),
-        )
-        .field(text("name", 50))
-        .field(text("description", 150))
-        .field(time("expiry_date").doc("the key is not valid after this time"))
-        .field(
+            text("name", 50),
+            text("description", 150),
+            time("expiry_date").doc("the key is not valid after this time"),
             text("key_hash", 64)
                 .never_null()
                 .by(Writer::Platform)
                 .secret()
                 .doc("the SHA-256 of the key, in hexadecimal digits"),
-        )
-        .field(
             word("role", Role::OF_KEYS)
                 .never_null()
                 .by(Writer::Platform)
                 .secret(),
-        )
-        .field(word("scope", KeyScope::WORDS).by(Writer::Platform).doc(
-            "its rights; null means all rights of its user, except with people, organizations and keys",
-        ))
-        .field(
+            word("scope", KeyScope::WORDS).by(Writer::Platform).doc(
+                "its rights; null means all rights of its user, except with people, organizations and keys",
+            ),
             link(
                 "is_limited_to__application",
                 "application",
@@ -167,12 +145,10 @@ fn api_key() -> Resource {
             )
             .by(Writer::Platform)
             .doc("the only fleet to which it has access"),
-        )
-        .field(
             time("last_used_at")
                 .by(Writer::Platform)
                 .doc("when it was last used, to the hour; not recorded for devices' keys"),
-        )
+        ])
         .unique(["key_hash"])
         .grant(
             Role::User,
@@ -185,9 +161,11 @@ fn api_key() -> Resource {
 fn user_public_key() -> Resource {
     Resource::new("user__has__public_key", "an SSH key of a user")
         .also("user_public_key")
-        .field(link("user", "user", OnDelete::Cascade).required().by(Writer::Creator))
-        .field(words("title", 1, 120).required())
-        .field(words("public_key", 1, 2850).required())
+        .fields([
+            link("user", "user", OnDelete::Cascade).required().by(Writer::Creator),
+            words("title", 1, 120).required(),
+            words("public_key", 1, 2850).required(),
+        ])
         .people(Methods::ALL, Rows::Where("user eq @user"))
         .devices(Methods::READ,
             // Of those who may get a shell there: a device may let in whose keys it reads.

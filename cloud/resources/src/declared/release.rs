@@ -26,124 +26,84 @@ const SIGNED_STATEMENT: usize = 256 << 10;
 
 fn release() -> Resource {
     Resource::new("release", "a version of what a fleet runs")
-        .field(
+        .fields([
             owner("belongs_to__application", "application"),
-        )
-        .field(
             words("commit", 1, 40)
                 .required()
                 .doc("what devices know it by; unique among the successful ones of a fleet"),
-        )
-        .field(
             json("composition", 1_000_000)
                 .required()
                 .doc("the compose file, as an object"),
-        )
-        .field(
             word("status", BUILD_STATUS)
                 .required()
                 .doc("devices run those that are `success`"),
-        )
-        .field(
             word("source", &["cloud", "local"])
                 .required()
                 .doc("where it was built"),
-        )
-        .field(text("build_log", 1_000_000))
-        .field(
+            text("build_log", 1_000_000),
             time("start_timestamp")
                 .required()
                 .doc("the latest release is the one that started last"),
-        )
-        .field(time("end_timestamp"))
-        .field(
+            time("end_timestamp"),
             time("update_timestamp")
                 .default(Default::Now)
                 .by(Writer::Platform),
-        )
-        .field(flag("is_invalidated").doc("it cannot become a target"))
-        .field(text("invalidation_reason", 255).doc("only while it is invalidated"))
-        .field(
+            flag("is_invalidated").doc("it cannot become a target"),
+            text("invalidation_reason", 255).doc("only while it is invalidated"),
             flag("is_passing_tests")
                 .default(Default::Boolean(true))
                 .doc("otherwise no fleet that tracks the latest release runs it"),
-        )
-        .field(
             time("is_finalized_at__date")
                 .by(Writer::Platform)
                 .doc("when it became final"),
-        )
-        .field(text("release_version", 81).doc("deprecated"))
-        .field(json("contract", 1_000_000))
-        .field(word("phase", &["next", "current", "sunset", "end-of-life"]))
-        .field(
+            text("release_version", 81).doc("deprecated"),
+            json("contract", 1_000_000),
+            word("phase", &["next", "current", "sunset", "end-of-life"]),
             int("semver_major")
                 .default(Default::Integer(0))
                 .by(Writer::Platform),
-        )
-        .field(
             int("semver_minor")
                 .default(Default::Integer(0))
                 .by(Writer::Platform),
-        )
-        .field(
             int("semver_patch")
                 .default(Default::Integer(0))
                 .by(Writer::Platform),
-        )
-        .field(
             text("semver_prerelease", 100)
                 .default(Default::Text(""))
                 .by(Writer::Platform),
-        )
-        .field(
             text("semver_build", 50)
                 .default(Default::Text(""))
                 .by(Writer::Platform),
-        )
-        .field(
             text("variant", 50)
                 .default(Default::Text(""))
                 .doc("`prod` or `dev`, for one"),
-        )
-        .field(
             int("revision")
                 .by(Writer::Platform)
                 .doc("its number among the final releases of its version, from 0; null for a draft"),
-        )
-        .field(text("known_issue_list", 1000).doc("for people"))
-        .field(text("note", 1_000_000).doc("for people"))
-        .field(
+            text("known_issue_list", 1000).doc("for people"),
+            text("note", 1_000_000).doc("for people"),
             text("signed_statement", SIGNED_STATEMENT)
                 .doc("the statement that the fleet's owner has signed, as `fleet sign` writes it; for devices, without effect in the cloud"),
-        )
-        .field(link("is_created_by__user", "user", OnDelete::SetNull).by(Writer::Platform))
-        .field(
+            link("is_created_by__user", "user", OnDelete::SetNull).by(Writer::Platform),
             flag("is_final")
                 .computed()
                 .by(Writer::Input)
                 .doc("not a draft; write true to finalize it"),
-        )
-        .field(
             text("semver", 255)
                 .check(Check::Version)
                 .never_null()
                 .computed()
                 .by(Writer::Input)
                 .doc("its version; may be written"),
-        )
-        .field(
             text("raw_version", 255)
                 .never_null()
                 .computed()
                 .doc("the version with a suffix that makes it unique"),
-        )
-        .field(
             json("version", 2000)
                 .never_null()
                 .computed()
                 .doc("the same in its parts"),
-        )
+        ])
         .index(["belongs_to__application", "commit"])
         .index(["belongs_to__application", "start_timestamp"])
         .index(["commit"])
@@ -196,9 +156,9 @@ const FILE: usize = 4096;
 fn release_asset() -> Resource {
     Resource::new("release_asset", "a file attached to a release")
         .also("release__has__asset_key")
-        .field(owner("release", "release"))
-        .field(words("asset_key", 1, 255).required())
-        .field(
+        .fields([
+            owner("release", "release"),
+            words("asset_key", 1, 255).required(),
             json("asset", FILE)
                 .computed()
                 .by(Writer::Input)
@@ -206,14 +166,12 @@ fn release_asset() -> Resource {
                     "a file, sent as multipart/form-data; reads as its `filename`, `href` (where it is downloaded), \
                      `content_type`, `content_disposition` and `size`",
                 ),
-        )
-        // The same with the path alone, as it is kept.
-        .field(
+            // The same with the path alone, as it is kept.
             text("file", FILE)
                 .column("asset")
                 .by(Writer::Platform)
                 .secret(),
-        )
+        ])
         .unique(["release", "asset_key"])
         .guests(Methods::READ, Rows::Through("release"))
         .people(Methods::ALL, Rows::Through("release"))

@@ -17,12 +17,12 @@ pub(super) fn all() -> Vec<Resource> {
 fn service() -> Resource {
     Resource::new("service", "one of the services of a fleet")
         .also("application__has__service_name")
-        .field(owner("application", "application"))
-        .field(
+        .fields([
+            owner("application", "application"),
             words("service_name", 1, 63)
                 .check(Check::ServiceName)
                 .required(),
-        )
+        ])
         .unique(["application", "service_name"])
         .linked_by("service_environment_variable", "service")
         .linked_by("service_label", "service")
@@ -36,9 +36,11 @@ fn service() -> Resource {
 fn service_label() -> Resource {
     Resource::new("service_label", "a label of a service's containers")
         .also("service__has__label_name")
-        .field(owner("service", "service"))
-        .field(words("label_name", 1, 255).required())
-        .field(text("value", 300).required())
+        .fields([
+            owner("service", "service"),
+            words("label_name", 1, 255).required(),
+            text("value", 300).required(),
+        ])
         .unique(["service", "label_name"])
         .people(Methods::ALL, Rows::Through("service"))
         .devices(Methods::READ, Rows::Through("service"))
@@ -48,8 +50,10 @@ fn service_install() -> Resource {
     Resource::new("service_install", "says that a device should run a service")
         .also("device__installs__service")
         .also("device__installs__application__has__service_name")
-        .field(owner("device", "device"))
-        .field(link("installs__service", "service", OnDelete::Cascade).required())
+        .fields([
+            owner("device", "device"),
+            link("installs__service", "service", OnDelete::Cascade).required(),
+        ])
         .link_also("service", "service", "installs__service")
         .unique(["device", "installs__service"])
         .linked_by("device_service_environment_variable", "service_install")
@@ -98,16 +102,16 @@ fn image_install() -> Resource {
         "an image on a device, and how it fares there",
     )
     .also("device__installs__image")
-    .field(owner("device", "device"))
-    .field(link("installs__image", "image", OnDelete::Cascade).required())
-    .field(time("install_date").required())
-    .field(int("download_progress").by(Writer::Device).doc("percent"))
-    .field(
+    .fields([
+        owner("device", "device"),
+        link("installs__image", "image", OnDelete::Cascade).required(),
+        time("install_date").required(),
+        int("download_progress").by(Writer::Device).doc("percent"),
         word("status", INSTALL_STATUS)
             .required()
             .doc("`deleted` once the device has it no more"),
-    )
-    .field(link("is_provided_by__release", "release", OnDelete::Cascade).required())
+        link("is_provided_by__release", "release", OnDelete::Cascade).required(),
+    ])
     .link_also("image", "image", "installs__image")
     .unique(["device", "installs__image"])
     .people(Methods::ALL, Rows::Through("device"))

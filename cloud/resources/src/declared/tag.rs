@@ -35,13 +35,13 @@ fn tag(
     longest_value: usize,
 ) -> Resource {
     Resource::new(name, doc)
-        .field(owner(of, of))
-        .field(
+        .fields([
+            owner(of, of),
             words("tag_key", 1, longest_key)
                 .check(Check::TagKey)
                 .required(),
-        )
-        .field(text("value", longest_value).required())
+            text("value", longest_value).required(),
+        ])
         .unique([of, "tag_key"])
         .people(Methods::ALL, Rows::Through(of))
 }

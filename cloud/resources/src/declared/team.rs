@@ -42,8 +42,10 @@ pub(super) fn role() -> Field {
 
 fn team() -> Resource {
     Resource::new("team", "people whom fleets are shared with together")
-        .field(words("name", 1, 100).required())
-        .field(owner("belongs_to__organization", "organization"))
+        .fields([
+            words("name", 1, 100).required(),
+            owner("belongs_to__organization", "organization"),
+        ])
         .unique(["belongs_to__organization", "name"])
         .linked_by("team_membership", "is_member_of__team")
         .linked_by("team_application_access", "team")
@@ -57,17 +59,15 @@ fn team() -> Resource {
 fn team_membership() -> Resource {
     Resource::new("team_membership", "that a user belongs to a team")
         .also("user__is_member_of__team")
-        .field(
+        .fields([
             link("user", "user", OnDelete::Cascade)
                 .required()
                 .by(Writer::Creator)
                 .doc("a new row may give `username` instead: of somebody who accepted an invite of the organization"),
-        )
-        .field(
             link("is_member_of__team", "team", OnDelete::Cascade)
                 .required()
                 .by(Writer::Creator),
-        )
+        ])
         .link_also("team", "team", "is_member_of__team")
         .unique(["user", "is_member_of__team"])
         .people(
@@ -97,9 +97,11 @@ fn team_application_access() -> Resource {
         "team_application_access",
         "that a fleet is shared with a team",
     )
-    .field(link("team", "team", OnDelete::Cascade).required().by(Writer::Creator))
-    .field(link("grants_access_to__application", "application", OnDelete::Cascade).required().by(Writer::Creator))
-    .field(role())
+    .fields([
+        link("team", "team", OnDelete::Cascade).required().by(Writer::Creator),
+        link("grants_access_to__application", "application", OnDelete::Cascade).required().by(Writer::Creator),
+        role(),
+    ])
     .link_also(
         "application",
         "application",

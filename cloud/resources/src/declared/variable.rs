@@ -118,9 +118,7 @@ fn of_kind(
     let mut called = words("name", 1, 255).required();
     called.check = check;
     Resource::new(name, doc)
-        .field(owner(of, of))
-        .field(called)
-        .field(value)
+        .fields([owner(of, of), called, value])
         .unique([of, "name"])
         .people(Methods::ALL, Rows::Through(of))
 }

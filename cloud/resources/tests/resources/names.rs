@@ -180,7 +180,6 @@ fn prefixes_are_those_of_the_vendor() {
     assert!(!takes("device_tag", "tag_key", "com.acme.x"));
     let names: Vec<String> = Branding::default().variables("X").collect();
     assert_eq!(names, ["PLATFORM_X", "LEGACY_X"]);
-    assert_eq!(Branding::default().bare_variable("LEGACY_X"), Some("X"));
     assert!(toml::from_str::<Branding>("prefix = 'X_'").is_err());
 }
 

@@ -8,12 +8,12 @@ use cloud_core::body;
 use cloud_core::clock::now;
 use cloud_core::cloud::{Cloud, SharedCloud};
 use cloud_core::random::random_text;
+use data::write::row;
 use data::{SystemPurpose, Transaction};
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::users::row;
 use crate::device::parameter;
 
 /// `POST /cloud/v1/system-organization`: makes the one who asks an administrator of the organization of the system, to
@@ -40,14 +40,10 @@ pub(crate) async fn join_system_organization(
     if transaction.id(&existing).await?.is_none() {
         let role = SystemPurpose::Administration
             .sql("SELECT id FROM organization_membership_role WHERE name = 'administrator'");
-        let membership = row([
-            ("user", json!(user)),
-            ("is_member_of__organization", json!(organization)),
-            (
-                "organization_membership_role",
-                json!(transaction.id(&role).await?),
-            ),
-        ]);
+        let membership = row(json!({
+            "user": user, "is_member_of__organization": organization,
+            "organization_membership_role": transaction.id(&role).await?,
+        }));
         let mut writer = cloud.own_writer(&mut transaction, SystemPurpose::Administration);
         writer
             .create("organization_membership", &membership)

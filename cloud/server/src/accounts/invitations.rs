@@ -5,8 +5,9 @@ use cloud_core::answer::{Answer, Refusal, ok};
 use cloud_core::clock::now;
 use cloud_core::cloud::SharedCloud;
 use cloud_core::credential::Credential;
+use data::write::row;
 use data::{Row, SystemPurpose, Transaction};
-use serde_json::{Map, json};
+use serde_json::json;
 
 /// Where invites are, and what one makes.
 struct InviteKind {
@@ -78,9 +79,7 @@ pub(crate) async fn accept(
     let existing = transaction.id(&existing.with(user).with(to)).await?;
     let mut writer = cloud.own_writer(&mut transaction, SystemPurpose::Invitations);
     if existing.is_none() {
-        let mut membership = Map::new();
-        membership.insert("user".to_owned(), json!(user));
-        membership.insert(kind.link.to_owned(), json!(to));
+        let mut membership = row(json!({ "user": user, kind.link: to }));
         if let Some(role) = invite.number(4)? {
             membership.insert(kind.role.to_owned(), json!(role));
         }

@@ -14,9 +14,10 @@ use cloud_core::limits::{Account, Network};
 use cloud_core::random::random_text;
 use cloud_core::{body, charge};
 use data::SystemPurpose;
+use data::write::row;
 use http::StatusCode;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use super::sessions;
 
@@ -61,15 +62,10 @@ pub(crate) async fn register(State(cloud): State<SharedCloud>, request: Request)
     let hash = hashed(&cloud, new.password, from).await?;
     let mut transaction = cloud.database.begin().await?;
     let mut writer = cloud.own_writer(&mut transaction, SystemPurpose::Accounts);
-    let user = row([
-        ("username", json!(new.username)),
-        ("email", json!(new.email)),
-        ("password", json!(hash)),
-        (
-            "jwt_secret",
-            json!(random_text(16).map_err(Refusal::Fault)?),
-        ),
-    ]);
+    let user = row(json!({
+        "username": new.username, "email": new.email, "password": hash,
+        "jwt_secret": random_text(16).map_err(Refusal::Fault)?,
+    }));
     let user = writer.create("user", &user).await?;
     let stored = writer
         .transaction()
@@ -84,7 +80,7 @@ pub(crate) async fn register(State(cloud): State<SharedCloud>, request: Request)
     let (organization, role) = match new.organization {
         Some(organization) => (organization, "member"),
         None => {
-            let own = row([("name", json!(username)), ("handle", json!(username))]);
+            let own = row(json!({ "name": username, "handle": username }));
             (writer.create("organization", &own).await?, "administrator")
         }
     };
@@ -92,11 +88,10 @@ pub(crate) async fn register(State(cloud): State<SharedCloud>, request: Request)
         .sql("SELECT id FROM organization_membership_role WHERE name = ?")
         .with(role);
     let role = writer.transaction().id(&find).await?;
-    let membership = row([
-        ("user", json!(user)),
-        ("is_member_of__organization", json!(organization)),
-        ("organization_membership_role", json!(role)),
-    ]);
+    let membership = row(json!({
+        "user": user, "is_member_of__organization": organization,
+        "organization_membership_role": role,
+    }));
     writer
         .create("organization_membership", &membership)
         .await?;
@@ -118,8 +113,7 @@ async fn administered(cloud: &Cloud, identity: &Identity) -> Result<Vec<i64>, Re
          WHERE m.\"user\" = ? AND r.name = 'administrator'",
         )
         .with(user);
-    let rows = cloud.database.rows(&find).await?;
-    Ok(rows.iter().map(|row| row.id(0)).collect::<Result<_, _>>()?)
+    Ok(cloud.database.ids(&find).await?)
 }
 
 #[derive(Deserialize)]
@@ -153,12 +147,4 @@ pub(crate) async fn change_password(
     };
     let token = password_changed(&cloud, claims.id, change, from, beginning).await?;
     Ok(sessions::text(token))
-}
-
-/// The fields of a row.
-pub(super) fn row<const N: usize>(fields: [(&str, Value); N]) -> Map<String, Value> {
-    fields
-        .into_iter()
-        .map(|(name, value)| (name.to_owned(), value))
-        .collect()
 }

@@ -9,9 +9,8 @@ use cloud_core::body;
 use cloud_core::cloud::{Cloud, SharedCloud};
 use cloud_core::credential::Identity;
 use cloud_core::random::random_text;
-use data::query::Caller;
-use data::write::WriteError;
-use data::{Retries, RightError, SystemPurpose, Transaction};
+use data::write::{WriteError, retried, row};
+use data::{SystemPurpose, Transaction};
 use http::{StatusCode, header};
 use resources::{Method, Role};
 use serde_json::{Map, Value, json};
@@ -34,23 +33,17 @@ pub(crate) async fn register(State(cloud): State<SharedCloud>, request: Request)
     let identity = cloud.auth.admit_key(&parts).await?;
     let body = body::object(&parts.headers, body, cloud.configuration.limits.body).await?;
     let registration = RegistrationRequest::read(&body)?;
-    let mut retries = Retries::default();
-    loop {
-        match once(&cloud, &identity, &registration).await {
-            Ok(id) => {
-                let made =
-                    json!({ "id": id, "uuid": registration.uuid, "api_key": registration.key });
-                return Ok(json_answer(StatusCode::CREATED, made.to_string()));
-            }
-            Err(RegistrationError::Taken(text)) => {
-                let plain = [(header::CONTENT_TYPE, "text/plain; charset=utf-8")];
-                return Ok((StatusCode::CONFLICT, plain, text).into_response());
-            }
-            Err(RegistrationError::Refused(refusal)) => return Err(refusal),
-            Err(RegistrationError::Write(WriteError::Data(error))) if retries.again(&error) => {}
-            Err(RegistrationError::Write(error)) => return Err(error.into()),
+    let outcome = retried(|| once(&cloud, &identity, &registration));
+    Ok(match outcome.await? {
+        Registration::Made(id) => {
+            let made = json!({ "id": id, "uuid": registration.uuid, "api_key": registration.key });
+            json_answer(StatusCode::CREATED, made.to_string())
         }
-    }
+        Registration::Taken(text) => {
+            let plain = [(header::CONTENT_TYPE, "text/plain; charset=utf-8")];
+            (StatusCode::CONFLICT, plain, text).into_response()
+        }
+    })
 }
 
 /// What is to be made.
@@ -103,72 +96,47 @@ impl RegistrationRequest {
     }
 }
 
-/// Why no device was made.
-enum RegistrationError {
+enum Registration {
+    Made(i64),
     /// 409, with the words that devices look for.
     Taken(&'static str),
-    Refused(Refusal),
-    Write(WriteError),
-}
-
-impl From<Refusal> for RegistrationError {
-    fn from(refusal: Refusal) -> Self {
-        RegistrationError::Refused(refusal)
-    }
-}
-
-impl From<RightError> for RegistrationError {
-    fn from(error: RightError) -> Self {
-        match error {
-            RightError::Query(error) => RegistrationError::Refused(error.into()),
-            RightError::Data(error) => RegistrationError::Write(error.into()),
-        }
-    }
-}
-
-impl From<data::DataError> for RegistrationError {
-    fn from(error: data::DataError) -> Self {
-        RegistrationError::Write(error.into())
-    }
 }
 
 async fn once(
     cloud: &Cloud,
     identity: &Identity,
     registration: &RegistrationRequest,
-) -> Result<i64, RegistrationError> {
+) -> Result<Registration, WriteError> {
     let mut transaction = cloud.database.begin().await?;
     // Who has no rights there learns nothing of which uuids are taken.
     if !may_add_to(cloud, &mut transaction, identity, registration.fleet).await? {
-        return Err(Refusal::Unauthorized.into());
+        return Err(WriteError::NoRights);
     }
     let device_type = SystemPurpose::Catalogue
         .sql("SELECT device_type FROM device_type_alias WHERE is_referenced_by__alias = ?")
         .with(registration.device_type.as_str());
     let Some(device_type) = transaction.id(&device_type).await? else {
         let slug: String = registration.device_type.chars().take(100).collect();
-        return Err(Refusal::Missing(format!("there is no device type `{slug}`")).into());
+        let missing = format!("there is no device type `{slug}`");
+        return Err(WriteError::NotFound(missing));
     };
     let existing = SystemPurpose::Registration
         .sql("SELECT id FROM device WHERE uuid = ?")
         .with(registration.uuid.as_str());
     if transaction.id(&existing).await?.is_some() {
-        return Err(RegistrationError::Taken(UUID_TAKEN));
+        return Ok(Registration::Taken(UUID_TAKEN));
     }
-    let mut row = registration.fields.clone();
-    row.insert("uuid".to_owned(), registration.uuid.as_str().into());
-    row.insert(
-        "belongs_to__application".to_owned(),
-        registration.fleet.into(),
-    );
-    row.insert("is_of__device_type".to_owned(), device_type.into());
-    let platform = Caller::Platform(SystemPurpose::Registration);
-    let mut writer = cloud.writer(&mut transaction, &platform);
-    let id = match writer.create("device", &row).await {
+    let mut device = row(json!({
+        "uuid": registration.uuid, "belongs_to__application": registration.fleet,
+        "is_of__device_type": device_type,
+    }));
+    device.extend(registration.fields.clone());
+    let mut writer = cloud.own_writer(&mut transaction, SystemPurpose::Registration);
+    let id = match writer.create("device", &device).await {
         Ok(id) => id,
         // Somebody else registered it between the look and this.
-        Err(WriteError::Conflict(_)) => return Err(RegistrationError::Taken(UUID_TAKEN)),
-        Err(error) => return Err(RegistrationError::Write(error)),
+        Err(WriteError::Conflict(_)) => return Ok(Registration::Taken(UUID_TAKEN)),
+        Err(error) => return Err(error),
     };
     let actor = SystemPurpose::Registration
         .sql("SELECT actor FROM device WHERE id = ?")
@@ -178,24 +146,17 @@ async fn once(
         name: Some("device key".to_owned()),
         ..KeyDescription::default()
     };
-    match keys::create(
-        &mut writer,
-        actor,
-        Role::DeviceKey,
-        &registration.key,
-        described,
-    )
-    .await
-    {
+    let role = Role::DeviceKey;
+    match keys::create(&mut writer, actor, role, &registration.key, described).await {
         Ok(_) => {}
-        Err(Refusal::Conflict(_)) => return Err(RegistrationError::Taken(KEY_TAKEN)),
-        Err(refusal) => return Err(refusal.into()),
+        Err(WriteError::Conflict(_)) => return Ok(Registration::Taken(KEY_TAKEN)),
+        Err(error) => return Err(error),
     }
     let setting = cloud.setting(&identity.caller);
     let right = transaction.right(&setting, "device", id, Method::Create);
-    right.await?.ok_or(Refusal::Unauthorized)?;
+    right.await?.ok_or(WriteError::NoRights)?;
     transaction.commit().await?;
-    Ok(id)
+    Ok(Registration::Made(id))
 }
 
 /// Whether a key may make devices in a fleet, as far as can be told before one is made.
@@ -204,7 +165,7 @@ async fn may_add_to(
     transaction: &mut Transaction,
     identity: &Identity,
     fleet: i64,
-) -> Result<bool, RegistrationError> {
+) -> Result<bool, WriteError> {
     if identity.role() == Role::ProvisioningKey {
         let own = SystemPurpose::Registration
             .sql("SELECT id FROM application WHERE id = ? AND actor = ?")

@@ -133,8 +133,8 @@ pub(crate) async fn of_fleet(
     let fleet = SystemPurpose::Lookup
         .sql("SELECT id FROM application WHERE uuid = ?")
         .with(uuid.as_str());
-    let fleet = cloud.database.row(&fleet).await?;
-    let fleet = fleet.ok_or(Refusal::Unauthorized)?.id(0)?;
+    let fleet = cloud.database.id(&fleet).await?;
+    let fleet = fleet.ok_or(Refusal::Unauthorized)?;
     let action = Action::ReadTargetState;
     let right = cloud.right(&identity.caller, "application", fleet, action);
     let right = right.await?.ok_or(Refusal::Unauthorized)?;
@@ -146,8 +146,8 @@ pub(crate) async fn of_fleet(
                 "SELECT id FROM release WHERE belongs_to__application = ? AND \"commit\" = ? \
                  AND status = 'success'",
             );
-            let release = cloud.database.row(&release.with(commit)).await?;
-            let release = release.ok_or(Refusal::Unauthorized)?.id(0)?;
+            let release = cloud.database.id(&release.with(commit)).await?;
+            let release = release.ok_or(Refusal::Unauthorized)?;
             statement::of_fleet_with(&right, release)
         }
     };

@@ -6,11 +6,11 @@ use cloud_core::answer::{Answer, Refusal};
 use cloud_core::body;
 use cloud_core::cloud::{Cloud, SharedCloud};
 use cloud_core::credential::Identity;
-use data::write::WriteError;
-use data::{Retries, RowRight};
+use data::RowRight;
+use data::write::{WriteError, retried, row};
 use http::StatusCode;
 use resources::Method;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// Tags in one request.
 const MOST: usize = 500;
@@ -43,14 +43,8 @@ pub(crate) async fn patch(State(cloud): State<SharedCloud>, request: Request) ->
     if labels.is_empty() {
         return Err(Refusal::Wrong("the body has no tags".to_owned()));
     }
-    let mut retries = Retries::default();
-    loop {
-        match once(&cloud, &identity, &labels).await {
-            Ok(()) => return Ok(StatusCode::OK.into_response()),
-            Err(WriteError::Data(error)) if retries.again(&error) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
+    retried(|| once(&cloud, &identity, &labels)).await?;
+    Ok(StatusCode::OK.into_response())
 }
 
 async fn once(
@@ -66,18 +60,16 @@ async fn once(
             device.sql("SELECT id, value FROM device_tag WHERE device = ? AND tag_key = ?");
         let present = present.with(*key);
         match writer.transaction().row(&present).await? {
-            Some(row) if row.some_text(1)? == *value => {}
-            Some(row) => {
-                let body = Map::from_iter([("value".to_owned(), json!(value))]);
-                writer.change("device_tag", &[row.id(0)?], &body).await?;
+            Some(present) if present.some_text(1)? == *value => {}
+            Some(present) => {
+                let body = row(json!({ "value": value }));
+                writer
+                    .change("device_tag", &[present.id(0)?], &body)
+                    .await?;
                 changed = true;
             }
             None => {
-                let body = Map::from_iter([
-                    ("device".to_owned(), json!(device.id())),
-                    ("tag_key".to_owned(), json!(key)),
-                    ("value".to_owned(), json!(value)),
-                ]);
+                let body = row(json!({ "device": device.id(), "tag_key": key, "value": value }));
                 writer.create("device_tag", &body).await?;
                 changed = true;
             }

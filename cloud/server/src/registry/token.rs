@@ -106,8 +106,7 @@ async fn image(cloud: &Cloud, repository: &str) -> Result<Option<i64>, Refusal> 
     let select = SystemPurpose::Lookup
         .sql("SELECT id FROM image WHERE is_stored_at__image_location = ?")
         .with(location);
-    let row = cloud.database.row(&select).await?;
-    Ok(row.map(|row| row.id(0)).transpose()?)
+    Ok(cloud.database.id(&select).await?)
 }
 
 async fn may(

@@ -1,7 +1,7 @@
 //! Requests and their answers, the same from both databases.
 
 use data::query::{Caller, QueryError};
-use data::testing::{on_both, on_both_at};
+use data::testing::{on_both, on_both_at, sql};
 use serde_json::{Value, json};
 
 use super::{ann, bob, get, variants};
@@ -67,6 +67,35 @@ async fn a_row_reads_as_its_types_do() {
         ),
     ];
     answers(ann, &table).await;
+}
+
+#[tokio::test]
+async fn the_raw_version_says_what_sets_a_release_apart() {
+    on_both(async |database| {
+        fixture::cloud(&database).await;
+        // The parts behind `1.2.3`; a draft has no revision.
+        for (prerelease, build, revision, variant, raw) in [
+            ("", "", Some(0), "", "1.2.3"),
+            ("", "", Some(4), "", "1.2.3+rev4"),
+            ("beta", "", Some(4), "prod", "1.2.3-beta+rev4.prod"),
+            ("", "", Some(0), "prod", "1.2.3+prod"),
+            ("", "linux", Some(1), "dev", "1.2.3+linux.rev1.dev"),
+            ("", "rev4", Some(4), "", "1.2.3+rev4"),
+            ("", "", None, "", "1.2.3-1794000000000"),
+            ("pre", "", None, "", "1.2.3-pre.1794000000000"),
+            ("pre", "b", None, "dev", "1.2.3-pre.1794000000000+b.dev"),
+        ] {
+            let update = sql(
+                "UPDATE release SET semver_prerelease = ?, semver_build = ?, revision = ?, variant = ?, \
+                 created_at = 1794000000000 WHERE id = 77",
+            );
+            let update = update.with(prerelease).with(build).with(revision).with(variant);
+            database.execute(&update).await.unwrap();
+            let answer = get(&database, &ann(), "/release(77)?$select=raw_version").await;
+            assert_eq!(answer, Ok(json!([{ "raw_version": raw }])));
+        }
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -10,9 +10,8 @@ use cloud_core::clock::now;
 use cloud_core::cloud::Cloud;
 use cloud_core::device::DeviceRef;
 use cloud_core::tunnels::device_request::supervisor_key;
-use data::query::Caller;
-use data::write::WriteError;
-use data::{DataError, Keyring, Place, Retries, SystemPurpose, Transaction};
+use data::write::{WriteError, retried};
+use data::{DataError, Keyring, Place, SystemPurpose, Transaction};
 use sea_query::{Alias, Expr, ExprTrait, Query, SimpleExpr};
 use serde_json::{Map, Value};
 
@@ -186,44 +185,28 @@ impl DeviceChanges {
         if self.fields.is_empty() && self.installs.is_empty() && self.public_address.is_none() {
             return Ok(());
         }
-        let mut retries = Retries::default();
-        loop {
-            match self.once(&server.cloud).await {
-                Ok(()) => break,
-                Err(WriteError::Data(error)) if retries.again(&error) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        if self
-            .fields
-            .iter()
-            .any(|(field, _)| field.matter == Matter::Metric)
-        {
+        retried(|| self.once(&server.cloud)).await?;
+        if self.has(Matter::Metric) {
             server.devices.metrics.is_done(self.device);
         }
         Ok(())
     }
 
+    fn has(&self, matter: Matter) -> bool {
+        self.fields.iter().any(|(field, _)| field.matter == matter)
+    }
+
     async fn once(&self, cloud: &Cloud) -> Result<(), WriteError> {
         let now = now();
         let mut transaction = cloud.database.begin().await?;
-        if self
-            .fields
-            .iter()
-            .any(|(field, _)| field.matter == Matter::Ruled)
-        {
-            let body: Map<String, Value> = self
-                .fields
-                .iter()
-                .map(|(field, value)| (field.name.to_owned(), value.clone()))
-                .chain(
-                    self.public_address
-                        .iter()
-                        .map(|from| ("public_address".to_owned(), Value::from(from.as_str()))),
-                )
-                .collect();
-            let platform = Caller::Platform(SystemPurpose::Report);
-            let mut writer = cloud.writer(&mut transaction, &platform);
+        if self.has(Matter::Ruled) {
+            let fields = self.fields.iter();
+            let fields = fields.map(|(field, value)| (field.name.to_owned(), value.clone()));
+            let mut body: Map<String, Value> = fields.collect();
+            if let Some(from) = &self.public_address {
+                body.insert("public_address".to_owned(), from.as_str().into());
+            }
+            let mut writer = cloud.own_writer(&mut transaction, SystemPurpose::Report);
             writer.change("device", &[self.device], &body).await?;
         } else if !self.fields.is_empty() || self.public_address.is_some() {
             self.update(&mut transaction, &cloud.environment.keyring, now)

@@ -1,14 +1,17 @@
 //! Images on devices: what a report says of them, held against what is known of them.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+mod named;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use cloud_core::answer::Refusal;
 use cloud_core::clock::now;
 use cloud_core::cloud::Cloud;
 use data::{DataError, SystemPurpose, Transaction};
-use sea_query::{Alias, Expr, ExprTrait, OnConflict, Query, SelectStatement, SimpleExpr};
+use sea_query::{Alias, Expr, OnConflict, Query};
 
 use crate::device::report::apps::{Apps, ReportedApp, ReportedImage, ReportedRelease, RowName};
+use named::{NamedRow, apps_named, images_named, named_rows, releases_named};
 
 /// How often the progress of a download is written, in milliseconds.
 const PROGRESS: i64 = 30_000;
@@ -42,13 +45,6 @@ pub(super) struct ReportRows {
     present: HashMap<i64, StoredInstall>,
 }
 
-/// A row that a report names, with the uuid of its app.
-struct NamedRow {
-    id: i64,
-    app: String,
-    name: String,
-}
-
 /// The successful release of a fleet with this commit.
 pub(super) async fn release_of(
     cloud: &Cloud,
@@ -61,8 +57,7 @@ pub(super) async fn release_of(
     )
     .with(fleet)
     .with(commit);
-    let row = cloud.database.row(&select).await?;
-    row.map(|row| row.id(0)).transpose()
+    cloud.database.id(&select).await
 }
 
 impl ReportRows {
@@ -207,30 +202,6 @@ impl ReportRows {
     }
 }
 
-/// What a statement finds, in the order of the ids; nothing where there is none to be asked.
-async fn named_rows(
-    cloud: &Cloud,
-    select: Option<SelectStatement>,
-) -> Result<Vec<NamedRow>, DataError> {
-    let Some(select) = select else {
-        return Ok(Vec::new());
-    };
-    let mut named = Vec::new();
-    for row in cloud
-        .database
-        .rows(&SystemPurpose::Report.statement(select))
-        .await?
-    {
-        named.push(NamedRow {
-            id: row.id(0)?,
-            app: row.some_text(1)?,
-            name: row.some_text(2)?,
-        });
-    }
-    named.sort_unstable_by_key(|row| row.id);
-    Ok(named)
-}
-
 /// The apps beside its fleet whose releases a device may have: those that manage or operate it. All others are not there
 /// for it.
 async fn apps_beside(cloud: &Cloud, device: i64) -> Result<Vec<String>, DataError> {
@@ -242,107 +213,6 @@ async fn apps_beside(cloud: &Cloud, device: i64) -> Result<Vec<String>, DataErro
     .with(device);
     let rows = cloud.database.rows(&select).await?;
     rows.iter().map(|row| row.some_text(0)).collect()
-}
-
-/// The uuids of the apps that a report names, each once.
-fn apps_named<'a>(fleet: Option<&'a str>, apps: &'a Apps) -> Vec<&'a str> {
-    let named = apps
-        .releases
-        .iter()
-        .filter_map(|release| match &release.app {
-            ReportedApp::Uuid(uuid) => Some(uuid.as_str()),
-            ReportedApp::Own => fleet,
-        });
-    let mut named: Vec<&str> = named.collect();
-    named.sort_unstable();
-    named.dedup();
-    named
-}
-
-/// Id, app and commit of the successful releases that a report names; more than those, where one commit is of several
-/// of its apps.
-fn releases_named(app_uuids: &[&str], apps: &Apps) -> Option<SelectStatement> {
-    let names = apps.releases.iter().map(|release| &release.name);
-    let (commits, ids) = split(names);
-    let is_named = if commits.is_empty() {
-        Expr::col(column("release", "id")).is_in(ids)
-    } else {
-        Expr::col(column("release", "commit")).is_in(commits)
-    };
-    let mut select = successful("release", "commit", app_uuids, is_named)?;
-    let app = Expr::col(column("application", "id"));
-    select.inner_join(
-        Alias::new("application"),
-        app.equals(column("release", "belongs_to__application")),
-    );
-    Some(select)
-}
-
-/// Id, app and location of the successful images that a report names.
-fn images_named(app_uuids: &[&str], apps: &Apps) -> Option<SelectStatement> {
-    let images = apps.releases.iter().flat_map(|release| &release.images);
-    let (locations, ids) = split(images.map(|image| &image.name));
-    if locations.is_empty() && ids.is_empty() {
-        return None;
-    }
-    let is_named = if locations.is_empty() {
-        Expr::col(column("image", "id")).is_in(ids)
-    } else {
-        let lower = locations.iter().map(|location| location.to_lowercase());
-        let as_told = locations.iter().map(|location| (*location).to_owned());
-        let either: BTreeSet<String> = lower.chain(as_told).collect();
-        Expr::col(column("image", "is_stored_at__image_location")).is_in(either)
-    };
-    let name = "is_stored_at__image_location";
-    let mut select = successful("image", name, app_uuids, is_named)?;
-    let (service, app) = (column("service", "id"), column("application", "id"));
-    select
-        .inner_join(
-            Alias::new("service"),
-            Expr::col(service).equals(column("image", "is_a_build_of__service")),
-        )
-        .inner_join(
-            Alias::new("application"),
-            Expr::col(app).equals(column("service", "application")),
-        );
-    Some(select)
-}
-
-/// Id, app and name of the successful rows of these apps; the table is yet to be joined to that of the apps. None where
-/// there are no apps.
-fn successful(
-    table: &str,
-    name: &str,
-    app_uuids: &[&str],
-    is_named: SimpleExpr,
-) -> Option<SelectStatement> {
-    let app = column("application", "uuid");
-    let select = Query::select()
-        .column(column(table, "id"))
-        .column(app.clone())
-        .column(column(table, name))
-        .from(Alias::new(table))
-        .and_where(Expr::col(app).is_in(app_uuids.iter().copied()))
-        .and_where(Expr::col(column(table, "status")).eq("success"))
-        .and_where(is_named)
-        .take();
-    (!app_uuids.is_empty()).then_some(select)
-}
-
-fn column(table: &str, column: &str) -> (Alias, Alias) {
-    (Alias::new(table), Alias::new(column))
-}
-
-/// Texts and numbers that rows are named by.
-fn split<'a>(names: impl Iterator<Item = &'a RowName>) -> (Vec<&'a str>, Vec<i64>) {
-    let (mut texts, mut ids) = (Vec::new(), Vec::new());
-    for name in names {
-        match name {
-            RowName::Text(text) => texts.push(text.as_str()),
-            RowName::Id(id) => ids.push(*id),
-        }
-    }
-    (texts, ids)
 }
 
 /// Writes images of a device: those that are new, and those that are known.
