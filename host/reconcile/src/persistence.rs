@@ -96,6 +96,7 @@ impl Persistence {
                 definitions: store.definitions()?.into_iter().collect(),
                 stopped: stopped.collect(),
                 held: BTreeSet::new(),
+                services_with_keys: None,
             },
             snapshot: store.snapshot()?,
             local_mode: local_mode.unwrap_or(LocalMode::Off),

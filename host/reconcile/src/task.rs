@@ -220,6 +220,7 @@ impl ReconcilerTask {
             self.context.telemetry.counters.reached();
             if self.actions.is_empty() {
                 self.forget_definitions();
+                self.forget_keys();
             }
             self.retries.steps.clear();
             self.target.reached();

@@ -149,7 +149,6 @@ impl Reconciler {
                 messages: sender,
                 stop,
                 ended,
-                setting: tokio::sync::Mutex::new(()),
                 stored_target_is_unreadable: unreadable,
             }),
         })

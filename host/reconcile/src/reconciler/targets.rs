@@ -40,7 +40,7 @@ impl Reconciler {
         force: bool,
     ) -> Result<Vec<String>, SetTargetError> {
         let inner = &self.inner;
-        let _one_at_a_time = inner.setting.lock().await;
+        let _one_at_a_time = inner.context.channels.setting.lock().await;
         if !self.local_mode() {
             return Err(SetTargetError::NotLocalMode);
         }
@@ -136,7 +136,7 @@ impl Reconciler {
         force: bool,
     ) -> Result<Vec<String>, SetTargetError> {
         let inner = &self.inner;
-        let _one_at_a_time = inner.setting.lock().await;
+        let _one_at_a_time = inner.context.channels.setting.lock().await;
         let targets = self.targets();
         // A mode switch in progress ends first (docs/spec/device.md#local-mode-last-word).
         let mut mode = targets.subscribe();
