@@ -15,7 +15,7 @@ mod live;
 mod spool;
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
@@ -23,6 +23,7 @@ use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt};
 use model::error_chain;
+use parking_lot::Mutex;
 use reqwest::Body;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -371,7 +372,7 @@ impl Upload {
     ) -> Option<T> {
         let spool = Arc::clone(&self.spool);
         let done = tokio::task::spawn_blocking(move || {
-            let mut spool = spool.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut spool = spool.lock();
             work(&mut spool)
         });
         done.await.ok()

@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::fs;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use confinement::Report;
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, Shared, WeakShared};
+use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::Semaphore;
 
@@ -96,7 +97,7 @@ impl Inner {
 
     /// Notes which walls the compiler was behind, and says so where one is missing and was not said to be.
     fn note_walls(&self, walls: Option<Report>) {
-        let mut noted = self.walls.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut noted = self.walls.lock();
         if let Some(walls) = walls
             && noted.as_ref() != Some(&walls)
         {
@@ -162,8 +163,7 @@ impl Cache {
     /// The walls that the compiler was behind when it last ran; `None` where it has not run yet.
     #[must_use]
     pub fn compiler_walls(&self) -> Option<Report> {
-        let walls = self.shared.walls.lock();
-        walls.unwrap_or_else(PoisonError::into_inner).clone()
+        self.shared.walls.lock().clone()
     }
 
     /// The compiled file of the component of this [`digest`], where there is one that is whole. Whether it loads, those
@@ -293,11 +293,7 @@ impl Cache {
         stem: &str,
     ) -> Result<(), CompileError> {
         let compilation: Shared<Compilation> = {
-            let mut running = self
-                .shared
-                .running
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
+            let mut running = self.shared.running.lock();
             running.retain(|_, other| other.upgrade().is_some());
             match running.get(stem).and_then(WeakShared::upgrade) {
                 Some(same) => same,

@@ -21,7 +21,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -31,6 +31,7 @@ use model::{
     Container, ContainerId, EngineImageId, EngineKind, Image, ImageRef, Network, ServiceConfig,
     Volume,
 };
+use parking_lot::Mutex;
 use tokio::sync::broadcast;
 use tokio_stream::wrappers::BroadcastStream;
 use tokio_util::task::AbortOnDropHandle;
@@ -180,14 +181,6 @@ impl Wasm {
 }
 
 impl Shared {
-    fn change(&self) -> MutexGuard<'_, ()> {
-        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn watches(&self) -> MutexGuard<'_, HashMap<ContainerId, AbortOnDropHandle<()>>> {
-        self.watches.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn tell(&self, event: EngineEvent) {
         // Nobody listens: nobody needs to know.
         let _ = self.events.send(event);

@@ -107,7 +107,7 @@ impl Shared {
     }
 
     fn put_container(self: &Arc<Self>, mut record: ContainerRecord) -> Result<(), EngineError> {
-        let _changing = self.change();
+        let _changing = self.changing.lock();
         let others = self.containers.records();
         check_name(&record.name, &record.id, &others)?;
         self.check_references(&record)?;
@@ -172,7 +172,7 @@ impl Shared {
     }
 
     pub(super) fn rename(&self, id: &ContainerId, name: &str) -> Result<(), EngineError> {
-        let _changing = self.change();
+        let _changing = self.changing.lock();
         let mut record = self.our_container(id)?;
         check_name(name, id, &self.containers.records())?;
         record.name = name.to_owned();
@@ -183,7 +183,7 @@ impl Shared {
     }
 
     fn remove_container(&self, id: &ContainerId) -> Result<(), EngineError> {
-        let _changing = self.change();
+        let _changing = self.changing.lock();
         let Some(record) = self.containers.record(id) else {
             return Ok(());
         };

@@ -42,7 +42,7 @@ impl Shared {
         config: NetworkConfig,
     ) -> Result<(), EngineError> {
         folders::fit_name("network", name)?;
-        let _changing = self.change();
+        let _changing = self.changing.lock();
         let folder = self.folders.networks.join(name);
         if let Some(present) = folders::read::<NetworkRecord>(&folder.join(NETWORK)) {
             if present.config == config && self.scope.covers(&config.labels) {
@@ -69,7 +69,7 @@ impl Shared {
 
     pub(super) fn remove_network(&self, name: &str) -> Result<(), EngineError> {
         folders::fit_name("network", name)?;
-        let _changing = self.change();
+        let _changing = self.changing.lock();
         let network = self.network_record(name);
         if !network.is_some_and(|network| self.scope.covers(&network.config.labels)) {
             return Ok(());

@@ -43,7 +43,7 @@ impl Wasm {
         // Now, so that a start is quick, and an image that does not compile is a pull that failed.
         self.compiled(&id).await?;
         self.blocking(move |shared| {
-            let _changing = shared.change();
+            let _changing = shared.changing.lock();
             for record in &records {
                 shared.record_image(record).map_err(|error| {
                     EngineError::failed(format!("record the image `{}`", record.reference), error)

@@ -42,7 +42,7 @@ impl Shared {
                 config.driver
             )));
         }
-        let _changing = self.change();
+        let _changing = self.changing.lock();
         let folder = self.folders.volumes.join(name);
         if let Some(present) = folders::read::<VolumeRecord>(&folder.join(VOLUME)) {
             if present.config == config && self.scope.covers(&config.labels) {
@@ -70,7 +70,7 @@ impl Shared {
 
     pub(super) fn remove_volume(&self, name: &str) -> Result<(), EngineError> {
         folders::fit_name("volume", name)?;
-        let _changing = self.change();
+        let _changing = self.changing.lock();
         if self.our_volume(name).is_none() {
             return Ok(());
         }

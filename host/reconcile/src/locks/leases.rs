@@ -10,12 +10,13 @@ mod recall;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 use model::{
     ApiLock, AppId, LockHolder, LockRefusal, LockRequest, ServiceName, UpdateLock, error_chain,
 };
+use parking_lot::{Mutex, MutexGuard};
 use store::{LockRecord, Store};
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -23,7 +24,7 @@ use tokio::time::Instant;
 use super::file::{LockFile, random_name};
 use super::shown::{LockFileKind, look};
 use super::tree::ServiceFolder;
-use super::{Locks, boot, lock};
+use super::{Locks, boot};
 use crate::clock::now_ms;
 
 /// All of them. Whoever takes, gives or overrides one holds this for as long as that takes.
@@ -56,7 +57,7 @@ impl Leases {
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, LeaseTable> {
-        lock(&self.table)
+        self.table.lock()
     }
 
     /// Forgets the lock of a service whose file is gone.

@@ -2,7 +2,7 @@
 //! and the facts of the host.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use cloud_link::StateSource;
 use futures::FutureExt;
@@ -11,6 +11,7 @@ use model::{
     AppId, AppStatus, AppUuid, Commit, DeviceStatus, ImageRef, ImageState, ImageStatus,
     ReleaseState, ServiceName,
 };
+use parking_lot::Mutex;
 use reconcile::{EffectiveSettings, Reconciler, RefusedTarget, SigningState};
 use serde_json::{Map, Value, json};
 use store::Store;
@@ -121,7 +122,7 @@ impl DeviceState {
             .settings
             .hardware_metrics;
         let readings = measures.then(|| {
-            let mut sensors = self.sensors.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut sensors = self.sensors.lock();
             sensors.read()
         });
         for (name, value) in measured(readings) {
