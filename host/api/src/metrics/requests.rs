@@ -65,7 +65,7 @@ struct Counts {
 }
 
 impl Requests {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Requests {
             core: core_routes().map(|_| Counts::default()).collect(),
             plugins: RwLock::default(),
