@@ -4,7 +4,6 @@
 
 use axum::extract::State;
 use device_types::LogEvent;
-use http::StatusCode;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -32,7 +31,7 @@ pub(crate) fn routes() -> Vec<Route> {
                     schema::<TargetTaken>,
                 ),
                 Answer::failed(
-                    StatusCode::BAD_REQUEST,
+                    400,
                     "the target is not valid or names no apps, or the device is not in local mode",
                 ),
             ]),
@@ -40,14 +39,11 @@ pub(crate) fn routes() -> Vec<Route> {
             .summary("what services and the supervisor print from now on, one JSON object per line")
             .answering([
                 Answer::new(
-                    StatusCode::OK,
+                    200,
                     "the lines from now on",
                     Content::Lines(schema::<LogEvent>),
                 ),
-                Answer::failed(
-                    StatusCode::SERVICE_UNAVAILABLE,
-                    "too many clients are already reading the log",
-                ),
+                Answer::failed(503, "too many clients are already reading the log"),
             ]),
     ]
 }
