@@ -18,11 +18,11 @@ use cloud_link::{
 };
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use model::Branding;
 use model::compose::CloudAccess;
+use model::{Branding, SetTargetError};
 use os::ConfigJson;
 use plugins::CloudRefusal;
-use reconcile::{Reconciler, SetTargetError};
+use reconcile::Reconciler;
 use secure_fs::SecureFile;
 use serde_json::{Map, Value};
 use store::{Store, TargetSource};

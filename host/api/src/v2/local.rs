@@ -4,6 +4,7 @@
 
 use axum::extract::State;
 use device_types::LogEvent;
+use model::SetTargetError;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -12,7 +13,6 @@ use crate::answer::{Failure, Json};
 use crate::app::Api;
 use crate::auth::{Caller, Scope};
 use crate::body::Document;
-use crate::device::SetTargetError;
 use crate::operation::{Answer, Content, schema};
 use crate::routes::Route;
 use crate::v2::{local_logs, local_target};
@@ -119,14 +119,11 @@ async fn set_target(
             message: "OK",
             warnings,
         })),
-        Err(SetTargetError::NotLocalMode) => Err(Failure::invalid(
-            "Target state can only set when device is in local mode",
-        )),
-        Err(SetTargetError::Invalid(problems)) => Err(Failure::invalid(problems)),
-        Err(SetTargetError::Failed(cause)) => Err(Failure::Internal {
+        Err(SetTargetError::Store(cause)) => Err(Failure::Internal {
             doing: "store the target state",
-            cause,
+            cause: cause.into(),
         }),
+        Err(refused) => Err(Failure::invalid(refused.to_string())),
     }
 }
 

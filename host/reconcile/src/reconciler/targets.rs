@@ -5,7 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use model::compose::DeviceFacts;
-use model::{AppId, AppUuid, DesiredHost, DesiredState, EngineKind, TargetState, error_chain};
+use model::{
+    AppId, AppUuid, DesiredHost, DesiredState, EngineKind, RefusedTarget, SetTargetError,
+    TargetState, error_chain,
+};
 use serde_json::Value;
 use store::TargetSource;
 use tokio::sync::oneshot;
@@ -16,7 +19,7 @@ use crate::persistence::LocalMode;
 use crate::step_context::publish;
 use crate::target::TargetReader;
 use crate::targets::{AcceptedTarget, ModeTransition};
-use crate::{RefusedTarget, SetTargetError, SigningState, target};
+use crate::{SigningState, target};
 
 /// How long the answer to a new target waits for what is to be said of the host.
 const SOON: Duration = Duration::from_secs(10);

@@ -9,10 +9,10 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use model::{
     AppId, AppStatus, AppUuid, Commit, DeviceStatus, ImageRef, ImageState, ImageStatus,
-    ReleaseState, ServiceName,
+    RefusedTarget, ReleaseState, ServiceName,
 };
 use parking_lot::Mutex;
-use reconcile::{EffectiveSettings, Reconciler, RefusedTarget, SigningState};
+use reconcile::{EffectiveSettings, Reconciler, SigningState};
 use serde_json::{Map, Value, json};
 use store::Store;
 use tokio::sync::watch;
