@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -10,14 +9,14 @@ use confinement::Report;
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, Shared, WeakShared};
 use parking_lot::Mutex;
-use sha2::{Digest as _, Sha256};
 use tokio::sync::Semaphore;
 
 use crate::child::Compiler;
 use crate::code_key::CodeKey;
 use crate::entries::UnfinishedFile;
 use crate::failures::{self, Conditions};
-use crate::{CompileError, Limits, Profile, Settings, child, entries};
+use crate::source::{Source, settings};
+use crate::{CompileError, Limits, Profile, child, entries};
 
 /// The folder of compiled files and the compiler that fills it. Cloning shares it.
 ///
@@ -26,50 +25,6 @@ use crate::{CompileError, Limits, Profile, Settings, child, entries};
 #[derive(Clone)]
 pub struct Cache {
     shared: Arc<Inner>,
-}
-
-/// A component's bytes, with the digest that it is known by.
-pub struct Source<'a> {
-    name: &'a str,
-    wasm: &'a [u8],
-    digest: String,
-    edition: String,
-}
-
-impl<'a> Source<'a> {
-    /// Digests `wasm`; `name` is for messages: the component's file.
-    #[must_use]
-    pub fn new(name: &'a str, wasm: &'a [u8]) -> Source<'a> {
-        Source::with_digest(name, wasm, digest(wasm))
-    }
-
-    /// The same where the digest is known already; it has to be [`digest`]'s.
-    #[must_use]
-    pub fn with_digest(name: &'a str, wasm: &'a [u8], digest: String) -> Source<'a> {
-        Source {
-            name,
-            wasm,
-            digest,
-            edition: String::new(),
-        }
-    }
-
-    fn stem(&self, profile: Profile) -> String {
-        entries::stem(&self.digest, profile.name(), &settings(profile))
-    }
-
-    /// With a word that changes when somebody wants it tried again though it failed before.
-    #[must_use]
-    pub fn edition(mut self, edition: String) -> Source<'a> {
-        self.edition = edition;
-        self
-    }
-}
-
-/// What a component is known by: SHA-256, in hexadecimal.
-#[must_use]
-pub fn digest(wasm: &[u8]) -> String {
-    hex::encode(Sha256::digest(wasm))
 }
 
 struct Inner {
@@ -351,15 +306,6 @@ async fn compile(
     // What is left there too long is no matter of this component's.
     let _ = cleaned.await;
     Ok(())
-}
-
-/// A short word for all that decides what compiled code looks like, but for the processor.
-fn settings(profile: Profile) -> String {
-    let mut hasher = DefaultHasher::new();
-    env!("CARGO_PKG_VERSION").hash(&mut hasher);
-    std::env::consts::ARCH.hash(&mut hasher);
-    Settings::of(profile).hash(&mut hasher);
-    format!("{:016x}", hasher.finish())
 }
 
 fn read(path: &Path, limit: u64) -> Result<Vec<u8>, CompileError> {
