@@ -4,10 +4,13 @@ use std::io::Read as _;
 use flate2::read::MultiGzDecoder;
 use futures::stream;
 use http::StatusCode;
+use parking_lot::Mutex;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
 use tokio_stream::wrappers::UnboundedReceiverStream;
 
+use super::live::Live;
 use super::*;
 
 const PATIENCE: Duration = Duration::from_secs(3600);
