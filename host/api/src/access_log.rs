@@ -5,10 +5,11 @@
 //! second: what is beyond is told as a number, so that nobody can have the journal drop what matters, or
 //! wear out flash memory.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use http::{Method, StatusCode};
+use parking_lot::Mutex;
 
 use crate::bounds::{OTHER_LINES, REFUSED_LINES};
 
@@ -114,7 +115,7 @@ impl Lines {
 
     /// What to do about a line that comes `now`.
     fn next(&self, now: Instant) -> Line {
-        let mut window = self.window();
+        let mut window = self.window.lock();
         let is_over = window
             .begun
             .is_none_or(|begun| now.saturating_duration_since(begun) >= WINDOW);
@@ -134,11 +135,7 @@ impl Lines {
 
     /// How many were counted since this was last asked.
     fn take_counted(&self) -> u64 {
-        std::mem::take(&mut self.window().counted)
-    }
-
-    fn window(&self) -> MutexGuard<'_, Window> {
-        self.window.lock().unwrap_or_else(PoisonError::into_inner)
+        std::mem::take(&mut self.window.lock().counted)
     }
 }
 

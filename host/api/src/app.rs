@@ -21,7 +21,7 @@ use crate::connection::ClientConnection;
 use crate::device::{Device, EndpointMatch, Endpoints, Request, Requester, Response};
 use crate::extract::PathParameters;
 use crate::large_body::LargeBodies;
-use crate::metrics::{Metrics, RouteLabel};
+use crate::metrics::{Requests, RouteLabel};
 use crate::routes::{self, CoreMatch};
 use crate::service_keys::ServiceKeys;
 use crate::sites;
@@ -57,7 +57,9 @@ pub(crate) struct ApiState {
     /// One permit for each reader of the log stream.
     pub(crate) log_readers: Arc<Semaphore>,
     pub(crate) large_bodies: LargeBodies,
-    pub(crate) metrics: Metrics,
+    pub(crate) requests: Requests,
+    /// When the supervisor began to answer requests.
+    pub(crate) begun: Instant,
     pub(crate) access_log: AccessLog,
     /// Cancelled when the API is about to stop: streams without an end close.
     pub(crate) stopping: CancellationToken,
@@ -91,7 +93,8 @@ impl App {
                 applications: CachedJson::default(),
                 description: Description::default(),
                 log_readers: Arc::new(Semaphore::new(MAX_READERS)),
-                metrics: Metrics::new(),
+                requests: Requests::new(),
+                begun: Instant::now(),
                 access_log: AccessLog::new(),
                 stopping,
             }),
@@ -118,7 +121,7 @@ impl App {
         });
         let response = result.into_response();
         let (status, time) = (response.status(), begun.elapsed());
-        self.api.metrics.requests.count(label, status, time);
+        self.api.requests.count(label, status, time);
         if !(reads && status.is_success()) || access_log::wants_reads() {
             let log = &self.api.access_log;
             log.write(&method, uri.path(), status, time);

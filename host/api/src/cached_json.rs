@@ -1,10 +1,11 @@
 //! Answers that are drawn from what seldom changes, written once for each version of it rather than for each
 //! request.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use model::DeviceStatus;
+use parking_lot::Mutex;
 
 use crate::device::{Device, Facts};
 
@@ -21,7 +22,7 @@ impl<V: PartialEq> CachedJson<V> {
     /// The answer for this version, drawn by `draw` if the last one was for another.
     pub(crate) fn of(&self, version: V, draw: impl FnOnce(&V) -> Vec<u8>) -> Bytes {
         // A panic while drawing leaves the last picture as it was.
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.0.lock();
         if let Some((drawn, json)) = last.as_ref()
             && *drawn == version
         {

@@ -2,7 +2,6 @@
 //! the reconciler and the plugin host; tests implement them over plain values.
 
 use std::collections::BTreeMap;
-use std::error::Error;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -14,7 +13,7 @@ use futures::stream::BoxStream;
 use http::Method;
 use model::{
     Action, ActionError, AppId, ContainerId, DeviceStatus, LockRefusal, LockRequest, PowerAction,
-    ServiceName, UpdateLock,
+    ServiceName, SetTargetError, UpdateLock,
 };
 use serde_json::Value;
 use store::KeyOwner;
@@ -187,15 +186,4 @@ pub struct Facts {
     pub mac_address: Option<String>,
     /// `PRETTY_NAME` of the host.
     pub os_version: Option<String>,
-}
-
-/// Why a local target was not accepted.
-#[derive(Debug)]
-pub enum SetTargetError {
-    /// The device is not in local mode.
-    NotLocalMode,
-    /// The target is not valid; all problems, one a line.
-    Invalid(String),
-    /// The target could not be stored.
-    Failed(Box<dyn Error + Send + Sync>),
 }

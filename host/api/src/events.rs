@@ -11,11 +11,12 @@
 mod reader;
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use device_types::Moment;
 use device_types::event::{Audience, Event, EventType};
+use parking_lot::{Mutex, MutexGuard};
 use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
@@ -189,10 +190,7 @@ impl Events {
 
     /// A panic elsewhere leaves a ring that may miss an event's bytes in its count, and nothing worse.
     fn content(&self) -> MutexGuard<'_, RingContent> {
-        self.0
-            .content
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.0.content.lock()
     }
 }
 

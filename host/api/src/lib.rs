@@ -48,9 +48,7 @@ mod tests;
 pub use app::{App, Settings};
 pub use axum::body::Body;
 pub use bounds::GRACE;
-pub use device::{
-    Device, EndpointMatch, Endpoints, Facts, Request, Requester, Response, SetTargetError,
-};
+pub use device::{Device, EndpointMatch, Endpoints, Facts, Request, Requester, Response};
 pub use events::Events;
 pub use listener::{KeylessAccess, Listener, LocalModeAuth, LocalModeProcesses};
 pub use listening::{Listening, Pause};

@@ -10,11 +10,10 @@ mod process;
 mod requests;
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::extract::State;
 use device_types::{PluginMetricValue, PluginStats, ReconcilerStats};
-use http::StatusCode;
 use model::DeviceStatus;
 
 use self::exposition::Exposition;
@@ -31,23 +30,8 @@ pub(crate) fn routes() -> Vec<Route> {
     vec![
         Route::get("/metrics", metrics)
             .summary("counters and gauges of the supervisor, for Prometheus")
-            .answering([Answer::new(StatusCode::OK, "the metrics", page)]),
+            .answering([Answer::new(200, "the metrics", page)]),
     ]
-}
-
-/// The counters of the API itself.
-pub(crate) struct Metrics {
-    pub(crate) requests: Requests,
-    begun: Instant,
-}
-
-impl Metrics {
-    pub(crate) fn new() -> Self {
-        Metrics {
-            requests: Requests::new(),
-            begun: Instant::now(),
-        }
-    }
 }
 
 async fn metrics(State(api): State<Api>, caller: Caller) -> Exposition {
@@ -57,8 +41,8 @@ async fn metrics(State(api): State<Api>, caller: Caller) -> Exposition {
     let (process, store_size) = readings.await.unwrap_or_default();
     let mut text = Exposition::default();
     build(&mut text, &api.settings.branding.api_level);
-    put_process(&mut text, &process, api.metrics.begun.elapsed(), store_size);
-    api.metrics.requests.put(&mut text);
+    put_process(&mut text, &process, api.begun.elapsed(), store_size);
+    api.requests.put(&mut text);
     put_streams(&mut text, &api);
     put_device(&mut text, &api.device.stats());
     put_services(&mut text, &api.device.status(), caller.scope);

@@ -8,7 +8,7 @@ mod plugins;
 use std::collections::BTreeMap;
 
 use device_types::PluginRoutes;
-use http::{Method, StatusCode};
+use http::Method;
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
@@ -164,28 +164,22 @@ fn responses(route: &Route, generator: &mut SchemaGenerator) -> Value {
     let mut answers = route.answers.clone();
     let mut add = |status, about| answers.push(Answer::failed(status, about));
     if !matches!(route.body, RequestBody::Ignored) {
-        add(StatusCode::BAD_REQUEST, "the body is malformed");
-        add(StatusCode::REQUEST_TIMEOUT, "the body does not arrive");
-        add(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large");
-        add(
-            StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            "the body is compressed, or not in UTF-8",
-        );
+        add(400, "the body is malformed");
+        add(408, "the body does not arrive");
+        add(413, "the body is too large");
+        add(415, "the body is compressed, or not in UTF-8");
     }
     add(
-        StatusCode::FORBIDDEN,
+        403,
         "`Host` is neither an address nor a name of this device, or `Origin` is another site",
     );
     add(
-        StatusCode::INTERNAL_SERVER_ERROR,
+        500,
         "the supervisor failed to answer this request; its log says why",
     );
     if !route.is_open {
-        add(StatusCode::SERVICE_UNAVAILABLE, "it failed temporarily");
-        answers.push(Answer::text(
-            StatusCode::UNAUTHORIZED,
-            "the key is missing or unknown",
-        ));
+        add(503, "it failed temporarily");
+        answers.push(Answer::text(401, "the key is missing or unknown"));
     }
     let mut by_status: BTreeMap<String, Value> = BTreeMap::new();
     for answer in answers {
@@ -221,7 +215,7 @@ fn add_answer(
         ),
     };
     let response = by_status
-        .entry(answer.status.as_str().to_owned())
+        .entry(answer.status.to_string())
         .or_insert_with(|| json!({ "description": "" }));
     let description = match response["description"].as_str() {
         None | Some("") => answer.about.to_owned(),

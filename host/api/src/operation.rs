@@ -1,7 +1,6 @@
 //! What the operation of a route takes and gives, written beside its handler: what `GET /v3/openapi.json` is
 //! drawn from. Nothing here decides how a request is answered.
 
-use http::StatusCode;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use crate::answer::FailureBody;
@@ -28,7 +27,7 @@ pub(crate) enum RequestBody {
 /// One way in which an operation answers.
 #[derive(Clone, Copy)]
 pub(crate) struct Answer {
-    pub(crate) status: StatusCode,
+    pub(crate) status: u16,
     pub(crate) about: &'static str,
     pub(crate) content: Content,
 }
@@ -52,22 +51,16 @@ pub(crate) enum Content {
 
 impl Answer {
     /// 200, the text `OK`.
-    pub(crate) const OK: Answer = Answer::text(StatusCode::OK, "the action is complete");
+    pub(crate) const OK: Answer = Answer::text(200, "the action is complete");
     /// 423, JSON-failed.
-    pub(crate) const LOCKED: Answer = Answer::failed(
-        StatusCode::LOCKED,
-        "an update lock is held and `force` is not given",
-    );
+    pub(crate) const LOCKED: Answer =
+        Answer::failed(423, "an update lock is held and `force` is not given");
     /// 401, JSON-failed.
-    pub(crate) const OTHER_APP: Answer =
-        Answer::failed(StatusCode::UNAUTHORIZED, "the key is of another app");
+    pub(crate) const OTHER_APP: Answer = Answer::failed(401, "the key is of another app");
     /// 503, JSON-failed.
-    pub(crate) const NOT_CURRENT: Answer = Answer::failed(
-        StatusCode::SERVICE_UNAVAILABLE,
-        "the device does not run the app",
-    );
+    pub(crate) const NOT_CURRENT: Answer = Answer::failed(503, "the device does not run the app");
 
-    pub(crate) const fn new(status: StatusCode, about: &'static str, content: Content) -> Self {
+    pub(crate) const fn new(status: u16, about: &'static str, content: Content) -> Self {
         Answer {
             status,
             about,
@@ -77,19 +70,19 @@ impl Answer {
 
     /// 200 with JSON.
     pub(crate) const fn json(about: &'static str, schema: SchemaOf) -> Self {
-        Answer::new(StatusCode::OK, about, Content::Json(schema))
+        Answer::new(200, about, Content::Json(schema))
     }
 
-    pub(crate) const fn text(status: StatusCode, about: &'static str) -> Self {
+    pub(crate) const fn text(status: u16, about: &'static str) -> Self {
         Answer::new(status, about, Content::Text)
     }
 
-    pub(crate) const fn empty(status: StatusCode, about: &'static str) -> Self {
+    pub(crate) const fn empty(status: u16, about: &'static str) -> Self {
         Answer::new(status, about, Content::Nothing)
     }
 
     /// `{"status":"failed","message":...}`.
-    pub(crate) const fn failed(status: StatusCode, about: &'static str) -> Self {
+    pub(crate) const fn failed(status: u16, about: &'static str) -> Self {
         Answer::new(status, about, Content::Json(schema::<FailureBody>))
     }
 }

@@ -5,8 +5,9 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::bounds::{LISTENER_CONNECTIONS, PEER_CONNECTIONS};
@@ -51,7 +52,7 @@ impl Places {
     /// A place for a connection of `peer`, if there is one or one can be made.
     pub(crate) fn take(self: &Arc<Self>, peer: IpAddr) -> Option<ConnectionSlot> {
         let peer = peer_of(peer);
-        let mut occupancy = self.occupancy();
+        let mut occupancy = self.occupancy.lock();
         let of_peer = |standing: &Standing| standing.peer == peer;
         let count = occupancy
             .connections
@@ -80,12 +81,6 @@ impl Places {
             number,
             displaced,
         })
-    }
-
-    fn occupancy(&self) -> MutexGuard<'_, Occupancy> {
-        self.occupancy
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -122,7 +117,7 @@ impl ConnectionSlot {
 
     /// Changes the entry, unless somebody else has taken the place.
     fn with(&self, change: impl FnOnce(&mut Standing, u64)) {
-        let mut occupancy = self.places.occupancy();
+        let mut occupancy = self.places.occupancy.lock();
         occupancy.clock += 1;
         let now = occupancy.clock;
         if let Some(standing) = occupancy.connections.get_mut(&self.number) {
@@ -142,7 +137,11 @@ impl Drop for UnderWay {
 
 impl Drop for ConnectionSlot {
     fn drop(&mut self) {
-        self.places.occupancy().connections.remove(&self.number);
+        self.places
+            .occupancy
+            .lock()
+            .connections
+            .remove(&self.number);
     }
 }
 

@@ -9,7 +9,7 @@ mod connections;
 mod error;
 mod lasting;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -19,6 +19,7 @@ use http::header::{
 };
 use http::{HeaderMap, Method, StatusCode};
 use model::{ApiKey, DeviceUuid};
+use parking_lot::Mutex;
 use reqwest::Response;
 use serde_json::Value;
 
@@ -90,18 +91,12 @@ impl Client {
     /// The device's number, once the cloud has given it one.
     #[must_use]
     pub fn device_id(&self) -> Option<u64> {
-        *self
-            .device_id
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        *self.device_id.lock()
     }
 
     /// From now on the device has this number.
     pub(crate) fn set_device_id(&self, number: u64) {
-        let mut id = self
-            .device_id
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut id = self.device_id.lock();
         *id = Some(number);
     }
 

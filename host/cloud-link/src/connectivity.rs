@@ -2,10 +2,11 @@
 //! (docs/spec/device.md#config-variables, `SUPERVISOR_CONNECTIVITY_CHECK`). It says what is wrong long before polls
 //! are late.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use model::error_chain;
+use parking_lot::Mutex;
 use reqwest::Url;
 use tokio_util::sync::CancellationToken;
 
@@ -42,11 +43,7 @@ impl Connectivity {
     /// What is wrong.
     #[must_use]
     pub fn problem(&self) -> Option<String> {
-        self.broken().clone()
-    }
-
-    fn broken(&self) -> std::sync::MutexGuard<'_, Option<String>> {
-        self.broken.lock().unwrap_or_else(PoisonError::into_inner)
+        self.broken.lock().clone()
     }
 
     async fn run(&self, address: Option<(String, u16)>, device: Arc<dyn Device>) {
@@ -57,7 +54,7 @@ impl Connectivity {
             } else {
                 None
             };
-            let before = std::mem::replace(&mut *self.broken(), problem.clone());
+            let before = std::mem::replace(&mut *self.broken.lock(), problem.clone());
             match (before, problem) {
                 (None, Some(why)) => tracing::warn!("{why}"),
                 (Some(_), None) => tracing::info!("the cloud can be reached again"),

@@ -287,11 +287,8 @@ fn authorities(config: &Map<String, Value>, key: &str) -> Result<Option<Vec<u8>>
     Ok(Some(pem))
 }
 
-/// 32 hexadecimal digits.
 pub(crate) fn random_key() -> Result<String, IdentityError> {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).map_err(|_| IdentityError::Random)?;
-    Ok(hex::encode(bytes))
+    secure_fs::random_hex().map_err(|_| IdentityError::Random)
 }
 
 #[cfg(test)]

@@ -5,11 +5,12 @@
 //! start is always a whole one.
 
 use std::error::Error;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
 use model::error_chain;
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
@@ -134,7 +135,7 @@ impl Poll {
         if !force && !self.shared.device.settings().instant_updates {
             return false;
         }
-        let mut waiting = self.shared.trigger();
+        let mut waiting = self.shared.trigger.lock();
         let before = waiting.unwrap_or_default();
         *waiting = Some(PollTrigger {
             force: force || before.force,
@@ -147,7 +148,7 @@ impl Poll {
     /// What is wrong: the cloud has not answered for two poll intervals (docs/spec/device.md#health).
     #[must_use]
     pub fn problem(&self) -> Option<String> {
-        let silent = self.shared.answered().elapsed();
+        let silent = self.shared.answered.lock().elapsed();
         let interval = self.shared.device.settings().interval;
         (silent >= interval * 2).then(|| {
             let seconds = silent.as_secs();
@@ -168,7 +169,7 @@ impl PollState {
         loop {
             let trigger = tokio::select! {
                 () = sleep_until(next) => None,
-                () = self.wake.notified() => match self.trigger().take() {
+                () = self.wake.notified() => match self.trigger.lock().take() {
                     Some(trigger) => Some(trigger),
                     None => continue,
                 },
@@ -207,7 +208,7 @@ impl PollState {
         let _checking = CheckingGuard::begin(&*self.device);
         let limit = self.device.settings().request_timeout;
         let fetched = self.source.target(etag.as_deref(), limit).await?;
-        *self.answered() = Instant::now();
+        *self.answered.lock() = Instant::now();
         match fetched {
             TargetAnswer::Unchanged => {
                 self.device.unchanged();
@@ -242,14 +243,6 @@ impl PollState {
             }
         }
         Ok(())
-    }
-
-    fn trigger(&self) -> std::sync::MutexGuard<'_, Option<PollTrigger>> {
-        self.trigger.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn answered(&self) -> std::sync::MutexGuard<'_, Instant> {
-        self.answered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -6,12 +6,13 @@
 //! one that the cloud has been told already is not.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use model::{DeviceUuid, error_chain};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use store::{Store, StoreError};
 use tokio::sync::Notify;
@@ -162,7 +163,8 @@ impl Queue {
         let kind = kind_named(kind).ok_or_else(|| QueueError::Kind(kind.to_owned()))?;
         let shared = &self.shared;
         let _one_at_a_time = shared.adding.lock().await;
-        let mut room = MAX_WAITING - shared.waiting().values().map(Values::len).sum::<usize>();
+        let waiting: usize = shared.waiting.lock().values().map(Values::len).sum();
+        let mut room = MAX_WAITING - waiting;
         let mut added = Values::new();
         for (name, value) in values {
             let length = name.chars().count();
@@ -184,7 +186,7 @@ impl Queue {
             Ok(())
         });
         stored.await.map_err(QueueError::Store)?;
-        shared.waiting().entry(kind).or_default().extend(added);
+        shared.waiting.lock().entry(kind).or_default().extend(added);
         shared.wake.notify_one();
         Ok(())
     }
@@ -244,7 +246,7 @@ impl QueueState {
 
     /// All values of a kind that wait.
     fn next_batch(&self) -> Option<(&'static str, &'static str, Values)> {
-        let waiting = self.waiting();
+        let waiting = self.waiting.lock();
         KINDS.iter().find_map(|(kind, path)| {
             let values = waiting.get(kind).filter(|values| !values.is_empty())?;
             Some((*kind, *path, values.clone()))
@@ -257,7 +259,7 @@ impl QueueState {
         let _nobody_adds = self.adding.lock().await;
         let mut keys = Vec::new();
         {
-            let mut waiting = self.waiting();
+            let mut waiting = self.waiting.lock();
             let values = waiting.entry(kind).or_default();
             for (name, value) in batch {
                 if values.get(&name) == Some(&value) {
@@ -278,10 +280,6 @@ impl QueueState {
                 error_chain(&error)
             );
         }
-    }
-
-    fn waiting(&self) -> std::sync::MutexGuard<'_, BTreeMap<&'static str, Values>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

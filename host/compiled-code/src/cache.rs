@@ -2,21 +2,21 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use confinement::Report;
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, Shared, WeakShared};
-use sha2::{Digest as _, Sha256};
+use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 use crate::child::Compiler;
 use crate::code_key::CodeKey;
 use crate::entries::UnfinishedFile;
 use crate::failures::{self, Conditions};
-use crate::{CompileError, Limits, Profile, Settings, child, entries};
+use crate::source::{Source, settings};
+use crate::{CompileError, Limits, Profile, child, entries};
 
 /// The folder of compiled files and the compiler that fills it. Cloning shares it.
 ///
@@ -25,50 +25,6 @@ use crate::{CompileError, Limits, Profile, Settings, child, entries};
 #[derive(Clone)]
 pub struct Cache {
     shared: Arc<Inner>,
-}
-
-/// A component's bytes, with the digest that it is known by.
-pub struct Source<'a> {
-    name: &'a str,
-    wasm: &'a [u8],
-    digest: String,
-    edition: String,
-}
-
-impl<'a> Source<'a> {
-    /// Digests `wasm`; `name` is for messages: the component's file.
-    #[must_use]
-    pub fn new(name: &'a str, wasm: &'a [u8]) -> Source<'a> {
-        Source::with_digest(name, wasm, digest(wasm))
-    }
-
-    /// The same where the digest is known already; it has to be [`digest`]'s.
-    #[must_use]
-    pub fn with_digest(name: &'a str, wasm: &'a [u8], digest: String) -> Source<'a> {
-        Source {
-            name,
-            wasm,
-            digest,
-            edition: String::new(),
-        }
-    }
-
-    fn stem(&self, profile: Profile) -> String {
-        entries::stem(&self.digest, profile.name(), &settings(profile))
-    }
-
-    /// With a word that changes when somebody wants it tried again though it failed before.
-    #[must_use]
-    pub fn edition(mut self, edition: String) -> Source<'a> {
-        self.edition = edition;
-        self
-    }
-}
-
-/// What a component is known by: SHA-256, in hexadecimal.
-#[must_use]
-pub fn digest(wasm: &[u8]) -> String {
-    hex::encode(Sha256::digest(wasm))
 }
 
 struct Inner {
@@ -96,7 +52,7 @@ impl Inner {
 
     /// Notes which walls the compiler was behind, and says so where one is missing and was not said to be.
     fn note_walls(&self, walls: Option<Report>) {
-        let mut noted = self.walls.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut noted = self.walls.lock();
         if let Some(walls) = walls
             && noted.as_ref() != Some(&walls)
         {
@@ -162,8 +118,7 @@ impl Cache {
     /// The walls that the compiler was behind when it last ran; `None` where it has not run yet.
     #[must_use]
     pub fn compiler_walls(&self) -> Option<Report> {
-        let walls = self.shared.walls.lock();
-        walls.unwrap_or_else(PoisonError::into_inner).clone()
+        self.shared.walls.lock().clone()
     }
 
     /// The compiled file of the component of this [`digest`], where there is one that is whole. Whether it loads, those
@@ -293,11 +248,7 @@ impl Cache {
         stem: &str,
     ) -> Result<(), CompileError> {
         let compilation: Shared<Compilation> = {
-            let mut running = self
-                .shared
-                .running
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
+            let mut running = self.shared.running.lock();
             running.retain(|_, other| other.upgrade().is_some());
             match running.get(stem).and_then(WeakShared::upgrade) {
                 Some(same) => same,
@@ -355,15 +306,6 @@ async fn compile(
     // What is left there too long is no matter of this component's.
     let _ = cleaned.await;
     Ok(())
-}
-
-/// A short word for all that decides what compiled code looks like, but for the processor.
-fn settings(profile: Profile) -> String {
-    let mut hasher = DefaultHasher::new();
-    env!("CARGO_PKG_VERSION").hash(&mut hasher);
-    std::env::consts::ARCH.hash(&mut hasher);
-    Settings::of(profile).hash(&mut hasher);
-    format!("{:016x}", hasher.finish())
 }
 
 fn read(path: &Path, limit: u64) -> Result<Vec<u8>, CompileError> {

@@ -17,10 +17,12 @@ mod error;
 mod failures;
 mod profile;
 mod settings;
+mod source;
 
-pub use cache::{Cache, Source, digest};
+pub use cache::Cache;
 pub use child::{Limits, WALLS};
 pub use entries::check;
 pub use error::{CheckError, CompileError};
 pub use profile::{Profile, UnknownProfile};
 pub use settings::{Memory, PLUGIN_MEMORY, Proposal, Settings, WASMTIME};
+pub use source::{Source, digest};

@@ -11,12 +11,18 @@
     target_arch = "riscv64"
 ))]
 mod filter;
-#[cfg(any(
+/// Elsewhere there are no lists.
+#[cfg(not(any(
     target_arch = "x86_64",
     target_arch = "aarch64",
     target_arch = "riscv64"
-))]
-mod lists;
+)))]
+mod filter {
+    pub(super) fn install(_: super::SystemCalls) -> Result<(), String> {
+        let arch = std::env::consts::ARCH;
+        Err(format!("there is no allow-list for {arch} processors"))
+    }
+}
 
 /// What a process does beside computing, having memory, and using what is open already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,24 +52,7 @@ impl SystemCalls {
         sockets: Sockets::None,
     };
 
-    #[cfg(any(
-        target_arch = "x86_64",
-        target_arch = "aarch64",
-        target_arch = "riscv64"
-    ))]
     pub(crate) fn enforce(self) -> Result<(), String> {
-        filter::install(self).map_err(|error| format!("seccomp failed: {error}"))
-    }
-
-    #[cfg(not(any(
-        target_arch = "x86_64",
-        target_arch = "aarch64",
-        target_arch = "riscv64"
-    )))]
-    pub(crate) fn enforce(self) -> Result<(), String> {
-        Err(format!(
-            "there is no allow-list for {} processors",
-            std::env::consts::ARCH
-        ))
+        filter::install(self)
     }
 }

@@ -12,7 +12,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use engine::wasm::{UserRange, Wasm, WasmConfig};
-use engine::{ContainerSpec, Disk, Engine, NetworkSpec, Scope, VolumeSpec};
+use engine::{
+    ContainerSpec, Containers as _, Disk, Images as _, NetworkSpec, Networks as _, Scope,
+    VolumeSpec, Volumes as _,
+};
 use model::{
     Branding, ContainerId, EngineImageId, ImageRef, Mount, NetworkAttachment, NetworkConfig,
     NetworkMode, ServiceConfig, VolumeConfig,

@@ -5,7 +5,7 @@
 //! restarted or upgraded is noticed at the next request. It never starts an engine, and never touches
 //! what is not in its [`Scope`].
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -13,12 +13,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::stream::BoxStream;
-use model::{Container, ContainerId, EngineKind, Image, ImageRef, Network, Volume};
+use model::EngineKind;
 
-use crate::{
-    ContainerSpec, CreatedContainer, Disk, Engine, EngineError, EngineEvent, EngineInfo, LogLine,
-    LogsFrom, NetworkSpec, PullProgress, RegistryAuth, Scope, VolumeSpec,
-};
+use crate::{Disk, Engine, EngineError, EngineEvent, EngineInfo, Scope};
 
 mod connect;
 mod containers;
@@ -104,88 +101,8 @@ impl Engine for Docker {
         self.connection.info().await
     }
 
-    async fn images(&self) -> Result<Vec<Image>, EngineError> {
-        self.list_images().await
-    }
-
-    async fn pull_image(
-        &self,
-        image: &ImageRef,
-        auth: Option<&RegistryAuth>,
-        progress: &(dyn Fn(PullProgress) + Send + Sync),
-    ) -> Result<Image, EngineError> {
-        self.pull(image, auth, progress).await
-    }
-
-    async fn remove_image(&self, image: &ImageRef) -> Result<(), EngineError> {
-        self.remove_reference(image).await
-    }
-
-    async fn containers(&self) -> Result<Vec<Container>, EngineError> {
-        self.list_containers().await
-    }
-
-    async fn create_container(
-        &self,
-        spec: &ContainerSpec<'_>,
-    ) -> Result<CreatedContainer, EngineError> {
-        self.create(spec).await
-    }
-
-    async fn start_container(&self, id: &ContainerId) -> Result<(), EngineError> {
-        self.start(id).await
-    }
-
-    async fn stop_container(&self, id: &ContainerId, grace: Duration) -> Result<(), EngineError> {
-        self.stop(id, grace).await
-    }
-
-    async fn remove_container(&self, id: &ContainerId) -> Result<(), EngineError> {
-        self.remove(id).await
-    }
-
-    async fn rename_container(&self, id: &ContainerId, name: &str) -> Result<(), EngineError> {
-        self.rename(id, name).await
-    }
-
-    async fn environment(&self, id: &ContainerId) -> Result<BTreeMap<String, String>, EngineError> {
-        self.container_environment(id).await
-    }
-
-    async fn logs(
-        &self,
-        id: &ContainerId,
-        from: LogsFrom,
-    ) -> Result<BoxStream<'static, Result<LogLine, EngineError>>, EngineError> {
-        logs::follow(self, id, from).await
-    }
-
     async fn events(&self) -> Result<BoxStream<'static, EngineEvent>, EngineError> {
         events::of_scope(&self.connection, &self.scope).await
-    }
-
-    async fn volumes(&self) -> Result<Vec<Volume>, EngineError> {
-        self.list_volumes().await
-    }
-
-    async fn create_volume(&self, spec: &VolumeSpec<'_>) -> Result<(), EngineError> {
-        self.make_volume(spec).await
-    }
-
-    async fn remove_volume(&self, name: &str) -> Result<(), EngineError> {
-        self.drop_volume(name).await
-    }
-
-    async fn networks(&self) -> Result<Vec<Network>, EngineError> {
-        self.list_networks().await
-    }
-
-    async fn create_network(&self, spec: &NetworkSpec<'_>) -> Result<(), EngineError> {
-        self.make_network(spec).await
-    }
-
-    async fn remove_network(&self, name: &str) -> Result<(), EngineError> {
-        self.drop_network(name).await
     }
 }
 

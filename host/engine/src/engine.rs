@@ -67,7 +67,7 @@ pub struct ConfinedService {
 
 /// A place where services run. One suite of tests holds for every implementation.
 #[async_trait]
-pub trait Engine: Send + Sync {
+pub trait Engine: Images + Containers + Volumes + Networks {
     /// Which of the two kinds it is.
     fn kind(&self) -> EngineKind;
 
@@ -85,6 +85,14 @@ pub trait Engine: Send + Sync {
         Vec::new()
     }
 
+    /// A stream that yields whenever something of ours may have changed. It ends when the engine
+    /// goes away; the caller asks for a new one.
+    async fn events(&self) -> Result<BoxStream<'static, EngineEvent>, EngineError>;
+}
+
+/// What an engine does with images.
+#[async_trait]
+pub trait Images: Send + Sync {
     /// All images that are here; see [`Scope`] for whose they are.
     async fn images(&self) -> Result<Vec<Image>, EngineError>;
 
@@ -106,7 +114,11 @@ pub trait Engine: Send + Sync {
     /// # Errors
     /// [`EngineError::InUse`] where a container needs it.
     async fn remove_image(&self, image: &ImageRef) -> Result<(), EngineError>;
+}
 
+/// What an engine does with containers.
+#[async_trait]
+pub trait Containers: Send + Sync {
     /// Ours, running or not.
     async fn containers(&self) -> Result<Vec<Container>, EngineError>;
 
@@ -144,11 +156,11 @@ pub trait Engine: Send + Sync {
         id: &ContainerId,
         from: LogsFrom,
     ) -> Result<BoxStream<'static, Result<LogLine, EngineError>>, EngineError>;
+}
 
-    /// A stream that yields whenever something of ours may have changed. It ends when the engine
-    /// goes away; the caller asks for a new one.
-    async fn events(&self) -> Result<BoxStream<'static, EngineEvent>, EngineError>;
-
+/// What an engine does with volumes.
+#[async_trait]
+pub trait Volumes: Send + Sync {
     /// Ours.
     async fn volumes(&self) -> Result<Vec<Volume>, EngineError>;
 
@@ -163,7 +175,11 @@ pub trait Engine: Send + Sync {
     /// # Errors
     /// [`EngineError::InUse`] where a container needs it.
     async fn remove_volume(&self, name: &str) -> Result<(), EngineError>;
+}
 
+/// What an engine does with networks.
+#[async_trait]
+pub trait Networks: Send + Sync {
     /// Ours.
     async fn networks(&self) -> Result<Vec<Network>, EngineError>;
 

@@ -73,7 +73,7 @@ impl Engines {
     /// Dropping the future stops the transfer.
     ///
     /// # Errors
-    /// As [`Engine::pull_image`]; [`EngineError::WrongKind`], with the reason, where no engine of this
+    /// As [`crate::Images::pull_image`]; [`EngineError::WrongKind`], with the reason, where no engine of this
     /// device runs images of its kind.
     pub async fn pull(
         &self,

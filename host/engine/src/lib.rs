@@ -17,8 +17,9 @@ pub mod wasm;
 
 pub use disk::{Disk, RESERVE};
 pub use engine::{
-    ConfinedService, ContainerSpec, CreatedContainer, Engine, EngineEvent, EngineInfo, LogLine,
-    LogsFrom, NetworkSpec, PullProgress, RegistryAuth, Scope, VolumeSpec,
+    ConfinedService, ContainerSpec, Containers, CreatedContainer, Engine, EngineEvent, EngineInfo,
+    Images, LogLine, LogsFrom, NetworkSpec, Networks, PullProgress, RegistryAuth, Scope,
+    VolumeSpec, Volumes,
 };
 pub use engines::Engines;
 pub use error::EngineError;

@@ -21,24 +21,18 @@
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use futures::StreamExt;
 use futures::stream::BoxStream;
-use model::{
-    Container, ContainerId, EngineImageId, EngineKind, Image, ImageRef, Network, ServiceConfig,
-    Volume,
-};
+use model::{ContainerId, EngineImageId, EngineKind, ServiceConfig};
+use parking_lot::Mutex;
 use tokio::sync::broadcast;
 use tokio_stream::wrappers::BroadcastStream;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::{
-    ConfinedService, ContainerSpec, CreatedContainer, Disk, Engine, EngineError, EngineEvent,
-    EngineInfo, LogLine, LogsFrom, NetworkSpec, PullProgress, RegistryAuth, Scope, VolumeSpec,
-};
+use crate::{ConfinedService, Disk, Engine, EngineError, EngineEvent, EngineInfo, Scope};
 
 mod addresses;
 mod cgroups;
@@ -180,14 +174,6 @@ impl Wasm {
 }
 
 impl Shared {
-    fn change(&self) -> MutexGuard<'_, ()> {
-        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn watches(&self) -> MutexGuard<'_, HashMap<ContainerId, AbortOnDropHandle<()>>> {
-        self.watches.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn tell(&self, event: EngineEvent) {
         // Nobody listens: nobody needs to know.
         let _ = self.events.send(event);
@@ -215,108 +201,11 @@ impl Engine for Wasm {
         unsupported::warnings(service)
     }
 
-    async fn images(&self) -> Result<Vec<Image>, EngineError> {
-        self.blocking(|shared| shared.list_images()).await
-    }
-
-    async fn pull_image(
-        &self,
-        image: &ImageRef,
-        auth: Option<&RegistryAuth>,
-        progress: &(dyn Fn(PullProgress) + Send + Sync),
-    ) -> Result<Image, EngineError> {
-        self.pull(image, auth, progress).await
-    }
-
-    async fn remove_image(&self, image: &ImageRef) -> Result<(), EngineError> {
-        let image = image.clone();
-        self.blocking(move |shared| shared.remove_reference(&image))
-            .await
-    }
-
-    async fn containers(&self) -> Result<Vec<Container>, EngineError> {
-        self.blocking(|shared| Ok(shared.list_containers())).await
-    }
-
-    async fn create_container(
-        &self,
-        spec: &ContainerSpec<'_>,
-    ) -> Result<CreatedContainer, EngineError> {
-        self.make_container(spec).await
-    }
-
-    async fn start_container(&self, id: &ContainerId) -> Result<(), EngineError> {
-        self.start(id).await
-    }
-
-    async fn stop_container(&self, id: &ContainerId, grace: Duration) -> Result<(), EngineError> {
-        self.stop(id, grace).await
-    }
-
-    async fn remove_container(&self, id: &ContainerId) -> Result<(), EngineError> {
-        self.remove(id).await
-    }
-
-    async fn rename_container(&self, id: &ContainerId, name: &str) -> Result<(), EngineError> {
-        let name = name.to_owned();
-        self.blocking_for(id, move |shared, id| shared.rename(id, &name))
-            .await
-    }
-
-    async fn environment(&self, id: &ContainerId) -> Result<BTreeMap<String, String>, EngineError> {
-        self.blocking_for(id, |shared, id| Ok(shared.our_container(id)?.environment()))
-            .await
-    }
-
-    async fn logs(
-        &self,
-        id: &ContainerId,
-        from: LogsFrom,
-    ) -> Result<BoxStream<'static, Result<LogLine, EngineError>>, EngineError> {
-        let folder = self.blocking_for(id, |shared, id| {
-            shared.our_container(id)?;
-            Ok(shared.folders.container(id))
-        });
-        logs::follow(folder.await?, from)
-    }
-
     async fn events(&self) -> Result<BoxStream<'static, EngineEvent>, EngineError> {
         let events = BroadcastStream::new(self.shared.events.subscribe());
         // One that was too slow does not know what changed, only that something did.
         Ok(events
             .map(|event| event.unwrap_or(EngineEvent::Other))
             .boxed())
-    }
-
-    async fn volumes(&self) -> Result<Vec<Volume>, EngineError> {
-        self.blocking(|shared| Ok(shared.list_volumes())).await
-    }
-
-    async fn create_volume(&self, spec: &VolumeSpec<'_>) -> Result<(), EngineError> {
-        let (name, config) = (spec.name.to_owned(), spec.config.clone());
-        self.blocking(move |shared| shared.make_volume(&name, config))
-            .await
-    }
-
-    async fn remove_volume(&self, name: &str) -> Result<(), EngineError> {
-        let name = name.to_owned();
-        self.blocking(move |shared| shared.remove_volume(&name))
-            .await
-    }
-
-    async fn networks(&self) -> Result<Vec<Network>, EngineError> {
-        self.blocking(|shared| Ok(shared.list_networks())).await
-    }
-
-    async fn create_network(&self, spec: &NetworkSpec<'_>) -> Result<(), EngineError> {
-        let (name, config) = (spec.name.to_owned(), spec.config.clone());
-        self.blocking(move |shared| shared.make_network(&name, config))
-            .await
-    }
-
-    async fn remove_network(&self, name: &str) -> Result<(), EngineError> {
-        let name = name.to_owned();
-        self.blocking(move |shared| shared.remove_network(&name))
-            .await
     }
 }

@@ -49,7 +49,8 @@ pub use status::{
     AppStatus, DeviceStatus, ImageState, ImageStatus, ReleaseState, ServiceState, ServiceStatus,
 };
 pub use target::{
-    AppClass, LocalDefaults, TargetApp, TargetErrors, TargetRelease, TargetService, TargetState,
+    AppClass, LocalDefaults, RefusedTarget, SetTargetError, TargetApp, TargetErrors, TargetRelease,
+    TargetService, TargetState,
 };
 pub use truthy::{read_flag, truthy, truthy_text};
 pub use update_lock::{

@@ -10,6 +10,7 @@ mod cloud;
 mod fields;
 mod local;
 mod problems;
+mod set_target_error;
 
 use std::collections::BTreeMap;
 
@@ -20,6 +21,7 @@ use crate::{AppId, AppUuid, Commit, ImageId, ImageRef, ReleaseId, ServiceId, Ser
 pub use local::LocalDefaults;
 pub(crate) use problems::{Path, Problems, cut};
 pub use problems::{Problem, TargetErrors};
+pub use set_target_error::{RefusedTarget, SetTargetError};
 
 /// Apps that one target may name. No device runs near as many; the limit keeps a hostile state from
 /// filling memory.

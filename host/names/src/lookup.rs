@@ -4,10 +4,11 @@ use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::bounds;
@@ -113,7 +114,7 @@ impl SystemNames {
 
     /// Where the answer will be, to this question or to the same one that somebody has asked already.
     fn answer(&self, host: &str) -> Result<watch::Receiver<Option<Answer>>, LookupError> {
-        let mut questions = self.shared.questions();
+        let mut questions = self.shared.questions.lock();
         if let Some(answer) = questions.open.get(host) {
             return Ok(answer.subscribe());
         }
@@ -164,12 +165,6 @@ impl Questions {
 }
 
 impl Shared {
-    fn questions(&self) -> MutexGuard<'_, Questions> {
-        self.questions
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Asks until there is nothing left to ask.
     fn work(&self) {
         while let Some(host) = self.next() {
@@ -180,7 +175,7 @@ impl Shared {
                 host: host.clone(),
                 source: Arc::new(error),
             });
-            let answer = self.questions().open.remove(&host);
+            let answer = self.questions.lock().open.remove(&host);
             if let Some(answer) = answer {
                 // Nobody waits any more: nobody needs to know.
                 let _ = answer.send(Some(addresses));
@@ -190,7 +185,7 @@ impl Shared {
 
     /// The next name; where there is none the thread counts as ended, so that who asks next begins another.
     fn next(&self) -> Option<String> {
-        let mut questions = self.questions();
+        let mut questions = self.questions.lock();
         questions.forget_unwanted();
         let next = questions.waiting.pop_front();
         if next.is_none() {
@@ -210,12 +205,12 @@ fn given_up(host: &str) -> LookupError {
 #[cfg(test)]
 impl SystemNames {
     pub(crate) fn count_waiting(&self) -> usize {
-        self.shared.questions().waiting.len()
+        self.shared.questions.lock().waiting.len()
     }
 
     /// How many wait for the answer to `host`.
     pub(crate) fn count_waiting_for(&self, host: &str) -> usize {
-        let questions = self.shared.questions();
+        let questions = self.shared.questions.lock();
         questions
             .open
             .get(host)
@@ -223,6 +218,6 @@ impl SystemNames {
     }
 
     pub(crate) fn count_threads(&self) -> usize {
-        self.shared.questions().threads
+        self.shared.questions.lock().threads
     }
 }

@@ -5,8 +5,9 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
 /// The longest file that is read or written, in bytes.
@@ -117,7 +118,7 @@ impl ConfigJson {
         &self,
         change: impl FnOnce(&mut Map<String, Value>) -> R,
     ) -> Result<R, ConfigJsonError> {
-        let _one_writer = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one_writer = self.writing.lock();
         let before = self.read()?;
         let mut after = before.clone();
         let answer = change(&mut after);

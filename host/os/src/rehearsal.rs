@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 
 use crate::{Action, HostOs, OsError, UnitName, UnitState, host_name};
 
@@ -40,16 +40,12 @@ impl Rehearsal {
     /// The newest actions, oldest first.
     #[must_use]
     pub fn actions(&self) -> Vec<Action> {
-        self.memory().actions.iter().cloned().collect()
+        self.memory.lock().actions.iter().cloned().collect()
     }
 
     /// Makes a unit be in this state.
     pub fn set_unit(&self, unit: UnitName, state: UnitState) {
-        self.memory().set(unit, state);
-    }
-
-    fn memory(&self) -> MutexGuard<'_, Memory> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+        self.memory.lock().set(unit, state);
     }
 
     fn write_host_name(&self, name: &str) -> Result<(), OsError> {
@@ -63,7 +59,7 @@ impl Rehearsal {
 
     fn remember(&self, action: Action) {
         tracing::info!("rehearsal: {}", action.as_words());
-        let mut memory = self.memory();
+        let mut memory = self.memory.lock();
         match &action {
             Action::Start(unit) | Action::Restart(unit) => {
                 memory.set(unit.clone(), UnitState::new("loaded", "active", "running"));
@@ -120,7 +116,7 @@ impl HostOs for Rehearsal {
     }
 
     fn unit<'a>(&'a self, unit: &'a UnitName) -> BoxFuture<'a, Result<UnitState, OsError>> {
-        let state = self.memory().units.get(unit).cloned();
+        let state = self.memory.lock().units.get(unit).cloned();
         let state = state.unwrap_or_else(UnitState::not_found);
         async { Ok(state) }.boxed()
     }

@@ -32,7 +32,7 @@ mod warm_pool;
 mod wasi;
 
 use std::fs::File;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -88,11 +88,6 @@ impl Runtime {
             }),
         })
     }
-}
-
-/// What the mutex guards, also where a thread that held it has panicked.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl GuestRuntime for Runtime {

@@ -1,15 +1,14 @@
 //! Links what is granted. The host has checked before that nothing else is asked for.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::Mutex;
 
+use parking_lot::Mutex;
 use plugin_protocol::Capability;
 use wasmtime::Engine;
 use wasmtime::component::Linker;
 
 use crate::bindings::platform::supervisor;
 use crate::guest::{Guest, ThisGuest};
-use crate::lock;
 use crate::wasi;
 
 /// The linkers made so far, one for each set of capabilities: plugins that may do the same share one.
@@ -24,7 +23,7 @@ impl Linkers {
         grants: &BTreeSet<Capability>,
         link: impl FnOnce(&Linker<Guest>) -> wasmtime::Result<R>,
     ) -> wasmtime::Result<R> {
-        let mut linkers = lock(&self.0);
+        let mut linkers = self.0.lock();
         if let Some(linker) = linkers.get(grants) {
             return link(linker);
         }

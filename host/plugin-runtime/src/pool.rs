@@ -1,14 +1,14 @@
 //! The engine and its slots: how many instances can be there at a time.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use plugin_protocol::{Bound, PATIENCE};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 use wasmtime::{Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 
-use crate::lock;
 use crate::memory_budget::MemoryBudget;
 use crate::ticker::Ticker;
 
@@ -101,7 +101,7 @@ impl Pool {
         let acquire = Arc::clone(&self.free).acquire_owned();
         let slot = tokio::time::timeout(PATIENCE, acquire).await;
         let slot = slot.ok().and_then(Result::ok).map(Slot);
-        let mut starved = lock(&self.starved);
+        let mut starved = self.starved.lock();
         match slot {
             Some(_) => *starved = None,
             None => {
@@ -113,7 +113,7 @@ impl Pool {
 
     /// What keeps plugins from being called.
     pub(crate) fn problems(&self) -> Vec<String> {
-        let starved = *lock(&self.starved);
+        let starved = *self.starved.lock();
         // One that is free now may have been for long: nobody asked.
         let starved = starved.filter(|_| self.free.available_permits() == 0);
         let starved = starved

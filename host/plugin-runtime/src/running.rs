@@ -2,11 +2,12 @@
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http_body::Frame;
+use parking_lot::Mutex;
 use plugin_protocol::text::cut;
 use plugin_protocol::{
     AnswerBody, AnswerHead, Failure, GuestAnswer, GuestError, GuestRequest, JournalAnswer, Outcome,
@@ -21,7 +22,6 @@ use crate::capabilities::journal::JournalStream;
 use crate::failure;
 use crate::host_stream::HostStream;
 use crate::instance::{Instance, poll_metered};
-use crate::lock;
 use crate::meter::Meter;
 use crate::plugin::Plugin;
 use crate::request_body::{RequestPieces, RequestSource};
@@ -72,11 +72,11 @@ impl RunningGuest {
     pub(crate) async fn until_head(mut self) -> Result<Outcome, Failure> {
         let polled = poll_fn(|context| match self.poll(context) {
             Poll::Ready(end) => Poll::Ready(Some(end)),
-            Poll::Pending if lock(&self.begun).is_some() => Poll::Ready(None),
+            Poll::Pending if self.begun.lock().is_some() => Poll::Ready(None),
             Poll::Pending => Poll::Pending,
         })
         .await;
-        let streaming = lock(&self.begun).take();
+        let streaming = self.begun.lock().take();
         let ended = polled.transpose()?;
         match (streaming, ended) {
             // A short stream may have ended by the time that it is first looked at.
@@ -169,7 +169,7 @@ async fn run(
                         Err(reader) => {
                             let (sink, pieces, ended) = sink();
                             accessor.with(|mut access| reader.pipe(&mut access, sink))?;
-                            *lock(&begun) = Some((head, pieces));
+                            *begun.lock() = Some((head, pieces));
                             // Resolves when the sink is dropped, whoever does it.
                             let _ = ended.await;
                             return Ok(Ok(None));

@@ -7,15 +7,15 @@
 //! others.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::bounds::START_WITHIN;
 use crate::instance::Instance;
-use crate::lock;
 use crate::plugin::Plugin;
 use crate::pool::{Pool, Slot};
 
@@ -77,7 +77,7 @@ impl WarmPool {
 
     /// An instance of `plugin` that is ready, if there is one. The plugin is the one called last now.
     pub(crate) fn take(&self, plugin: &Arc<Plugin>) -> Option<Instance> {
-        let mut entries = lock(&self.shared.entries);
+        let mut entries = self.shared.entries.lock();
         let at = entries.iter().position(|other| is(&other.plugin, plugin))?;
         if at > 0
             && let Some(entry) = entries.remove(at)
@@ -101,7 +101,7 @@ impl WarmPool {
             }
             return;
         };
-        let mut makers = lock(&self.makers);
+        let mut makers = self.makers.lock();
         while makers.try_join_next().is_some() {}
         let (shared, pool, plugin) = (
             Arc::clone(&self.shared),
@@ -126,7 +126,7 @@ impl WarmPool {
 
     /// Gives up the instance that is needed least, for its slot.
     pub(crate) fn give_up_one(&self) -> Option<Slot> {
-        let mut entries = lock(&self.shared.entries);
+        let mut entries = self.shared.entries.lock();
         let given_up = entries
             .iter_mut()
             .rev()
@@ -137,7 +137,7 @@ impl WarmPool {
 
     /// Gives up those of a version that nobody can call any more.
     pub(crate) fn forget(&self, plugin: &Arc<Plugin>) {
-        let mut entries = lock(&self.shared.entries);
+        let mut entries = self.shared.entries.lock();
         plugin.retire();
         let at = entries.iter().position(|other| is(&other.plugin, plugin));
         let removed = at.and_then(|at| entries.remove(at));
@@ -171,7 +171,7 @@ impl Shared {
     /// Whoever holds what this answers makes the instances of `plugin`; `None` where somebody does already, or where
     /// it does not start in time.
     fn begin(&self, plugin: &Arc<Plugin>) -> Option<Arc<()>> {
-        let mut entries = lock(&self.entries);
+        let mut entries = self.entries.lock();
         if plugin.is_retired() {
             return None;
         }
@@ -185,7 +185,7 @@ impl Shared {
     }
 
     fn note_start(&self, plugin: &Arc<Plugin>, in_time: bool) {
-        let mut entries = lock(&self.entries);
+        let mut entries = self.entries.lock();
         if !plugin.is_retired()
             && let Some(entry) = entry_of(&mut entries, plugin)
         {
@@ -203,7 +203,7 @@ impl Shared {
                 self.note_start(plugin, false);
                 break;
             };
-            let mut entries = lock(&self.entries);
+            let mut entries = self.entries.lock();
             if let Some(entry) = entries.iter_mut().find(|other| is(&other.plugin, plugin)) {
                 entry.instances.push(instance);
             }
@@ -215,7 +215,7 @@ impl Shared {
     fn make_room(&self, plugin: &Arc<Plugin>) -> bool {
         // Thrown away once others can go on.
         let mut given_up = None;
-        let mut entries = lock(&self.entries);
+        let mut entries = self.entries.lock();
         let Some(at) = entries.iter().position(|other| is(&other.plugin, plugin)) else {
             return false;
         };

@@ -16,14 +16,14 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 
 use confinement::Report;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use plugin_protocol::{FolderView, GuestCode, GuestRuntime};
 
-use crate::lock;
 use plugin::RemoteCode;
 use supervision::Worker;
 
@@ -105,7 +105,7 @@ impl Shared {
         if folders.is_empty() {
             return Arc::clone(&self.main);
         }
-        let mut workers = lock(&self.of_folders);
+        let mut workers = self.of_folders.lock();
         workers.retain(|_, worker| worker.strong_count() > 0);
         if let Some(worker) = workers.get(folders).and_then(Weak::upgrade) {
             return worker;
@@ -117,7 +117,7 @@ impl Shared {
     }
 
     fn workers(&self) -> Vec<Arc<Worker>> {
-        let others = lock(&self.of_folders);
+        let others = self.of_folders.lock();
         let others = others.values().filter_map(Weak::upgrade);
         std::iter::once(Arc::clone(&self.main))
             .chain(others)

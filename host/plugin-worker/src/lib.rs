@@ -25,12 +25,5 @@ mod socket;
 mod wire;
 mod worker;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 pub use host::{WorkerConfig, WorkerRuntime, WorkerWalls};
 pub use worker::{Assignment, serve};
-
-/// What the mutex guards, also where a thread that held it has panicked.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}

@@ -3,13 +3,13 @@
 
 use std::collections::VecDeque;
 use std::io::ErrorKind;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::frames::Frames;
-use crate::lock;
 use crate::socket::WriteHalf;
 use crate::wire::PIECE;
 
@@ -56,7 +56,7 @@ impl Outbox {
 
     /// Writes these frames, now or as soon as there is room.
     pub(crate) fn send(&self, frames: Frames) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if state.is_closed {
             return;
         }
@@ -70,7 +70,7 @@ impl Outbox {
 
     /// Writes these frames with the next ones, or a little later.
     pub(crate) fn send_later(&self, frames: Frames) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if state.is_closed {
             return;
         }
@@ -84,7 +84,7 @@ impl Outbox {
             let mut shorter = std::pin::pin!(self.shorter.notified());
             shorter.as_mut().enable();
             let is_full = {
-                let state = lock(&self.state);
+                let state = self.state.lock();
                 state.queue.len() >= most && !state.is_closed
             };
             if !is_full {
@@ -96,17 +96,17 @@ impl Outbox {
 
     /// How many frames wait.
     pub(crate) fn waiting(&self) -> usize {
-        lock(&self.state).queue.len()
+        self.state.lock().queue.len()
     }
 
     /// Whether the other end is gone.
     pub(crate) fn is_closed(&self) -> bool {
-        lock(&self.state).is_closed
+        self.state.lock().is_closed
     }
 
     /// Nothing is written any more.
     pub(crate) fn close(&self) {
-        lock(&self.state).close();
+        self.state.lock().close();
         self.queued.notify_one();
         self.shorter.notify_waiters();
     }
@@ -152,13 +152,13 @@ impl State {
 async fn write_queued(outbox: Arc<Outbox>) {
     loop {
         outbox.queued.notified().await;
-        let is_urgent = std::mem::take(&mut lock(&outbox.state).is_urgent);
+        let is_urgent = std::mem::take(&mut outbox.state.lock().is_urgent);
         if !is_urgent {
             tokio::time::sleep(LATER).await;
         }
         loop {
             let write = {
-                let mut state = lock(&outbox.state);
+                let mut state = outbox.state.lock();
                 state.write_some();
                 if state.is_closed {
                     return outbox.shorter.notify_waiters();
@@ -173,7 +173,7 @@ async fn write_queued(outbox: Arc<Outbox>) {
             outbox.shorter.notify_waiters();
             let Some(mut write) = write else { break };
             let room = write.room().await;
-            let mut state = lock(&outbox.state);
+            let mut state = outbox.state.lock();
             match room {
                 Ok(()) if !state.is_closed => state.write = Some(write),
                 _ => {
@@ -183,7 +183,7 @@ async fn write_queued(outbox: Arc<Outbox>) {
                 }
             }
         }
-        if let Some(write) = &mut lock(&outbox.state).write {
+        if let Some(write) = &mut outbox.state.lock().write {
             write.has_room();
         }
     }

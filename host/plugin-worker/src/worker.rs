@@ -6,14 +6,14 @@ mod host_link;
 use std::collections::HashMap;
 use std::io::{Error, ErrorKind, Result};
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use confinement::Report;
+use parking_lot::Mutex;
 use plugin_protocol::{GuestCode, GuestPlugin, GuestRuntime};
 use tokio::task::AbortHandle;
 
 use crate::frames::Frames;
-use crate::lock;
 use crate::notes::Notes;
 use crate::socket;
 use crate::wire::{Note, Question, Reply, VERSION};
@@ -72,12 +72,12 @@ pub async fn serve(assignment: Assignment) -> Result<()> {
                 worker.go_on(id, conversation, descriptors.next());
             }
             Note::Cancel { conversation } => {
-                if let Some(task) = lock(&worker.conversations).remove(&conversation) {
+                if let Some(task) = worker.conversations.lock().remove(&conversation) {
                     task.abort();
                 }
             }
-            Note::Unload { plugin } => drop(lock(&worker.plugins).remove(&plugin)),
-            Note::Forget { code } => drop(lock(&worker.codes).remove(&code)),
+            Note::Unload { plugin } => drop(worker.plugins.lock().remove(&plugin)),
+            Note::Forget { code } => drop(worker.codes.lock().remove(&code)),
         }
     }
     Ok(())
@@ -117,16 +117,16 @@ impl Worker {
     /// Has a task of its own for a conversation, which is known by its number from here on, so that it can be given up.
     fn go_on(self: &Arc<Self>, id: u64, conversation: Conversation, file: Option<OwnedFd>) {
         let worker = Arc::clone(self);
-        let mut conversations = lock(&self.conversations);
+        let mut conversations = self.conversations.lock();
         let task = tokio::spawn(async move {
             // Who does not want to hear the answer is no matter of the worker's.
             let _ = worker.converse(conversation, file).await;
-            lock(&worker.conversations).remove(&id);
+            worker.conversations.lock().remove(&id);
         });
         conversations.insert(id, task.abort_handle());
     }
 
     fn code(&self, code: u64) -> Option<Arc<dyn GuestCode>> {
-        lock(&self.codes).get(&code).cloned()
+        self.codes.lock().get(&code).cloned()
     }
 }

@@ -5,8 +5,9 @@
 //! change with the plugins; a call goes to who provides the action when it begins.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Weak};
 
+use parking_lot::RwLock;
 use plugin_protocol::{ActionAnswer, ActionCall, Failure, Origin};
 
 use crate::loaded::LoadedPlugin;
@@ -36,12 +37,12 @@ impl Actions {
         let weak = providers
             .iter()
             .map(|(action, plugin)| (*action, Arc::downgrade(plugin)));
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = weak.collect();
+        *self.0.write() = weak.collect();
     }
 
     /// Who provides `action` now.
     pub(crate) fn provider(&self, action: Action) -> Option<Arc<LoadedPlugin>> {
-        let providers = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let providers = self.0.read();
         providers.get(&action)?.upgrade()
     }
 

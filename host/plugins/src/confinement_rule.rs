@@ -1,10 +1,10 @@
 //! Whether the policy does without walls that the system lacks.
 
 use std::path::PathBuf;
-use std::sync::Mutex;
+
+use parking_lot::Mutex;
 
 use crate::failure::chain;
-use crate::lock;
 use crate::policy::Policy;
 
 /// What the policy says of the walls around processes that run foreign code (`require_confinement`).
@@ -33,7 +33,7 @@ impl ConfinementRule {
     #[must_use]
     pub fn is_required(&self) -> bool {
         let read = Policy::requires_confinement(&self.policy, self.anybodys);
-        let mut latest = lock(&self.latest);
+        let mut latest = self.latest.lock();
         match read {
             Ok(required) => {
                 *latest = Some(required);

@@ -1,11 +1,11 @@
 //! What one instance holds of the host, by handles that mean nothing to any other.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use plugin_protocol::Handle;
 
-use crate::lock;
 use crate::provision::Refusal;
 use crate::provision::journal::JournalSource;
 use crate::provision::led::Light;
@@ -38,7 +38,7 @@ pub(crate) struct TooMany;
 impl Holdings {
     /// Takes one more.
     pub(crate) fn add(&self, holding: HeldResource) -> Result<Handle, TooMany> {
-        let mut table = lock(&self.0);
+        let mut table = self.0.lock();
         if table.things.len() >= MOST {
             return Err(TooMany);
         }
@@ -54,7 +54,7 @@ impl Holdings {
         handle: Handle,
         using: impl FnOnce(&mut HeldResource) -> Result<R, Refusal>,
     ) -> Result<R, Refusal> {
-        let mut table = lock(&self.0);
+        let mut table = self.0.lock();
         let holding = table.things.get_mut(&handle);
         using(holding.ok_or(Refusal::Handle(handle))?)
     }
@@ -78,7 +78,7 @@ impl Holdings {
     /// Lets one go.
     pub(crate) fn release(&self, handle: Handle) {
         // What that does may take its time, and is no matter of the others.
-        let released = lock(&self.0).things.remove(&handle);
+        let released = self.0.lock().things.remove(&handle);
         drop(released);
     }
 }

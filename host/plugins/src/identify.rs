@@ -1,9 +1,10 @@
 //! The action `identify` (`POST /v1/blink`): one pattern at a time, in the background, for a window
 //! that each further request extends.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use plugin_protocol::{ActionAnswer, ActionCall, Failure, Origin};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -11,7 +12,6 @@ use tokio::time::Instant;
 
 use crate::actions::Actions;
 use crate::loaded::LoadedPlugin;
-use crate::lock;
 use crate::manifest::Action;
 use crate::text::{LONGEST, one_line};
 
@@ -65,7 +65,7 @@ impl Identify {
     /// Shows the device from now until [`WINDOW`] has passed, for a caller of this `origin`, or extends the run that
     /// does already, for whomever that began.
     pub(crate) fn start(&self, origin: Origin) {
-        let mut state = lock(&self.shared.state);
+        let mut state = self.shared.state.lock();
         state.until = Instant::now() + WINDOW;
         if state.run.is_some() {
             state.again = state.over;
@@ -84,7 +84,7 @@ impl Identify {
 
     /// How much of the window is left, in milliseconds.
     pub(crate) fn remaining_ms(&self) -> u32 {
-        let mut state = lock(&self.shared.state);
+        let mut state = self.shared.state.lock();
         let left = state
             .until
             .saturating_duration_since(Instant::now())
@@ -96,7 +96,7 @@ impl Identify {
     /// Waits until the run that is under way has ended, and says how.
     pub(crate) async fn ended(&self) -> Result<(), String> {
         let mut ended = self.shared.ended.subscribe();
-        if lock(&self.shared.state).run.is_none() {
+        if self.shared.state.lock().run.is_none() {
             return Ok(());
         }
         if ended.changed().await.is_err() {
@@ -107,7 +107,7 @@ impl Identify {
 
     /// Ends the run that is under way; the provider's LEDs are restored when it returns.
     pub(crate) async fn stop(&self) {
-        let run = lock(&self.shared.state).run.take();
+        let run = self.shared.state.lock().run.take();
         if let Some(run) = run {
             run.abort();
             let _ = run.await;
@@ -123,7 +123,7 @@ impl Shared {
                 Some(provider) => self.call(&provider, origin.clone()).await,
                 None => Ok(()),
             };
-            let mut state = lock(&self.state);
+            let mut state = self.state.lock();
             if state.again {
                 (state.again, state.over) = (false, false);
                 continue;
@@ -159,7 +159,7 @@ impl Shared {
     /// Waits until the window is over and the grace too, however often it is extended.
     async fn past_window(&self) -> Duration {
         loop {
-            let end = lock(&self.state).until + GRACE;
+            let end = self.state.lock().until + GRACE;
             if Instant::now() >= end {
                 return WINDOW + GRACE;
             }

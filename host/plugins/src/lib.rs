@@ -56,8 +56,6 @@ mod trust;
 mod unavailable;
 mod watch;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use plugin_protocol::text;
 
 pub use body::{Body, BodyError};
@@ -80,8 +78,3 @@ pub use policy::{PolicyError, policy_text};
 pub use route_match::{RouteLookup, RouteMatch};
 pub use trust::{TrustError, trust_lines};
 pub use unavailable::Unavailable;
-
-/// What the mutex guards, also where a thread that held it has panicked.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}

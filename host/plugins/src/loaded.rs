@@ -2,11 +2,12 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use compiled_code::CompileError;
+use parking_lot::Mutex;
 use plugin_protocol::{
     Action, ActionAnswer, ActionCall, Bound, Failure, GuestCode, GuestPlugin, GuestRuntime,
     HostCalls, Origin, PATIENCE, ServedCall,
@@ -21,7 +22,6 @@ use crate::failure;
 use crate::grants;
 use crate::identify::Identify;
 use crate::limits::{self, Limits};
-use crate::lock;
 use crate::log_lines::LineBudget;
 use crate::manifest::Manifest;
 use crate::plugin_context::PluginContext;
@@ -147,12 +147,12 @@ impl Counters {
     /// Counts a failure of the plugin's.
     fn failed(&self, message: String) {
         self.failures.fetch_add(1, Relaxed);
-        *lock(&self.last_error) = Some(message);
+        *self.last_error.lock() = Some(message);
     }
 
     /// Calls, failures, and what the last failure was.
     pub(crate) fn read(&self) -> (u64, u64, Option<String>) {
-        let last = lock(&self.last_error).clone();
+        let last = self.last_error.lock().clone();
         (self.calls.load(Relaxed), self.failures.load(Relaxed), last)
     }
 }

@@ -1,12 +1,12 @@
 //! The lines that plugins write to the log, over all calls: what is beyond the bound is counted, and told in a line once
 //! there is room again.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::bounds::{LINES_A_SECOND, LINES_AT_ONCE};
-use crate::lock;
 
 /// What all plugins may write.
 #[derive(Debug)]
@@ -76,8 +76,8 @@ impl LineBudget {
 impl LineShare {
     /// Whether `plugin` may write a line. Tells the log how many it has lost, where it may again.
     pub(crate) fn take(&self, plugin: &str) -> bool {
-        let mut own = lock(&self.own);
-        let mut all = lock(&self.budget.0);
+        let mut own = self.own.lock();
+        let mut all = self.budget.0.lock();
         if !own.take() || !all.take() {
             own.lost += 1;
             return false;

@@ -1,17 +1,17 @@
 //! The host of one plugin, as its instances reach it from where they run.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use plugin_protocol::{
     CapabilityAnswer, CapabilityCall, Handle, HostCalls, InstanceId, JournalAnswer, LogEntry,
     LogLevel, ServedCall,
 };
 
 use crate::holdings::Holdings;
-use crate::lock;
 use crate::plugin_context::PluginContext;
 use crate::provision::journal::JournalBody;
 use crate::text::{LONGEST, one_line};
@@ -36,14 +36,14 @@ impl PluginHost {
 
     /// What a plugin gives back of a stream of the journal, where it holds that.
     pub(crate) fn journal(&self, answer: &JournalAnswer) -> Option<JournalBody> {
-        let holdings = lock(&self.instances).get(&answer.instance).cloned()?;
+        let holdings = self.instances.lock().get(&answer.instance).cloned()?;
         let source = holdings.journal(answer.reader).ok()?;
         let plugin = Arc::clone(&self.context.name);
         Some(JournalBody::new(source, answer.used, plugin))
     }
 
     fn holdings(&self, instance: InstanceId) -> Option<Arc<Holdings>> {
-        let mut instances = lock(&self.instances);
+        let mut instances = self.instances.lock();
         if instances.len() >= MOST && !instances.contains_key(&instance) {
             return None;
         }
@@ -69,7 +69,7 @@ impl HostCalls for PluginHost {
     }
 
     fn release(&self, instance: InstanceId, handle: Handle) {
-        let holdings = lock(&self.instances).get(&instance).cloned();
+        let holdings = self.instances.lock().get(&instance).cloned();
         if let Some(holdings) = holdings {
             holdings.release(handle);
         }
@@ -77,7 +77,7 @@ impl HostCalls for PluginHost {
 
     fn end(&self, instance: InstanceId) {
         // What that does may take its time, and is no matter of the others.
-        let ended = lock(&self.instances).remove(&instance);
+        let ended = self.instances.lock().remove(&instance);
         drop(ended);
     }
 

@@ -1,11 +1,12 @@
 //! The plugins as the rest of the supervisor sees them.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use device_types::{PluginReport, PluginRoutes, PluginStats};
 use http::{Method, Request, Response};
+use parking_lot::Mutex;
 use plugin_protocol::{BootCall, GuestRuntime, Origin};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
@@ -18,7 +19,6 @@ use crate::call;
 use crate::identify::Identify;
 use crate::loaded::LoadContext;
 use crate::loader::Loader;
-use crate::lock;
 use crate::log_lines::LineBudget;
 use crate::policy::PolicyFiles;
 use crate::provision::led::Leds;
@@ -278,12 +278,12 @@ impl Plugins {
     pub fn runtime_problems(&self) -> Vec<String> {
         let mut problems = self.inner.runtime.problems();
         problems.extend(self.inner.table().health_problems());
-        let reloading = lock(&self.inner.reloading);
+        let reloading = self.inner.reloading.lock();
         let has_ended = reloading.as_ref().map(JoinHandle::is_finished);
         if has_ended == Some(true) {
             problems.push("the task that takes up changed plugins has ended".to_owned());
         }
-        let busy_since = *lock(&self.inner.busy_since);
+        let busy_since = *self.inner.busy_since.lock();
         if let Some(since) = busy_since
             && since.elapsed() > LONGEST_LOAD
         {
@@ -296,7 +296,7 @@ impl Plugins {
 
     /// Ends what runs in the background and gives LEDs back. Calls that are under way go on.
     pub async fn shutdown(&self) {
-        let reloading = lock(&self.inner.reloading).take();
+        let reloading = self.inner.reloading.lock().take();
         if let Some(reloading) = reloading {
             reloading.abort();
         }
@@ -315,7 +315,7 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        if let Some(reloading) = lock(&self.reloading).take() {
+        if let Some(reloading) = self.reloading.lock().take() {
             reloading.abort();
         }
     }

@@ -1,13 +1,13 @@
 //! The task that takes up changed plugins.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use crate::actions::Actions;
 use crate::loader::Loader;
-use crate::lock;
 use crate::table::Table;
 use crate::watch::Watch;
 
@@ -45,7 +45,7 @@ impl Reload {
         self.actions.set_providers(&next.providers);
         self.table.send_replace(Arc::new(next));
         drop(before);
-        let mut busy_since = lock(&self.busy_since);
+        let mut busy_since = self.busy_since.lock();
         *busy_since = self
             .loader
             .is_busy()

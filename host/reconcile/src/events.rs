@@ -2,12 +2,13 @@
 //! of them between two passes is as one.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{Engine, EngineEvent, Engines};
 use futures::StreamExt;
 use model::EngineKind;
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -33,7 +34,7 @@ impl EngineEvents {
     }
 
     fn add(&self, engine: EngineKind, kinds: impl IntoIterator<Item = ObjectKind>) {
-        let mut announced = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut announced = self.kinds.lock();
         announced.entry(engine).or_default().extend(kinds);
         drop(announced);
         self.wake.notify_one();
@@ -43,7 +44,7 @@ impl EngineEvents {
     pub(crate) async fn next(&self) -> BTreeMap<EngineKind, BTreeSet<ObjectKind>> {
         loop {
             let announced = {
-                let mut kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut kinds = self.kinds.lock();
                 std::mem::take(&mut *kinds)
             };
             if !announced.is_empty() {

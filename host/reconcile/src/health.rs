@@ -1,10 +1,10 @@
 //! What keeps the loop from working (docs/spec/device.md#health).
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use model::EngineKind;
+use parking_lot::Mutex;
 use plan::Subject;
 use tokio::time::Instant;
 
@@ -27,7 +27,7 @@ impl Health {
         silent: BTreeMap<EngineKind, String>,
         oldest_step: Option<(Subject, Instant)>,
     ) {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.lock();
         *state = State {
             silent,
             oldest_step,
@@ -35,7 +35,7 @@ impl Health {
     }
 
     pub(crate) fn problems(&self) -> Vec<String> {
-        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self.0.lock();
         let silent = state.silent.iter();
         let mut problems: Vec<String> = silent
             .map(|(engine, why)| format!("the {engine} engine does not answer: {why}"))

@@ -65,5 +65,4 @@ pub use locks::{AllLocks, LockError, LockPolicy, Locks, UpdateLocks};
 pub use logs::LogSubscription;
 pub use moments::Moments;
 pub use reconciler::{Reconciler, StartError};
-pub use signing::{ReadTargetPolicy, RefusedTarget, SigningState};
-pub use target::SetTargetError;
+pub use signing::{ReadTargetPolicy, SigningState};

@@ -28,9 +28,10 @@ mod watch;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use model::{AppId, Branding, ServiceName};
+use parking_lot::Mutex;
 use store::Store;
 use tokio::sync::Notify;
 
@@ -249,7 +250,7 @@ impl Locks {
 
     /// How many services' locks this process holds.
     pub(crate) fn held(&self) -> usize {
-        lock(&self.held.services).len()
+        self.held.services.lock().len()
     }
 
     /// Of `services` of `app` those whose locks users hold, once for each lock file. An answer of the moment: taking the
@@ -288,7 +289,7 @@ impl Locks {
         app: AppId,
         services: &BTreeSet<ServiceName>,
     ) -> Result<UpdateLocks, LockError> {
-        let mut registry = lock(&self.held.services);
+        let mut registry = self.held.services.lock();
         let keys = || services.iter().map(|service| (app, service.clone()));
         if keys().any(|key| registry.contains(&key)) {
             return Err(LockError::Busy { app });
@@ -339,18 +340,13 @@ impl Drop for UpdateLocks {
         for file in self.held.values().flatten() {
             file.release();
         }
-        let mut registry = lock(&self.registry.services);
+        let mut registry = self.registry.services.lock();
         for service in self.held.keys() {
             registry.remove(&(self.app, service.clone()));
         }
         drop(registry);
         self.registry.released.notify_waiters();
     }
-}
-
-/// A set behind this lock is whole between any two statements, so a panic elsewhere leaves it usable.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

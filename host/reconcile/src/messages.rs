@@ -58,7 +58,7 @@ pub(crate) enum StoredRecord {
 }
 
 /// Why a step did not succeed.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct StepFailure {
     /// One line, with its causes.
     pub reason: String,
@@ -135,9 +135,7 @@ impl StepFailure {
     pub(crate) fn new(reason: impl Into<String>) -> Self {
         StepFailure {
             reason: reason.into(),
-            lock: None,
-            is_busy: false,
-            cancelled: false,
+            ..StepFailure::default()
         }
     }
 

@@ -96,6 +96,7 @@ impl Persistence {
                 definitions: store.definitions()?.into_iter().collect(),
                 stopped: stopped.collect(),
                 held: BTreeSet::new(),
+                services_with_keys: None,
             },
             snapshot: store.snapshot()?,
             local_mode: local_mode.unwrap_or(LocalMode::Off),
@@ -109,12 +110,9 @@ impl Persistence {
 
     /// Makes this device's mark in lock files, at the first start.
     fn make_lock_marker(&self) -> Result<String, StoreError> {
-        let mut bytes = [0; 16];
         // Without random numbers the uuid will do: what counts is that no user writes the same.
-        let marker = match getrandom::fill(&mut bytes) {
-            Ok(()) => hex::encode(bytes),
-            Err(_) => self.store.device_uuid().to_string(),
-        };
+        let marker = secure_fs::random_hex();
+        let marker = marker.unwrap_or_else(|_| self.store.device_uuid().to_string());
         self.store
             .put_intent(OWN, LOCK_MARKER, &Value::from(marker.as_str()))?;
         Ok(marker)

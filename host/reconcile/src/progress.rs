@@ -1,9 +1,9 @@
 //! How far pulls are. Engines say so from their own threads, so it is kept apart from the loop's state.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 
 use model::ImageRef;
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 /// Percent of each pull in flight.
@@ -16,7 +16,7 @@ pub(crate) struct Progress {
 
 impl Progress {
     pub(crate) fn set(&self, image: &ImageRef, percent: u8) {
-        let mut pulls = self.percent.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pulls = self.percent.lock();
         // Only whole percents wake the loop: at most a hundred times a pull.
         if pulls.insert(image.clone(), percent) != Some(percent) {
             self.changed.notify_one();
@@ -24,12 +24,12 @@ impl Progress {
     }
 
     pub(crate) fn remove(&self, image: &ImageRef) {
-        let mut pulls = self.percent.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pulls = self.percent.lock();
         pulls.remove(image);
     }
 
     pub(crate) fn all(&self) -> BTreeMap<ImageRef, u8> {
-        let pulls = self.percent.lock().unwrap_or_else(PoisonError::into_inner);
+        let pulls = self.percent.lock();
         pulls.clone()
     }
 }

@@ -44,8 +44,6 @@ struct Inner {
     messages: UnboundedSender<Message>,
     stop: CancellationToken,
     ended: CancellationToken,
-    /// One target at a time: they take effect in the order in which they are stored.
-    setting: tokio::sync::Mutex<()>,
     stored_target_is_unreadable: bool,
 }
 

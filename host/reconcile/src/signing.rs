@@ -1,15 +1,12 @@
 //! Whether the cloud's targets have to be signed, and what became of the last one.
 
-use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 
 use model::compose::{DeviceFacts, is_not_ours};
-use model::{AppUuid, Commit, TargetState, error_chain};
+use model::{RefusedTarget, SetTargetError, TargetState, error_chain};
 use signed_targets::{AcceptedReleases, Now, TargetPolicy, judge};
 use store::{Store, StoreError};
 
-use crate::SetTargetError;
 use crate::clock::now_ms;
 
 /// Reads what the device's owner wants signed, anew for each target; none where nothing has to be. The error says what
@@ -23,21 +20,6 @@ pub struct SigningState {
     pub is_required: bool,
     /// The cloud's last target, where it was refused for its signatures. The one before it is in force then.
     pub refused: Option<RefusedTarget>,
-}
-
-/// A target that is not what the device's owner has signed.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct RefusedTarget {
-    /// Why, a sentence each.
-    pub reasons: Vec<String>,
-    /// The releases that it has.
-    pub releases: BTreeMap<AppUuid, Commit>,
-}
-
-impl fmt::Display for RefusedTarget {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.reasons.join("; "))
-    }
 }
 
 /// What a target of the cloud is judged by.

@@ -64,6 +64,9 @@ impl Telemetry {
 pub(crate) struct TargetChannels {
     /// The targets of all sources, and where local mode stands.
     pub targets: watch::Sender<Targets>,
+    /// One target at a time: they take effect in the order in which they are stored. The keys in one that is being
+    /// read are in use already, so whoever forgets keys holds this too.
+    pub setting: tokio::sync::Mutex<()>,
     pub effective_settings: watch::Sender<Arc<EffectiveSettings>>,
     pub signing: watch::Sender<Arc<SigningState>>,
 }
@@ -72,6 +75,7 @@ impl TargetChannels {
     pub(crate) fn new(targets: Targets, signing: SigningState) -> Self {
         TargetChannels {
             targets: watch::Sender::new(targets),
+            setting: tokio::sync::Mutex::new(()),
             effective_settings: watch::Sender::default(),
             signing: watch::Sender::new(Arc::new(signing)),
         }

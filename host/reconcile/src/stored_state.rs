@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{AppUuid, Commit, ContainerId, ImageRef};
+use model::{AppId, AppUuid, Commit, ContainerId, ImageRef, ServiceName};
 use plan::CurrentState;
 
 use crate::definitions::Definitions;
@@ -20,6 +20,8 @@ pub(crate) struct StoredState {
     /// Those of them that stay stopped because a client of the API stopped them. A stop is meant until the supervisor
     /// starts anew, so this is not in the store (docs/spec/device.md#stopped-services).
     pub held: BTreeSet<ContainerId>,
+    /// The services that may have keys to the API, since those of all others were forgotten; `None` before that.
+    pub services_with_keys: Option<BTreeSet<(AppId, ServiceName)>>,
 }
 
 impl StoredState {

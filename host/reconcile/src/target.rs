@@ -4,42 +4,18 @@ use std::sync::Arc;
 
 use model::compose::{DeviceFacts, ResolvedTarget, resolve};
 use model::contracts::{self, Offers};
-use model::{DesiredState, LocalDefaults, TargetErrors, TargetState, config_variables, read_flag};
+use model::{
+    DesiredState, LocalDefaults, SetTargetError, TargetState, config_variables, read_flag,
+};
 use serde_json::Value;
 use signed_targets::AcceptedReleases;
 use store::Store;
 
-use crate::RefusedTarget;
 use crate::signing::TargetJudge;
 use crate::targets::AcceptedTarget;
 
 /// The variable that is local mode.
 const LOCAL_MODE: &str = "SUPERVISOR_LOCAL_MODE";
-
-/// Why a target was not taken.
-#[derive(Debug, thiserror::Error)]
-pub enum SetTargetError {
-    /// The device is not in local mode.
-    #[error("Target state can only set when device is in local mode")]
-    NotLocalMode,
-    /// It ends local mode, and there is no cloud whose targets would be followed then.
-    #[error(
-        "`SUPERVISOR_LOCAL_MODE` cannot be off here: the device has no cloud whose targets it would follow instead"
-    )]
-    NoCloud,
-    /// The target is not valid; all problems.
-    #[error(transparent)]
-    Invalid(TargetErrors),
-    /// It is the cloud's, and not what the device's owner has signed.
-    #[error("the target is not what the device's owner has signed: {0}")]
-    NotSigned(RefusedTarget),
-    /// It is a local one, and the device's owner wants targets signed.
-    #[error("{0}")]
-    LocalNotSigned(String),
-    /// It could not be stored, or a service's key could not be had.
-    #[error("failed to store the target state: {0}")]
-    Store(String),
-}
 
 /// A target that was read and resolved.
 pub(crate) struct ParsedTarget {

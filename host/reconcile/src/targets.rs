@@ -4,7 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use model::{AppClass, AppId, AppUuid, DesiredHost, DesiredState, Settings, TargetState};
+use model::{
+    AppClass, AppId, AppUuid, DesiredHost, DesiredState, ServiceName, Settings, TargetState,
+};
 
 use crate::messages::ActiveTarget;
 use crate::persistence::LocalMode;
@@ -85,6 +87,17 @@ impl Targets {
         let cloud = self.cloud.iter();
         let apps = cloud.flat_map(|cloud| cloud.desired.apps.values());
         apps.map(|app| (app.id, app.uuid.clone())).collect()
+    }
+
+    /// The services that some target names, whether that is in force or not.
+    pub(crate) fn services(&self) -> impl Iterator<Item = (AppId, ServiceName)> {
+        let accepted = self.local.iter().chain(&self.cloud);
+        let apps = accepted.flat_map(|accepted| accepted.target.apps.values());
+        apps.flat_map(|app| {
+            let releases = app.release.iter();
+            let names = releases.flat_map(|release| release.services.keys());
+            names.map(|name| (app.id, name.clone()))
+        })
     }
 
     fn kept_of_the_cloud(&self) -> impl Iterator<Item = (&AppUuid, &model::DesiredApp)> {

@@ -143,6 +143,7 @@ impl ReconcilerTask {
             let applying = self.decide();
             self.publish(applying);
             let wake = self.next_try();
+            let wake_at = wake.unwrap_or_else(Instant::now);
             tokio::select! {
                 message = messages.recv() => {
                     let Some(message) = message else { return };
@@ -155,7 +156,7 @@ impl ReconcilerTask {
                 announced = announced.next() => self.announce(announced),
                 () = progress.changed.notified() => {}
                 () = again.notified() => {}
-                () = until(wake) => self.retry_silent(),
+                () = tokio::time::sleep_until(wake_at), if wake.is_some() => self.retry_silent(),
                 () = stop.cancelled() => break,
             }
         }
@@ -220,6 +221,7 @@ impl ReconcilerTask {
             self.context.telemetry.counters.reached();
             if self.actions.is_empty() {
                 self.forget_definitions();
+                self.forget_keys();
             }
             self.retries.steps.clear();
             self.target.reached();
@@ -331,12 +333,5 @@ impl ReconcilerTask {
                 "stopping while a service is being changed; it is finished at the next start"
             );
         }
-    }
-}
-
-async fn until(wake: Option<Instant>) {
-    match wake {
-        Some(at) => tokio::time::sleep_until(at).await,
-        None => std::future::pending().await,
     }
 }

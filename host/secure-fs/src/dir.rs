@@ -267,7 +267,7 @@ fn make_all(folder: &Path) -> io::Result<()> {
 fn beside(path: &Path) -> io::Result<PathBuf> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".untrusted-");
-    name.push(entry::random_name()?);
+    name.push(entry::random_hex()?);
     Ok(path.with_file_name(name))
 }
 

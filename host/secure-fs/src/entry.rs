@@ -170,7 +170,10 @@ pub(crate) fn check_name(name: &str) -> io::Result<()> {
 }
 
 /// 32 hexadecimal digits that nobody can guess.
-pub(crate) fn random_name() -> io::Result<String> {
+///
+/// # Errors
+/// Where the system has no random numbers.
+pub fn random_hex() -> io::Result<String> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes)
         .map_err(|_| io::Error::other("the system has no random numbers"))?;

@@ -1,7 +1,7 @@
 //! The keys to the device's API: one global, one for each service that asked (docs/spec/device.md#keys-scope).
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use model::compose::{ApiKeys, KeyError};
@@ -150,6 +150,17 @@ impl Store {
         )?;
         keys.0.remove(&owner);
         Ok(())
+    }
+
+    /// The services that have a key.
+    #[must_use]
+    pub fn services_with_keys(&self) -> BTreeSet<(AppId, ServiceName)> {
+        let keys = self.keys();
+        let owners = keys.0.keys().filter_map(|owner| match owner {
+            KeyOwner::Global => None,
+            KeyOwner::Service { app, service } => Some((*app, service.clone())),
+        });
+        owners.collect()
     }
 
     fn key_of(&self, owner: &KeyOwner) -> Result<ApiKey, StoreError> {

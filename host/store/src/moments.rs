@@ -2,7 +2,10 @@
 //! feature `moments`, and has nothing of them.
 
 #[cfg(feature = "moments")]
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+#[cfg(feature = "moments")]
+use parking_lot::Mutex;
 
 /// Something is about to be written.
 #[cfg(feature = "moments")]
@@ -32,8 +35,7 @@ impl WriteMoments {
     }
 
     fn tell(&self, moment: &'static str) {
-        let listener = self.listener.lock();
-        let listener = listener.unwrap_or_else(PoisonError::into_inner).clone();
+        let listener = self.listener.lock().clone();
         if let Some(listener) = listener {
             listener(moment);
         }
@@ -45,8 +47,7 @@ impl crate::Store {
     /// Tells `listener` of [`BEFORE_WRITE`] and [`AFTER_WRITE`] of each write from now on, on the thread that
     /// writes; it takes the place of the one before.
     pub fn tell_of_writes(&self, listener: Option<Listener>) {
-        let held = self.moments().listener.lock();
-        *held.unwrap_or_else(PoisonError::into_inner) = listener;
+        *self.moments().listener.lock() = listener;
     }
 }
 

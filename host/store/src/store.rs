@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use model::DeviceUuid;
+use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
 use secure_fs::SecureFile;
 
@@ -89,8 +90,7 @@ impl Store {
     /// Whether the database itself is open, and not a copy because its disk takes no writes.
     #[must_use]
     pub fn is_on_disk(&self) -> bool {
-        let away = self.inner.away_from.lock();
-        away.unwrap_or_else(PoisonError::into_inner).is_none()
+        self.inner.away_from.lock().is_none()
     }
 
     /// Whether the disk takes writes, as far as is known: after a write that failed because it took none, it is tried.
@@ -190,8 +190,7 @@ impl Store {
     }
 
     pub(crate) fn plugin_usage(&self) -> MutexGuard<'_, BTreeMap<String, Usage>> {
-        let usage = self.inner.plugin_usage.lock();
-        usage.unwrap_or_else(PoisonError::into_inner)
+        self.inner.plugin_usage.lock()
     }
 
     #[cfg(feature = "moments")]
@@ -200,22 +199,17 @@ impl Store {
     }
 
     pub(crate) fn keys(&self) -> RwLockReadGuard<'_, Keys> {
-        let keys = self.inner.keys.read();
-        keys.unwrap_or_else(PoisonError::into_inner)
+        self.inner.keys.read()
     }
 
     pub(crate) fn keys_mut(&self) -> RwLockWriteGuard<'_, Keys> {
-        let keys = self.inner.keys.write();
-        keys.unwrap_or_else(PoisonError::into_inner)
+        self.inner.keys.write()
     }
 
     /// The connection, for one read.
     pub(crate) fn connection(&self) -> MutexGuard<'_, Connection> {
         // A panic elsewhere leaves no half-done work here: a transaction is rolled back as it unwinds.
-        self.inner
-            .connection
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.inner.connection.lock()
     }
 
     /// Runs `work` in one transaction, which has reached the disk when this returns.
@@ -240,8 +234,7 @@ impl Store {
     /// Opens the database itself where a copy was read. What was read until now is what it holds, as nothing was
     /// written.
     fn return_to_disk(&self, connection: &mut Connection) -> Result<(), StoreError> {
-        let away = self.inner.away_from.lock();
-        let mut away = away.unwrap_or_else(PoisonError::into_inner);
+        let mut away = self.inner.away_from.lock();
         if let Some(path) = away.as_ref() {
             *connection = reconnect(path)?;
             tracing::info!("`{}` can be written again", path.display());

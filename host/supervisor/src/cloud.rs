@@ -1,6 +1,7 @@
 //! The device's cloud, wired: the identity from config.json and the store, how the device becomes known, and
 //! the poll that hands targets to the reconciler.
 
+mod follower;
 mod log_lines;
 mod newcomer;
 mod proxy;
@@ -13,16 +14,13 @@ use anyhow::Result;
 use api::App;
 use cloud_link::{
     Client, CloudError, ConfigFile, Connectivity, Identity, LogEnd, PlainHttp, Poll,
-    ProvisioningState, Queue, QueueError, Settings, TargetRefusal, establish, keep_tunnel,
-    user_agent,
+    ProvisioningState, Queue, QueueError, establish, keep_tunnel, user_agent,
 };
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use model::Branding;
 use model::compose::CloudAccess;
 use os::ConfigJson;
 use plugins::CloudRefusal;
-use reconcile::{Reconciler, SetTargetError};
+use reconcile::Reconciler;
 use secure_fs::SecureFile;
 use serde_json::{Map, Value};
 use store::{Store, TargetSource};
@@ -33,6 +31,7 @@ use crate::configuration::Configuration;
 use crate::facts::{Board, DeviceFacts};
 use crate::host::Host;
 use crate::host_settings::HostSettings;
+use follower::{Follower, settings};
 use log_lines::LogLines;
 use newcomer::Newcomer;
 use proxy::Proxy;
@@ -326,53 +325,5 @@ impl ConfigFile for DeviceConfig {
         change: &mut dyn FnMut(&mut Map<String, Value>),
     ) -> Result<(), Box<dyn Error + Send + Sync>> {
         Ok(self.0.update(|map| change(map))?)
-    }
-}
-
-/// The reconciler, as the poll asks for it.
-struct Follower(Reconciler);
-
-impl cloud_link::Device for Follower {
-    fn take(&self, target: Value, force: bool) -> BoxFuture<'_, Result<(), TargetRefusal>> {
-        async move {
-            match self.0.set_cloud_target(target, force).await {
-                Ok(_) => Ok(()),
-                Err(error @ SetTargetError::Store(_)) => {
-                    Err(TargetRefusal::Failed(error.to_string()))
-                }
-                Err(error @ SetTargetError::NotSigned(_)) => {
-                    Err(TargetRefusal::NotNow(error.to_string()))
-                }
-                Err(error) => Err(TargetRefusal::Invalid(error.to_string())),
-            }
-        }
-        .boxed()
-    }
-
-    fn unchanged(&self) {
-        self.0.begin_update();
-    }
-
-    fn apply_again(&self, force: bool, cancel: bool) {
-        self.0.trigger(force, cancel);
-    }
-
-    fn checking(&self, checks: bool) {
-        self.0.set_checking(checks);
-    }
-
-    fn settings(&self) -> Settings {
-        settings(&self.0)
-    }
-}
-
-fn settings(reconciler: &Reconciler) -> Settings {
-    let settings = reconciler.effective_settings();
-    let settings = &settings.borrow().settings;
-    Settings {
-        interval: settings.poll_interval,
-        request_timeout: settings.request_timeout,
-        instant_updates: settings.instant_updates,
-        connectivity_check: settings.connectivity_check,
     }
 }

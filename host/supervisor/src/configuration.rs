@@ -136,7 +136,7 @@ fn complete(settings: Settings, program: &Path) -> Result<Configuration> {
             .docker_host
             .or_else(|| std::env::var("DOCKER_HOST").ok())
             .filter(|uri| !uri.is_empty())
-            .unwrap_or_else(|| "unix:///var/run/docker.sock".into()),
+            .unwrap_or_else(|| engine::docker::DEFAULT_URI.into()),
         plugin_dirs: match settings.plugin_dirs {
             dirs if dirs.is_empty() => vec![layout.join("plugins")],
             dirs => dirs

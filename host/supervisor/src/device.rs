@@ -12,7 +12,7 @@ use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt};
 use model::{
     Action, ActionError, AppId, Branding, ContainerId, DeviceStatus, DeviceUuid, LockRefusal,
-    LockRequest, PowerAction, ServiceName, UpdateLock,
+    LockRequest, PowerAction, ServiceName, SetTargetError, UpdateLock,
 };
 use plugins::CloudRefusal;
 use reconcile::{LockError, Reconciler};
@@ -78,25 +78,8 @@ impl api::Device for RunningDevice {
         &self,
         target: Value,
         force: bool,
-    ) -> BoxFuture<'_, Result<Vec<String>, api::SetTargetError>> {
-        async move {
-            let result = self.reconciler.set_local_target(target, force).await;
-            result.map_err(|error| match error {
-                reconcile::SetTargetError::NotLocalMode => api::SetTargetError::NotLocalMode,
-                reconcile::SetTargetError::Invalid(problems) => {
-                    api::SetTargetError::Invalid(problems.to_string())
-                }
-                refused @ (reconcile::SetTargetError::NotSigned(_)
-                | reconcile::SetTargetError::LocalNotSigned(_)
-                | reconcile::SetTargetError::NoCloud) => {
-                    api::SetTargetError::Invalid(refused.to_string())
-                }
-                reconcile::SetTargetError::Store(cause) => {
-                    api::SetTargetError::Failed(cause.into())
-                }
-            })
-        }
-        .boxed()
+    ) -> BoxFuture<'_, Result<Vec<String>, SetTargetError>> {
+        self.reconciler.set_local_target(target, force).boxed()
     }
 
     fn act(&self, action: Action) -> BoxFuture<'_, Result<(), ActionError>> {

@@ -10,11 +10,12 @@ use std::fs::File;
 use std::io::Read;
 use std::net::IpAddr;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use model::Branding;
 use model::contracts::Offers;
+use parking_lot::Mutex;
 use serde::Deserialize;
 
 pub(crate) use addresses::Addresses;
@@ -185,14 +186,14 @@ impl DeviceFacts {
 
     fn look_at_gateway(&self) {
         if let Some(gateway) = &self.gateway {
-            let mut gateway = gateway.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut gateway = gateway.lock();
             gateway.look(&self.own_network);
         }
     }
 
     /// The facts; the same `Arc` for as long as they are the same.
     pub(crate) fn now(&self) -> Arc<api::Facts> {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.lock();
         if let Some((read, facts)) = last.as_ref()
             && read.elapsed() < ADDRESSES_FOR
         {

@@ -4,11 +4,12 @@
 //! services, and where its owner has it listen elsewhere, that is meant.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use model::{FirewallMode, error_chain};
 use os::{Firewall, FirewallError, FirewallRules};
+use parking_lot::Mutex;
 use reconcile::EffectiveSettings;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -38,15 +39,12 @@ pub(crate) struct FirewallState {
 impl FirewallState {
     /// Why the device has no firewall, although its target asks for one.
     pub(crate) fn problem(&self) -> Option<String> {
-        self.problem
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.problem.lock().clone()
     }
 
     /// Says it once in the log, and as long as it lasts in the device's health.
     fn note(&self, problem_now: Option<String>) {
-        let mut problem = self.problem.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut problem = self.problem.lock();
         if *problem == problem_now {
             return;
         }

@@ -2,8 +2,8 @@
 //! and one database for all. What a plugin may write in a burst and over time is its own; another's is not touched.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 /// Writes of one plugin a second, over time.
@@ -32,7 +32,7 @@ struct Allowance {
 impl PluginWrites {
     /// Takes one write of so many bytes from what the plugin may write; says why, where that is too much.
     pub(crate) fn take(&self, plugin: &str, bytes: usize) -> Result<(), String> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.lock();
         let now = Instant::now();
         let allowance = all.entry(plugin.to_owned()).or_insert(Allowance {
             writes: WRITES_AT_ONCE,

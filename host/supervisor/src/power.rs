@@ -2,7 +2,7 @@
 //! (docs/spec/device.md#v1-power, docs/spec/device.md#locks-host-update).
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use api::{Events, Listening};
@@ -10,6 +10,7 @@ use device_types::Event;
 use device_types::event::{Audience, PowerRequested};
 use model::{ActionError, PowerAction};
 use os::{Action, HostOs};
+use parking_lot::Mutex;
 use reconcile::Reconciler;
 
 use crate::boots::Boots;
@@ -57,7 +58,7 @@ impl Power {
             let why = "Waiting for Host OS update to finish".to_owned();
             return Err(ActionError::Locked(why));
         }
-        match *self.agreed() {
+        match *self.agreed.lock() {
             Some(agreed) if agreed == action => return Ok(()),
             Some(agreed) => {
                 let why = format!("the device is already about to {}", words(agreed));
@@ -66,7 +67,7 @@ impl Power {
             None => {}
         }
         let all_stopped = reconciler.quiesce(force).await?;
-        *self.agreed() = Some(action);
+        *self.agreed.lock() = Some(action);
         let pause = self.listening.pause();
         let requested = Event::Power(PowerRequested { action, force });
         self.events.publish(Audience::Everyone, requested);
@@ -79,15 +80,11 @@ impl Power {
             }
             power.tell_host(action).await;
             // Still here: services are wanted again.
-            *power.agreed() = None;
+            *power.agreed.lock() = None;
             reconciler.resume();
             drop(pause);
         });
         Ok(())
-    }
-
-    fn agreed(&self) -> std::sync::MutexGuard<'_, Option<PowerAction>> {
-        self.agreed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn tell_host(&self, action: PowerAction) {

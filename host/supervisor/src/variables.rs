@@ -61,15 +61,10 @@ impl Variables {
                 self.copy(&now).await;
                 wake = earlier(wake, self.discover(&now.settings).await);
                 wake = earlier(wake, self.switch_vpn(now.settings.vpn).await);
-                let waited = async {
-                    match wake {
-                        Some(at) => tokio::time::sleep_until(at).await,
-                        None => std::future::pending().await,
-                    }
-                };
+                let at = wake.unwrap_or_else(Instant::now);
                 tokio::select! {
                     changed = settings.changed() => if changed.is_err() { return },
-                    () = waited => {}
+                    () = tokio::time::sleep_until(at), if wake.is_some() => {}
                 }
                 wake = None;
             }

@@ -10,13 +10,13 @@ use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, future::BoxFuture};
 use model::{
     Action, ActionError, ApiLock, AppId, ContainerId, DeviceStatus, LockHolder, LockRefusal,
-    LockRequest, PowerAction, ServiceId, ServiceName, UpdateLock,
+    LockRequest, PowerAction, ServiceId, ServiceName, SetTargetError, UpdateLock,
 };
 use serde_json::{Value, json};
 use store::KeyOwner;
 
 use crate::Events;
-use crate::device::{Device, Facts, SetTargetError};
+use crate::device::{Device, Facts};
 
 /// A device with what a test needs to be different.
 pub(crate) struct FakeDevice {
@@ -111,11 +111,11 @@ impl Device for FakeDevice {
                     return Ok(vec!["`build` is not supported".into()]);
                 }
                 Some(Value::String(word)) if word == "break" => {
-                    return Err(SetTargetError::Failed("disk full".into()));
+                    return Err(SetTargetError::Store("disk full".into()));
                 }
                 Some(Value::Object(_)) | None => {}
                 Some(_) => {
-                    return Err(SetTargetError::Invalid(
+                    return Err(SetTargetError::LocalNotSigned(
                         "Invalid target state.\n`local` must be an object".into(),
                     ));
                 }

@@ -2,11 +2,12 @@
 //! every request: a few atomics of a route that was found anyway.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use http::{Method, StatusCode};
+use parking_lot::RwLock;
 
 use super::exposition::Exposition;
 use super::histogram::Histogram;
@@ -64,7 +65,7 @@ struct Counts {
 }
 
 impl Requests {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Requests {
             core: core_routes().map(|_| Counts::default()).collect(),
             plugins: RwLock::default(),
@@ -84,12 +85,12 @@ impl Requests {
 
     fn plugin(&self, method: Method, pattern: String, count: impl FnOnce(Option<&Counts>)) {
         let key = (method, pattern);
-        let plugins = self.plugins.read().unwrap_or_else(PoisonError::into_inner);
+        let plugins = self.plugins.read();
         if let Some(counts) = plugins.get(&key) {
             return count(Some(counts));
         }
         drop(plugins);
-        let mut plugins = self.plugins.write().unwrap_or_else(PoisonError::into_inner);
+        let mut plugins = self.plugins.write();
         if plugins.len() >= MAX_PLUGIN_ROUTES && !plugins.contains_key(&key) {
             return count(None);
         }
@@ -100,7 +101,6 @@ impl Requests {
         let mut plugins: Vec<_> = self
             .plugins
             .read()
-            .unwrap_or_else(PoisonError::into_inner)
             .iter()
             .map(|(key, counts)| (key.clone(), Arc::clone(counts)))
             .collect();

@@ -15,10 +15,7 @@ use crate::operation::{Answer, schema};
 use crate::routes::Route;
 use crate::services;
 
-const NO_APP_ID: Answer = Answer::text(
-    StatusCode::BAD_REQUEST,
-    "`appId` is missing or not a number",
-);
+const NO_APP_ID: Answer = Answer::text(400, "`appId` is missing or not a number");
 
 pub(crate) fn routes() -> Vec<Route> {
     vec![

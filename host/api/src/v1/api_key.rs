@@ -3,7 +3,6 @@
 use std::error::Error;
 
 use axum::extract::State;
-use http::StatusCode;
 use model::ApiKey;
 use store::KeyOwner;
 
@@ -17,7 +16,7 @@ pub(crate) fn routes() -> Vec<Route> {
     vec![
         Route::post("/v1/regenerate-api-key", regenerate)
             .summary("replaces the key of the request and returns the new one")
-            .answering([Answer::text(StatusCode::OK, "the new key")]),
+            .answering([Answer::text(200, "the new key")]),
     ]
 }
 

@@ -22,7 +22,7 @@ use crate::routes::Route;
 use crate::services::{self, APP_NOT_FOUND, PARAMS_MISSING};
 
 const NOT_THE_ONLY: Answer = Answer::text(
-    StatusCode::BAD_REQUEST,
+    400,
     "the app does not exist, or the device runs several containers",
 );
 
@@ -35,7 +35,7 @@ pub(crate) fn routes() -> Vec<Route> {
         .answering([
             Answer::json("the action is complete", schema::<ActedContainer>),
             NOT_THE_ONLY,
-            Answer::text(StatusCode::NOT_FOUND, "the service is being removed"),
+            Answer::text(404, "the service is being removed"),
             Answer::LOCKED,
         ])
     };

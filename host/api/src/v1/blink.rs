@@ -1,7 +1,6 @@
 //! `POST /v1/blink`: shows the device to a person.
 
 use axum::extract::State;
-use http::StatusCode;
 
 use crate::app::Api;
 use crate::auth::Caller;
@@ -13,7 +12,7 @@ pub(crate) fn routes() -> Vec<Route> {
         Route::post("/v1/blink", blink)
             .summary("blinks an LED for 15 s, if the device has one")
             .answering([Answer::empty(
-                StatusCode::OK,
+                200,
                 "the device identifies itself for 15 s, if it can",
             )]),
     ]

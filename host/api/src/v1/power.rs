@@ -20,15 +20,9 @@ pub(crate) fn routes() -> Vec<Route> {
         Route::post(path, move |api, body| power(api, body, action))
             .taking::<Forced>()
             .answering([
-                answer(StatusCode::ACCEPTED, "the device is about to go down"),
-                answer(
-                    StatusCode::LOCKED,
-                    "an update lock is held and `force` is not given",
-                ),
-                answer(
-                    StatusCode::INTERNAL_SERVER_ERROR,
-                    "the request cannot be passed on to the host",
-                ),
+                answer(202, "the device is about to go down"),
+                answer(423, "an update lock is held and `force` is not given"),
+                answer(500, "the request cannot be passed on to the host"),
             ])
     };
     vec![

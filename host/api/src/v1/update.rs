@@ -17,12 +17,9 @@ pub(crate) fn routes() -> Vec<Route> {
             .summary("checks for a new target and applies it")
             .taking::<Update>()
             .answering([
-                Answer::empty(
-                    StatusCode::NO_CONTENT,
-                    "the supervisor checks for a new target now",
-                ),
+                Answer::empty(204, "the supervisor checks for a new target now"),
                 Answer::text(
-                    StatusCode::ACCEPTED,
+                    202,
                     "`Accepted`: instant updates are disabled, and `force` is not given",
                 ),
             ]),

@@ -23,15 +23,12 @@ pub(crate) fn routes() -> Vec<Route> {
         .answering([
             Answer::OK,
             Answer::failed(
-                StatusCode::BAD_REQUEST,
+                400,
                 "`appId` is not a number, or the fields contradict each other",
             ),
-            Answer::text(StatusCode::BAD_REQUEST, "both fields are missing"),
+            Answer::text(400, "both fields are missing"),
             Answer::OTHER_APP,
-            Answer::text(
-                StatusCode::NOT_FOUND,
-                "the app or the service does not exist",
-            ),
+            Answer::text(404, "the app or the service does not exist"),
             Answer::LOCKED,
         ])
     };
@@ -42,7 +39,7 @@ pub(crate) fn routes() -> Vec<Route> {
         .taking::<Forced>()
         .answering([
             Answer::OK,
-            Answer::failed(StatusCode::BAD_REQUEST, "`appId` is not a number"),
+            Answer::failed(400, "`appId` is not a number"),
             Answer::OTHER_APP,
             Answer::LOCKED,
             Answer::NOT_CURRENT,

@@ -30,11 +30,8 @@ pub(crate) fn routes() -> Vec<Route> {
             .summary("the services of one app, by service id")
             .answering([
                 Answer::json("the services by number", schema::<OneApp>),
-                Answer::failed(StatusCode::BAD_REQUEST, "`appId` is not a number"),
-                Answer::failed(
-                    StatusCode::CONFLICT,
-                    "the device has no such app, or the key is of another",
-                ),
+                Answer::failed(400, "`appId` is not a number"),
+                Answer::failed(409, "the device has no such app, or the key is of another"),
             ]),
     ]
 }

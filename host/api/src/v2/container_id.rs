@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use axum::extract::{RawQuery, State};
 use axum::response::IntoResponse;
-use http::StatusCode;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -27,7 +26,7 @@ pub(crate) fn routes() -> Vec<Route> {
             ])
             .answering([
                 Answer::json("one container, or all by service", schema::<ContainerIds>),
-                Answer::failed(StatusCode::SERVICE_UNAVAILABLE, "there is no such service"),
+                Answer::failed(503, "there is no such service"),
             ]),
     ]
 }

@@ -4,7 +4,7 @@
 
 use axum::extract::State;
 use device_types::LogEvent;
-use http::StatusCode;
+use model::SetTargetError;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -13,7 +13,6 @@ use crate::answer::{Failure, Json};
 use crate::app::Api;
 use crate::auth::{Caller, Scope};
 use crate::body::Document;
-use crate::device::SetTargetError;
 use crate::operation::{Answer, Content, schema};
 use crate::routes::Route;
 use crate::v2::{local_logs, local_target};
@@ -32,7 +31,7 @@ pub(crate) fn routes() -> Vec<Route> {
                     schema::<TargetTaken>,
                 ),
                 Answer::failed(
-                    StatusCode::BAD_REQUEST,
+                    400,
                     "the target is not valid or names no apps, or the device is not in local mode",
                 ),
             ]),
@@ -40,14 +39,11 @@ pub(crate) fn routes() -> Vec<Route> {
             .summary("what services and the supervisor print from now on, one JSON object per line")
             .answering([
                 Answer::new(
-                    StatusCode::OK,
+                    200,
                     "the lines from now on",
                     Content::Lines(schema::<LogEvent>),
                 ),
-                Answer::failed(
-                    StatusCode::SERVICE_UNAVAILABLE,
-                    "too many clients are already reading the log",
-                ),
+                Answer::failed(503, "too many clients are already reading the log"),
             ]),
     ]
 }
@@ -123,14 +119,11 @@ async fn set_target(
             message: "OK",
             warnings,
         })),
-        Err(SetTargetError::NotLocalMode) => Err(Failure::invalid(
-            "Target state can only set when device is in local mode",
-        )),
-        Err(SetTargetError::Invalid(problems)) => Err(Failure::invalid(problems)),
-        Err(SetTargetError::Failed(cause)) => Err(Failure::Internal {
+        Err(SetTargetError::Store(cause)) => Err(Failure::Internal {
             doing: "store the target state",
-            cause,
+            cause: cause.into(),
         }),
+        Err(refused) => Err(Failure::invalid(refused.to_string())),
     }
 }
 

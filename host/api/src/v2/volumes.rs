@@ -2,7 +2,6 @@
 //! an effect, as clients know it.
 
 use axum::extract::State;
-use http::StatusCode;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -17,7 +16,7 @@ pub(crate) fn routes() -> Vec<Route> {
             .summary("removes the volumes that no container uses and no target names")
             .answering([
                 Answer::json("the volumes have been removed", schema::<CleanedUp>),
-                Answer::failed(StatusCode::SERVICE_UNAVAILABLE, "some could not be removed"),
+                Answer::failed(503, "some could not be removed"),
             ]),
     ]
 }

@@ -5,7 +5,6 @@ use axum::extract::{RawQuery, State};
 use axum::response::IntoResponse;
 use device_types::event::EventType;
 use futures::StreamExt;
-use http::StatusCode;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue};
 
 use crate::answer::Failure;
@@ -26,15 +25,12 @@ pub(crate) fn routes() -> Vec<Route> {
             )])
             .answering([
                 Answer::new(
-                    StatusCode::OK,
+                    200,
                     "the events from now on, or since the last one",
                     Content::Events(schema::<EventData>),
                 ),
-                Answer::failed(StatusCode::BAD_REQUEST, "`types` contains an unknown type"),
-                Answer::failed(
-                    StatusCode::SERVICE_UNAVAILABLE,
-                    "too many clients are already reading events",
-                ),
+                Answer::failed(400, "`types` contains an unknown type"),
+                Answer::failed(503, "too many clients are already reading events"),
             ]),
     ]
 }

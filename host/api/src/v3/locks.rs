@@ -36,12 +36,12 @@ pub(crate) fn routes() -> Vec<Route> {
             .answering([
                 Answer::json("the lock is held", schema::<LeaseAnswer>),
                 Answer::failed(
-                    StatusCode::BAD_REQUEST,
+                    400,
                     "a field is wrong, and the message names it",
                 ),
                 Answer::OTHER_APP,
                 Answer::failed(
-                    StatusCode::NOT_FOUND,
+                    404,
                     "the device has no such app or service",
                 ),
                 ELSEWHERE,
@@ -51,10 +51,10 @@ pub(crate) fn routes() -> Vec<Route> {
             .summary("releases the update lock that was taken over the API")
             .answering([
                 Answer::json("the lock is released", schema::<Done>),
-                Answer::failed(StatusCode::BAD_REQUEST, "`appId` is not a number"),
+                Answer::failed(400, "`appId` is not a number"),
                 Answer::OTHER_APP,
                 Answer::failed(
-                    StatusCode::NOT_FOUND,
+                    404,
                     "the device has no such app or service, or the service has no lock that was taken over the API",
                 ),
                 ELSEWHERE,
@@ -64,13 +64,10 @@ pub(crate) fn routes() -> Vec<Route> {
 }
 
 const ELSEWHERE: Answer = Answer::failed(
-    StatusCode::CONFLICT,
+    409,
     "the service has a lock that was not taken over the API",
 );
-const BUSY: Answer = Answer::failed(
-    StatusCode::LOCKED,
-    "the supervisor is changing the app right now",
-);
+const BUSY: Answer = Answer::failed(423, "the supervisor is changing the app right now");
 
 /// The body of `GET /v3/locks`.
 #[derive(Serialize, JsonSchema)]

@@ -1,10 +1,11 @@
 //! The HTTP clients that a device speaks to its cloud with: what they trust, how long they wait, and which
 //! connections are kept.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use http::HeaderValue;
+use parking_lot::Mutex;
 use reqwest::redirect::{Attempt, Policy};
 
 use super::{CloudError, unreachable};
@@ -83,7 +84,7 @@ impl Connections {
     }
 
     pub(super) fn http(&self, limit: Duration) -> Result<reqwest::Client, CloudError> {
-        let mut cached = self.http.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cached = self.http.lock();
         if let Some((of, client)) = cached.as_ref()
             && *of == limit
         {

@@ -4,10 +4,13 @@ use std::io::Read as _;
 use flate2::read::MultiGzDecoder;
 use futures::stream;
 use http::StatusCode;
+use parking_lot::Mutex;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
 use tokio_stream::wrappers::UnboundedReceiverStream;
 
+use super::live::Live;
 use super::*;
 
 const PATIENCE: Duration = Duration::from_secs(3600);
@@ -48,7 +51,7 @@ impl World {
 
     /// The messages that came so far, a list for each request.
     fn messages(&self) -> Vec<Vec<String>> {
-        let got = self.got.lock().unwrap();
+        let got = self.got.lock();
         let requests = got.iter().map(|(_, packed)| {
             let mut text = String::new();
             // A request that is under way has no end yet.
@@ -83,7 +86,7 @@ struct Cloud(Arc<World>);
 
 impl Cloud {
     fn begin(&self) -> usize {
-        let mut got = self.0.got.lock().unwrap();
+        let mut got = self.0.got.lock();
         got.push_back((self.0.begun.elapsed(), Vec::new()));
         got.len() - 1
     }
@@ -117,7 +120,7 @@ impl LogSink for Cloud {
             loop {
                 tokio::select! {
                     chunk = body.next() => match chunk {
-                        Some(chunk) => world.got.lock().unwrap()[place].1.extend_from_slice(&chunk),
+                        Some(chunk) => world.got.lock()[place].1.extend_from_slice(&chunk),
                         None => return Ok(()),
                     },
                     changed = mood.changed() => {
@@ -134,7 +137,7 @@ impl LogSink for Cloud {
         let answer = refused(*self.0.mood.borrow());
         if answer.is_ok() {
             let place = self.begin();
-            self.0.got.lock().unwrap()[place].1 = packed;
+            self.0.got.lock()[place].1 = packed;
         } else {
             self.0.came.notify_one();
         }
@@ -146,7 +149,7 @@ struct Device(Arc<World>);
 
 impl LogSource for Device {
     fn lines(&self) -> BoxStream<'static, LogLine> {
-        let lines = self.0.lines.lock().unwrap().take();
+        let lines = self.0.lines.lock().take();
         lines.unwrap_or_else(|| stream::pending().boxed())
     }
 
@@ -210,7 +213,7 @@ async fn lines_go_in_one_request_that_ends_when_there_is_nothing_to_say() {
     let messages = world.until(|messages| messages.concat().len() == 21).await;
     assert_eq!(messages, [numbers(0..20), numbers(20..21)]);
     // It has come to its end, packing included.
-    let whole = world.got.lock().unwrap()[0].1.clone();
+    let whole = world.got.lock()[0].1.clone();
     MultiGzDecoder::new(&whole[..])
         .read_to_end(&mut Vec::new())
         .unwrap();
@@ -334,7 +337,7 @@ async fn a_connection_that_is_too_slow_costs_lines_and_no_memory_and_says_how_ma
                 &self,
                 body: BoxStream<'static, Bytes>,
             ) -> BoxFuture<'static, Result<(), CloudError>> {
-                *self.0.lock().unwrap() = Some(body);
+                *self.0.lock() = Some(body);
                 std::future::pending().boxed()
             }
 
@@ -344,7 +347,7 @@ async fn a_connection_that_is_too_slow_costs_lines_and_no_memory_and_says_how_ma
         }
         let slow = Slow(Mutex::default());
         let live = Live::open(&slow);
-        let body = slow.0.lock().unwrap().take().unwrap();
+        let body = slow.0.lock().take().unwrap();
         (live, body)
     };
     let mut live = chunks;

@@ -32,8 +32,8 @@ struct World {
 
 impl World {
     fn note(&self, what: String) {
-        let since = self.begun.lock().unwrap().unwrap().elapsed().as_secs();
-        self.seen.lock().unwrap().push(format!("{since} {what}"));
+        let since = self.begun.lock().unwrap().elapsed().as_secs();
+        self.seen.lock().push(format!("{since} {what}"));
     }
 }
 
@@ -46,7 +46,7 @@ impl Source for World {
         async move {
             self.note(format!("asked {}", etag.unwrap_or("-")));
             drop(self.stalls.lock().await);
-            let answer = self.answers.lock().unwrap().pop_front();
+            let answer = self.answers.lock().pop_front();
             answer.unwrap_or(Ok(TargetAnswer::Unchanged))
         }
         .boxed()
@@ -57,7 +57,7 @@ impl Device for World {
     fn take(&self, target: Value, force: bool) -> BoxFuture<'_, Result<(), TargetRefusal>> {
         async move {
             self.note(format!("take {target} force={force}"));
-            match self.refusals.lock().unwrap().pop_front() {
+            match self.refusals.lock().pop_front() {
                 Some(refused) => Err(refused),
                 None => Ok(()),
             }
@@ -76,7 +76,7 @@ impl Device for World {
     fn checking(&self, _: bool) {}
 
     fn settings(&self) -> Settings {
-        self.settings.lock().unwrap().unwrap_or(SETTINGS)
+        self.settings.lock().unwrap_or(SETTINGS)
     }
 }
 
@@ -125,7 +125,7 @@ fn start_with(
 /// What happened within this many seconds from now on.
 async fn within(world: &World, seconds: u64) -> Vec<String> {
     tokio::time::sleep(Duration::from_secs(seconds)).await;
-    std::mem::take(&mut world.seen.lock().unwrap())
+    std::mem::take(&mut world.seen.lock())
 }
 
 #[tokio::test(start_paused = true)]
@@ -196,11 +196,7 @@ async fn failures_are_waited_out_for_twice_as_long_each_time_and_retry_after_is_
         ]
     );
     // The count begins anew after a success.
-    world
-        .answers
-        .lock()
-        .unwrap()
-        .extend([refused(Some(7200)), fails()]);
+    world.answers.lock().extend([refused(Some(7200)), fails()]);
     let seen = within(&world, 9000).await;
     let at = |line: &String| line.split(' ').next().unwrap().parse::<u64>().unwrap();
     assert_eq!(at(&seen[1]) - at(&seen[0]), 7200);
@@ -261,7 +257,6 @@ async fn an_invalid_target_is_not_fetched_again_and_one_that_was_not_stored_is()
     world
         .refusals
         .lock()
-        .unwrap()
         .push_back(TargetRefusal::Failed("disk full".into()));
     assert_eq!(
         within(&world, 16).await,
@@ -276,7 +271,6 @@ async fn an_invalid_target_is_not_fetched_again_and_one_that_was_not_stored_is()
     world
         .refusals
         .lock()
-        .unwrap()
         .push_back(TargetRefusal::Invalid("no apps".into()));
     within(&world, 1).await;
     assert!(poll.trigger(false, false));
@@ -289,7 +283,6 @@ async fn item9_a_target_that_is_not_signed_is_fetched_whole_again_with_the_next_
     world
         .refusals
         .lock()
-        .unwrap()
         .push_back(TargetRefusal::NotNow("not signed".into()));
     within(&world, 1).await;
     assert!(poll.trigger(false, false));

@@ -27,7 +27,7 @@ impl Sink for Cloud {
         assert_eq!(what, "tags");
         async move {
             self.seen.send(body[self.uuid.as_str()].clone()).unwrap();
-            self.answers.lock().unwrap().pop_front().map_or(Ok(()), Err)
+            self.answers.lock().pop_front().map_or(Ok(()), Err)
         }
         .boxed()
     }

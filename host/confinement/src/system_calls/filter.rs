@@ -1,5 +1,7 @@
 //! From lists to a filter of the kernel.
 
+mod lists;
+
 use std::collections::BTreeMap;
 
 use seccompiler::{
@@ -7,7 +9,7 @@ use seccompiler::{
     SeccompCondition, SeccompFilter, SeccompRule, apply_filter,
 };
 
-use super::{Sockets, SystemCalls, lists};
+use super::{Sockets, SystemCalls};
 
 /// The kind of a socket, without its flags (`SOCK_CLOEXEC`, `SOCK_NONBLOCK`).
 const SOCKET_KIND: u64 = 0xf;
@@ -15,7 +17,11 @@ const SOCKET_KIND: u64 = 0xf;
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// Puts the filters on this thread, which is all of the process.
-pub(super) fn install(calls: SystemCalls) -> Result<(), Error> {
+pub(super) fn install(calls: SystemCalls) -> Result<(), String> {
+    put_on(calls).map_err(|error| format!("seccomp failed: {error}"))
+}
+
+fn put_on(calls: SystemCalls) -> Result<(), Error> {
     let mut rules = allowed(calls)?;
     if calls.threads {
         // The C library asks for `clone3` first, whose flags stand in memory where no filter sees them, and takes

@@ -6,7 +6,6 @@ use std::error::Error as StdError;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bollard::ClientVersion;
@@ -18,6 +17,7 @@ use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use model::EngineKind;
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixStream;
 
@@ -91,7 +91,7 @@ impl Connection {
     /// The client, after agreeing on a version where that has not been done since the engine was
     /// last out of reach.
     pub(super) async fn client(&self) -> Result<NegotiatedClient, EngineError> {
-        if let Some(agreed) = self.agreed().clone() {
+        if let Some(agreed) = self.agreed.lock().clone() {
             return Ok(agreed);
         }
         self.agree().await
@@ -144,22 +144,18 @@ impl Connection {
             .map_err(failed)?;
         let version = api.client_version();
         let agreed = NegotiatedClient { api, version };
-        *self.agreed() = Some(agreed.clone());
+        *self.agreed.lock() = Some(agreed.clone());
         Ok(agreed)
-    }
-
-    fn agreed(&self) -> std::sync::MutexGuard<'_, Option<NegotiatedClient>> {
-        self.agreed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What a failure of the engine, or of the way to it, means to our caller.
     pub(super) fn failed(&self, action: impl Into<String>, error: Error) -> EngineError {
         if is_version_refused(&error) {
             // The engine was replaced by an older one.
-            *self.agreed() = None;
+            *self.agreed.lock() = None;
         }
         if is_unreachable(&error) {
-            *self.agreed() = None;
+            *self.agreed.lock() = None;
             return EngineError::Unreachable {
                 engine: EngineKind::Docker,
                 address: self.uri.clone(),

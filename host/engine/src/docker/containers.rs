@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use bollard::models::{
     ContainerCreateResponse, ContainerInspectResponse, ContainerSummary, ContainerSummaryStateEnum,
 };
@@ -11,15 +12,17 @@ use bollard::query_parameters::{
     StartContainerOptions, StopContainerOptions, WaitContainerOptions,
 };
 use futures::StreamExt;
+use futures::stream::BoxStream;
 use http::Method;
 use model::{Container, ContainerId, ContainerState, EngineKind};
 
 use super::connect::{ANSWER_TIMEOUT, is_not_found, refusal};
-use super::{Docker, create_request, path_part};
-use crate::{ContainerSpec, CreatedContainer, EngineError};
+use super::{Docker, create_request, logs, path_part};
+use crate::{ContainerSpec, Containers, CreatedContainer, EngineError, LogLine, LogsFrom};
 
-impl Docker {
-    pub(super) async fn list_containers(&self) -> Result<Vec<Container>, EngineError> {
+#[async_trait]
+impl Containers for Docker {
+    async fn containers(&self) -> Result<Vec<Container>, EngineError> {
         let summaries = self.summaries(None).await?.into_iter();
         let image_label = self.scope.branding.label(create_request::IMAGE_LABEL);
         Ok(summaries
@@ -27,36 +30,7 @@ impl Docker {
             .collect())
     }
 
-    /// Ours, all or the one.
-    async fn summaries(
-        &self,
-        id: Option<&ContainerId>,
-    ) -> Result<Vec<ContainerSummary>, EngineError> {
-        let mut filters = self.ours();
-        if let Some(id) = id {
-            filters.insert("id".into(), vec![id.to_string()]);
-        }
-        let options = ListContainersOptions {
-            all: true,
-            filters: Some(filters),
-            ..Default::default()
-        };
-        let answer = self.api().await?.list_containers(Some(options)).await;
-        let mut summaries = answer.map_err(|error| self.failed("list the containers", error))?;
-        summaries.retain(|summary| self.covers(summary.labels.clone()));
-        Ok(summaries)
-    }
-
-    /// Proof that a container is ours, and what it looks like: nothing is done to any other.
-    async fn our(&self, id: &ContainerId) -> Result<ContainerSummary, EngineError> {
-        path_part("container's id", id.as_str())?;
-        let mut summaries = self.summaries(Some(id)).await?.into_iter();
-        summaries
-            .find(|summary| summary.id.as_deref() == Some(id.as_str()))
-            .ok_or_else(|| not_found(id))
-    }
-
-    pub(super) async fn create(
+    async fn create_container(
         &self,
         spec: &ContainerSpec<'_>,
     ) -> Result<CreatedContainer, EngineError> {
@@ -91,7 +65,7 @@ impl Docker {
         Ok(CreatedContainer { id, warnings })
     }
 
-    pub(super) async fn start(&self, id: &ContainerId) -> Result<(), EngineError> {
+    async fn start_container(&self, id: &ContainerId) -> Result<(), EngineError> {
         let container = self.our(id).await?;
         self.join_missing(&container).await?;
         let api = self.api().await?;
@@ -109,7 +83,7 @@ impl Docker {
         })
     }
 
-    pub(super) async fn stop(&self, id: &ContainerId, grace: Duration) -> Result<(), EngineError> {
+    async fn stop_container(&self, id: &ContainerId, grace: Duration) -> Result<(), EngineError> {
         match self.our(id).await {
             Ok(_) => {}
             Err(EngineError::NotFound { .. }) => return Ok(()),
@@ -128,12 +102,79 @@ impl Docker {
         }
     }
 
-    pub(super) async fn remove(&self, id: &ContainerId) -> Result<(), EngineError> {
+    async fn remove_container(&self, id: &ContainerId) -> Result<(), EngineError> {
         match self.our(id).await {
             Ok(_) => self.remove_by_force(id.as_str()).await,
             Err(EngineError::NotFound { .. }) => Ok(()),
             Err(error) => Err(error),
         }
+    }
+
+    async fn rename_container(&self, id: &ContainerId, name: &str) -> Result<(), EngineError> {
+        let name = path_part("container's name", name)?;
+        let container = self.our(id).await?;
+        if own_name(&container).is_some_and(|current| current == name) {
+            return Ok(());
+        }
+        let options = RenameContainerOptions { name: name.into() };
+        let api = self.api().await?;
+        let renamed = api.rename_container(id.as_str(), options).await;
+        renamed.map_err(|error| match refusal(&error) {
+            Some((409, _)) => name_taken(name),
+            Some((404, _)) => not_found(id),
+            _ => self.failed(format!("rename `{id}` to `{name}`"), error),
+        })
+    }
+
+    async fn environment(&self, id: &ContainerId) -> Result<BTreeMap<String, String>, EngineError> {
+        let config = self.inspect(id).await?.config.unwrap_or_default();
+        let variables = config.env.unwrap_or_default();
+        Ok(variables
+            .iter()
+            .map(|variable| {
+                let (name, value) = variable.split_once('=').unwrap_or((variable, ""));
+                (name.to_owned(), value.to_owned())
+            })
+            .collect())
+    }
+
+    async fn logs(
+        &self,
+        id: &ContainerId,
+        from: LogsFrom,
+    ) -> Result<BoxStream<'static, Result<LogLine, EngineError>>, EngineError> {
+        logs::follow(self, id, from).await
+    }
+}
+
+impl Docker {
+    /// Ours, all or the one.
+    async fn summaries(
+        &self,
+        id: Option<&ContainerId>,
+    ) -> Result<Vec<ContainerSummary>, EngineError> {
+        let mut filters = self.ours();
+        if let Some(id) = id {
+            filters.insert("id".into(), vec![id.to_string()]);
+        }
+        let options = ListContainersOptions {
+            all: true,
+            filters: Some(filters),
+            ..Default::default()
+        };
+        let answer = self.api().await?.list_containers(Some(options)).await;
+        let mut summaries = answer.map_err(|error| self.failed("list the containers", error))?;
+        summaries.retain(|summary| self.covers(summary.labels.clone()));
+        Ok(summaries)
+    }
+
+    /// Proof that a container is ours, and what it looks like: nothing is done to any other.
+    async fn our(&self, id: &ContainerId) -> Result<ContainerSummary, EngineError> {
+        path_part("container's id", id.as_str())?;
+        let mut summaries = self.summaries(Some(id)).await?.into_iter();
+        summaries
+            .find(|summary| summary.id.as_deref() == Some(id.as_str()))
+            .ok_or_else(|| not_found(id))
     }
 
     async fn remove_by_force(&self, id: &str) -> Result<(), EngineError> {
@@ -169,37 +210,6 @@ impl Docker {
             Some(Err(error)) if is_not_found(&error) => Ok(()),
             Some(Err(error)) => Err(self.failed(format!("remove `{id}`"), error)),
         }
-    }
-
-    pub(super) async fn rename(&self, id: &ContainerId, name: &str) -> Result<(), EngineError> {
-        let name = path_part("container's name", name)?;
-        let container = self.our(id).await?;
-        if own_name(&container).is_some_and(|current| current == name) {
-            return Ok(());
-        }
-        let options = RenameContainerOptions { name: name.into() };
-        let api = self.api().await?;
-        let renamed = api.rename_container(id.as_str(), options).await;
-        renamed.map_err(|error| match refusal(&error) {
-            Some((409, _)) => name_taken(name),
-            Some((404, _)) => not_found(id),
-            _ => self.failed(format!("rename `{id}` to `{name}`"), error),
-        })
-    }
-
-    pub(super) async fn container_environment(
-        &self,
-        id: &ContainerId,
-    ) -> Result<BTreeMap<String, String>, EngineError> {
-        let config = self.inspect(id).await?.config.unwrap_or_default();
-        let variables = config.env.unwrap_or_default();
-        Ok(variables
-            .iter()
-            .map(|variable| {
-                let (name, value) = variable.split_once('=').unwrap_or((variable, ""));
-                (name.to_owned(), value.to_owned())
-            })
-            .collect())
     }
 
     /// Everything about a container of ours.

@@ -1,5 +1,6 @@
 //! Images: the list, pulls with progress, and the removal of references.
 
+use async_trait::async_trait;
 use bollard::auth::DockerCredentials;
 use bollard::errors::Error;
 use bollard::query_parameters::{CreateImageOptions, ListImagesOptions, RemoveImageOptions};
@@ -11,10 +12,11 @@ use super::Docker;
 use super::connect::{is_not_found, refusal};
 use super::pull_progress::LayerProgress;
 use crate::registry::check_reference;
-use crate::{EngineError, PullProgress, RegistryAuth};
+use crate::{EngineError, Images, PullProgress, RegistryAuth};
 
-impl Docker {
-    pub(super) async fn list_images(&self) -> Result<Vec<Image>, EngineError> {
+#[async_trait]
+impl Images for Docker {
+    async fn images(&self) -> Result<Vec<Image>, EngineError> {
         let api = self.api().await?;
         let answer = api.list_images(None::<ListImagesOptions>).await;
         let summaries = answer.map_err(|error| self.failed("list the images", error))?;
@@ -26,28 +28,7 @@ impl Docker {
             .collect())
     }
 
-    /// The image by this reference; `None` where it is not there.
-    async fn find_image(&self, reference: &ImageRef) -> Result<Option<Image>, EngineError> {
-        let details = match self.api().await?.inspect_image(reference.as_str()).await {
-            Ok(details) => details,
-            Err(error) if is_not_found(&error) => return Ok(None),
-            Err(error) => {
-                return Err(self.failed(format!("look for `{reference}`"), error));
-            }
-        };
-        let tags = details.repo_tags.unwrap_or_default();
-        let digests = details.repo_digests.unwrap_or_default();
-        let id = details.id.unwrap_or_default();
-        let mut image = of_docker(&id, &tags, &digests, details.size.unwrap_or_default());
-        if let Some(image) = &mut image
-            && !image.references.contains(reference)
-        {
-            image.references.push(reference.clone());
-        }
-        Ok(image)
-    }
-
-    pub(super) async fn pull(
+    async fn pull_image(
         &self,
         reference: &ImageRef,
         auth: Option<&RegistryAuth>,
@@ -99,6 +80,43 @@ impl Docker {
         Ok(image)
     }
 
+    async fn remove_image(&self, reference: &ImageRef) -> Result<(), EngineError> {
+        check_reference(reference)?;
+        let api = self.api().await?;
+        let removed = api.remove_image(reference.as_str(), None::<RemoveImageOptions>, None);
+        match removed.await {
+            Ok(_) => Ok(()),
+            Err(error) => match refusal(&error) {
+                Some((404, _)) => Ok(()),
+                Some((409, _)) => Err(EngineError::in_use(format!("the image `{reference}`"))),
+                _ => Err(self.failed(format!("remove `{reference}`"), error)),
+            },
+        }
+    }
+}
+
+impl Docker {
+    /// The image by this reference; `None` where it is not there.
+    async fn find_image(&self, reference: &ImageRef) -> Result<Option<Image>, EngineError> {
+        let details = match self.api().await?.inspect_image(reference.as_str()).await {
+            Ok(details) => details,
+            Err(error) if is_not_found(&error) => return Ok(None),
+            Err(error) => {
+                return Err(self.failed(format!("look for `{reference}`"), error));
+            }
+        };
+        let tags = details.repo_tags.unwrap_or_default();
+        let digests = details.repo_digests.unwrap_or_default();
+        let id = details.id.unwrap_or_default();
+        let mut image = of_docker(&id, &tags, &digests, details.size.unwrap_or_default());
+        if let Some(image) = &mut image
+            && !image.references.contains(reference)
+        {
+            image.references.push(reference.clone());
+        }
+        Ok(image)
+    }
+
     /// The engine itself waits for a registry that says nothing more for as long as the connection lasts.
     fn pull_stalled(&self, reference: &ImageRef) -> EngineError {
         EngineError::failed(
@@ -140,20 +158,6 @@ impl Docker {
             ));
         }
         self.failed(format!("pull `{reference}`"), error)
-    }
-
-    pub(super) async fn remove_reference(&self, reference: &ImageRef) -> Result<(), EngineError> {
-        check_reference(reference)?;
-        let api = self.api().await?;
-        let removed = api.remove_image(reference.as_str(), None::<RemoveImageOptions>, None);
-        match removed.await {
-            Ok(_) => Ok(()),
-            Err(error) => match refusal(&error) {
-                Some((404, _)) => Ok(()),
-                Some((409, _)) => Err(EngineError::in_use(format!("the image `{reference}`"))),
-                _ => Err(self.failed(format!("remove `{reference}`"), error)),
-            },
-        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Networks. Their names are not unique in the engine, so every step goes by the list of ours.
 
+use async_trait::async_trait;
 use bollard::models::{Ipam, IpamConfig, NetworkCreateRequest};
 use bollard::query_parameters::ListNetworksOptions;
 use http::Method;
@@ -7,35 +8,18 @@ use model::{CONFIG_DIGEST_LABEL, EngineKind, IpamPool, Network};
 
 use super::connect::refusal;
 use super::{Docker, Filters, path_part};
-use crate::{EngineError, NetworkSpec};
+use crate::{EngineError, NetworkSpec, Networks};
 
-impl Docker {
-    pub(super) async fn list_networks(&self) -> Result<Vec<Network>, EngineError> {
+#[async_trait]
+impl Networks for Docker {
+    async fn networks(&self) -> Result<Vec<Network>, EngineError> {
         let networks = self.find_networks(self.ours()).await?.into_iter();
         Ok(networks
             .filter(|network| self.scope.covers(&network.labels))
             .collect())
     }
 
-    /// Whole ones: what has no id or no name is left out.
-    async fn find_networks(&self, filters: Filters) -> Result<Vec<Network>, EngineError> {
-        let options = ListNetworksOptions {
-            filters: Some(filters),
-        };
-        let answer = self.api().await?.list_networks(Some(options)).await;
-        let networks = answer.map_err(|error| self.failed("list the networks", error))?;
-        Ok(networks.into_iter().filter_map(of_docker).collect())
-    }
-
-    /// Of `filters`, those by exactly this name; the engine's own filter finds parts of names too.
-    async fn by_name(&self, name: &str, mut filters: Filters) -> Result<Vec<Network>, EngineError> {
-        filters.insert("name".into(), vec![name.to_owned()]);
-        let mut networks = self.find_networks(filters).await?;
-        networks.retain(|network| network.name == name);
-        Ok(networks)
-    }
-
-    pub(super) async fn make_network(&self, spec: &NetworkSpec<'_>) -> Result<(), EngineError> {
+    async fn create_network(&self, spec: &NetworkSpec<'_>) -> Result<(), EngineError> {
         let name = path_part("network's name", spec.name)?;
         let digest = self.scope.branding.label(CONFIG_DIGEST_LABEL);
         let config_digest = spec.config.labels.get(&digest);
@@ -73,7 +57,7 @@ impl Docker {
             })
     }
 
-    pub(super) async fn drop_network(&self, name: &str) -> Result<(), EngineError> {
+    async fn remove_network(&self, name: &str) -> Result<(), EngineError> {
         let api = self.api().await?;
         let networks = self.by_name(name, self.ours()).await?.into_iter();
         for network in networks.filter(|network| self.scope.covers(&network.labels)) {
@@ -93,6 +77,26 @@ impl Docker {
             }
         }
         Ok(())
+    }
+}
+
+impl Docker {
+    /// Whole ones: what has no id or no name is left out.
+    async fn find_networks(&self, filters: Filters) -> Result<Vec<Network>, EngineError> {
+        let options = ListNetworksOptions {
+            filters: Some(filters),
+        };
+        let answer = self.api().await?.list_networks(Some(options)).await;
+        let networks = answer.map_err(|error| self.failed("list the networks", error))?;
+        Ok(networks.into_iter().filter_map(of_docker).collect())
+    }
+
+    /// Of `filters`, those by exactly this name; the engine's own filter finds parts of names too.
+    async fn by_name(&self, name: &str, mut filters: Filters) -> Result<Vec<Network>, EngineError> {
+        filters.insert("name".into(), vec![name.to_owned()]);
+        let mut networks = self.find_networks(filters).await?;
+        networks.retain(|network| network.name == name);
+        Ok(networks)
     }
 }
 

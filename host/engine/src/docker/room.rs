@@ -15,7 +15,7 @@ use serde::Deserialize;
 use super::Docker;
 use crate::disk::Need;
 use crate::registry::{IndexEntry, Manifest, Repository, sha256_digest};
-use crate::{EngineError, RegistryAuth};
+use crate::{EngineError, Images, RegistryAuth};
 
 /// A compressed layer is on the disk as it was sent and then unpacked, which takes about twice its size.
 const COMPRESSED: u64 = 3;
@@ -115,7 +115,7 @@ impl Docker {
     async fn layers_here(&self, layers: &[String]) -> Result<usize, EngineError> {
         let api = self.api().await?;
         let mut most = 0;
-        for image in self.list_images().await?.iter().take(MAX_IMAGES) {
+        for image in self.images().await?.iter().take(MAX_IMAGES) {
             // One that has gone meanwhile has nothing.
             let Ok(image) = api.inspect_image(image.id.as_str()).await else {
                 continue;

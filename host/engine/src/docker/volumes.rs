@@ -1,15 +1,17 @@
 //! Named volumes.
 
+use async_trait::async_trait;
 use bollard::models::VolumeCreateRequest;
 use bollard::query_parameters::{ListVolumesOptions, RemoveVolumeOptions};
 use model::{CONFIG_DIGEST_LABEL, EngineKind, Volume};
 
 use super::connect::{is_not_found, refusal};
 use super::{Docker, path_part};
-use crate::{EngineError, VolumeSpec};
+use crate::{EngineError, VolumeSpec, Volumes};
 
-impl Docker {
-    pub(super) async fn list_volumes(&self) -> Result<Vec<Volume>, EngineError> {
+#[async_trait]
+impl Volumes for Docker {
+    async fn volumes(&self) -> Result<Vec<Volume>, EngineError> {
         let options = ListVolumesOptions {
             filters: Some(self.ours()),
         };
@@ -28,7 +30,7 @@ impl Docker {
 
     /// The engine answers an existing volume as if it had just been made, so the labels of the answer
     /// are looked at.
-    pub(super) async fn make_volume(&self, spec: &VolumeSpec<'_>) -> Result<(), EngineError> {
+    async fn create_volume(&self, spec: &VolumeSpec<'_>) -> Result<(), EngineError> {
         let name = path_part("volume's name", spec.name)?;
         let config = spec.config;
         let request = VolumeCreateRequest {
@@ -58,7 +60,7 @@ impl Docker {
         }
     }
 
-    pub(super) async fn drop_volume(&self, name: &str) -> Result<(), EngineError> {
+    async fn remove_volume(&self, name: &str) -> Result<(), EngineError> {
         let name = path_part("volume's name", name)?;
         let action = || format!("remove the volume `{name}`");
         let api = self.api().await?;

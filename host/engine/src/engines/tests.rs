@@ -9,8 +9,8 @@ use model::{Container, ContainerId, Network, Volume};
 use super::*;
 use crate::registry::tests::{FakeRegistry, answer};
 use crate::{
-    ContainerSpec, CreatedContainer, EngineEvent, EngineInfo, LogLine, LogsFrom, NetworkSpec,
-    VolumeSpec,
+    ContainerSpec, Containers, CreatedContainer, EngineEvent, EngineInfo, Images, LogLine,
+    LogsFrom, NetworkSpec, Networks, VolumeSpec, Volumes,
 };
 
 const WASM: &str = r#"{ "config": { "mediaType": "application/vnd.wasm.config.v0+json" } }"#;
@@ -50,11 +50,19 @@ impl Engine for Pulls {
     fn kind(&self) -> EngineKind {
         self.kind
     }
+    async fn info(&self) -> Result<EngineInfo, EngineError> {
+        refused()
+    }
+    async fn events(&self) -> Result<BoxStream<'static, EngineEvent>, EngineError> {
+        refused()
+    }
+}
 
+#[async_trait]
+impl Images for Pulls {
     async fn images(&self) -> Result<Vec<Image>, EngineError> {
         Ok(self.holds.iter().map(|image| self.image(image)).collect())
     }
-
     async fn pull_image(
         &self,
         image: &ImageRef,
@@ -64,13 +72,13 @@ impl Engine for Pulls {
         self.pulled.lock().unwrap().push(image.clone());
         Ok(self.image(image))
     }
-
-    async fn info(&self) -> Result<EngineInfo, EngineError> {
-        refused()
-    }
     async fn remove_image(&self, _: &ImageRef) -> Result<(), EngineError> {
         refused()
     }
+}
+
+#[async_trait]
+impl Containers for Pulls {
     async fn containers(&self) -> Result<Vec<Container>, EngineError> {
         refused()
     }
@@ -102,9 +110,10 @@ impl Engine for Pulls {
     ) -> Result<BoxStream<'static, Result<LogLine, EngineError>>, EngineError> {
         refused()
     }
-    async fn events(&self) -> Result<BoxStream<'static, EngineEvent>, EngineError> {
-        refused()
-    }
+}
+
+#[async_trait]
+impl Volumes for Pulls {
     async fn volumes(&self) -> Result<Vec<Volume>, EngineError> {
         refused()
     }
@@ -114,6 +123,10 @@ impl Engine for Pulls {
     async fn remove_volume(&self, _: &str) -> Result<(), EngineError> {
         refused()
     }
+}
+
+#[async_trait]
+impl Networks for Pulls {
     async fn networks(&self) -> Result<Vec<Network>, EngineError> {
         refused()
     }

@@ -7,9 +7,10 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use model::ContainerId;
+use parking_lot::Mutex;
 
 use super::component_file::FileMark;
 use super::folders;
@@ -46,7 +47,7 @@ impl ContainerIndex {
 
     /// All records as they were last read. Containers that came or went without this engine are noticed.
     pub(super) fn records(&self) -> Vec<Arc<ContainerRecord>> {
-        let mut contents = self.contents();
+        let mut contents = self.contents.lock();
         if contents.folder.is_none() || contents.folder != mark_of(&self.folder) {
             self.look_at_folder(&mut contents);
         }
@@ -55,7 +56,7 @@ impl ContainerIndex {
 
     /// All records as they are now: each file is looked at, and read where it is another one than before.
     pub(super) fn current_records(&self) -> Vec<Arc<ContainerRecord>> {
-        let mut contents = self.contents();
+        let mut contents = self.contents.lock();
         self.look_at_folder(&mut contents);
         for (name, entry) in &mut contents.entries {
             self.look_at(name, entry);
@@ -65,7 +66,7 @@ impl ContainerIndex {
 
     /// The record of one container as it is now.
     pub(super) fn record(&self, id: &ContainerId) -> Option<Arc<ContainerRecord>> {
-        let mut contents = self.contents();
+        let mut contents = self.contents.lock();
         let entry = match contents.entries.get_mut(id.as_str()) {
             Some(entry) => {
                 self.look_at(id.as_str(), entry);
@@ -89,14 +90,14 @@ impl ContainerIndex {
         self.records();
         let outcome = change();
         self.reread(id);
-        let mut contents = self.contents();
+        let mut contents = self.contents.lock();
         contents.folder = mark_of(&self.folder);
         outcome
     }
 
     /// Reads a container's record again, after a write that may have failed in part.
     pub(super) fn reread(&self, id: &ContainerId) {
-        let mut contents = self.contents();
+        let mut contents = self.contents.lock();
         let entry = self.read(id.as_str());
         if entry.version.is_some() {
             contents.entries.insert(id.as_str().to_owned(), entry);
@@ -133,10 +134,6 @@ impl ContainerIndex {
             version,
             record: ContainerRecord::read(&folder).map(Arc::new),
         }
-    }
-
-    fn contents(&self) -> MutexGuard<'_, Contents> {
-        self.contents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,11 +1,14 @@
 //! Containers as records: listing, making, renaming, removing. Their processes are in
 //! [`super::processes`].
 
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
+use futures::stream::BoxStream;
 use model::{
     Container, ContainerId, ContainerState, EngineImageId, EngineKind, ImageRef, Mount, NetworkMode,
 };
@@ -14,14 +17,21 @@ use wasm_service::record::{self, STATE, State, Status};
 
 use super::component_file::file_path;
 use super::record::{CONTAINER, ContainerRecord};
-use super::{Shared, Wasm, addresses, cgroups, folders, unsupported};
-use crate::{ContainerSpec, CreatedContainer, EngineError, EngineEvent};
+use super::{Shared, Wasm, addresses, cgroups, folders, logs, unsupported};
+use crate::{
+    ContainerSpec, Containers, CreatedContainer, EngineError, EngineEvent, LogLine, LogsFrom,
+};
 
 /// The exit code of a service whose process was killed, or is gone for another reason.
 pub(super) const KILLED: i64 = 137;
 
-impl Wasm {
-    pub(super) async fn make_container(
+#[async_trait]
+impl Containers for Wasm {
+    async fn containers(&self) -> Result<Vec<Container>, EngineError> {
+        self.blocking(|shared| Ok(shared.list_containers())).await
+    }
+
+    async fn create_container(
         &self,
         spec: &ContainerSpec<'_>,
     ) -> Result<CreatedContainer, EngineError> {
@@ -46,16 +56,47 @@ impl Wasm {
         Ok(CreatedContainer { id, warnings })
     }
 
-    pub(super) async fn remove(&self, id: &ContainerId) -> Result<(), EngineError> {
+    async fn start_container(&self, id: &ContainerId) -> Result<(), EngineError> {
+        self.start(id).await
+    }
+
+    async fn stop_container(&self, id: &ContainerId, grace: Duration) -> Result<(), EngineError> {
+        self.stop(id, grace).await
+    }
+
+    async fn remove_container(&self, id: &ContainerId) -> Result<(), EngineError> {
         let is_ours = self.blocking_for(id, |shared, id| Ok(shared.our_container(id).is_ok()));
         if !is_ours.await? {
             return Ok(());
         }
-        self.stop(id, Duration::ZERO).await?;
+        self.stop_container(id, Duration::ZERO).await?;
         self.blocking_for(id, |shared, id| shared.remove_container(id))
             .await?;
         self.shared.tell(EngineEvent::Container(id.clone()));
         Ok(())
+    }
+
+    async fn rename_container(&self, id: &ContainerId, name: &str) -> Result<(), EngineError> {
+        let name = name.to_owned();
+        self.blocking_for(id, move |shared, id| shared.rename(id, &name))
+            .await
+    }
+
+    async fn environment(&self, id: &ContainerId) -> Result<BTreeMap<String, String>, EngineError> {
+        self.blocking_for(id, |shared, id| Ok(shared.our_container(id)?.environment()))
+            .await
+    }
+
+    async fn logs(
+        &self,
+        id: &ContainerId,
+        from: LogsFrom,
+    ) -> Result<BoxStream<'static, Result<LogLine, EngineError>>, EngineError> {
+        let folder = self.blocking_for(id, |shared, id| {
+            shared.our_container(id)?;
+            Ok(shared.folders.container(id))
+        });
+        logs::follow(folder.await?, from)
     }
 }
 
@@ -107,7 +148,7 @@ impl Shared {
     }
 
     fn put_container(self: &Arc<Self>, mut record: ContainerRecord) -> Result<(), EngineError> {
-        let _changing = self.change();
+        let _changing = self.changing.lock();
         let others = self.containers.records();
         check_name(&record.name, &record.id, &others)?;
         self.check_references(&record)?;
@@ -172,7 +213,7 @@ impl Shared {
     }
 
     pub(super) fn rename(&self, id: &ContainerId, name: &str) -> Result<(), EngineError> {
-        let _changing = self.change();
+        let _changing = self.changing.lock();
         let mut record = self.our_container(id)?;
         check_name(name, id, &self.containers.records())?;
         record.name = name.to_owned();
@@ -183,7 +224,7 @@ impl Shared {
     }
 
     fn remove_container(&self, id: &ContainerId) -> Result<(), EngineError> {
-        let _changing = self.change();
+        let _changing = self.changing.lock();
         let Some(record) = self.containers.record(id) else {
             return Ok(());
         };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use model::{EngineImageId, EngineKind, Image, ImageRef};
 use serde::{Deserialize, Serialize};
@@ -40,14 +40,14 @@ pub(super) struct ArrivingImages {
 impl ArrivingImages {
     pub(super) fn new(shared: &Arc<Shared>, id: &EngineImageId) -> Self {
         let (shared, id) = (shared.clone(), id.clone());
-        *shared.arriving().entry(id.clone()).or_default() += 1;
+        *shared.arriving.lock().entry(id.clone()).or_default() += 1;
         ArrivingImages { shared, id }
     }
 }
 
 impl Drop for ArrivingImages {
     fn drop(&mut self) {
-        let mut arriving = self.shared.arriving();
+        let mut arriving = self.shared.arriving.lock();
         if let Some(count) = arriving.get_mut(&self.id) {
             *count -= 1;
             if *count == 0 {
@@ -59,7 +59,7 @@ impl Drop for ArrivingImages {
 
 impl Shared {
     pub(super) fn list_images(&self) -> Result<Vec<Image>, EngineError> {
-        let _changing = self.change();
+        let _changing = self.changing.lock();
         let mut images: BTreeMap<String, Image> = BTreeMap::new();
         for record in self.image_records() {
             let Some(record) = self.as_it_is_now(record) else {
@@ -101,7 +101,7 @@ impl Shared {
     }
 
     pub(super) fn remove_reference(&self, reference: &ImageRef) -> Result<(), EngineError> {
-        let _changing = self.change();
+        let _changing = self.changing.lock();
         let records = self.image_records();
         let Some(removed) = records.iter().find(|record| record.reference == *reference) else {
             return Ok(());
@@ -154,10 +154,6 @@ impl Shared {
         self.folders.component(id.as_str()).is_file()
     }
 
-    fn arriving(&self) -> MutexGuard<'_, BTreeMap<EngineImageId, usize>> {
-        self.arriving.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Removes what a container that is gone was the last to need. Held by the caller: the right to change records.
     pub(super) fn sweep_component_of(&self, removed: &ContainerRecord) {
         let containers = self.containers.records();
@@ -176,7 +172,7 @@ impl Shared {
     /// right to change records.
     pub(super) fn sweep_components(&self) {
         // Before the records: what arrives is recorded before it no longer counts as arriving.
-        let arriving: Vec<EngineImageId> = self.arriving().keys().cloned().collect();
+        let arriving: Vec<EngineImageId> = self.arriving.lock().keys().cloned().collect();
         let images = self.image_records().into_iter().map(|record| record.id);
         let containers = self.containers.records().into_iter();
         let needed: Vec<PathBuf> = images

@@ -5,13 +5,14 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use async_trait::async_trait;
 use model::{ContainerId, EngineKind, Network, NetworkConfig};
 use serde::{Deserialize, Serialize};
 use wasm_service::record::{self, MEMBERS, Member, Members};
 
 use super::record::ContainerRecord;
-use super::{Shared, folders};
-use crate::{EngineError, EngineEvent};
+use super::{Shared, Wasm, folders};
+use crate::{EngineError, EngineEvent, NetworkSpec, Networks};
 
 /// The record, in the network's folder.
 const NETWORK: &str = "network.json";
@@ -22,8 +23,27 @@ pub(super) struct NetworkRecord {
     pub(super) config: NetworkConfig,
 }
 
+#[async_trait]
+impl Networks for Wasm {
+    async fn networks(&self) -> Result<Vec<Network>, EngineError> {
+        self.blocking(|shared| Ok(shared.list_networks())).await
+    }
+
+    async fn create_network(&self, spec: &NetworkSpec<'_>) -> Result<(), EngineError> {
+        let (name, config) = (spec.name.to_owned(), spec.config.clone());
+        self.blocking(move |shared| shared.make_network(&name, config))
+            .await
+    }
+
+    async fn remove_network(&self, name: &str) -> Result<(), EngineError> {
+        let name = name.to_owned();
+        self.blocking(move |shared| shared.remove_network(&name))
+            .await
+    }
+}
+
 impl Shared {
-    pub(super) fn list_networks(&self) -> Vec<Network> {
+    fn list_networks(&self) -> Vec<Network> {
         self.network_records()
             .map(|(_, network)| network)
             .filter(|network| self.scope.covers(&network.config.labels))
@@ -36,13 +56,9 @@ impl Shared {
             .collect()
     }
 
-    pub(super) fn make_network(
-        &self,
-        name: &str,
-        config: NetworkConfig,
-    ) -> Result<(), EngineError> {
+    fn make_network(&self, name: &str, config: NetworkConfig) -> Result<(), EngineError> {
         folders::fit_name("network", name)?;
-        let _changing = self.change();
+        let _changing = self.changing.lock();
         let folder = self.folders.networks.join(name);
         if let Some(present) = folders::read::<NetworkRecord>(&folder.join(NETWORK)) {
             if present.config == config && self.scope.covers(&config.labels) {
@@ -67,9 +83,9 @@ impl Shared {
         Ok(())
     }
 
-    pub(super) fn remove_network(&self, name: &str) -> Result<(), EngineError> {
+    fn remove_network(&self, name: &str) -> Result<(), EngineError> {
         folders::fit_name("network", name)?;
-        let _changing = self.change();
+        let _changing = self.changing.lock();
         let network = self.network_record(name);
         if !network.is_some_and(|network| self.scope.covers(&network.config.labels)) {
             return Ok(());

@@ -29,7 +29,7 @@ const DEATH: Duration = Duration::from_secs(30);
 impl Wasm {
     pub(super) async fn start(&self, id: &ContainerId) -> Result<(), EngineError> {
         let runs = self.blocking_for(id, |shared, id| {
-            let _changing = shared.change();
+            let _changing = shared.changing.lock();
             let mut record = shared.our_container(id)?;
             let runs = shared.state(id).is_served();
             if record.stopped && !runs {
@@ -49,7 +49,7 @@ impl Wasm {
 
     pub(super) async fn stop(&self, id: &ContainerId, grace: Duration) -> Result<(), EngineError> {
         let stopping = self.blocking_for(id, |shared, id| {
-            let _changing = shared.change();
+            let _changing = shared.changing.lock();
             let Ok(mut record) = shared.our_container(id) else {
                 return Ok(None);
             };
@@ -84,7 +84,7 @@ impl Wasm {
         // It may have been waiting to start the service again.
         self.end_watch(id);
         self.blocking_for(id, |shared, id| {
-            let _changing = shared.change();
+            let _changing = shared.changing.lock();
             if shared.our_container(id).is_ok() {
                 shared.note_end(id);
             }
@@ -124,7 +124,7 @@ impl Wasm {
     /// Watches the processes that run, and starts those that should.
     pub(super) async fn find_processes(&self) -> Result<(), EngineError> {
         let to_watch = self.blocking(|shared| {
-            let _changing = shared.change();
+            let _changing = shared.changing.lock();
             let mut to_watch = Vec::new();
             for record in shared.our_current_containers() {
                 let state = shared.state(&record.id);
@@ -148,14 +148,14 @@ impl Wasm {
     fn watch(&self, id: ContainerId, process: Option<ProcessId>, backoff: Backoff) {
         let shared = std::sync::Arc::downgrade(&self.shared);
         let task = tokio::spawn(keep_running(shared, id.clone(), process, backoff));
-        let mut watches = self.shared.watches();
+        let mut watches = self.shared.watches.lock();
         watches.retain(|_, task| !task.is_finished());
         // One of before ends with its handle.
         watches.insert(id, AbortOnDropHandle::new(task));
     }
 
     fn end_watch(&self, id: &ContainerId) {
-        self.shared.watches().remove(id);
+        self.shared.watches.lock().remove(id);
     }
 }
 
@@ -186,7 +186,7 @@ impl Shared {
     /// Whether the container is to get a new process, and that it is: after its process ended, and after one that
     /// was to take its place did not come to run.
     fn decide_after_end(&self, id: &ContainerId) -> bool {
-        let _changing = self.change();
+        let _changing = self.changing.lock();
         let Ok(record) = self.our_container(id) else {
             return false;
         };

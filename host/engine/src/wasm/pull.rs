@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use async_trait::async_trait;
 use compiled_code::Profile;
 use futures::StreamExt as _;
 use model::{EngineImageId, EngineKind, Image, ImageRef};
@@ -11,15 +12,20 @@ use super::component_file::{MAX_COMPONENT, check_component, file_path, too_large
 use super::image_table::{ArrivingImages, ImageRecord, repository};
 use crate::disk::Need;
 use crate::registry::{Descriptor, Manifest, Repository, sha256_digest};
-use crate::{EngineError, EngineEvent, PullProgress, RegistryAuth, WASM_CONFIG_MEDIA_TYPE};
+use crate::{EngineError, EngineEvent, Images, PullProgress, RegistryAuth, WASM_CONFIG_MEDIA_TYPE};
 
 /// The media type of the layer that is the component.
 const COMPONENT_MEDIA_TYPE: &str = "application/wasm";
 /// The part of a pull's progress that the transfer is; the rest is compiling.
 const TRANSFER_PERCENT: u64 = 90;
 
-impl Wasm {
-    pub(super) async fn pull(
+#[async_trait]
+impl Images for Wasm {
+    async fn images(&self) -> Result<Vec<Image>, EngineError> {
+        self.blocking(|shared| shared.list_images()).await
+    }
+
+    async fn pull_image(
         &self,
         image: &ImageRef,
         auth: Option<&RegistryAuth>,
@@ -43,7 +49,7 @@ impl Wasm {
         // Now, so that a start is quick, and an image that does not compile is a pull that failed.
         self.compiled(&id).await?;
         self.blocking(move |shared| {
-            let _changing = shared.change();
+            let _changing = shared.changing.lock();
             for record in &records {
                 shared.record_image(record).map_err(|error| {
                     EngineError::failed(format!("record the image `{}`", record.reference), error)
@@ -61,8 +67,16 @@ impl Wasm {
         pulled.ok_or_else(|| EngineError::not_found(format!("`{image}`")))
     }
 
+    async fn remove_image(&self, image: &ImageRef) -> Result<(), EngineError> {
+        let image = image.clone();
+        self.blocking(move |shared| shared.remove_reference(&image))
+            .await
+    }
+}
+
+impl Wasm {
     async fn find_image(&self, image: &ImageRef) -> Result<Option<Image>, EngineError> {
-        let images = self.blocking(|shared| shared.list_images()).await?;
+        let images = self.images().await?;
         Ok(images.into_iter().find(|i| i.references.contains(image)))
     }
 

@@ -26,7 +26,7 @@ impl Wasm {
     /// Starts the process of a container, and answers it once its service runs.
     pub(super) async fn spawn(&self, id: &ContainerId) -> Result<ProcessId, EngineError> {
         let record = self.blocking_for(id, |shared, id| {
-            let _changing = shared.change();
+            let _changing = shared.changing.lock();
             shared.record_with_user(id)
         });
         let record = record.await?;
@@ -88,7 +88,7 @@ impl Wasm {
         let error = shared.config.cache.unusable(&name, reason);
         let text = error.to_string();
         let noted = self.blocking_for(&record.id, move |shared, id| {
-            let _changing = shared.change();
+            let _changing = shared.changing.lock();
             let mut state = shared.state(id);
             if !state.is_served() {
                 state.fail(text);

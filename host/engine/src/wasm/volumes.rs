@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
+use async_trait::async_trait;
 use model::{EngineKind, Mount, Volume, VolumeConfig};
 use serde::{Deserialize, Serialize};
 use wasm_service::record;
 
-use super::{Shared, folders};
-use crate::{EngineError, EngineEvent};
+use super::{Shared, Wasm, folders};
+use crate::{EngineError, EngineEvent, VolumeSpec, Volumes};
 
 /// The record, in the volume's folder.
 const VOLUME: &str = "volume.json";
@@ -20,8 +21,27 @@ struct VolumeRecord {
     config: VolumeConfig,
 }
 
+#[async_trait]
+impl Volumes for Wasm {
+    async fn volumes(&self) -> Result<Vec<Volume>, EngineError> {
+        self.blocking(|shared| Ok(shared.list_volumes())).await
+    }
+
+    async fn create_volume(&self, spec: &VolumeSpec<'_>) -> Result<(), EngineError> {
+        let (name, config) = (spec.name.to_owned(), spec.config.clone());
+        self.blocking(move |shared| shared.make_volume(&name, config))
+            .await
+    }
+
+    async fn remove_volume(&self, name: &str) -> Result<(), EngineError> {
+        let name = name.to_owned();
+        self.blocking(move |shared| shared.remove_volume(&name))
+            .await
+    }
+}
+
 impl Shared {
-    pub(super) fn list_volumes(&self) -> Vec<Volume> {
+    fn list_volumes(&self) -> Vec<Volume> {
         let names = folders::names(&self.folders.volumes).into_iter();
         names
             .filter_map(|name| folders::read(&self.folders.volumes.join(name).join(VOLUME)))
@@ -34,7 +54,7 @@ impl Shared {
             .collect()
     }
 
-    pub(super) fn make_volume(&self, name: &str, config: VolumeConfig) -> Result<(), EngineError> {
+    fn make_volume(&self, name: &str, config: VolumeConfig) -> Result<(), EngineError> {
         folders::fit_name("volume", name)?;
         if !matches!(config.driver.as_str(), "" | "local") {
             return Err(EngineError::Invalid(format!(
@@ -42,7 +62,7 @@ impl Shared {
                 config.driver
             )));
         }
-        let _changing = self.change();
+        let _changing = self.changing.lock();
         let folder = self.folders.volumes.join(name);
         if let Some(present) = folders::read::<VolumeRecord>(&folder.join(VOLUME)) {
             if present.config == config && self.scope.covers(&config.labels) {
@@ -68,9 +88,9 @@ impl Shared {
         Ok(())
     }
 
-    pub(super) fn remove_volume(&self, name: &str) -> Result<(), EngineError> {
+    fn remove_volume(&self, name: &str) -> Result<(), EngineError> {
         folders::fit_name("volume", name)?;
-        let _changing = self.change();
+        let _changing = self.changing.lock();
         if self.our_volume(name).is_none() {
             return Ok(());
         }

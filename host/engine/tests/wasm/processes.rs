@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use engine::wasm::Wasm;
-use engine::{Engine, LogsFrom};
+use engine::{Containers as _, LogsFrom};
 use model::{ContainerId, ContainerState, RestartPolicy};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use wasm_service::process::ProcessId;

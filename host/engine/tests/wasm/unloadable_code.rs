@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use engine::Engine as _;
 use engine::wasm::{Wasm, WasmConfig};
+use engine::{Containers as _, Images as _};
 use model::{ContainerId, ImageRef, RestartPolicy};
 use rustix::process::{Pid, Signal, kill_process};
 use wasm_service::StartOutcome;

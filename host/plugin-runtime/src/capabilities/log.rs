@@ -2,11 +2,12 @@
 //! error, which end there too.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use plugin_protocol::text::{self, one_line};
 use plugin_protocol::{LogEntry, LogLevel};
 use tokio::io::AsyncWrite;
@@ -17,7 +18,6 @@ use wasmtime_wasi_io::streams::{OutputStream, StreamError};
 use crate::bindings::platform::supervisor::log;
 use crate::guest::Guest;
 use crate::instance_host::InstanceHost;
-use crate::lock;
 
 /// The longest line, in bytes (`wit/log.wit`).
 const LINE: usize = text::LONGEST;
@@ -89,7 +89,7 @@ impl LogOutput {
     }
 
     fn take(&self, bytes: &[u8]) {
-        let mut partial = lock(&self.partial);
+        let mut partial = self.partial.lock();
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
             let (text, ended) = part
                 .strip_suffix(b"\n")
@@ -109,7 +109,7 @@ impl LogOutput {
 impl Drop for LogOutput {
     fn drop(&mut self) {
         if Arc::strong_count(&self.partial) == 1 {
-            let partial = lock(&self.partial);
+            let partial = self.partial.lock();
             if !partial.is_empty() {
                 self.log
                     .write(self.level, &String::from_utf8_lossy(&partial));

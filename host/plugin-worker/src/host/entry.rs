@@ -1,15 +1,14 @@
 //! A plugin, as what its worker says is held against it.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Mutex};
 
 use futures::FutureExt as _;
+use parking_lot::Mutex;
 use plugin_protocol::{
     Call as _, CapabilityCall, DeviceIdentity, HostCalls, Identity, InstanceId, ServedCall,
 };
-
-use crate::lock;
 
 /// How many questions of one plugin are under way at a time: twice as many as a worker asks, since those that it has given
 /// up end a little later here.
@@ -71,12 +70,12 @@ impl PluginEntry {
             serving: serving.clone(),
             instances: Vec::new(),
         };
-        lock(&self.calls).insert(serving.call, record);
+        self.calls.lock().insert(serving.call, record);
     }
 
     /// A call is over: what its instances hold goes, whether their worker says so or not.
     pub(super) fn end(&self, call: u64) {
-        let ended = lock(&self.calls).remove(&call);
+        let ended = self.calls.lock().remove(&call);
         for instance in ended.into_iter().flat_map(|record| record.instances) {
             self.host.end(instance);
         }
@@ -84,7 +83,7 @@ impl PluginEntry {
 
     /// The call that an instance says it serves, where it is under way; else none.
     pub(super) fn serving(&self, call: u64, instance: InstanceId) -> ServedCall {
-        let mut calls = lock(&self.calls);
+        let mut calls = self.calls.lock();
         let Some(record) = calls.get_mut(&call) else {
             return ServedCall::nothing();
         };

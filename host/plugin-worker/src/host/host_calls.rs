@@ -3,15 +3,15 @@
 use std::collections::HashMap;
 use std::io::Result;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 
 use futures::FutureExt as _;
+use parking_lot::Mutex;
 use plugin_protocol::{CapabilityAnswer, InstanceId};
 use tokio_util::sync::CancellationToken;
 
 use super::entry::PluginEntry;
 use crate::frames::{FrameReader, Frames, invalid};
-use crate::lock;
 use crate::outbox::Outbox;
 use crate::socket::halves;
 use crate::wire::{HostAnswer, HostCall, MOST_OF_WORKER};
@@ -130,7 +130,7 @@ impl WorkerSession {
     }
 
     fn entry(&self, plugin: u64) -> Option<Arc<PluginEntry>> {
-        lock(&self.registry).get(&plugin)?.upgrade()
+        self.registry.lock().get(&plugin)?.upgrade()
     }
 
     fn id(&self, instance: InstanceId) -> InstanceId {

@@ -17,7 +17,6 @@ use super::entry::PluginEntry;
 use super::session::{Lease, Session};
 use super::supervision::Worker;
 use super::{Shared, call};
-use crate::lock;
 use crate::wire::{Note, Question, Reply};
 
 /// Numbers of code and of plugins, none given twice.
@@ -90,8 +89,14 @@ impl GuestCode for RemoteCode {
             loaded: AtomicU64::new(0),
             loading: Mutex::default(),
         });
-        lock(&worker.registry).insert(loadable.id, Arc::downgrade(&entry));
-        lock(&worker.plugins).insert(loadable.id, Arc::downgrade(&loadable));
+        worker
+            .registry
+            .lock()
+            .insert(loadable.id, Arc::downgrade(&entry));
+        worker
+            .plugins
+            .lock()
+            .insert(loadable.id, Arc::downgrade(&loadable));
         if let Some(session) = worker.current() {
             let loadable = Arc::clone(&loadable);
             tokio::spawn(async move {
@@ -203,8 +208,8 @@ impl GuestPlugin for RemotePlugin {
 impl Drop for RemotePlugin {
     fn drop(&mut self) {
         let plugin = self.id();
-        lock(&self.worker.registry).remove(&plugin);
-        lock(&self.worker.plugins).remove(&plugin);
+        self.worker.registry.lock().remove(&plugin);
+        self.worker.plugins.lock().remove(&plugin);
         if let Some(session) = self.worker.current() {
             session.note(Note::Unload { plugin });
         }

@@ -2,14 +2,14 @@
 
 use std::io::Result;
 use std::os::fd::{AsFd as _, BorrowedFd};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Mutex};
 
+use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc};
 
 use super::process::FolderState;
 use crate::frames::{FrameReader, Frames};
-use crate::lock;
 use crate::notes::Notes;
 use crate::socket::{self, ReadHalf, WriteHalf};
 use crate::wire::{MOST_OF_WORKER, Note, Question, Reply};
@@ -100,7 +100,7 @@ impl Session {
         let lease = Lease::new(self);
         let frames = Frames::message(question)?;
         let idle = match descriptor {
-            None => lock(&self.idle).pop(),
+            None => self.idle.lock().pop(),
             Some(_) => None,
         };
         let mut socket = match idle {
@@ -135,7 +135,7 @@ impl Session {
         drop(lease);
         // What says more than it was asked for is not asked again.
         if socket.write.is_some() && socket.reader.is_drained() {
-            let mut idle = lock(&self.idle);
+            let mut idle = self.idle.lock();
             if idle.len() < IDLE {
                 idle.push(socket);
             }

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::io::{Error, Result};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use confinement::Report;
+use parking_lot::Mutex;
 use plugin_protocol::{FolderView, PATIENCE};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -19,7 +20,6 @@ use super::plugin::Loadable;
 use super::process::{self, Process};
 use super::session::{Lease, Session};
 use super::{WorkerConfig, WorkerWalls};
-use crate::lock;
 use crate::wire::Question;
 
 /// A worker that lasts no longer than this is not started again at once for ever.
@@ -71,14 +71,14 @@ impl Worker {
         });
         let demand = (!worker.folders.is_empty()).then(|| Arc::clone(&worker.demand));
         let keep = keep(Arc::downgrade(&worker), demand, worker.stopping.clone());
-        *lock(&worker.keeping) = Some(tokio::spawn(keep));
+        *worker.keeping.lock() = Some(tokio::spawn(keep));
         worker
     }
 
     /// Ends the process, and waits until nothing is left of it.
     pub(super) async fn stop(&self) {
         self.stopping.cancel();
-        let keeping = lock(&self.keeping).take();
+        let keeping = self.keeping.lock().take();
         if let Some(keeping) = keeping {
             // It has nothing to say at its end.
             let _ = keeping.await;
@@ -158,11 +158,11 @@ impl Worker {
     }
 
     pub(super) fn problem(&self) -> Option<String> {
-        lock(&self.problem).clone()
+        self.problem.lock().clone()
     }
 
     pub(super) fn walls(&self) -> Option<WorkerWalls> {
-        let walls = lock(&self.walls).clone()?;
+        let walls = self.walls.lock().clone()?;
         let folders = self.folders.iter();
         Some(WorkerWalls {
             folders: folders.map(|folder| folder.host.clone()).collect(),
@@ -180,7 +180,7 @@ impl Worker {
         };
         let process = process::start(&config, &self.folders, generation).await?;
         let missing = process.walls.missing_in_words();
-        *lock(&self.walls) = Some(process.walls.clone());
+        *self.walls.lock() = Some(process.walls.clone());
         if !missing.is_empty() {
             let required = Arc::clone(&config.requires_confinement);
             let required = tokio::task::spawn_blocking(move || required()).await;
@@ -195,7 +195,9 @@ impl Worker {
 
     /// Has the plugins loaded into a process that has just begun.
     fn load_all(&self, session: &Arc<Session>) {
-        let plugins: Vec<_> = lock(&self.plugins)
+        let plugins: Vec<_> = self
+            .plugins
+            .lock()
             .values()
             .filter_map(Weak::upgrade)
             .collect();
@@ -211,7 +213,7 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        if let Some(keeping) = lock(&self.keeping).take() {
+        if let Some(keeping) = self.keeping.lock().take() {
             keeping.abort();
         }
     }
@@ -233,7 +235,7 @@ async fn keep(worker: Weak<Worker>, demand: Option<Arc<Demand>>, stopping: Cance
         let begun = Instant::now();
         let why = match of.start_process().await {
             Ok(process) => {
-                *lock(&of.problem) = None;
+                *of.problem.lock() = None;
                 if !process.walls.missing.is_empty() && !reported {
                     let missing = process.walls.missing_in_words();
                     tracing::warn!("the process that runs plugins lacks walls: {missing}");
@@ -265,7 +267,7 @@ async fn keep(worker: Weak<Worker>, demand: Option<Arc<Demand>>, stopping: Cance
             Err(error) => {
                 let problem = format!("the process that runs plugins does not start: {error}");
                 tracing::error!("{problem}");
-                *lock(&of.problem) = Some(problem);
+                *of.problem.lock() = Some(problem);
                 error.to_string()
             }
         };
@@ -277,7 +279,7 @@ async fn keep(worker: Weak<Worker>, demand: Option<Arc<Demand>>, stopping: Cance
         if short_lived >= AT_ONCE {
             if let Some(of) = worker.upgrade() {
                 let problem = format!("the process that runs plugins keeps ending: {why}");
-                *lock(&of.problem) = Some(problem);
+                *of.problem.lock() = Some(problem);
             }
             let doubled = 1_u32 << (short_lived - AT_ONCE).min(10);
             let wait = tokio::time::sleep(WAIT.0.saturating_mul(doubled).min(WAIT.1));

@@ -16,7 +16,6 @@ use plugin_protocol::{
 use super::Worker;
 use crate::body::write_body;
 use crate::frames::{Frame, FrameKind, FrameReader, Frames};
-use crate::lock;
 use crate::socket::{self, ReadHalf, WriteHalf};
 use crate::wire::{AnswerKind, BodyHead, MOST_OF_HOST, MOST_OF_WORKER, Question, Reply};
 
@@ -125,7 +124,7 @@ impl Worker {
     }
 
     fn plugin(&self, plugin: u64) -> std::result::Result<Arc<dyn GuestPlugin>, Failure> {
-        let plugin = lock(&self.plugins).get(&plugin).cloned();
+        let plugin = self.plugins.lock().get(&plugin).cloned();
         plugin.ok_or_else(|| Failure::NotReady("it is not loaded".to_owned()))
     }
 
@@ -139,7 +138,7 @@ impl Worker {
         }
         let file = file.ok_or_else(|| "its file did not come with it".to_owned())?;
         let opened = self.runtime.open(file.into()).await?;
-        lock(&self.codes).insert(code, Arc::clone(&opened));
+        self.codes.lock().insert(code, Arc::clone(&opened));
         Ok(opened)
     }
 
@@ -152,7 +151,7 @@ impl Worker {
     ) -> std::result::Result<(), String> {
         let code = self.open(code, file).await?;
         let loaded = code.plugin(blueprint, self.host.of_plugin(plugin));
-        lock(&self.plugins).insert(plugin, loaded);
+        self.plugins.lock().insert(plugin, loaded);
         Ok(())
     }
 

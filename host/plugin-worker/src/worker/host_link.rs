@@ -4,18 +4,18 @@ use std::collections::{HashMap, HashSet};
 use std::future::ready;
 use std::io::Result;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex};
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use plugin_protocol::{
     CapabilityAnswer, CapabilityCall, Handle, HostCalls, Identity, InstanceId, LogEntry, ServedCall,
 };
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::frames::{FrameReader, Frames};
-use crate::lock;
 use crate::outbox::Outbox;
 use crate::socket::{ReadHalf, halves};
 use crate::wire::{HostAnswer, HostCall, MOST_OF_HOST, MOST_OF_WORKER};
@@ -53,7 +53,7 @@ impl HostLink {
 
     /// Keeps who the device is for this call, until what this answers is dropped.
     pub(super) fn keep_identity(self: &Arc<Self>, call: u64, identity: Identity) -> IdentityGuard {
-        lock(&self.identities).insert(call, identity);
+        self.identities.lock().insert(call, identity);
         IdentityGuard {
             link: Arc::clone(self),
             call,
@@ -64,7 +64,7 @@ impl HostLink {
     fn known(&self, call: u64, what: &CapabilityCall) -> Option<CapabilityAnswer> {
         match what {
             CapabilityCall::DeviceIdentity(_) => {
-                let identity = lock(&self.identities).get(&call).cloned();
+                let identity = self.identities.lock().get(&call).cloned();
                 identity.map(CapabilityAnswer::DeviceIdentity)
             }
             _ => None,
@@ -91,13 +91,13 @@ impl HostLink {
 async fn read_all(link: Arc<HostLink>, socket: ReadHalf) {
     let mut reader = FrameReader::new(socket, MOST_OF_HOST);
     while let Ok(Some(HostAnswer { id, answer })) = reader.message().await {
-        if let Some(waiting) = lock(&link.waiting).remove(&id) {
+        if let Some(waiting) = link.waiting.lock().remove(&id) {
             // Whoever asked may be gone.
             let _ = waiting.send(answer);
         }
     }
     link.to_host.close();
-    lock(&link.waiting).clear();
+    link.waiting.lock().clear();
 }
 
 struct RemoteHost {
@@ -116,7 +116,7 @@ impl HostCalls for RemoteHost {
         if let Some(answer) = self.link.known(serving.call, &what) {
             return ready(Ok(answer)).boxed();
         }
-        lock(&self.link.callers).insert(instance);
+        self.link.callers.lock().insert(instance);
         let (link, places) = (Arc::clone(&self.link), Arc::clone(&self.places));
         let id = link.latest.fetch_add(1, Relaxed) + 1;
         let call = HostCall::Ask {
@@ -137,7 +137,7 @@ impl HostCalls for RemoteHost {
                 ));
             }
             let (sender, answer) = oneshot::channel();
-            lock(&link.waiting).insert(id, sender);
+            link.waiting.lock().insert(id, sender);
             let _waiting = PendingAnswer { link: &link, id };
             link.to_host.send(frames);
             if link.to_host.is_closed() {
@@ -159,7 +159,7 @@ impl HostCalls for RemoteHost {
 
     fn end(&self, instance: InstanceId) {
         // The host does not know the others.
-        if !lock(&self.link.callers).remove(&instance) {
+        if !self.link.callers.lock().remove(&instance) {
             return;
         }
         let plugin = self.plugin;
@@ -180,7 +180,7 @@ pub(super) struct IdentityGuard {
 
 impl Drop for IdentityGuard {
     fn drop(&mut self) {
-        lock(&self.link.identities).remove(&self.call);
+        self.link.identities.lock().remove(&self.call);
     }
 }
 
@@ -192,6 +192,6 @@ struct PendingAnswer<'a> {
 
 impl Drop for PendingAnswer<'_> {
     fn drop(&mut self) {
-        lock(&self.link.waiting).remove(&self.id);
+        self.link.waiting.lock().remove(&self.id);
     }
 }

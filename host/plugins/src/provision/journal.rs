@@ -2,17 +2,17 @@
 
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf as _, Bytes};
 use http_body::Frame;
 use os::JournalReader;
+use parking_lot::Mutex;
 use plugin_protocol::{Handle, JournalError, JournalOpen, JournalOptions, JournalRead, Piece};
 
 use crate::BodyError;
 use crate::holdings::{HeldResource, Holdings};
-use crate::lock;
 use crate::plugin_context::PluginContext;
 use crate::provision::Refusal;
 
@@ -100,7 +100,7 @@ impl JournalSource {
 
     /// What comes after the first `used` bytes.
     fn poll_read(&self, used: u64, context: &mut Context<'_>) -> Poll<Result<Next, Refusal>> {
-        let mut reading = lock(&self.0);
+        let mut reading = self.0.lock();
         let length = reading.piece.len();
         let of_piece = used.checked_sub(reading.before);
         let of_piece = of_piece.and_then(|of_piece| usize::try_from(of_piece).ok());

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use plugin_protocol::{LedError, LedOpen, LedSet, OpenLed};
 use serde::{Deserialize, Serialize};
 
 use crate::blocking::blocking;
 use crate::holdings::{HeldResource, Holdings};
-use crate::lock;
 use crate::plugin_context::PluginContext;
 use crate::provision::Refusal;
 use crate::provision::led_memory::{LedHold, LedMemory};
@@ -210,7 +210,7 @@ pub(super) async fn set_led(
     let light = holdings.light(light)?;
     // A driver may take its time, and others are answered meanwhile.
     let set = move || {
-        let mut light = lock(&light);
+        let mut light = light.lock();
         light.set(brightness)
     };
     Ok(match blocking(set).await {

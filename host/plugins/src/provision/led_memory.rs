@@ -8,13 +8,13 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Condvar, Mutex};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::lock;
 use crate::provision::led::Before;
 
 /// How long whoever wants an LED waits while it is being restored for whoever had it before.
@@ -85,10 +85,9 @@ impl LedMemory {
         {
             let is_restoring =
                 |holds: &mut HashMap<PathBuf, Hold>| holds.get(led) == Some(&Hold::Restoring);
-            let waited =
-                self.let_go
-                    .wait_timeout_while(lock(&self.holds), RESTORED_WITHIN, is_restoring);
-            let (mut holds, _) = waited.unwrap_or_else(PoisonError::into_inner);
+            let mut holds = self.holds.lock();
+            self.let_go
+                .wait_while_for(&mut holds, is_restoring, RESTORED_WITHIN);
             if holds.contains_key(led) {
                 return Ok(None);
             }
@@ -119,12 +118,9 @@ impl LedMemory {
         let is_restoring = |holds: &mut HashMap<PathBuf, Hold>| {
             holds.values().any(|hold| *hold == Hold::Restoring)
         };
-        let holds = lock(&self.holds);
         // What is not restored by then, the next start restores.
-        drop(
-            self.let_go
-                .wait_timeout_while(holds, RESTORED_WITHIN, is_restoring),
-        );
+        self.let_go
+            .wait_while_for(&mut self.holds.lock(), is_restoring, RESTORED_WITHIN);
     }
 
     fn path(&self, led: &Path) -> PathBuf {
@@ -155,7 +151,7 @@ impl LedMemory {
     }
 
     fn release(&self, led: &Path) {
-        lock(&self.holds).remove(led);
+        self.holds.lock().remove(led);
         self.let_go.notify_all();
     }
 }
@@ -166,7 +162,7 @@ impl Drop for LedHold {
             return;
         };
         let led = restoring.note.led.clone();
-        lock(&restoring.memory.holds).insert(led, Hold::Restoring);
+        restoring.memory.holds.lock().insert(led, Hold::Restoring);
         // A driver may take its time, and the threads of the runtime have none. Where the runtime is ending it drops
         // what it does not run any more, which restores the LED as well.
         match tokio::runtime::Handle::try_current() {

@@ -3,13 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Mutex;
 
 use device_types::{PluginMetric, PluginMetricValue};
+use parking_lot::Mutex;
 use plugin_protocol::{CounterAdd, GaugeSet, MetricsError};
 
 use crate::bounds::{LABEL_NAME, LABEL_VALUE, LABELS, METRIC_NAME, SERIES};
-use crate::lock;
 use crate::plugin_context::PluginContext;
 
 /// The series of one version of a plugin.
@@ -81,7 +80,7 @@ impl PluginMetrics {
         start: PluginMetricValue,
         change: impl FnOnce(&mut PluginMetricValue),
     ) -> Result<(), MetricsError> {
-        let mut all = lock(&self.0);
+        let mut all = self.0.lock();
         let of_metric = all
             .iter()
             .find(|(other, _)| other.name == series.name)
@@ -108,7 +107,7 @@ impl PluginMetrics {
 
     /// What was reported, sorted by name.
     pub(crate) fn all(&self) -> Vec<PluginMetric> {
-        let all = lock(&self.0);
+        let all = self.0.lock();
         all.iter()
             .map(|(series, value)| PluginMetric {
                 name: series.name.clone(),

@@ -1,15 +1,15 @@
 //! The update locks of all apps.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use plugin_protocol::{Handle, LockAcquire};
 use tokio::task::JoinHandle;
 
 use crate::capability::Capability;
 use crate::config::{HeldLocks, LocksError};
 use crate::holdings::{HeldResource, Holdings};
-use crate::lock;
 use crate::plugin_context::PluginContext;
 
 /// How long a call holds the locks at most. An answer that streams may last for days, in which no app would be updated.
@@ -49,7 +49,7 @@ impl Drop for Lock {
 }
 
 fn give_back(locks: &Mutex<Option<HeldLocks>>) {
-    drop(lock(locks).take());
+    drop(locks.lock().take());
 }
 
 impl PluginContext {

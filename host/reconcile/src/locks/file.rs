@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use rustix::fs::{AtFlags, Mode, OFlags, Stat, StatxFlags};
-use secure_fs::SecureDir;
+use secure_fs::{SecureDir, random_hex};
 
 use super::tree::{LockTree, ServiceFolder};
 
@@ -45,7 +45,7 @@ impl LockFile {
     /// Writes the lock under another name, then gives it its own: link(2), unlike rename(2), refuses
     /// when anything is there, and unlike creating the file in place it never leaves an empty one.
     fn link(&self, drafts: &SecureDir) -> io::Result<()> {
-        let draft = random_name()?;
+        let draft = random_hex()?;
         let linked = write_new(drafts, &draft, &self.marker).and_then(|()| {
             let none = AtFlags::empty();
             rustix::fs::linkat(drafts, &draft, &*self.folder, &self.name, none)
@@ -113,12 +113,4 @@ fn write_new(folder: impl AsFd, name: &str, content: &str) -> io::Result<()> {
     // Readable by the service, so that a person in it can see whose it is.
     let file = rustix::fs::openat(folder, name, flags, Mode::from_raw_mode(0o444))?;
     File::from(file).write_all(content.as_bytes())
-}
-
-/// 32 hexadecimal digits that nobody can guess.
-pub(super) fn random_name() -> io::Result<String> {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes)
-        .map_err(|_| io::Error::other("the system has no random numbers"))?;
-    Ok(hex::encode(bytes))
 }

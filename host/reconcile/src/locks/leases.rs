@@ -10,20 +10,23 @@ mod recall;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
+use futures::StreamExt as _;
+use futures::stream::FuturesUnordered;
 use model::{
     ApiLock, AppId, LockHolder, LockRefusal, LockRequest, ServiceName, UpdateLock, error_chain,
 };
+use parking_lot::{Mutex, MutexGuard};
 use store::{LockRecord, Store};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::file::{LockFile, random_name};
+use super::file::LockFile;
 use super::shown::{LockFileKind, look};
 use super::tree::ServiceFolder;
-use super::{Locks, boot, lock};
+use super::{Locks, boot};
 use crate::clock::now_ms;
 
 /// All of them. Whoever takes, gives or overrides one holds this for as long as that takes.
@@ -56,7 +59,7 @@ impl Leases {
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, LeaseTable> {
-        lock(&self.table)
+        self.table.lock()
     }
 
     /// Forgets the lock of a service whose file is gone.
@@ -123,7 +126,7 @@ impl Locks {
             service: service.clone(),
             token: match &earlier {
                 Some(earlier) => earlier.record.token.clone(),
-                None => random_name().map_err(failed(file.clone()))?,
+                None => secure_fs::random_hex().map_err(failed(file.clone()))?,
             },
             reason: request.reason.clone(),
             ttl,
@@ -214,32 +217,20 @@ impl Locks {
             let locks = self.clone();
             let tidied = tokio::task::spawn_blocking(move || locks.tidy_leases()).await;
             let (files, next) = tidied.unwrap_or_default();
-            let watches = files.into_iter().map(|file| {
-                Box::pin(async move {
+            let mut removed: FuturesUnordered<_> = files
+                .into_iter()
+                .map(|file| async move {
                     if super::until_removed(&file).await.is_err() {
                         // It ends by its time all the same.
                         std::future::pending::<()>().await;
                     }
                 })
-            });
-            let watches: Vec<_> = watches.collect();
-            let removed = async {
-                if watches.is_empty() {
-                    std::future::pending().await
-                } else {
-                    drop(futures::future::select_all(watches).await)
-                }
-            };
-            let over = async {
-                match next {
-                    Some(next) => tokio::time::sleep_until(next).await,
-                    None => std::future::pending().await,
-                }
-            };
+                .collect();
+            let over_at = next.unwrap_or_else(Instant::now);
             tokio::select! {
                 () = changed => {}
-                () = removed => {}
-                () = over => {}
+                Some(()) = removed.next() => {}
+                () = tokio::time::sleep_until(over_at), if next.is_some() => {}
             }
         }
     }

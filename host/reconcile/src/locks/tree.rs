@@ -6,9 +6,10 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use model::{AppId, ServiceName};
+use parking_lot::Mutex;
 use secure_fs::{Access, SecureDir};
 
 /// The folder of a service: any user in the service can put a lock into it, and remove their own alone.
@@ -55,7 +56,7 @@ impl LockTree {
     /// The folder itself, made where it is missing. Services are given parts of it by their paths, so one that is no
     /// longer at its path is opened anew.
     fn top(&self) -> io::Result<SecureDir> {
-        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut opened = self.opened.lock();
         if let Some(top) = opened.as_ref().filter(|top| top.is_in_place()) {
             return Ok(top.clone());
         }

@@ -6,11 +6,11 @@
 //! minute come again rather than not at all.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use engine::{LogLine, LogsFrom};
 use model::ContainerId;
+use parking_lot::Mutex;
 use store::{LogPosition, Store};
 use tokio_util::sync::CancellationToken;
 
@@ -36,13 +36,9 @@ impl Positions {
         Positions(Mutex::new(Inner { of, changed: false }))
     }
 
-    fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The reader has got a line of that time.
     pub(super) fn passed(&self, container: &ContainerId, timestamp_ms: i64) {
-        let mut inner = self.inner();
+        let mut inner = self.0.lock();
         inner.changed = true;
         match inner.of.get_mut(container) {
             Some(position) => *position = after(Some(*position), timestamp_ms),
@@ -62,12 +58,12 @@ impl Positions {
     }
 
     pub(super) fn of(&self, container: &ContainerId) -> Option<LogPosition> {
-        self.inner().of.get(container).copied()
+        self.0.lock().of.get(container).copied()
     }
 
     /// Nobody wants what was printed so far.
     pub(super) fn forget(&self) {
-        let mut inner = self.inner();
+        let mut inner = self.0.lock();
         inner.changed |= !inner.of.is_empty();
         inner.of.clear();
     }
@@ -75,7 +71,7 @@ impl Positions {
     /// Writes them, where they are others than the last ones written. Blocks.
     pub(super) fn keep(&self, store: &Store) {
         let of = {
-            let mut inner = self.inner();
+            let mut inner = self.0.lock();
             if !std::mem::take(&mut inner.changed) {
                 return;
             }
@@ -194,7 +190,7 @@ mod tests {
         for number in 0..300_i64 {
             positions.passed(&format!("c{number}").parse().unwrap(), number);
         }
-        assert_eq!(positions.inner().of.len(), MOST);
+        assert_eq!(positions.0.lock().of.len(), MOST);
         assert_eq!(positions.of(&"c99".parse().unwrap()), None);
         assert!(positions.of(&"c100".parse().unwrap()).is_some());
     }

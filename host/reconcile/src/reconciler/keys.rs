@@ -34,7 +34,7 @@ impl Reconciler {
     /// otherwise by now is for the next target.
     async fn read_key_again(&self, app: AppId, service: &ServiceName) -> Result<(), String> {
         let inner = &self.inner;
-        let _one_at_a_time = inner.setting.lock().await;
+        let _one_at_a_time = inner.context.channels.setting.lock().await;
         let targets = self.targets();
         let (local, cloud) = {
             let targets = targets.borrow();

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use model::compose::{DeviceFacts, SUPERVISOR_GATEWAY, SUPERVISOR_SUBNET};
-use model::{CONFIG_DIGEST_LABEL, DesiredNetwork, DeviceStatus, IpamPool, NetworkConfig};
+use model::{
+    CONFIG_DIGEST_LABEL, DesiredNetwork, DeviceStatus, IpamPool, NetworkConfig, SetTargetError,
+};
 use store::StoreError;
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
@@ -18,7 +20,7 @@ use crate::step_context::{StepContext, TargetChannels, Telemetry};
 use crate::target::{ParsedTarget, TargetReader};
 use crate::targets::{AcceptedTarget, Targets};
 use crate::task::{ReconcilerTask, StartState};
-use crate::{Locks, SetTargetError, SigningState};
+use crate::{Locks, SigningState};
 
 /// The store did not answer at the start.
 #[derive(Debug, thiserror::Error)]
@@ -149,7 +151,6 @@ impl Reconciler {
                 messages: sender,
                 stop,
                 ended,
-                setting: tokio::sync::Mutex::new(()),
                 stored_target_is_unreadable: unreadable,
             }),
         })

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use model::compose::DeviceFacts;
-use model::{AppId, AppUuid, DesiredHost, DesiredState, EngineKind, TargetState, error_chain};
+use model::{
+    AppId, AppUuid, DesiredHost, DesiredState, EngineKind, RefusedTarget, SetTargetError,
+    TargetState, error_chain,
+};
 use serde_json::Value;
 use store::TargetSource;
 use tokio::sync::oneshot;
@@ -16,7 +19,7 @@ use crate::persistence::LocalMode;
 use crate::step_context::publish;
 use crate::target::TargetReader;
 use crate::targets::{AcceptedTarget, ModeTransition};
-use crate::{RefusedTarget, SetTargetError, SigningState, target};
+use crate::{SigningState, target};
 
 /// How long the answer to a new target waits for what is to be said of the host.
 const SOON: Duration = Duration::from_secs(10);
@@ -40,7 +43,7 @@ impl Reconciler {
         force: bool,
     ) -> Result<Vec<String>, SetTargetError> {
         let inner = &self.inner;
-        let _one_at_a_time = inner.setting.lock().await;
+        let _one_at_a_time = inner.context.channels.setting.lock().await;
         if !self.local_mode() {
             return Err(SetTargetError::NotLocalMode);
         }
@@ -136,7 +139,7 @@ impl Reconciler {
         force: bool,
     ) -> Result<Vec<String>, SetTargetError> {
         let inner = &self.inner;
-        let _one_at_a_time = inner.setting.lock().await;
+        let _one_at_a_time = inner.context.channels.setting.lock().await;
         let targets = self.targets();
         // A mode switch in progress ends first (docs/spec/device.md#local-mode-last-word).
         let mut mode = targets.subscribe();

@@ -1,9 +1,11 @@
-//! Keys to the API that services have replaced: what is made from now on gets the new one, what runs goes on with the
-//! old one until the next update (docs/spec/device.md#keys-regenerate).
+//! Keys of services to the API. One that was replaced: what is made from now on gets the new one, what runs goes on with
+//! the old one until the next update (docs/spec/device.md#keys-regenerate). One whose service is gone is forgotten
+//! (docs/spec/device.md#keys-scope).
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use model::{DesiredApp, DesiredService};
+use model::{AppId, DesiredApp, DesiredService, ServiceName};
 
 use super::ReconcilerTask;
 use crate::messages::ActiveTarget;
@@ -66,5 +68,39 @@ impl ReconcilerTask {
                 }
             }
         }
+    }
+
+    /// Forgets the keys of services that no target names and that have no container. For a device at rest.
+    pub(super) fn forget_keys(&mut self) {
+        if !self.view.current().all_answer() {
+            return;
+        }
+        let context = &self.context;
+        let with_containers = self.view.services().map(|it| (it.app_id, it.key.service));
+        // The targets may be ahead of the one that the loop has.
+        let apps = self.target.apps();
+        let services = apps.flat_map(|app| app.services.keys().map(|name| (app.id, name.clone())));
+        let mut needed: BTreeSet<(AppId, ServiceName)> = with_containers.chain(services).collect();
+        needed.extend(context.channels.targets.borrow().services());
+        if self.stored.services_with_keys.as_ref() == Some(&needed) {
+            return;
+        }
+        self.stored.services_with_keys = Some(needed.clone());
+        let context = Arc::clone(context);
+        tokio::spawn(async move {
+            let _one_at_a_time = context.channels.setting.lock().await;
+            needed.extend(context.channels.targets.borrow().services());
+            let forgotten = context.journal.call(move |store| {
+                for (app, service) in store.services_with_keys().difference(&needed) {
+                    store.forget_service_key(*app, service)?;
+                    tracing::info!(%app, %service, "the service is gone: its API key is no longer valid");
+                }
+                Ok(())
+            });
+            if let Err(why) = forgotten.await {
+                // They are looked at again when services have changed, and at the next start.
+                tracing::warn!("failed to forget the API keys of services that are gone: {why}");
+            }
+        });
     }
 }

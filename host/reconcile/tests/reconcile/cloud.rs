@@ -1,6 +1,6 @@
 //! A device with a cloud: its target, and local mode beside it.
 
-use reconcile::SetTargetError;
+use model::SetTargetError;
 use serde_json::{Value, json};
 
 use crate::rig::{Rig, Target, managed_rig, target};

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use engine::{
-    ContainerSpec, CreatedContainer, Engine, EngineError, EngineEvent, EngineInfo, LogLine,
-    LogsFrom, NetworkSpec, PullProgress, RegistryAuth, VolumeSpec,
+    ContainerSpec, Containers, CreatedContainer, Engine, EngineError, EngineEvent, EngineInfo,
+    Images, LogLine, LogsFrom, NetworkSpec, Networks, PullProgress, RegistryAuth, VolumeSpec,
+    Volumes,
 };
 use futures::StreamExt;
 use futures::future::BoxFuture;
@@ -366,6 +367,17 @@ impl Engine for MemoryEngine {
         })
     }
 
+    async fn events(&self) -> Result<BoxStream<'static, EngineEvent>, EngineError> {
+        self.enter(None).await?;
+        let events = BroadcastStream::new(self.events.lock().unwrap().subscribe());
+        Ok(events
+            .filter_map(|event| std::future::ready(event.ok()))
+            .boxed())
+    }
+}
+
+#[async_trait]
+impl Images for MemoryEngine {
     async fn images(&self) -> Result<Vec<Image>, EngineError> {
         self.enter(None).await?;
         let state = self.state();
@@ -406,7 +418,10 @@ impl Engine for MemoryEngine {
         self.leave(cut_off).await;
         Ok(())
     }
+}
 
+#[async_trait]
+impl Containers for MemoryEngine {
     async fn containers(&self) -> Result<Vec<Container>, EngineError> {
         self.enter(None).await?;
         Ok(self.state().containers.clone())
@@ -537,15 +552,10 @@ impl Engine for MemoryEngine {
             })
             .boxed())
     }
+}
 
-    async fn events(&self) -> Result<BoxStream<'static, EngineEvent>, EngineError> {
-        self.enter(None).await?;
-        let events = BroadcastStream::new(self.events.lock().unwrap().subscribe());
-        Ok(events
-            .filter_map(|event| std::future::ready(event.ok()))
-            .boxed())
-    }
-
+#[async_trait]
+impl Volumes for MemoryEngine {
     async fn volumes(&self) -> Result<Vec<Volume>, EngineError> {
         self.enter(None).await?;
         Ok(self.state().volumes.clone())
@@ -577,7 +587,10 @@ impl Engine for MemoryEngine {
         self.leave(cut_off).await;
         Ok(())
     }
+}
 
+#[async_trait]
+impl Networks for MemoryEngine {
     async fn networks(&self) -> Result<Vec<Network>, EngineError> {
         self.enter(None).await?;
         Ok(self.state().networks.clone())

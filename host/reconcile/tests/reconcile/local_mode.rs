@@ -1,4 +1,4 @@
-use reconcile::SetTargetError;
+use model::SetTargetError;
 use serde_json::json;
 
 use crate::rig::{rig, target};

@@ -15,6 +15,7 @@ mod events;
 mod failures;
 mod fake_host;
 mod host;
+mod keys;
 mod local_mode;
 mod locks;
 mod logs;

@@ -8,7 +8,7 @@ use device_types::event::{Audience, Event};
 use engine::Engines;
 use model::compose::{DeviceFacts, HostFacts};
 use model::contracts::Offers;
-use model::{Branding, DeviceStatus, DeviceUuid};
+use model::{AppId, Branding, DeviceStatus, DeviceUuid};
 use reconcile::{Limits, Moments, Reconciler, ReconcilerConfig};
 use serde_json::{Map, Value, json};
 use store::Store;
@@ -148,6 +148,28 @@ impl Rig {
     /// What the store knows of what things were made from.
     pub(crate) fn definitions(&self) -> Vec<store::Definition> {
         self.store.definitions().unwrap()
+    }
+
+    /// Waits until these services of app 1, and no others, have keys to the API.
+    pub(crate) async fn until_keys_are_of(&self, services: &[&str]) {
+        let names = || {
+            let keys = self.store.services_with_keys().into_iter();
+            keys.map(|(_, service)| service.to_string())
+                .collect::<Vec<_>>()
+        };
+        let waiting = async {
+            while names() != services {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+        };
+        let waited = tokio::time::timeout(DEADLINE, waiting).await;
+        assert!(waited.is_ok(), "there are keys of {:?}", names());
+    }
+
+    /// The key of a service of app 1; a new one if it has none.
+    pub(crate) fn key_of(&self, service: &str) -> String {
+        let key = self.store.service_key(AppId(1), &service.parse().unwrap());
+        key.unwrap().reveal().to_owned()
     }
 
     pub(crate) fn uuid(&self) -> &str {

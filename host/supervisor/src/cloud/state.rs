@@ -2,16 +2,17 @@
 //! and the facts of the host.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use cloud_link::StateSource;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use model::{
     AppId, AppStatus, AppUuid, Commit, DeviceStatus, ImageRef, ImageState, ImageStatus,
-    ReleaseState, ServiceName,
+    RefusedTarget, ReleaseState, ServiceName,
 };
-use reconcile::{EffectiveSettings, Reconciler, RefusedTarget, SigningState};
+use parking_lot::Mutex;
+use reconcile::{EffectiveSettings, Reconciler, SigningState};
 use serde_json::{Map, Value, json};
 use store::Store;
 use tokio::sync::watch;
@@ -121,7 +122,7 @@ impl DeviceState {
             .settings
             .hardware_metrics;
         let readings = measures.then(|| {
-            let mut sensors = self.sensors.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut sensors = self.sensors.lock();
             sensors.read()
         });
         for (name, value) in measured(readings) {

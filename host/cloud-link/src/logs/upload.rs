@@ -1,0 +1,289 @@
+//! What is printed, brought to the cloud: in batches over the long request while that lasts, to the disk and from there
+//! while it does not.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use futures::StreamExt;
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+use model::error_chain;
+use parking_lot::Mutex;
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use super::live::{self, Live};
+use super::spool::Spool;
+use super::{IDLE, LogLine, LogShipping, LogSink, LogSource};
+use crate::client::CloudError;
+use crate::retry::Backoff;
+
+/// How long lines are gathered before they are sent.
+const GATHER: Duration = Duration::from_millis(100);
+/// Lines that are gathered at most, in bytes.
+const BATCH: usize = 64 << 10;
+/// The wait after the first failure, and the longest.
+const BASE: Duration = Duration::from_secs(5);
+const CAP: Duration = Duration::from_secs(300);
+
+/// What sends lines while they are wanted, and what of them waits.
+pub(super) struct Upload {
+    sink: Arc<dyn LogSink>,
+    spool: Arc<Mutex<Spool>>,
+    /// There is something on the disk, or something lost that nobody was told of.
+    waits: bool,
+    live: Option<Live>,
+    sending: Option<LogTransfer>,
+    backoff: Backoff,
+    /// When the cloud may be tried.
+    next: Instant,
+    /// Lines that the cloud was too slow for.
+    suppressed: u64,
+}
+
+/// What waited and is on its way.
+struct LogTransfer {
+    what: LogBacklog,
+    request: BoxFuture<'static, Result<(), CloudError>>,
+}
+
+#[derive(Clone, Copy)]
+enum LogBacklog {
+    /// That so many lines were lost.
+    Lost(u64),
+    /// A segment, by its number.
+    Segment(u64),
+}
+
+/// Lines with their ends.
+#[derive(Default)]
+struct Batch {
+    lines: Vec<Vec<u8>>,
+    bytes: usize,
+    since: Option<Instant>,
+}
+
+impl Batch {
+    fn push(&mut self, line: Vec<u8>) {
+        self.since.get_or_insert_with(Instant::now);
+        self.bytes += line.len();
+        self.lines.push(line);
+    }
+
+    fn is_due(&self) -> Option<Instant> {
+        let since = self.since?;
+        Some(if self.bytes >= BATCH {
+            since
+        } else {
+            since + GATHER
+        })
+    }
+}
+
+impl Upload {
+    pub(super) fn new(sink: Arc<dyn LogSink>, spool: Spool) -> Self {
+        Upload {
+            sink,
+            waits: !spool.is_empty() || spool.lost() > 0,
+            spool: Arc::new(Mutex::new(spool)),
+            live: None,
+            sending: None,
+            backoff: Backoff::new(BASE),
+            next: Instant::now(),
+            suppressed: 0,
+        }
+    }
+
+    /// Removes all that waits.
+    pub(super) async fn clear(&mut self) {
+        self.on_disk(Spool::clear).await;
+        self.waits = false;
+    }
+
+    /// Until logs are no longer wanted; `None` where the supervisor stops.
+    pub(super) async fn run(
+        &mut self,
+        mut lines: BoxStream<'static, LogLine>,
+        source: &dyn LogSource,
+        stop: &CancellationToken,
+    ) -> Option<()> {
+        let mut batch = Batch::default();
+        loop {
+            let idle = self.live.as_ref().map(|live| live.wrote() + IDLE);
+            let may_try = self.waits && self.live.is_none() && self.sending.is_none();
+            let try_at = may_try.then_some(self.next);
+            let sending = self.sending.as_mut();
+            tokio::select! {
+                line = lines.next(), if batch.bytes < BATCH => match line {
+                    Some(line) => {
+                        if let Some(line) = line.written() {
+                            batch.push(line);
+                        }
+                    }
+                    None => return None,
+                },
+                () = or_never(batch.is_due().map(sleep_until)) => {
+                    self.bring(std::mem::take(&mut batch).lines).await;
+                }
+                answer = or_never(self.live.as_mut().map(Live::ended)) => self.broke(answer).await,
+                answer = or_never(sending.map(|sending| &mut sending.request)) => {
+                    self.sent(answer).await;
+                }
+                () = or_never(try_at.map(sleep_until)) => self.send_what_waited().await,
+                () = or_never(idle.map(sleep_until)) => self.live = None,
+                () = source.changed() => {
+                    if source.wanted() != LogShipping::Yes {
+                        self.live = None;
+                        return Some(());
+                    }
+                }
+                () = stop.cancelled() => {
+                    let left = self.live.take().map(Live::not_sent).unwrap_or_default();
+                    let left: Vec<_> = left.into_iter().chain(batch.lines).collect();
+                    if !left.is_empty() {
+                        self.on_disk(move |spool| spool.append(&left)).await;
+                    }
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// Lines to the cloud, or to the disk.
+    async fn bring(&mut self, mut lines: Vec<Vec<u8>>) {
+        let may_open = !self.waits && self.sending.is_none() && Instant::now() >= self.next;
+        if self.live.is_none() && may_open {
+            self.live = Some(Live::open(&*self.sink));
+        }
+        let Some(live) = &mut self.live else {
+            self.waits = true;
+            self.on_disk(move |spool| spool.append(&lines)).await;
+            return;
+        };
+        let count = lines.len() as u64;
+        if !live.has_room() {
+            self.suppressed += count;
+            return;
+        }
+        if self.suppressed > 0 {
+            lines.splice(0..0, notice(self.suppressed, "due to high load"));
+            self.suppressed = 0;
+        }
+        live.write(lines);
+    }
+
+    /// The long request has ended by itself.
+    async fn broke(&mut self, answer: Result<(), CloudError>) {
+        let Some(live) = self.live.take() else { return };
+        if live.opened().elapsed() >= IDLE {
+            self.backoff.reset();
+        }
+        if let Err(error) = answer {
+            // What it has of them a cloud leaves out.
+            let lines = live.kept();
+            if !lines.is_empty() {
+                self.waits = true;
+                self.on_disk(move |spool| spool.append(&lines)).await;
+            }
+            self.failed(&error);
+        } else {
+            // It had all that was sent so far, and wants no more for now.
+            self.hold_off(None);
+        }
+    }
+
+    async fn send_what_waited(&mut self) {
+        let waited = self.on_disk(|spool| match spool.lost() {
+            0 => spool
+                .oldest()
+                .map(|oldest| oldest.map(|(number, packed)| (LogBacklog::Segment(number), packed))),
+            lost => Ok(Some((
+                LogBacklog::Lost(lost),
+                live::packed(&notice(lost, "while the cloud was away")),
+            ))),
+        });
+        match waited.await {
+            Some(Ok(Some((what, packed)))) => {
+                let request = self.sink.send(packed);
+                self.sending = Some(LogTransfer { what, request });
+            }
+            Some(Ok(None)) => self.waits = false,
+            Some(Err(error)) => {
+                tracing::warn!(%error, "failed to read log lines that wait for the cloud");
+                self.hold_off(None);
+            }
+            None => self.waits = false,
+        }
+    }
+
+    async fn sent(&mut self, answer: Result<(), CloudError>) {
+        let Some(LogTransfer { what, .. }) = self.sending.take() else {
+            return;
+        };
+        let accepted = answer.is_ok();
+        match &answer {
+            Ok(()) => {
+                self.backoff.reset();
+                self.next = Instant::now();
+            }
+            Err(error) if error.is_final() => {
+                tracing::error!("the cloud rejected log lines that had waited for it: {error}");
+                self.hold_off(error.retry_after());
+            }
+            Err(error) => return self.failed(error),
+        }
+        self.on_disk(move |spool| match what {
+            LogBacklog::Lost(lines) if accepted => spool.told_lost(lines),
+            LogBacklog::Lost(_) => {}
+            LogBacklog::Segment(number) => spool.forget(number, accepted),
+        })
+        .await;
+    }
+
+    fn failed(&mut self, error: &CloudError) {
+        self.hold_off(error.retry_after());
+        let wait = self.next.duration_since(Instant::now());
+        let why = error_chain(error);
+        tracing::warn!(
+            "failed to send logs to the cloud; they wait on the disk, trying again in {wait:.0?}: {why}"
+        );
+    }
+
+    fn hold_off(&mut self, retry_after: Option<Duration>) {
+        self.next = Instant::now() + self.backoff.next(CAP, retry_after);
+    }
+
+    /// `None` where that ended in a panic, or the runtime ends.
+    async fn on_disk<T: Send + 'static>(
+        &mut self,
+        work: impl FnOnce(&mut Spool) -> T + Send + 'static,
+    ) -> Option<T> {
+        let spool = Arc::clone(&self.spool);
+        let done = tokio::task::spawn_blocking(move || {
+            let mut spool = spool.lock();
+            work(&mut spool)
+        });
+        done.await.ok()
+    }
+}
+
+/// A line of the supervisor's own that says what is missing.
+fn notice(lines: u64, why: &str) -> Vec<Vec<u8>> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let now = now.map_or(0, |now| i64::try_from(now.as_millis()).unwrap_or_default());
+    let line = LogLine {
+        message: format!("Warning: Suppressed {lines} message(s) {why}"),
+        timestamp_ms: now,
+        service: None,
+        is_stderr: false,
+    };
+    line.written().into_iter().collect()
+}
+
+/// Where there is nothing to wait for it waits for ever.
+async fn or_never<F: Future>(future: Option<F>) -> F::Output {
+    match future {
+        Some(future) => future.await,
+        None => std::future::pending().await,
+    }
+}
