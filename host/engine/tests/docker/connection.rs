@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bollard::models::VolumeCreateRequest;
 use bollard::query_parameters::RemoveVolumeOptions;
-use engine::{Engine, EngineError, Engines, VolumeSpec};
+use engine::{Containers as _, Engine, EngineError, Engines, VolumeSpec};
 use model::{ContainerState, EngineKind, ImageRef};
 
 use crate::suite::{Fixture, Program, volume_config};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use engine::registry::Repository;
-use engine::{Disk, Engine, EngineError, RESERVE};
+use engine::{Disk, EngineError, Images as _, RESERVE};
 use model::ImageRef;
 
 use crate::suite::registry_proxy::{Manner, RegistryProxy};
