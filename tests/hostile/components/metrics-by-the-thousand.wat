@@ -3,6 +3,7 @@
 ;; answer: 200
 ;; absent: granted
 ;; held: a plugin has at most 100 series
+;; limits: cpu_ms = 3000, wall_ms = 10000
 
 (import "metrics" "set-gauge" (func $set (param i32 i32 i32 i32 f64 i32)))
 (data (i32.const 1200) "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa")
