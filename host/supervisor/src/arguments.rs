@@ -53,8 +53,20 @@ pub(crate) enum PluginsCommand {
     /// List the plugins of the running supervisor or, if none is running, those that it would load
     #[command(mut_args(|flag| shown_where(flag, &[
         "state_dir", "config", "plugin_dirs", "policy", "allow_unpinned", "host_root", "device_type",
+        "json",
     ])))]
-    List(Box<Flags>),
+    List {
+        #[command(flatten)]
+        flags: Box<Flags>,
+        /// Print them as JSON, as GET /v3/plugins does
+        #[arg(long)]
+        json: bool,
+    },
+    /// List them likewise, and fail if one is refused or the policy is invalid
+    #[command(mut_args(|flag| shown_where(flag, &[
+        "state_dir", "config", "plugin_dirs", "policy", "allow_unpinned", "host_root", "device_type",
+    ])))]
+    Check(Box<Flags>),
     /// Move the signature of a plugin from `FILE.minisig` into the file itself
     #[command(mut_args(|flag| shown_where(flag, &["file"])))]
     EmbedSignature {

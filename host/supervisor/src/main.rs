@@ -43,7 +43,8 @@ fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Run(flags) => run(*flags),
         Command::ApiKey(ApiKeyCommand::Show(flags)) => api_key::show(*flags),
-        Command::Plugins(PluginsCommand::List(flags)) => plugins_list::list(*flags),
+        Command::Plugins(PluginsCommand::List { flags, json }) => plugins_list::list(*flags, json),
+        Command::Plugins(PluginsCommand::Check(flags)) => plugins_list::check(*flags),
         Command::Plugins(PluginsCommand::EmbedSignature { file, .. }) => {
             plugins::embed_signature(&file).map_err(Into::into)
         }

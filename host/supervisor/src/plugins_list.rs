@@ -1,4 +1,4 @@
-//! `supervisor plugins list`: the plugins of the running supervisor, else those that it would load.
+//! `supervisor plugins list` and `check`: the plugins of the running supervisor, else those that it would load.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use plugins::{DataError, HostServices, Identity, Plugins};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::arguments::Flags;
 use crate::configuration::{self, Configuration};
@@ -19,22 +19,75 @@ use crate::{address, parts, walls};
 /// How long the running supervisor may take to answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(35);
 
-/// Prints them, a line each, with why a plugin was refused below it.
+/// Prints them, a line each, with why a plugin was refused and how it failed last below it.
 ///
 /// # Errors
 /// Where the running supervisor does not answer, and where plugins cannot be loaded at all.
-pub(crate) fn list(flags: Flags) -> Result<()> {
-    let configuration = configuration::resolve(flags)?;
-    let report = match address::of_running(&configuration.state_dir) {
-        Some(address) => of_running(address, &configuration.state_dir)?,
-        None => of_folders(&configuration)?,
-    };
-    print!("{}", table(&report));
+pub(crate) fn list(flags: Flags, json: bool) -> Result<()> {
+    let listing = Listing::read(flags)?;
+    if json {
+        let text = serde_json::to_string_pretty(&listing.json())?;
+        println!("{text}");
+    } else {
+        print!("{}", listing.text());
+    }
     Ok(())
 }
 
+/// Prints them likewise.
+///
+/// # Errors
+/// As [`list`], and where one is refused, or the policy is invalid.
+pub(crate) fn check(flags: Flags) -> Result<()> {
+    let listing = Listing::read(flags)?;
+    print!("{}", listing.text());
+    let is_refused = |plugin: &&Value| plugin["refused"].is_string();
+    let refused = listing.plugins.iter().filter(is_refused).count();
+    if listing.policy_error.is_some() {
+        bail!("the policy is invalid");
+    }
+    if refused > 0 {
+        bail!("{refused} of {} plugins are refused", listing.plugins.len());
+    }
+    Ok(())
+}
+
+/// The plugins of a device.
+struct Listing {
+    /// Whether a supervisor runs that has loaded them.
+    is_running: bool,
+    /// What is wrong with the policy.
+    policy_error: Option<String>,
+    /// As in `GET /v3/plugins`.
+    plugins: Vec<Value>,
+}
+
+impl Listing {
+    fn read(flags: Flags) -> Result<Listing> {
+        let configuration = configuration::resolve(flags)?;
+        match address::of_running(&configuration.state_dir) {
+            Some(address) => of_running(address, &configuration.state_dir),
+            None => of_folders(&configuration),
+        }
+    }
+
+    fn json(&self) -> Value {
+        let mut json = json!({ "running": self.is_running, "plugins": self.plugins });
+        if let Some(error) = &self.policy_error {
+            json["policyError"] = error.as_str().into();
+        }
+        json
+    }
+
+    fn text(&self) -> String {
+        let policy = self.policy_error.as_ref();
+        let policy = policy.map(|error| format!("The policy is invalid: {error}\n\n"));
+        policy.unwrap_or_default() + &table(&self.plugins, self.is_running)
+    }
+}
+
 /// Asks the supervisor that runs.
-fn of_running(address: SocketAddr, state_dir: &Path) -> Result<Value> {
+fn of_running(address: SocketAddr, state_dir: &Path) -> Result<Listing> {
     let key = store::read_global_key(state_dir)?;
     let ask = || -> std::io::Result<String> {
         let mut stream = TcpStream::connect_timeout(&address, ANSWER_WITHIN)?;
@@ -56,12 +109,16 @@ fn of_running(address: SocketAddr, state_dir: &Path) -> Result<Value> {
     }
     let mut body: Value = serde_json::from_str(body)
         .with_context(|| format!("the supervisor at {address} did not answer with JSON"))?;
-    Ok(body["plugins"].take())
+    Ok(Listing {
+        is_running: true,
+        policy_error: body["policyError"].as_str().map(str::to_owned),
+        plugins: serde_json::from_value(body["plugins"].take()).unwrap_or_default(),
+    })
 }
 
 /// Loads the plugins as `supervisor run` would, and calls none. What it compiles for that is thrown
 /// away, since the state folder may not be there, or not be ours to write.
-fn of_folders(configuration: &Configuration) -> Result<Value> {
+fn of_folders(configuration: &Configuration) -> Result<Listing> {
     let scratch = tempfile::tempdir().context("failed to make a temporary folder")?;
     let rule = walls::rule(configuration);
     let cache = walls::cache(configuration, scratch.path(), &rule)?;
@@ -90,10 +147,16 @@ fn of_folders(configuration: &Configuration) -> Result<Value> {
         );
         let plugins = Plugins::start(config)?;
         plugins.loaded().await;
-        let report = serde_json::to_value(plugins.report())?;
+        let reports = plugins.report();
+        let reports: Result<Vec<Value>, _> = reports.iter().map(serde_json::to_value).collect();
+        let listing = Listing {
+            is_running: false,
+            policy_error: plugins.policy_error(),
+            plugins: reports?,
+        };
         plugins.shutdown().await;
         plugin_runtime.stop().await;
-        Ok(report)
+        Ok(listing)
     })
 }
 
@@ -136,68 +199,83 @@ impl plugins::PluginData for Idle {
     }
 }
 
+/// The titles of the columns.
+const TITLES: [&str; 9] = [
+    "NAME", "VERSION", "STATE", "CALLS", "FAILURES", "GRANTS", "PROVIDES", "ROUTES", "FILE",
+];
+
 /// Columns as wide as they need to be.
-fn table(report: &Value) -> String {
-    let Some(plugins) = report.as_array().filter(|plugins| !plugins.is_empty()) else {
+fn table(plugins: &[Value], is_running: bool) -> String {
+    if plugins.is_empty() {
         return "no plugins\n".to_owned();
-    };
-    let titles = [
-        "NAME", "VERSION", "STATE", "CALLS", "FAILURES", "GRANTS", "ROUTES",
-    ];
-    let rows: Vec<[String; 7]> = plugins.iter().map(row).collect();
-    let width = |column: usize| {
+    }
+    let rows: Vec<_> = plugins
+        .iter()
+        .map(|plugin| row(plugin, is_running))
+        .collect();
+    let widths: [usize; TITLES.len()] = std::array::from_fn(|column| {
         let cells = rows.iter().map(|row| row[column].chars().count());
-        cells.chain([titles[column].len()]).max().unwrap_or(0)
-    };
-    let widths: [usize; 7] = std::array::from_fn(width);
-    let mut text = line(&titles.map(str::to_owned), &widths);
+        cells.chain([TITLES[column].len()]).max().unwrap_or(0)
+    });
+    let mut text = line(&TITLES.map(str::to_owned), &widths);
     for (row, plugin) in rows.iter().zip(plugins) {
         text.push_str(&line(row, &widths));
-        if let Some(refused) = plugin["refused"].as_str() {
-            for reason in refused.lines() {
-                text.push_str(&format!("  {reason}\n"));
+        for (key, lead) in [("refused", ""), ("lastError", "last error: ")] {
+            let reason = plugin[key].as_str().unwrap_or_default();
+            for reason in reason.lines() {
+                text.push_str(&format!("  {lead}{reason}\n"));
             }
         }
     }
     text
 }
 
-fn row(plugin: &Value) -> [String; 7] {
+fn row(plugin: &Value, is_running: bool) -> [String; TITLES.len()] {
     let word = |key: &str| match &plugin[key] {
         Value::Null => "-".to_owned(),
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
-    let list = |key: &str, show: fn(&Value) -> String| {
-        let items: Vec<String> = plugin[key]
-            .as_array()
-            .map(|items| items.iter().map(show).collect())
-            .unwrap_or_default();
-        if items.is_empty() {
-            "-".to_owned()
-        } else {
-            items.join(", ")
+    let items = |key: &str| plugin[key].as_array().map_or(&[][..], Vec::as_slice);
+    let list = |key: &str| match items(key) {
+        [] => "-".to_owned(),
+        items => {
+            let words = items.iter().map(|item| item.as_str().unwrap_or_default());
+            words.collect::<Vec<_>>().join(", ")
         }
     };
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let state = match plugin["state"].as_str() {
+        // It is loaded here, and will not be called.
+        Some("running") if !is_running => "loads".to_owned(),
+        _ => word("state"),
+    };
+    let route = |route: &Value| {
+        let part = |key: &str| route[key].as_str().unwrap_or_default().to_owned();
+        format!("{} {}", part("method"), part("path"))
+    };
+    let file = plugin["file"].as_str().map(Path::new);
+    let file = file.and_then(Path::file_name).unwrap_or_default();
     [
         word("name"),
         word("version"),
         match plugin["unpinned"].as_bool() {
-            Some(true) => format!("{}, unpinned", word("state")),
-            _ => word("state"),
+            Some(true) => format!("{state}, unpinned"),
+            _ => state,
         },
         word("calls"),
         word("failures"),
-        list("grants", text),
-        list("routes", |route| {
-            let part = |key: &str| route[key].as_str().unwrap_or_default().to_owned();
-            format!("{} {}", part("method"), part("path"))
-        }),
+        list("grants"),
+        list("provides"),
+        match items("routes") {
+            [] => "-".to_owned(),
+            [one] => route(one),
+            [first, others @ ..] => format!("{} and {} more", route(first), others.len()),
+        },
+        file.to_string_lossy().into_owned(),
     ]
 }
 
-fn line(cells: &[String; 7], widths: &[usize; 7]) -> String {
+fn line(cells: &[String; TITLES.len()], widths: &[usize; TITLES.len()]) -> String {
     let padded: Vec<String> = cells
         .iter()
         .zip(widths)
@@ -208,26 +286,44 @@ fn line(cells: &[String; 7], widths: &[usize; 7]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
-    fn plugins_are_listed_in_columns_with_why_one_was_refused() {
-        let report = json!([
-            {
+    fn plugins_are_listed_in_columns_with_why_one_was_refused_or_failed() {
+        let plugins = [
+            json!({
                 "name": "device-info", "version": "0.1.0", "state": "running", "calls": 12,
-                "failures": 0, "grants": ["device"],
-                "routes": [{"method": "GET", "path": "/v2/device/name"}],
-            },
-            {"name": "x.wasm", "state": "refused", "calls": 0, "failures": 0, "refused": "no manifest\nin it"},
-        ]);
+                "failures": 1, "grants": ["device"], "provides": ["identify"],
+                "routes": [
+                    {"method": "GET", "path": "/v2/device/name"},
+                    {"method": "GET", "path": "/v2/local/device-info"},
+                ],
+                "lastError": "it trapped", "file": "/plugins/device_info.wasm",
+            }),
+            json!({
+                "name": "x", "state": "refused", "calls": 0, "failures": 0,
+                "refused": "no manifest\nin it", "file": "/plugins/x.wasm",
+            }),
+        ];
+        let expected = "\
+NAME         VERSION  STATE    CALLS  FAILURES  GRANTS  PROVIDES  ROUTES                          FILE
+device-info  0.1.0    running  12     1         device  identify  GET /v2/device/name and 1 more  device_info.wasm
+  last error: it trapped
+x            -        refused  0      0         -       -         -                               x.wasm
+  no manifest
+  in it
+";
+        assert_eq!(table(&plugins, true), expected);
+        assert!(table(&plugins, false).contains("0.1.0    loads "));
+        assert_eq!(table(&[], true), "no plugins\n");
+        let listing = Listing {
+            is_running: false,
+            policy_error: Some("line 3: what is that".to_owned()),
+            plugins: Vec::new(),
+        };
         assert_eq!(
-            table(&report),
-            "NAME         VERSION  STATE    CALLS  FAILURES  GRANTS  ROUTES\n\
-             device-info  0.1.0    running  12     0         device  GET /v2/device/name\n\
-             x.wasm       -        refused  0      0         -       -\n  no manifest\n  in it\n"
+            listing.text(),
+            "The policy is invalid: line 3: what is that\n\nno plugins\n"
         );
-        assert_eq!(table(&json!([])), "no plugins\n");
     }
 }
