@@ -24,5 +24,7 @@ pub use child::{Limits, WALLS};
 pub use entries::check;
 pub use error::{CheckError, CompileError};
 pub use profile::{Profile, UnknownProfile};
-pub use settings::{Memory, PLUGIN_MEMORY, Proposal, Settings, WASMTIME};
+pub use settings::{
+    Memory, PLUGIN_MEMORY, PLUGIN_PARTS, PluginParts, Proposal, Settings, WASMTIME,
+};
 pub use source::{Source, digest};

@@ -12,6 +12,13 @@ pub const WASMTIME: &str = "48.0.8";
 /// The most bytes that a plugin's linear memory can ever have, whatever its limits say: the address
 /// space that each slot of the pool reserves.
 pub const PLUGIN_MEMORY: usize = 32 << 20;
+/// What one instance of a plugin may be made of.
+pub const PLUGIN_PARTS: PluginParts = PluginParts {
+    core_instances: 64,
+    memories: 4,
+    tables: 8,
+    table_elements: 20_000,
+};
 /// Unmapped address space behind a plugin's memory, in bytes.
 const PLUGIN_GUARD: u64 = 64 << 10;
 /// Native stack of a plugin's call, in bytes: what the guest may use, and with the host's frames.
@@ -19,6 +26,20 @@ const PLUGIN_STACK: (usize, usize) = (256 << 10, 512 << 10);
 /// The same of a service, in bytes: it is alone in its process, and its `main` thread would have had
 /// megabytes elsewhere.
 const SERVICE_STACK: (usize, usize) = (2 << 20, 3 << 20);
+
+/// The most of each part that an instance of a plugin has. Tools for Rust and C make a handful of core instances with one
+/// memory, those for Python 38, and those for JavaScript and what is composed of several components up to three memories.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PluginParts {
+    /// Instances of core modules, of all components in the file together.
+    pub core_instances: u32,
+    /// Linear memories.
+    pub memories: u32,
+    /// Tables.
+    pub tables: u32,
+    /// Entries of one table at the start.
+    pub table_elements: usize,
+}
 
 /// All that decides what compiled code looks like, but for the processor, which the engine checks when it loads a file.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -44,6 +44,8 @@ pub struct ComponentFacts {
     pub has_handler: bool,
     /// The actions that it exports.
     pub actions: BTreeSet<Action>,
-    /// Why it cannot be linked with all that a plugin can be granted.
+    /// How many memories an instance has.
+    pub memories: u32,
+    /// Why it cannot be linked with all that a plugin can be granted, or which of its exports has not our type.
     pub link_error: Option<String>,
 }

@@ -7,6 +7,7 @@ use wasmtime::component::Component;
 use wasmtime::component::types::ComponentItem;
 
 use crate::Shared;
+use crate::export_types;
 use crate::exports::ExportIndices;
 use crate::plugin::{Plugin, PluginHandle};
 
@@ -71,7 +72,12 @@ fn facts(shared: &Shared, component: &Component) -> ComponentFacts {
             facts.has_handler = exports.handler.is_some();
             facts.actions = exports.actions();
         }
-        Err(error) => facts.link_error = Some(format!("{error:#}")),
+        Err(error) => facts.link_error = Some(format!("it cannot be linked: {error:#}")),
     }
+    facts.link_error = facts
+        .link_error
+        .or_else(|| export_types::mismatch(engine, &types));
+    let parts = component.resources_required();
+    facts.memories = parts.map_or(1, |parts| parts.num_memories.max(1));
     facts
 }

@@ -28,7 +28,7 @@ pub(crate) struct Instance {
     pub(crate) exports: Exports,
     pub(crate) meter: Arc<Meter>,
     /// Dropped after the store, as the fields' order has it.
-    slot: Slot,
+    _slot: Slot,
 }
 
 impl Instance {
@@ -87,15 +87,8 @@ impl Instance {
             store,
             exports,
             meter,
-            slot,
+            _slot: slot,
         })
-    }
-
-    /// Throws the instance away and keeps its slot for another.
-    pub(crate) fn into_slot(self) -> Slot {
-        let Instance { store, slot, .. } = self;
-        drop(store);
-        slot
     }
 
     /// From now on the instance serves this call.

@@ -13,6 +13,7 @@ mod bindings;
 mod bounds;
 mod capabilities;
 mod code;
+mod export_types;
 mod exports;
 mod failure;
 mod guest;

@@ -37,6 +37,8 @@ pub(crate) struct Plugin {
 pub(crate) struct LinkedComponent {
     pub(crate) pre: InstancePre<Guest>,
     pub(crate) exports: ExportIndices,
+    /// How many memories an instance has. One without any counts as one.
+    memories: u32,
 }
 
 impl Plugin {
@@ -55,6 +57,9 @@ impl Plugin {
                 Ok(pre) => Ok(LinkedComponent {
                     exports: ExportIndices::of(&pre),
                     pre,
+                    memories: component
+                        .resources_required()
+                        .map_or(1, |parts| parts.num_memories.max(1)),
                 }),
                 Err(error) => Err(format!("it cannot be linked: {error:#}")),
             },
@@ -95,6 +100,11 @@ impl Plugin {
         linked.map_err(|reason| Failure::NotReady(reason.clone()))
     }
 
+    /// How many memories an instance has, at least one.
+    pub(crate) fn memories(&self) -> Result<u32, Failure> {
+        self.linked().map(|linked| linked.memories)
+    }
+
     /// What stands behind a new instance.
     pub(crate) fn guest(&self) -> wasmtime::Result<Guest> {
         let blueprint = Arc::clone(&self.blueprint);
@@ -126,16 +136,19 @@ impl Plugin {
             return Ok(ready);
         }
         // Where none is free, a spare of some other plugin's is less urgent than this call.
-        let slot = match pool.try_slot().or_else(|| spares.give_up_one()) {
-            Some(slot) => slot,
-            None => {
-                let slot = pool.slot().await;
-                slot.ok_or_else(|| Failure::Busy(pool.full()))?
+        let memories = self.memories()?;
+        let slot = loop {
+            if let Some(slot) = pool.try_slot(memories) {
+                break slot;
+            }
+            if !spares.give_up_one() {
+                let slot = pool.slot(memories).await;
+                break slot.ok_or_else(|| Failure::Busy(pool.full()))?;
             }
         };
         let share = &self.memory_share;
         // The same of memory.
-        while !share.has_room() && spares.give_up_one().is_some() {}
+        while !share.has_room() && spares.give_up_one() {}
         share.room().await.map_err(Failure::Busy)?;
         let begun = Instant::now();
         let started = Instance::new(pool, self, slot).await;
@@ -147,7 +160,7 @@ impl Plugin {
     /// One call of an action in a fresh instance, within its CPU time; the clock is the caller's matter.
     async fn act(&self, serving: ServedCall, call: ActionCall) -> Result<ActionAnswer, Failure> {
         let pool = self.pool();
-        let Some(slot) = pool.slot().await else {
+        let Some(slot) = pool.slot(self.memories()?).await else {
             return Err(Failure::Busy(pool.full()));
         };
         let mut instance = Instance::new(pool, self, slot).await?;

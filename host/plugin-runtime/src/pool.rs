@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use plugin_protocol::{Bound, PATIENCE};
+use sandbox::PLUGIN_PARTS;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 use wasmtime::{Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
@@ -16,13 +17,6 @@ use crate::ticker::Ticker;
 /// free.
 const STARVED: Duration = Duration::from_secs(60);
 
-/// Core instances, memories and tables of one component. Tools for Rust make 4 instances, one memory
-/// and two tables.
-const CORE_INSTANCES: u32 = 16;
-const MEMORIES: u32 = 1;
-const TABLES: u32 = 8;
-/// Entries of one table.
-const TABLE_ELEMENTS: usize = 20_000;
 /// What a slot keeps of its memory, tables and stack when it is free, in bytes: resetting these pages
 /// is cheaper than getting new ones.
 const KEEP: usize = 64 << 10;
@@ -41,7 +35,7 @@ pub(crate) struct Pool {
     starved: Mutex<Option<Instant>>,
 }
 
-/// A place in the pool. To be dropped after the store that takes it.
+/// The places of one instance in the pool. To be dropped after the store that takes them.
 pub(crate) struct Slot(#[expect(dead_code, reason = "held for its drop")] OwnedSemaphorePermit);
 
 impl Pool {
@@ -53,13 +47,15 @@ impl Pool {
         pooling
             .total_component_instances(count)
             .total_stacks(count)
-            .total_core_instances(count.saturating_mul(CORE_INSTANCES))
-            .total_memories(count.saturating_mul(MEMORIES))
-            .total_tables(count.saturating_mul(TABLES))
-            .max_core_instances_per_component(CORE_INSTANCES)
-            .max_memories_per_component(MEMORIES)
-            .max_tables_per_component(TABLES)
-            .table_elements(TABLE_ELEMENTS)
+            .total_core_instances(count.saturating_mul(PLUGIN_PARTS.core_instances))
+            // A slot has one: an instance with more memories takes as many slots, so that address space, of which
+            // 32-bit devices have little, is reserved for what can be there at a time and no more.
+            .total_memories(count)
+            .total_tables(count.saturating_mul(PLUGIN_PARTS.tables))
+            .max_core_instances_per_component(PLUGIN_PARTS.core_instances)
+            .max_memories_per_component(PLUGIN_PARTS.memories.min(count))
+            .max_tables_per_component(PLUGIN_PARTS.tables)
+            .table_elements(PLUGIN_PARTS.table_elements)
             .max_memory_size(sandbox::PLUGIN_MEMORY)
             .max_unused_warm_slots(WARM)
             .linear_memory_keep_resident(KEEP)
@@ -91,14 +87,15 @@ impl Pool {
         Bound::Places(self.slots)
     }
 
-    /// A slot, if one is free.
-    pub(crate) fn try_slot(&self) -> Option<Slot> {
-        Arc::clone(&self.free).try_acquire_owned().ok().map(Slot)
+    /// Room for an instance with so many memories, if there is.
+    pub(crate) fn try_slot(&self, memories: u32) -> Option<Slot> {
+        let free = Arc::clone(&self.free);
+        free.try_acquire_many_owned(memories).ok().map(Slot)
     }
 
-    /// A slot, once one is free; none after [`PATIENCE`].
-    pub(crate) async fn slot(&self) -> Option<Slot> {
-        let acquire = Arc::clone(&self.free).acquire_owned();
+    /// Room for an instance with so many memories, once there is; none after [`PATIENCE`].
+    pub(crate) async fn slot(&self, memories: u32) -> Option<Slot> {
+        let acquire = Arc::clone(&self.free).acquire_many_owned(memories);
         let slot = tokio::time::timeout(PATIENCE, acquire).await;
         let slot = slot.ok().and_then(Result::ok).map(Slot);
         let mut starved = self.starved.lock();
@@ -134,11 +131,11 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn places_that_stay_taken_are_a_problem_and_one_that_comes_free_ends_it() {
         let pool = Pool::new(2, 0).unwrap();
-        let (first, _second) = (pool.slot().await.unwrap(), pool.slot().await.unwrap());
-        assert!(pool.slot().await.is_none());
+        let (first, _second) = (pool.slot(1).await.unwrap(), pool.slot(1).await.unwrap());
+        assert!(pool.slot(1).await.is_none());
         assert!(pool.problems().is_empty(), "calls take a while");
         tokio::time::advance(STARVED).await;
-        assert!(pool.slot().await.is_none());
+        assert!(pool.slot(1).await.is_none());
         let problems = pool.problems();
         assert!(problems[0].contains("all places are taken"), "{problems:?}");
         drop(first);

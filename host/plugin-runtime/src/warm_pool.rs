@@ -17,7 +17,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use crate::bounds::START_WITHIN;
 use crate::instance::Instance;
 use crate::plugin::Plugin;
-use crate::pool::{Pool, Slot};
+use crate::pool::Pool;
 
 /// How long no plugin is called before they are at rest.
 const AT_REST: Duration = Duration::from_secs(5);
@@ -124,15 +124,15 @@ impl WarmPool {
         self.shared.note_start(plugin, in_time);
     }
 
-    /// Gives up the instance that is needed least, for its slot.
-    pub(crate) fn give_up_one(&self) -> Option<Slot> {
+    /// Gives up the instance that is needed least, for its slot. Whether there was one.
+    pub(crate) fn give_up_one(&self) -> bool {
         let mut entries = self.shared.entries.lock();
         let given_up = entries
             .iter_mut()
             .rev()
             .find_map(|entry| entry.instances.pop());
         drop(entries);
-        given_up.map(Instance::into_slot)
+        given_up.is_some()
     }
 
     /// Gives up those of a version that nobody can call any more.
@@ -196,7 +196,12 @@ impl Shared {
     /// Makes instances of `plugin` until it has [`EACH`], at the cost of those called less recently.
     async fn fill(&self, pool: &Pool, plugin: &Arc<Plugin>, maker: Arc<()>) {
         while self.make_room(plugin) {
-            let Some(slot) = pool.try_slot() else { break };
+            let Ok(memories) = plugin.memories() else {
+                break;
+            };
+            let Some(slot) = pool.try_slot(memories) else {
+                break;
+            };
             let started = Instance::new_within(START_WITHIN, pool, plugin, slot).await;
             // Why it cannot be made is for the call to say that needs it.
             let Ok(instance) = started else {

@@ -48,7 +48,7 @@ pub(crate) fn check_routes_and_actions(
     }
     if missing {
         wrong.push(format!(
-            "plugin `{plugin}` answers {}, which the policy `{policy}` does not let it; to let it: [plugins.{plugin}] routes = [{}]",
+            "plugin `{plugin}` answers {}, which the policy `{policy}` does not let it; to let it, give its section `[plugins.{plugin}]` the line `routes = [{}]`",
             quoted(&paths, '`'),
             quoted(&paths, '"')
         ));
@@ -58,7 +58,7 @@ pub(crate) fn check_routes_and_actions(
         let provides = manifest.provides.iter();
         let actions: Vec<_> = provides.map(|action| action.name()).collect();
         wrong.push(format!(
-            "plugin `{plugin}` provides {}, which the policy `{policy}` does not let it; to let it: [plugins.{plugin}] provides = [{}]",
+            "plugin `{plugin}` provides {}, which the policy `{policy}` does not let it; to let it, give its section `[plugins.{plugin}]` the line `provides = [{}]`",
             quoted(&actions, '`'),
             quoted(&actions, '"')
         ));
@@ -139,7 +139,7 @@ pub(crate) fn check<'a>(
     let all: Vec<_> = all.into_iter().map(Capability::name).collect();
     let plugin = &manifest.name;
     Err(format!(
-        "plugin `{plugin}` needs the {noun} {}, which the policy `{}` does not grant; to grant it: [plugins.{plugin}] grants = [{}]",
+        "plugin `{plugin}` needs the {noun} {}, which the policy `{}` does not grant; to grant it, give its section `[plugins.{plugin}]` the line `grants = [{}]`",
         list.join(", "),
         policy.display(),
         quoted(&all, '"')
@@ -180,12 +180,12 @@ mod tests {
         assert_eq!(
             refusal(&["device"], &[], &[]),
             "plugin `x` needs the capability `device` (for device), which the policy `policy.toml` does not grant; \
-             to grant it: [plugins.x] grants = [\"device\"]"
+             to grant it, give its section `[plugins.x]` the line `grants = [\"device\"]`"
         );
         assert_eq!(
             refusal(&["led", "store", "clock"], &[led], &[Capability::Clock]),
             "plugin `x` needs the capabilities `led` (for led), `store` (for store), which the policy `policy.toml` \
-             does not grant; to grant it: [plugins.x] grants = [\"store\", \"led\", \"clock\"]"
+             does not grant; to grant it, give its section `[plugins.x]` the line `grants = [\"store\", \"led\", \"clock\"]`"
         );
     }
 
@@ -205,9 +205,9 @@ mod tests {
         let of_stock =
             "plugin `x` answers `/v2/x`, and only stock plugins answer below `/v1` and `/v2`";
         let routes = "plugin `x` answers `/v3/x`, `/v3/y/:a`, which the policy `policy.toml` does not let it; \
-             to let it: [plugins.x] routes = [\"/v3/x\", \"/v3/y/:a\"]";
+             to let it, give its section `[plugins.x]` the line `routes = [\"/v3/x\", \"/v3/y/:a\"]`";
         let actions = "plugin `x` provides `identify`, which the policy `policy.toml` does not let it; \
-             to let it: [plugins.x] provides = [\"identify\"]";
+             to let it, give its section `[plugins.x]` the line `provides = [\"identify\"]`";
         assert_eq!(refusal(""), format!("{of_stock}; {routes}; {actions}"));
         assert_eq!(
             refusal("routes = [\"/v3/x\"]\nprovides = [\"identify\"]"),

@@ -75,6 +75,14 @@ impl LoadedPlugin {
         }
     }
 
+    /// Takes note, as of a call that failed, of what a call answered that could not do its work.
+    pub(crate) fn failed_itself(&self, message: &str) {
+        let name = &self.manifest.name;
+        tracing::warn!(plugin = %name, "{message}");
+        self.context.services.device.faulted(name, message);
+        self.counters.failed(message.to_owned());
+    }
+
     /// Has it do what it provides.
     pub(crate) async fn act(
         &self,
@@ -259,7 +267,7 @@ impl LoadContext {
         )?;
 
         if let Some(error) = &facts.link_error {
-            return Err(format!("it cannot be linked: {error}"));
+            return Err(error.clone());
         }
         if !manifest.routes.is_empty() && !facts.has_handler {
             let what = "its manifest has routes, and its component does not export `platform:supervisor/handler`";
@@ -283,8 +291,9 @@ impl LoadContext {
         let is_boards_own = grants
             .boards
             .include(&self.services.device.identity().device_type);
-        // However many a plugin asks for, others get their turn.
-        let at_once = limits.concurrency.min((self.runtime.slots() / 2).max(1));
+        // However many a plugin asks for, others get their turn. Each memory takes a slot.
+        let most = self.runtime.slots() / 2 / facts.memories.max(1) as usize;
+        let at_once = limits.concurrency.min(most.max(1));
         let host = PluginHost::new(self.plugin_context(&manifest.name, grants));
         let host = Arc::new(host);
         let calls: Arc<dyn HostCalls> = Arc::clone(&host) as _;

@@ -1,13 +1,18 @@
 //! The compiler's side: only `supervisor-compile` has this.
 
+use crate::parts::check_parts;
 use crate::proposals::needed_but_off;
 use crate::{Profile, engine_config};
 
 /// Compiles the component `wasm` for this machine's processor.
 ///
 /// # Errors
-/// When `wasm` is not a valid component, or uses a proposal that is off.
+/// When `wasm` is not a valid component, uses a proposal that is off, or is a plugin of more parts than
+/// [`PLUGIN_PARTS`](crate::PLUGIN_PARTS): compiling those could take minutes, only for the result to be refused.
 pub fn precompile(profile: Profile, wasm: &[u8]) -> wasmtime::Result<Vec<u8>> {
+    if profile == Profile::Plugin {
+        check_parts(wasm)?;
+    }
     let engine = wasmtime::Engine::new(&engine_config(profile))?;
     engine
         .precompile_component(wasm)

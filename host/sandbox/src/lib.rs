@@ -12,9 +12,11 @@ mod compiler;
 mod deserialize;
 mod engine_config;
 mod mapped;
+#[cfg(feature = "compiler")]
+mod parts;
 mod proposals;
 
-pub use compiled_code::{PLUGIN_MEMORY, Profile};
+pub use compiled_code::{PLUGIN_MEMORY, PLUGIN_PARTS, Profile};
 #[cfg(feature = "compiler")]
 pub use compiler::precompile;
 pub use deserialize::deserialize;

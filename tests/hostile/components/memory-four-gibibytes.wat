@@ -1,5 +1,5 @@
 ;; Wants four gibibytes of memory from the beginning.
-;; refused: exceeds the limit of
+;; refused: bytes of memory at its start, where a plugin may have
 
 (memory (export "memory") 65536)
 (func (export "handle") (type $handle) call $ok)

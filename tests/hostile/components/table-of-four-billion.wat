@@ -1,5 +1,5 @@
 ;; Wants a table of four billion elements from the beginning.
-;; refused: exceeds the limit of
+;; refused: entries in a table at its start, where a plugin may have
 
 (table 4294967295 funcref)
 (func (export "handle") (type $handle) call $ok)

@@ -28,7 +28,7 @@ async fn a_plugin_without_its_grants_is_refused_with_the_line_that_grants_them()
         "{refused}"
     );
     let end = format!(
-        "), which the policy `{}` does not grant; to grant it: [plugins.device-info] grants = [\"device\"]",
+        "), which the policy `{}` does not grant; to grant it, give its section `[plugins.device-info]` the line `grants = [\"device\"]`",
         policy.display()
     );
     assert!(refused.ends_with(&end), "{refused}");
@@ -133,6 +133,46 @@ async fn manifests_have_to_be_there_once_and_be_true() {
         assert!(refused.starts_with(expected), "{name}: {refused}");
     }
     assert_eq!(device.plugins.report().len(), 7);
+}
+
+/// Else it would be called, and each call would fail.
+#[tokio::test]
+async fn bug7_an_export_of_another_type_is_refused_when_it_is_loaded() {
+    let component = |function: &str| {
+        let text = format!(
+            "(component
+                (core module $m (func (export \"f\") (result i32) i32.const 0))
+                (core instance $i (instantiate $m))
+                (func $f (result u32) (canon lift (core func $i \"f\")))
+                (instance $handler (export \"{function}\" (func $f)))
+                (export \"platform:supervisor/handler@1.0.0\" (instance $handler)))"
+        );
+        wat::parse_str(text).unwrap()
+    };
+    let with_manifest = |name: &str, component: &[u8]| {
+        with_section(
+            component,
+            "platform:manifest",
+            manifest(name, "").as_bytes(),
+        )
+    };
+    let device = setup()
+        .file("typed.wasm", &with_manifest("typed", &component("handle")))
+        .file("named.wasm", &with_manifest("named", &component("hand")))
+        .policy(&grant_all(&["typed", "named"]))
+        .start()
+        .await;
+    let export = "its export `platform:supervisor/handler@1.0.0` has";
+    for (name, expected) in [
+        ("typed", "another type than this supervisor's: `handle`: "),
+        ("named", "no function `handle`"),
+    ] {
+        let refused = device.report(name).refused.unwrap();
+        assert!(
+            refused.starts_with(&format!("{export} {expected}")),
+            "{refused}"
+        );
+    }
 }
 
 #[tokio::test]

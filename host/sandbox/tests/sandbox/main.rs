@@ -8,6 +8,7 @@
 )]
 
 mod loading;
+mod parts;
 mod proposals;
 
 use std::path::{Path, PathBuf};
