@@ -596,7 +596,7 @@ async fn a_changed_policy_takes_effect_without_a_restart() {
     .await;
     assert_eq!(device.supervisor.get(path).await.status, 404);
     let refused = device.report("greeter").await["refused"].clone();
-    let line = "[plugins.greeter] grants = [\"device\"]";
+    let line = "`[plugins.greeter]` the line `grants = [\"device\"]`";
     assert!(refused.as_str().unwrap().contains(line), "{refused}");
     let answer = device.supervisor.get("/v2/device/name").await;
     assert_eq!(answer.status, 200, "another plugin was disturbed");

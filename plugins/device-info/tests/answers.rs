@@ -51,7 +51,7 @@ async fn without_its_grant_it_is_refused_with_the_line_that_is_missing() {
     let refusal = format!("{refusal:#}");
     assert!(refusal.contains("device-info"), "{refusal}");
     assert!(
-        refusal.contains("[plugins.device-info] grants = [\"device\"]"),
+        refusal.contains("`[plugins.device-info]` the line `grants = [\"device\"]`"),
         "{refusal}"
     );
 }

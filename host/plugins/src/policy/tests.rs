@@ -341,6 +341,19 @@ fn a_key_is_what_minisign_prints() {
     }
 }
 
+/// Owners look there for what they can grant.
+#[test]
+fn bug12_the_shipped_policy_names_every_capability() {
+    let text = include_str!("../../../../packaging/policy.toml");
+    let (_, grants) = text.split_once("#   grants = ").unwrap();
+    let (grants, _) = grants.split_once("#   leds = ").unwrap();
+    let is_of_name = |sign: char| sign.is_ascii_alphanumeric() || sign == '-';
+    let words: Vec<_> = grants.split(|sign| !is_of_name(sign)).collect();
+    for capability in Capability::ALL {
+        assert!(words.contains(&capability.name()), "{}", capability.name());
+    }
+}
+
 #[test]
 fn chaos6_a_policy_that_is_a_pipe_or_a_device_is_refused_and_not_waited_for() {
     let folder = tempfile::tempdir().unwrap();

@@ -42,7 +42,7 @@ async fn h1_a_plugin_answers_the_routes_of_the_policy_and_no_others() {
     let refused = device.report("acme").refused.unwrap();
     for part in [
         "answers `/v3/acme/:what`, which the policy",
-        "to let it: [plugins.acme] routes = [\"/v3/acme/:what\"]",
+        "to let it, give its section `[plugins.acme]` the line `routes = [\"/v3/acme/:what\"]`",
     ] {
         assert!(refused.contains(part), "{refused}");
     }
@@ -116,7 +116,7 @@ async fn h1_an_action_is_provided_by_whom_the_policy_names() {
     let refused = device.report("acme").refused.unwrap();
     for part in [
         "provides `proxy-redirector`, which the policy",
-        "to let it: [plugins.acme] provides = [\"proxy-redirector\"]",
+        "to let it, give its section `[plugins.acme]` the line `provides = [\"proxy-redirector\"]`",
     ] {
         assert!(refused.contains(part), "{refused}");
     }
