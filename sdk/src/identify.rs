@@ -21,13 +21,14 @@ pub fn remaining() -> Duration {
 }
 
 /// Makes the device identify itself for 15 s from now, as `POST /v1/blink` does, and returns when that is over.
-/// A device with no plugin for it is a success at once. Capability `identify`.
+/// Capability `identify`.
 ///
 /// Dropping the future does not end the pattern. A handler that waits for it needs the limit
 /// `wall_ms: 20000`, say: the default is 10 s.
 ///
 /// # Errors
-/// 500 if the provider failed, with what it said.
+/// 500 if the provider failed, with what it said, and if nothing showed the device: no plugin provides `identify`, or
+/// the one that does has nothing to show the device with, such as an LED.
 pub async fn run() -> Result<(), Error> {
     identify::identify().await.map_err(Error::internal)
 }

@@ -34,13 +34,18 @@ async fn the_stock_plugin_shows_the_device_for_whoever_asks() {
 }
 
 #[tokio::test]
-async fn without_a_plugin_that_shows_the_device_it_is_a_success_at_once() {
+async fn without_a_plugin_that_shows_the_device_it_says_so() {
     let host = Host::new()
         .plugin(build(env!("CARGO_MANIFEST_DIR")))
         .policy(POLICY)
         .start()
         .await;
-    assert_eq!(host.post("/v3/find-me", json!({})).await.status, 200);
+    let answer = host.post("/v3/find-me", json!({})).await;
+    assert_eq!(answer.status, 500);
+    assert_eq!(
+        answer.json()["message"],
+        "no plugin of this device provides `identify`"
+    );
 }
 
 #[tokio::test]
@@ -54,7 +59,7 @@ async fn without_its_grant_it_is_refused_with_the_line_that_grants_it() {
         .map(|error| error.to_string())
         .unwrap_or_default();
     assert!(
-        refused.contains("[plugins.find-me] grants = [\"device\", \"identify\"]"),
+        refused.contains("`[plugins.find-me]` the line `grants = [\"device\", \"identify\"]`"),
         "{refused}"
     );
 }

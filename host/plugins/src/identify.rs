@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::actions::Actions;
+use crate::actions::{ActionError, Actions};
 use crate::loaded::LoadedPlugin;
 use crate::manifest::Action;
 use crate::text::{LONGEST, one_line};
@@ -93,11 +93,15 @@ impl Identify {
         u32::try_from(left).unwrap_or(u32::MAX)
     }
 
-    /// Waits until the run that is under way has ended, and says how.
+    /// Waits until the run that is under way has ended, and says how. Without one nothing shows the device.
     pub(crate) async fn ended(&self) -> Result<(), String> {
         let mut ended = self.shared.ended.subscribe();
         if self.shared.state.lock().run.is_none() {
-            return Ok(());
+            return match self.shared.actions.provider(Action::Identify) {
+                // It has ended already.
+                Some(_) => ended.borrow().clone(),
+                None => Err(ActionError::NoProvider(Action::Identify.name()).to_string()),
+            };
         }
         if ended.changed().await.is_err() {
             return Ok(());
@@ -143,10 +147,14 @@ impl Shared {
             limit = self.past_window() => Err(Failure::Wall { limit }),
         };
         match outcome {
+            // That is no failure of its own: not every device has something to show itself with.
+            Ok(Ok(())) if self.state.lock().until > Instant::now() => Err(format!(
+                "the plugin `{name}` has nothing to show this device with"
+            )),
             Ok(Ok(())) => Ok(()),
             Ok(Err(message)) => {
                 let message = one_line(&message, LONGEST);
-                tracing::warn!(plugin = name, "`identify` failed: {message}");
+                provider.failed_itself(&format!("`identify` failed: {message}"));
                 Err(message)
             }
             Err(failure) => {

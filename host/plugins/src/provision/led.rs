@@ -71,7 +71,8 @@ impl Leds {
 
     /// Takes the LED, from its kernel trigger too.
     fn open(&self, name: &str, granted: Option<&BTreeSet<String>>) -> Result<Light, LedError> {
-        let not_found = || LedError::NotFound(name.chars().take(NAME).collect());
+        let short: String = name.chars().take(NAME).collect();
+        let not_found = || LedError::NotFound(format!("this device has no LED `{short}`"));
         // A name is one entry of the folder, and nothing that leads elsewhere.
         if name.is_empty()
             || name.len() > NAME
@@ -80,8 +81,11 @@ impl Leds {
         {
             return Err(not_found());
         }
+        // Whether there is such an LED it says only of those that are granted.
         if granted.is_some_and(|granted| !granted.contains(name)) {
-            return Err(not_found());
+            return Err(LedError::NotFound(format!(
+                "the policy does not grant the LED `{name}`: its `leds` does not name it"
+            )));
         }
         let folder = self.folder.join(name);
         if !folder.join("brightness").exists() {
@@ -93,7 +97,9 @@ impl Leds {
             .hold(&folder, || Before::read(&folder))
             .map_err(other)?
         else {
-            return Err(LedError::Busy(name.to_owned()));
+            return Err(LedError::Busy(format!(
+                "another call holds the LED `{name}`"
+            )));
         };
         // From here on dropping `held` puts things back.
         if folder.join("trigger").exists() {

@@ -119,6 +119,46 @@ async fn without_a_provider_or_an_led_it_is_a_success() {
 }
 
 #[tokio::test]
+async fn bug11_identifying_fails_for_a_plugin_where_nothing_shows_the_device() {
+    let policy = crate::fixture::grant_all(&["a"]) + "[plugins.led-blink]\ngrants = [\"led\"]\n";
+    let device = setup().guest("a", "").policy(&policy).start().await;
+    let (_, answer) = device.get("/v3/a/identify").await;
+    let none = "no plugin of this device provides `identify`";
+    assert!(answer.contains(none), "{answer}");
+
+    // One without an LED.
+    let device = setup()
+        .guest("a", "")
+        .file("led_blink.wasm", &component("led_blink"))
+        .policy(&policy)
+        .start()
+        .await;
+    let (_, answer) = device.get("/v3/a/identify").await;
+    let nothing = "the plugin `led-blink` has nothing to show this device with";
+    assert!(answer.contains(nothing), "{answer}");
+    assert_eq!(device.report("led-blink").failures, 0);
+}
+
+#[tokio::test]
+async fn bug8_an_error_of_the_provider_is_counted_and_named() {
+    let provider = manifest("board", &format!("{ALL}\nprovides = [\"identify\"]"));
+    let device = setup()
+        .file("board.wasm", &plugin(&provider))
+        .policy(&crate::fixture::grant_all(&["board"]))
+        .config("[board]\nidentify-names = true\n")
+        .start()
+        .await;
+    device.plugins.identify(CallerScope::DeviceKey);
+    device
+        .until("it is counted", |plugins| plugins.report()[0].failures == 1)
+        .await;
+    let report = device.report("board");
+    assert_eq!(report.calls, 1);
+    let error = report.last_error.unwrap();
+    assert!(error.starts_with("`identify` failed: "), "{error}");
+}
+
+#[tokio::test]
 async fn a_board_plugin_takes_the_place_of_the_stock_one() {
     let setup = setup();
     let act = led(&setup.root.path().join("host/sys/class/leds"), "ACT");

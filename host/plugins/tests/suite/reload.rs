@@ -116,6 +116,46 @@ async fn a_version_that_does_not_load_leaves_the_old_one_serving() {
     assert_eq!(device.report("a").refused, None);
 }
 
+/// By its file alone: nobody touches the refused one, or the policy.
+#[tokio::test]
+async fn bug1_a_refused_plugin_is_judged_again_when_the_one_in_its_way_goes() {
+    let route = "[[routes]]\nmethod = \"GET\"\npath = \"/v3/shared/hello\"\n";
+    let file = |name: &str, more: &str| plugin(&(manifest(name, ALL) + more));
+    let device = setup()
+        .file("1-hello.wasm", &file("hello", route))
+        .file("2-rival.wasm", &file("rival", route))
+        .file("3-same.wasm", &file("same", ""))
+        .file("4-same.wasm", &file("same", "# another file"))
+        .policy(&grant_all(&["hello", "rival", "same"]))
+        .start()
+        .await;
+    let states = || {
+        device
+            .plugins
+            .report()
+            .into_iter()
+            .map(|plugin| plugin.state)
+    };
+    let (runs, refused) = (PluginState::Running, PluginState::Refused);
+    assert_eq!(
+        states().collect::<Vec<_>>(),
+        [runs, refused, refused, refused]
+    );
+
+    fs::remove_file(device.path("plugins/1-hello.wasm")).unwrap();
+    fs::remove_file(device.path("plugins/3-same.wasm")).unwrap();
+    device
+        .until("both run", |plugins| {
+            let report = plugins.report();
+            report.len() == 2
+                && report
+                    .iter()
+                    .all(|plugin| plugin.state == PluginState::Running)
+        })
+        .await;
+    assert_eq!(device.get("/v3/shared/hello").await.0, StatusCode::OK);
+}
+
 #[tokio::test]
 async fn plugins_come_and_go_with_their_files() {
     let device = setup().policy(&grant_all(&["a"])).start().await;
