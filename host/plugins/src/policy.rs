@@ -221,11 +221,11 @@ impl Policy {
                 "the policy `{policy}` pins other files of the plugin `{plugin}`; to trust this one as well, add \"{digest}\" to `sha256` in [plugins.{plugin}]"
             ),
             (None, _, Some(_)) => format!(
-                "`{plugin}` is a stock plugin, and this is another file than the one that `{}` pins; to trust this one in its place: [plugins.{plugin}] sha256 = [\"{digest}\"] in the policy `{policy}`",
+                "`{plugin}` is a stock plugin, and this is another file than the one that `{}` pins; to trust this one in its place, give the section `[plugins.{plugin}]` the line `sha256 = [\"{digest}\"]` in the policy `{policy}`",
                 self.files.stock.display()
             ),
             (None, _, None) => format!(
-                "the policy `{policy}` pins no file of a plugin `{plugin}`; to trust this one: [plugins.{plugin}] sha256 = [\"{digest}\"] (`supervisor plugins trust FILE` prints all that it needs)"
+                "the policy `{policy}` pins no file of a plugin `{plugin}`; to trust this one, give it a section `[plugins.{plugin}]` with the line `sha256 = [\"{digest}\"]` (`supervisor plugins trust FILE` prints all that it needs)"
             ),
         })
     }

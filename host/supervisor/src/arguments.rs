@@ -62,7 +62,7 @@ pub(crate) enum PluginsCommand {
         #[arg(long)]
         json: bool,
     },
-    /// List them likewise, and fail if one is refused or the policy is invalid
+    /// List them as `plugins list` does, and fail if one is refused or the policy is invalid
     #[command(mut_args(|flag| shown_where(flag, &[
         "state_dir", "config", "plugin_dirs", "policy", "allow_unpinned", "host_root", "device_type",
     ])))]

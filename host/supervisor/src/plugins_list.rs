@@ -81,7 +81,7 @@ impl Listing {
 
     fn text(&self) -> String {
         let policy = self.policy_error.as_ref();
-        let policy = policy.map(|error| format!("The policy is invalid: {error}\n\n"));
+        let policy = policy.map(|error| format!("{error}\n\n"));
         policy.unwrap_or_default() + &table(&self.plugins, self.is_running)
     }
 }
@@ -318,12 +318,12 @@ x            -        refused  0      0         -       -         -             
         assert_eq!(table(&[], true), "no plugins\n");
         let listing = Listing {
             is_running: false,
-            policy_error: Some("line 3: what is that".to_owned()),
+            policy_error: Some("the policy `p` is invalid: line 3".to_owned()),
             plugins: Vec::new(),
         };
         assert_eq!(
             listing.text(),
-            "The policy is invalid: line 3: what is that\n\nno plugins\n"
+            "the policy `p` is invalid: line 3\n\nno plugins\n"
         );
     }
 }
