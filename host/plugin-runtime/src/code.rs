@@ -10,6 +10,7 @@ use crate::Shared;
 use crate::export_types;
 use crate::exports::ExportIndices;
 use crate::plugin::{Plugin, PluginHandle};
+use crate::pool;
 
 /// A component that was opened.
 pub(crate) struct Code {
@@ -71,13 +72,10 @@ fn facts(shared: &Shared, component: &Component) -> ComponentFacts {
             let exports = ExportIndices::of(&pre);
             facts.has_handler = exports.handler.is_some();
             facts.actions = exports.actions();
+            facts.link_error = export_types::mismatch(engine, &types);
         }
         Err(error) => facts.link_error = Some(format!("it cannot be linked: {error:#}")),
     }
-    facts.link_error = facts
-        .link_error
-        .or_else(|| export_types::mismatch(engine, &types));
-    let parts = component.resources_required();
-    facts.memories = parts.map_or(1, |parts| parts.num_memories.max(1));
+    facts.memories = pool::memories(component);
     facts
 }

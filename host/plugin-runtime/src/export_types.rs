@@ -78,10 +78,10 @@ pub(crate) fn mismatch(engine: &Engine, component: &Component) -> Option<String>
             .strip_prefix("platform:supervisor/")?
             .split_once('@')?;
         let interface = INTERFACES.iter().find(|ours| ours.name == name)?;
-        // Another major version is not ours, and counts as not exported.
         let ComponentItem::ComponentInstance(instance) = item.ty else {
             return None;
         };
+        // Another major version is not ours, and counts as not exported.
         if !version.starts_with("1.") {
             return None;
         }

@@ -18,7 +18,7 @@ use crate::failure;
 use crate::guest::Guest;
 use crate::instance::{Instance, MeteredGuest, within_cpu};
 use crate::memory_budget::MemoryShare;
-use crate::pool::Pool;
+use crate::pool::{self, Pool};
 use crate::running::RunningGuest;
 use crate::warm_pool::WarmPool;
 
@@ -26,6 +26,8 @@ use crate::warm_pool::WarmPool;
 pub(crate) struct Plugin {
     blueprint: Arc<Blueprint>,
     linked: Result<LinkedComponent, String>,
+    /// How many memories an instance has, at least one.
+    pub(crate) memories: u32,
     pub(crate) memory_share: Arc<MemoryShare>,
     host: Arc<dyn HostCalls>,
     shared: Arc<Shared>,
@@ -37,8 +39,6 @@ pub(crate) struct Plugin {
 pub(crate) struct LinkedComponent {
     pub(crate) pre: InstancePre<Guest>,
     pub(crate) exports: ExportIndices,
-    /// How many memories an instance has. One without any counts as one.
-    memories: u32,
 }
 
 impl Plugin {
@@ -57,12 +57,10 @@ impl Plugin {
                 Ok(pre) => Ok(LinkedComponent {
                     exports: ExportIndices::of(&pre),
                     pre,
-                    memories: component
-                        .resources_required()
-                        .map_or(1, |parts| parts.num_memories.max(1)),
                 }),
                 Err(error) => Err(format!("it cannot be linked: {error:#}")),
             },
+            memories: pool::memories(component),
             blueprint: Arc::new(blueprint),
             memory_share: shared.pool.memory.share(),
             host,
@@ -100,11 +98,6 @@ impl Plugin {
         linked.map_err(|reason| Failure::NotReady(reason.clone()))
     }
 
-    /// How many memories an instance has, at least one.
-    pub(crate) fn memories(&self) -> Result<u32, Failure> {
-        self.linked().map(|linked| linked.memories)
-    }
-
     /// What stands behind a new instance.
     pub(crate) fn guest(&self) -> wasmtime::Result<Guest> {
         let blueprint = Arc::clone(&self.blueprint);
@@ -136,13 +129,12 @@ impl Plugin {
             return Ok(ready);
         }
         // Where none is free, a spare of some other plugin's is less urgent than this call.
-        let memories = self.memories()?;
         let slot = loop {
-            if let Some(slot) = pool.try_slot(memories) {
+            if let Some(slot) = pool.try_slot(self.memories) {
                 break slot;
             }
             if !spares.give_up_one() {
-                let slot = pool.slot(memories).await;
+                let slot = pool.slot(self.memories).await;
                 break slot.ok_or_else(|| Failure::Busy(pool.full()))?;
             }
         };
@@ -160,7 +152,7 @@ impl Plugin {
     /// One call of an action in a fresh instance, within its CPU time; the clock is the caller's matter.
     async fn act(&self, serving: ServedCall, call: ActionCall) -> Result<ActionAnswer, Failure> {
         let pool = self.pool();
-        let Some(slot) = pool.slot(self.memories()?).await else {
+        let Some(slot) = pool.slot(self.memories).await else {
             return Err(Failure::Busy(pool.full()));
         };
         let mut instance = Instance::new(pool, self, slot).await?;

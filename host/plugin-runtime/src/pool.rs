@@ -8,6 +8,7 @@ use plugin_protocol::{Bound, PATIENCE};
 use sandbox::PLUGIN_PARTS;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
+use wasmtime::component::Component;
 use wasmtime::{Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 
 use crate::memory_budget::MemoryBudget;
@@ -37,6 +38,12 @@ pub(crate) struct Pool {
 
 /// The places of one instance in the pool. To be dropped after the store that takes them.
 pub(crate) struct Slot(#[expect(dead_code, reason = "held for its drop")] OwnedSemaphorePermit);
+
+/// How many memories an instance of the component has. One without any counts as one.
+pub(crate) fn memories(component: &Component) -> u32 {
+    let parts = component.resources_required();
+    parts.map_or(1, |parts| parts.num_memories.max(1))
+}
 
 impl Pool {
     /// With so many slots and so much memory for all plugins, in bytes.

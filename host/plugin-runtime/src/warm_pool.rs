@@ -196,10 +196,7 @@ impl Shared {
     /// Makes instances of `plugin` until it has [`EACH`], at the cost of those called less recently.
     async fn fill(&self, pool: &Pool, plugin: &Arc<Plugin>, maker: Arc<()>) {
         while self.make_room(plugin) {
-            let Ok(memories) = plugin.memories() else {
-                break;
-            };
-            let Some(slot) = pool.try_slot(memories) else {
+            let Some(slot) = pool.try_slot(plugin.memories) else {
                 break;
             };
             let started = Instance::new_within(START_WITHIN, pool, plugin, slot).await;

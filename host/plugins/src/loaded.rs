@@ -69,9 +69,7 @@ impl LoadedPlugin {
         let name = &self.manifest.name;
         failure::log(failure, name);
         if failure.is_the_plugins() {
-            let message = failure.message(name);
-            self.context.services.device.faulted(name, &message);
-            self.counters.failed(message);
+            self.count_failure(failure.message(name));
         }
     }
 
@@ -79,8 +77,13 @@ impl LoadedPlugin {
     pub(crate) fn failed_itself(&self, message: &str) {
         let name = &self.manifest.name;
         tracing::warn!(plugin = %name, "{message}");
-        self.context.services.device.faulted(name, message);
-        self.counters.failed(message.to_owned());
+        self.count_failure(message.to_owned());
+    }
+
+    fn count_failure(&self, message: String) {
+        let device = &self.context.services.device;
+        device.faulted(&self.manifest.name, &message);
+        self.counters.failed(message);
     }
 
     /// Has it do what it provides.
