@@ -3,6 +3,7 @@
 //! Those of the device and those of the cloud are two programs: each is built as what it measures is built.
 
 use std::fs;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
@@ -15,25 +16,29 @@ use crate::simulate;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Only these sections: calls, start, endpoints, docker, many, neighbours; cloud, or of it data, polls,
-    /// reports, push, fleets. The page is then left as it is
+    /// Only these sections: calls, start, endpoints, docker, many, neighbours, versions; cloud, or of it data,
+    /// polls, reports, push, fleets. The page is then left as it is
     sections: Vec<String>,
     /// All sizes: a hundred thousand devices in the database, a simulated fleet of ten thousand
     #[arg(long)]
     large: bool,
+    /// What `versions` compares with: the layout that `cargo xtask build --release` made of another commit
+    #[arg(long, value_name = "FOLDER")]
+    beside: Option<PathBuf>,
 }
 
 const PAGE: &str = "docs/benchmarks.md";
 const BEGIN: &str = "<!-- figures: begin -->";
 const END: &str = "<!-- figures: end -->";
 
-const OF_DEVICE: [&str; 6] = [
+const OF_DEVICE: [&str; 7] = [
     "calls",
     "start",
     "endpoints",
     "docker",
     "many",
     "neighbours",
+    "versions",
 ];
 const OF_CLOUD: [&str; 6] = ["cloud", "data", "polls", "reports", "push", "fleets"];
 
@@ -50,13 +55,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             OF_CLOUD.join(", ")
         );
     }
+    if arguments.beside.is_none() && sections.iter().any(|name| name == "versions") {
+        bail!("`versions` compares with another version: name its layout with `--beside`");
+    }
     let is_selected = |of: &[&str]| {
         let named = sections.iter().any(|name| of.contains(&name.as_str()));
         sections.is_empty() || named
     };
     let mut figures = String::new();
     if is_selected(&OF_DEVICE) {
-        figures.push_str(&on_device(sections)?);
+        figures.push_str(&on_device(arguments)?);
     }
     if is_selected(&OF_CLOUD) {
         let is_first = figures.is_empty();
@@ -69,7 +77,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-fn on_device(sections: &[String]) -> Result<String> {
+fn on_device(arguments: &Arguments) -> Result<String> {
     let layout = layout::build(&layout::Arguments { release: true })?;
     build_components(&guest_crates()?)?;
     let docker = match install_packages_if_debian_root().and_then(|()| PrivateDocker::start()) {
@@ -82,9 +90,12 @@ fn on_device(sections: &[String]) -> Result<String> {
     let run = "run --release --package bench --no-default-features --features device --";
     let mut bench = cargo::cargo(run.split(' '));
     bench
-        .args(sections)
+        .args(&arguments.sections)
         .env("SUPERVISOR_DIST", &layout.folder)
         .env("SUPERVISOR_TEST_GUESTS", components_folder());
+    if let Some(beside) = &arguments.beside {
+        bench.arg("--beside").arg(beside);
+    }
     if let Some(docker) = &docker {
         bench
             .env("SUPERVISOR_TEST_DOCKER", docker.docker_uri())

@@ -12,7 +12,7 @@ use data::query::Caller;
 use data::{Database, Effect, SystemPurpose, SystemStatement};
 use http::{HeaderMap, header};
 use parking_lot::Mutex;
-use resources::{KeyLimits, KeyScope, Role};
+use resources::{KeyLimits, Role};
 use sea_query::{Alias, Expr, ExprTrait, Query, SelectStatement};
 use sha2::{Digest, Sha256};
 
@@ -239,16 +239,16 @@ async fn look_up(database: &Database, hash: &[u8; 32]) -> Result<Option<CachedKe
         return Ok(None);
     };
     let role = row.some_text(1)?;
-    let Some(role) = Role::ALL.into_iter().find(|one| one.word() == role) else {
+    let Some(role) = role.parse::<Role>().ok() else {
         return Ok(None);
     };
     let (actor, user, id) = (row.number(0)?, row.number(3)?, row.id(4)?);
     let scope = match row.text(5)? {
         None => None,
         // What a newer version limits it to is not known here: it is not good for anything.
-        Some(word) => match KeyScope::named(&word) {
-            None => return Ok(None),
-            scope => scope,
+        Some(word) => match word.parse() {
+            Err(_) => return Ok(None),
+            Ok(scope) => Some(scope),
         },
     };
     let limits = KeyLimits {

@@ -200,7 +200,7 @@ fn named(input: &mut Input<'_>) -> ModalResult<Operand> {
         return Ok(Operand::Value(Value::Literal(literal)));
     }
     let called = opt(peek(terminated(word, literal('(')))).parse_next(input)?;
-    if let Some(function) = called.and_then(Function::of_name) {
+    if let Some(function) = called.and_then(|name| name.parse::<Function>().ok()) {
         return call(input, function);
     }
     path(input)

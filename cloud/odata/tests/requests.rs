@@ -56,7 +56,7 @@ fn understood(expression: &Expression) -> String {
             format!("#{}[{filter}]", names(&count.path))
         }
         Operand::Call(function, arguments) => {
-            format!("{}{}", function.name(), all(arguments, ", "))
+            format!("{function}{}", all(arguments, ", "))
         }
         Operand::Not(inner) => format!("!{}", understood(inner)),
         Operand::Negative(inner) => format!("-{}", understood(inner)),

@@ -1,59 +1,55 @@
 //! Who may do what with which rows (docs/spec/cloud.md#rights).
 
-/// What a credential makes of its holder. Everybody is a guest as well.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+use strum::{Display, EnumString, IntoStaticStr, VariantArray};
+
+/// What a credential makes of its holder, in the words of `api_key.role` and of the requests that make keys
+/// (docs/spec/cloud.md#credentials-keys). Everybody is a guest as well.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    EnumString,
+    IntoStaticStr,
+    VariantArray,
+)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Role {
     /// Anybody, without a credential.
     Guest,
     /// A person who signed in.
     User,
     /// A named key of a person.
+    #[strum(serialize = "named-user-api-key")]
     UserKey,
     /// A key of a fleet, which makes devices in it.
+    #[strum(serialize = "provisioning-api-key")]
     ProvisioningKey,
     /// A key of a device.
+    #[strum(serialize = "device-api-key")]
     DeviceKey,
     /// The key of tunnel servers beside this cloud.
     TunnelServer,
 }
 
 impl Role {
-    /// All of them.
-    pub const ALL: [Role; 6] = [
-        Role::Guest,
-        Role::User,
-        Role::UserKey,
-        Role::ProvisioningKey,
-        Role::DeviceKey,
-        Role::TunnelServer,
-    ];
-
     /// What `api_key.role` says of keys.
     pub(crate) const OF_KEYS: &[&'static str] = &[
-        Role::UserKey.word(),
-        Role::ProvisioningKey.word(),
-        Role::DeviceKey.word(),
+        "named-user-api-key",
+        "provisioning-api-key",
+        "device-api-key",
     ];
-
-    /// As `api_key.role` and the requests that make keys have it (docs/spec/cloud.md#credentials-keys).
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Role::Guest => "guest",
-            Role::User => "user",
-            Role::UserKey => "named-user-api-key",
-            Role::ProvisioningKey => "provisioning-api-key",
-            Role::DeviceKey => "device-api-key",
-            Role::TunnelServer => "tunnel-server",
-        }
-    }
 
     /// The role of a key with this word; none of a word that no key has.
     #[must_use]
     pub fn of_key(word: &str) -> Option<Role> {
         [Role::UserKey, Role::ProvisioningKey, Role::DeviceKey]
             .into_iter()
-            .find(|role| role.word() == word)
+            .find(|role| word == <&str>::from(role))
     }
 }
 
@@ -105,65 +101,36 @@ impl Methods {
     }
 }
 
-/// What may be done to a row beside the methods, mostly outside of the data API; `canAccess` asks about it
-/// (docs/spec/cloud.md#odata-actions).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+/// What may be done to a row beside the methods, mostly outside of the data API; `canAccess` asks about it by these
+/// names (docs/spec/cloud.md#odata-actions).
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, EnumString, Display, VariantArray,
+)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Action {
     /// Send its supervisor requests that are no GET or HEAD.
     SupervisorProxyWrite,
     /// Open a tunnel to its SSH server.
+    #[strum(serialize = "tunnel-22222")]
     Tunnel,
     /// Get a shell of its host.
     SshHost,
     /// Upload logs.
     WriteLog,
     /// Hold the connection on which the cloud calls it.
+    #[strum(serialize = "cloudlink")]
     CloudLink,
     /// Make a key of a device.
+    #[strum(serialize = "create-device-api-key")]
     CreateDeviceKey,
     /// Make a provisioning key of a fleet.
+    #[strum(serialize = "create-provisioning-api-key")]
     CreateProvisioningKey,
     /// Make a named key of a user.
+    #[strum(serialize = "create-user-api-key")]
     CreateUserKey,
     /// Read what devices of a fleet should run, with all variables, settings and labels that it is made of.
     ReadTargetState,
-}
-
-impl Action {
-    /// All of them.
-    pub const ALL: [Action; 9] = [
-        Action::SupervisorProxyWrite,
-        Action::Tunnel,
-        Action::SshHost,
-        Action::WriteLog,
-        Action::CloudLink,
-        Action::CreateDeviceKey,
-        Action::CreateProvisioningKey,
-        Action::CreateUserKey,
-        Action::ReadTargetState,
-    ];
-
-    /// As requests call it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Action::SupervisorProxyWrite => "supervisor-proxy-write",
-            Action::Tunnel => "tunnel-22222",
-            Action::SshHost => "ssh-host",
-            Action::WriteLog => "write-log",
-            Action::CloudLink => "cloudlink",
-            Action::CreateDeviceKey => "create-device-api-key",
-            Action::CreateProvisioningKey => "create-provisioning-api-key",
-            Action::CreateUserKey => "create-user-api-key",
-            Action::ReadTargetState => "read-target-state",
-        }
-    }
-
-    /// The one that requests call so.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Action> {
-        Action::ALL.into_iter().find(|one| one.name() == name)
-    }
 }
 
 /// That a role may do something with some rows of a resource. What it may do with a resource is what all of

@@ -3,10 +3,13 @@
 //! A key never makes or changes people, organizations, sessions or keys. Beyond that it may be limited to a scope,
 //! and to one fleet. Nothing here gives a right: what a key may do, its user may do as well.
 
+use strum::{EnumString, IntoStaticStr, VariantNames};
+
 use crate::access::{Action, Method};
 
-/// What a named key is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// What a named key is for, in the words of `api_key.scope`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EnumString, IntoStaticStr, VariantNames)]
+#[strum(serialize_all = "lowercase")]
 pub enum KeyScope {
     /// To look.
     Read,
@@ -77,34 +80,6 @@ const FLEET: &[&str] = &[
 ];
 
 impl KeyScope {
-    /// All of them.
-    pub const ALL: [KeyScope; 4] = [
-        KeyScope::Read,
-        KeyScope::Deploy,
-        KeyScope::Device,
-        KeyScope::Fleet,
-    ];
-
-    /// As `api_key.scope` has them.
-    pub(crate) const WORDS: &[&'static str] = &["read", "deploy", "device", "fleet"];
-
-    /// As `api_key.scope` has it.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            KeyScope::Read => "read",
-            KeyScope::Deploy => "deploy",
-            KeyScope::Device => "device",
-            KeyScope::Fleet => "fleet",
-        }
-    }
-
-    /// The one of this word.
-    #[must_use]
-    pub fn named(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|one| one.word() == word)
-    }
-
     fn writes(self, resource: &str) -> bool {
         let deploys = DEPLOY.contains(&resource);
         let changes_devices = DEVICE.contains(&resource);

@@ -2,11 +2,16 @@
 
 use std::sync::LazyLock;
 
+use strum::{Display, EnumString, VariantArray};
+
 use crate::model::Model;
 use crate::older::{V5, V6};
 
 /// A version of the API, which is the first part of a path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, EnumString, Display, VariantArray,
+)]
+#[strum(serialize_all = "lowercase")]
 pub enum Version {
     /// Answers as version 5.
     V1,
@@ -38,23 +43,6 @@ pub struct Shape {
 }
 
 impl Version {
-    /// All of them, the oldest first.
-    pub const ALL: [Version; 7] = [
-        Version::V1,
-        Version::V2,
-        Version::V3,
-        Version::V4,
-        Version::V5,
-        Version::V6,
-        Version::V7,
-    ];
-
-    /// As it stands in a path: `v7`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        self.path().trim_start_matches('/')
-    }
-
     /// What its addresses begin with: `/v7`.
     #[must_use]
     pub const fn path(self) -> &'static str {
@@ -67,12 +55,6 @@ impl Version {
             Version::V6 => "/v6",
             Version::V7 => "/v7",
         }
-    }
-
-    /// The version that paths name so.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Version> {
-        Version::ALL.into_iter().find(|one| one.name() == name)
     }
 
     /// Its resources.

@@ -150,7 +150,7 @@ fn no_body() -> AssetForm {
 fn versioned(path: &str) -> Option<(Version, &str)> {
     let (name, _) = path.strip_prefix('/')?.split_once('/')?;
     let rest = path.get(1 + name.len()..)?;
-    Some((Version::named(name)?, rest))
+    Some((name.parse().ok()?, rest))
 }
 
 /// What a method does with rows, where it changes them.

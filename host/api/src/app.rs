@@ -15,11 +15,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access_log::{self, AccessLog};
 use crate::answer::Failure;
-use crate::auth::{self, Credentials};
+use crate::auth::{self, Caller, Credentials};
+use crate::bounds::LONG_TURN;
 use crate::cached_json::{CachedJson, StateVersion};
 use crate::connection::ClientConnection;
 use crate::device::{Device, EndpointMatch, Endpoints, Request, Requester, Response};
-use crate::extract::PathParameters;
+use crate::extract::RouteState;
 use crate::large_body::LargeBodies;
 use crate::metrics::{Requests, RouteLabel};
 use crate::routes::{self, CoreMatch};
@@ -105,13 +106,24 @@ impl App {
         &self.api.stopping
     }
 
-    /// Answers any request: failures, also a handler's panic, become answers too.
+    /// Answers any request that comes through the cloud's tunnel: failures, also a handler's panic, become answers
+    /// too.
     pub async fn answer(&self, request: Request) -> Response {
+        self.answer_from(None, request).await
+    }
+
+    /// The same for a request that comes by a connection.
+    pub(crate) async fn answer_from(
+        &self,
+        connection: Option<&ClientConnection>,
+        request: Request,
+    ) -> Response {
         let reads = matches!(*request.method(), Method::GET | Method::HEAD);
         let (method, uri) = (request.method().clone(), request.uri().clone());
         let begun = Instant::now();
         let mut label = RouteLabel::None;
-        let result = AssertUnwindSafe(self.dispatch(request, &mut label)).catch_unwind();
+        let result =
+            AssertUnwindSafe(self.dispatch(connection, request, &mut label)).catch_unwind();
         // The panic hook has logged where it happened.
         let result = result.await.unwrap_or_else(|_| {
             Err(Failure::Refused(
@@ -126,28 +138,34 @@ impl App {
             let log = &self.api.access_log;
             log.write(&method, uri.path(), status, time);
         }
+        if time > LONG_TURN {
+            // The next request of a client that sends many at once is there already: others come first.
+            tokio::task::yield_now().await;
+        }
         response
     }
 
     /// `label` is set as soon as the route is found, and its caller admitted.
     async fn dispatch(
         &self,
-        mut request: Request,
+        connection: Option<&ClientConnection>,
+        request: Request,
         label: &mut RouteLabel,
     ) -> Result<Response, Failure> {
-        // The cloud's requests come through its tunnel, without a browser and without a connection.
-        let connection = request.extensions().get::<ClientConnection>().cloned();
+        // The cloud's requests come through its tunnel, without a browser.
         if connection.is_some() {
             sites::check(&request, || self.names())?;
         }
         let core = match routes::find(request.method(), request.uri().path()) {
             CoreMatch::Route(place, route, _) if route.is_open => {
                 *label = RouteLabel::Core(place);
-                return Ok(route.call(request, self.api.clone()).await);
+                return Ok(route.call(request, self.state_for(None, Vec::new())).await);
             }
             core => core,
         };
-        let caller = Credentials::of(&self.api, &request).admit().await?;
+        let caller = Credentials::of(&self.api, &request, connection)
+            .admit()
+            .await?;
         if let Some(connection) = connection {
             connection.is_admitted();
         }
@@ -156,16 +174,22 @@ impl App {
             CoreMatch::Route(place, route, parameters) => {
                 *label = RouteLabel::Core(place);
                 service_keys.check(&caller, Some(route))?;
-                let extensions = request.extensions_mut();
-                extensions.insert(caller);
-                extensions.insert(PathParameters(parameters));
-                Ok(route.call(request, self.api.clone()).await)
+                let state = self.state_for(Some(caller), parameters);
+                Ok(route.call(request, state).await)
             }
             CoreMatch::OtherMethods(methods) => {
                 service_keys.check(&caller, None)?;
                 self.ask_plugins(caller.requester(), request, methods, label)
                     .await
             }
+        }
+    }
+
+    fn state_for(&self, caller: Option<Caller>, parameters: Vec<String>) -> RouteState {
+        RouteState {
+            api: self.api.clone(),
+            caller,
+            parameters,
         }
     }
 

@@ -16,6 +16,7 @@ use crate::answer::Failure;
 use crate::app::Api;
 use crate::connection::ClientConnection;
 use crate::device::{Request, Requester};
+use crate::extract::RouteState;
 use crate::listener::LocalModeAuth;
 
 /// What the command line tool asks for beside `/v2/local/*`.
@@ -46,7 +47,7 @@ impl Scope {
     }
 }
 
-/// The caller of an admitted request, among its extensions.
+/// The caller of an admitted request.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
     pub(crate) scope: Scope,
@@ -69,38 +70,37 @@ impl Caller {
 }
 
 /// Whoever is not admitted calls no handler that asks who it is.
-impl<S: Sync> FromRequestParts<S> for Caller {
+impl FromRequestParts<RouteState> for Caller {
     type Rejection = Failure;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
-        let caller = parts.extensions.get::<Caller>().cloned();
-        caller.ok_or(Failure::Unauthorized)
+    async fn from_request_parts(_: &mut Parts, state: &RouteState) -> Result<Self, Failure> {
+        state.caller.clone().ok_or(Failure::Unauthorized)
     }
 }
 
 /// What a request presents to be admitted.
-pub(crate) struct Credentials {
+pub(crate) struct Credentials<'a> {
     key: Option<KeyOwner>,
     /// The connection, if its listener may answer without a key in local mode.
-    open_to: Option<ClientConnection>,
+    open_to: Option<&'a ClientConnection>,
 }
 
-impl Credentials {
+impl<'a> Credentials<'a> {
     /// Of this request. What comes through the cloud's tunnel has no connection, and needs a key.
-    pub(crate) fn of(api: &Api, request: &Request) -> Self {
+    pub(crate) fn of(
+        api: &Api,
+        request: &Request,
+        connection: Option<&'a ClientConnection>,
+    ) -> Self {
         let key = offered_key(request).and_then(|offered| api.keys.key_owner(&offered));
         let (method, path) = (request.method(), request.uri().path());
-        let connection = request.extensions().get::<ClientConnection>();
         let open_to = connection.filter(|connection| {
             // The device's own key opens everything anyway.
             key != Some(KeyOwner::Global)
                 && needs_no_key(connection.auth(), method, path)
                 && api.device.local_mode()
         });
-        Credentials {
-            key,
-            open_to: open_to.cloned(),
-        }
+        Credentials { key, open_to }
     }
 
     /// Admits the request, or refuses it.

@@ -6,7 +6,6 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
-use std::time::Instant;
 
 use axum::body::Body;
 use bytes::Bytes;
@@ -23,7 +22,7 @@ use tokio::sync::{OnceCell, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
-use crate::bounds::{BUFFER, HEAD_WITHIN, KERNEL_BUFFER, LONG_TURN, STREAM_UNREAD_FOR};
+use crate::bounds::{BUFFER, HEAD_WITHIN, KERNEL_BUFFER, STREAM_UNREAD_FOR};
 use crate::device::Request;
 use crate::listener::{KeylessAccess, LocalModeAuth, LocalModeProcesses};
 use crate::peer_process;
@@ -31,12 +30,8 @@ use crate::places::{ConnectionSlot, UnderWay};
 use crate::socket::Socket;
 use crate::unread::SocketBody;
 
-/// The connection that a request came by, among the request's extensions. What comes through the cloud's
-/// tunnel has none.
-#[derive(Clone)]
-pub(crate) struct ClientConnection(Arc<Client>);
-
-struct Client {
+/// The connection that a request came by. What comes through the cloud's tunnel has none.
+pub(crate) struct ClientConnection {
     place: Option<Arc<ConnectionSlot>>,
     auth: LocalModeAuth,
     /// Whether this client may do without a key if `auth` says so, once that is known.
@@ -55,46 +50,46 @@ impl ClientConnection {
         let keyless = keyless.between(peer, local);
         let is_process = peer.ip().to_canonical().is_loopback();
         let must_be_trusted = is_process && keyless.processes == LocalModeProcesses::Trusted;
-        Ok(ClientConnection(Arc::new(Client {
+        Ok(ClientConnection {
             place: Some(place),
             auth: keyless.auth,
             trusted: OnceCell::new_with((!must_be_trusted).then_some(true)),
             addresses: Some((peer, local)),
-        })))
+        })
     }
 
     /// Of nowhere, for tests of the router.
     #[cfg(test)]
     pub(crate) fn without_socket(auth: LocalModeAuth, trusted: bool) -> Self {
-        ClientConnection(Arc::new(Client {
+        ClientConnection {
             place: None,
             auth,
             trusted: OnceCell::new_with(Some(trusted)),
             addresses: None,
-        }))
+        }
     }
 
     /// A request of it was let in.
     pub(crate) fn is_admitted(&self) {
-        if let Some(place) = &self.0.place {
+        if let Some(place) = &self.place {
             place.is_admitted();
         }
     }
 
     /// The requests that its listener answers without a key.
     pub(crate) fn auth(&self) -> LocalModeAuth {
-        self.0.auth
+        self.auth
     }
 
     /// Whether this client may do without a key if [`Self::auth`] says so. Looked at once.
     pub(crate) async fn may_do_without_key(&self) -> bool {
         let look = || async {
-            match self.0.addresses {
+            match self.addresses {
                 Some((peer, local)) => has_trusted_process(peer, local).await,
                 None => false,
             }
         };
-        *self.0.trusted.get_or_init(look).await
+        *self.trusted.get_or_init(look).await
     }
 }
 
@@ -142,14 +137,7 @@ pub(crate) async fn serve(
         let (app, client, streams) = (&app, &client, &streams);
         let under_way = place.request();
         async move {
-            let mut request = with_rest(request);
-            request.extensions_mut().insert(client.clone());
-            let began = Instant::now();
-            let mut answer = app.answer(request).await;
-            if began.elapsed() > LONG_TURN {
-                // The next request of a client that sends many at once is there already: others come first.
-                tokio::task::yield_now().await;
-            }
+            let mut answer = app.answer_from(Some(client), with_rest(request)).await;
             streams.store(answer.size_hint().exact().is_none(), Ordering::Relaxed);
             if answer.status() == StatusCode::UNAUTHORIZED {
                 // Whoever guesses keys, or floods, begins anew each time.
@@ -178,7 +166,7 @@ pub(crate) async fn serve(
             connection.await
         }
         () = place.displaced() => {
-            tracing::debug!("closed a connection to make room for another");
+            tracing::debug!("dropped a connection, to make room for another or because the API ends");
             return;
         }
     };

@@ -134,7 +134,7 @@ impl Events {
         let mut content = self.content();
         content.number += 1;
         let number = content.number;
-        let kind = event.event_type();
+        let kind = EventType::from(&event);
         let frame = self.frame(number, kind, &event);
         content.bytes += frame.len();
         content.events.push_back(StoredEvent {
@@ -172,7 +172,7 @@ impl Events {
         };
         // Strings, numbers and flags: writing them cannot fail.
         let data = serde_json::to_string(&data).unwrap_or_default();
-        format!("id: {id}\nevent: {}\ndata: {data}\n\n", kind.name()).into()
+        format!("id: {id}\nevent: {kind}\ndata: {data}\n\n").into()
     }
 
     /// The event that reports missing events. It has no id, so that a client that comes back names the last one that

@@ -6,25 +6,39 @@
 
 use std::borrow::Cow;
 
-use axum::extract::FromRequestParts;
+use axum::extract::{FromRef, FromRequestParts};
 use http::request::Parts;
 
 use crate::answer::Failure;
+use crate::app::Api;
+use crate::auth::Caller;
 
-/// What the `:names` of the route's path stand for, percent-decoded, among the request's extensions.
+/// What a handler gets besides its request: the state of axum's handlers. Extensions of the request would do as well,
+/// and cost a map on the heap for each request.
 #[derive(Clone)]
-pub(crate) struct PathParameters(pub(crate) Vec<String>);
+pub(crate) struct RouteState {
+    pub(crate) api: Api,
+    /// Who was admitted; nobody to a route that needs no key.
+    pub(crate) caller: Option<Caller>,
+    /// What the `:names` of the route's path stand for, percent-decoded.
+    pub(crate) parameters: Vec<String>,
+}
+
+impl FromRef<RouteState> for Api {
+    fn from_ref(state: &RouteState) -> Api {
+        state.api.clone()
+    }
+}
 
 /// The values of the `:names` in the route's path, of which there are `N`.
 pub(crate) struct Path<const N: usize>(pub(crate) [String; N]);
 
-impl<S: Sync, const N: usize> FromRequestParts<S> for Path<N> {
+impl<const N: usize> FromRequestParts<RouteState> for Path<N> {
     type Rejection = Failure;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
-        let parameters = parts.extensions.remove::<PathParameters>();
-        let values = parameters.and_then(|PathParameters(values)| values.try_into().ok());
-        values.map(Path).ok_or_else(|| Failure::Internal {
+    async fn from_request_parts(_: &mut Parts, state: &RouteState) -> Result<Self, Failure> {
+        let values = state.parameters.clone().try_into();
+        values.map(Path).map_err(|_| Failure::Internal {
             doing: "read the path",
             cause: "the route has another number of parameters than its handler takes".into(),
         })

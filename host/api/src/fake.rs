@@ -84,9 +84,9 @@ pub(crate) struct Answer {
 }
 
 impl Fixture {
-    pub(crate) async fn ask(&self, mut request: Request) -> Answer {
-        request.extensions_mut().insert(self.connection.clone());
-        let response: Response = self.app.answer(request).await;
+    pub(crate) async fn ask(&self, request: Request) -> Answer {
+        let connection = Some(&self.connection);
+        let response: Response = self.app.answer_from(connection, request).await;
         let header = |name| {
             response
                 .headers()

@@ -7,8 +7,8 @@ use axum::extract::FromRef;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::answer::Failure;
-use crate::app::Api;
 use crate::bounds::TURN_WITHIN;
+use crate::extract::RouteState;
 
 /// The queue of large bodies.
 #[derive(Clone)]
@@ -53,9 +53,9 @@ impl LargeBodies {
     }
 }
 
-impl FromRef<Api> for LargeBodies {
-    fn from_ref(api: &Api) -> Self {
-        api.large_bodies.clone()
+impl FromRef<RouteState> for LargeBodies {
+    fn from_ref(state: &RouteState) -> Self {
+        state.api.large_bodies.clone()
     }
 }
 

@@ -158,7 +158,7 @@ fn put_services(text: &mut Exposition, status: &DeviceStatus, scope: Scope) {
     let mut by_status: BTreeMap<&str, u64> = BTreeMap::new();
     let apps = status.apps.values().filter(|app| scope.covers(app.id));
     for service in apps.flat_map(|app| &app.services) {
-        *by_status.entry(service.state.as_str()).or_default() += 1;
+        *by_status.entry(service.state.into()).or_default() += 1;
     }
     let mut services = text.gauge("supervisor_services", "Services of apps, by status.");
     for (status, number) in by_status {

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -16,25 +17,28 @@ use crate::bounds::{LISTENER_CONNECTIONS, PEER_CONNECTIONS};
 #[derive(Default)]
 pub(crate) struct Places {
     occupancy: Mutex<Occupancy>,
+    /// Ticks with each request that ends.
+    clock: AtomicU64,
+    /// Cancelled when all connections are to end, whatever they do.
+    cut: CancellationToken,
 }
 
 #[derive(Default)]
 struct Occupancy {
     /// The connections, in the order in which they were accepted.
-    connections: BTreeMap<u64, Standing>,
+    connections: BTreeMap<u64, Arc<Standing>>,
     next: u64,
-    /// Ticks with each request that ends.
-    clock: u64,
 }
 
-/// What speaks for and against a connection when places are short.
+/// What speaks for and against a connection when places are short. Its requests change it without a lock: they are
+/// many, and places are seldom short.
 struct Standing {
     peer: IpAddr,
     /// A request of it was let in.
-    is_admitted: bool,
-    requests_under_way: usize,
+    is_admitted: AtomicBool,
+    requests_under_way: AtomicUsize,
     /// When the last request ended.
-    idle_since: u64,
+    idle_since: AtomicU64,
     displaced: CancellationToken,
 }
 
@@ -42,23 +46,28 @@ struct Standing {
 pub(crate) struct ConnectionSlot {
     places: Arc<Places>,
     number: u64,
-    displaced: CancellationToken,
+    standing: Arc<Standing>,
 }
 
 /// Held while a request is under way.
 pub(crate) struct UnderWay(Arc<ConnectionSlot>);
 
 impl Places {
+    /// Places whose connections all end at once when `cut` is cancelled.
+    pub(crate) fn new(cut: CancellationToken) -> Self {
+        Places {
+            cut,
+            ..Places::default()
+        }
+    }
+
     /// A place for a connection of `peer`, if there is one or one can be made.
     pub(crate) fn take(self: &Arc<Self>, peer: IpAddr) -> Option<ConnectionSlot> {
         let peer = peer_of(peer);
         let mut occupancy = self.occupancy.lock();
         let of_peer = |standing: &Standing| standing.peer == peer;
-        let count = occupancy
-            .connections
-            .values()
-            .filter(|s| of_peer(s))
-            .count();
+        let connections = occupancy.connections.values();
+        let count = connections.filter(|standing| of_peer(standing)).count();
         if !peer.is_loopback() && count >= PEER_CONNECTIONS {
             occupancy.displace(of_peer)?;
         }
@@ -67,19 +76,18 @@ impl Places {
         }
         let number = occupancy.next;
         occupancy.next += 1;
-        let displaced = CancellationToken::new();
-        let standing = Standing {
+        let standing = Arc::new(Standing {
             peer,
-            is_admitted: false,
-            requests_under_way: 0,
-            idle_since: 0,
-            displaced: displaced.clone(),
-        };
-        occupancy.connections.insert(number, standing);
+            is_admitted: AtomicBool::new(false),
+            requests_under_way: AtomicUsize::new(0),
+            idle_since: AtomicU64::new(0),
+            displaced: self.cut.child_token(),
+        });
+        occupancy.connections.insert(number, standing.clone());
         Some(ConnectionSlot {
             places: self.clone(),
             number,
-            displaced,
+            standing,
         })
     }
 }
@@ -89,8 +97,11 @@ impl Occupancy {
     fn displace(&mut self, among: impl Fn(&Standing) -> bool) -> Option<()> {
         let candidates = self.connections.iter().filter(|(_, s)| among(s));
         let least = candidates
-            .filter(|(_, s)| !s.is_admitted || s.requests_under_way == 0)
-            .min_by_key(|(number, s)| (s.is_admitted, s.idle_since, **number))
+            .filter(|(_, s)| !s.is_admitted() || s.requests_under_way.load(Ordering::Relaxed) == 0)
+            .min_by_key(|(number, s)| {
+                let idle_since = s.idle_since.load(Ordering::Relaxed);
+                (s.is_admitted(), idle_since, **number)
+            })
             .map(|(number, _)| *number)?;
         let standing = self.connections.remove(&least)?;
         standing.displaced.cancel();
@@ -98,40 +109,37 @@ impl Occupancy {
     }
 }
 
+impl Standing {
+    fn is_admitted(&self) -> bool {
+        self.is_admitted.load(Ordering::Relaxed)
+    }
+}
+
 impl ConnectionSlot {
-    /// Completes when another connection needs the place more.
+    /// Completes when another connection needs the place more, and when all connections are to end.
     pub(crate) async fn displaced(&self) {
-        self.displaced.cancelled().await;
+        self.standing.displaced.cancelled().await;
     }
 
     /// A request of this connection was let in: it no longer makes room for those that have shown nothing.
     pub(crate) fn is_admitted(&self) {
-        self.with(|standing, _| standing.is_admitted = true);
+        self.standing.is_admitted.store(true, Ordering::Relaxed);
     }
 
     /// Marks the connection as busy until the value is dropped.
     pub(crate) fn request(self: &Arc<Self>) -> UnderWay {
-        self.with(|standing, _| standing.requests_under_way += 1);
+        let requests = &self.standing.requests_under_way;
+        requests.fetch_add(1, Ordering::Relaxed);
         UnderWay(self.clone())
-    }
-
-    /// Changes the entry, unless somebody else has taken the place.
-    fn with(&self, change: impl FnOnce(&mut Standing, u64)) {
-        let mut occupancy = self.places.occupancy.lock();
-        occupancy.clock += 1;
-        let now = occupancy.clock;
-        if let Some(standing) = occupancy.connections.get_mut(&self.number) {
-            change(standing, now);
-        }
     }
 }
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        self.0.with(|standing, now| {
-            standing.requests_under_way = standing.requests_under_way.saturating_sub(1);
-            standing.idle_since = now;
-        });
+        let (places, standing) = (&self.0.places, &self.0.standing);
+        let now = places.clock.fetch_add(1, Ordering::Relaxed) + 1;
+        standing.idle_since.store(now, Ordering::Relaxed);
+        standing.requests_under_way.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -162,7 +170,7 @@ mod tests {
     use super::*;
 
     fn is_displaced(place: &ConnectionSlot) -> bool {
-        place.displaced.is_cancelled()
+        place.standing.displaced.is_cancelled()
     }
 
     #[test]

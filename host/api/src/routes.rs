@@ -16,8 +16,8 @@ use http::Method;
 use percent_encoding::percent_decode_str;
 use schemars::JsonSchema;
 
-use crate::app::Api;
 use crate::device::{Request, Response};
+use crate::extract::RouteState;
 use crate::operation::{Answer, RequestBody, SchemaOf, schema};
 use crate::{metrics, ping, v1, v2, v3};
 
@@ -56,6 +56,8 @@ pub struct Route {
     pub method: Method,
     /// The path; a segment that begins with a colon matches any segment.
     pub path: &'static str,
+    /// Whether the path has such a segment: each request looks at many routes.
+    has_parameters: bool,
     /// What the route does, in a few words.
     pub summary: &'static str,
     /// Whether it is answered without a key.
@@ -64,37 +66,38 @@ pub struct Route {
     pub(crate) query: &'static [(&'static str, &'static str)],
     pub(crate) body: RequestBody,
     pub(crate) answers: Vec<Answer>,
-    handler: Box<dyn Fn(Request, Api) -> BoxFuture<'static, Response> + Send + Sync>,
+    handler: Box<dyn Fn(Request, RouteState) -> BoxFuture<'static, Response> + Send + Sync>,
 }
 
 impl Route {
     /// A route that takes no body, and of whose answers nothing is said yet.
     pub(crate) fn new<H, T>(method: Method, path: &'static str, handler: H) -> Self
     where
-        H: Handler<T, Api, Future = BoxFuture<'static, Response>>,
+        H: Handler<T, RouteState, Future = BoxFuture<'static, Response>>,
     {
         Route {
             method,
             path,
+            has_parameters: path.contains(':'),
             summary: "",
             is_open: false,
             query: &[],
             body: RequestBody::Ignored,
             answers: Vec::new(),
-            handler: Box::new(move |request, api| handler.clone().call(request, api)),
+            handler: Box::new(move |request, state| handler.clone().call(request, state)),
         }
     }
 
     pub(crate) fn get<H, T>(path: &'static str, handler: H) -> Self
     where
-        H: Handler<T, Api, Future = BoxFuture<'static, Response>>,
+        H: Handler<T, RouteState, Future = BoxFuture<'static, Response>>,
     {
         Route::new(Method::GET, path, handler)
     }
 
     pub(crate) fn post<H, T>(path: &'static str, handler: H) -> Self
     where
-        H: Handler<T, Api, Future = BoxFuture<'static, Response>>,
+        H: Handler<T, RouteState, Future = BoxFuture<'static, Response>>,
     {
         Route::new(Method::POST, path, handler)
     }
@@ -141,8 +144,32 @@ impl Route {
         }
     }
 
-    pub(crate) fn call(&self, request: Request, api: Api) -> BoxFuture<'static, Response> {
-        (self.handler)(request, api)
+    pub(crate) fn call(&self, request: Request, state: RouteState) -> BoxFuture<'static, Response> {
+        (self.handler)(request, state)
+    }
+
+    /// What the path's `:names` stand for, percent-decoded, if `path` matches: whatever its case, and with or without
+    /// one slash at the end.
+    fn matches(&self, path: &str) -> Option<Vec<String>> {
+        let path = path.strip_suffix('/').unwrap_or(path);
+        if !self.has_parameters {
+            return self.path.eq_ignore_ascii_case(path).then(Vec::new);
+        }
+        let mut params = Vec::new();
+        let mut segments = path.split('/');
+        for expected in self.path.split('/') {
+            let segment = segments.next()?;
+            if expected.starts_with(':') {
+                if segment.is_empty() {
+                    return None;
+                }
+                let value = percent_decode_str(segment).decode_utf8().ok()?;
+                params.push(value.into_owned());
+            } else if !expected.eq_ignore_ascii_case(segment) {
+                return None;
+            }
+        }
+        segments.next().is_none().then_some(params)
     }
 }
 
@@ -167,7 +194,7 @@ pub(crate) fn find(method: &Method, path: &str) -> CoreMatch {
     };
     let mut others = Vec::new();
     for (place, route) in core_routes().enumerate() {
-        if let Some(params) = matches(route.path, path) {
+        if let Some(params) = route.matches(path) {
             if route.method == *method {
                 return CoreMatch::Route(place, route, params);
             }
@@ -175,30 +202,6 @@ pub(crate) fn find(method: &Method, path: &str) -> CoreMatch {
         }
     }
     CoreMatch::OtherMethods(others)
-}
-
-/// What the pattern's `:names` stand for, percent-decoded, if `path` matches: whatever its case, and
-/// with or without one slash at the end.
-fn matches(pattern: &str, path: &str) -> Option<Vec<String>> {
-    let path = path.strip_suffix('/').unwrap_or(path);
-    if !pattern.contains(':') {
-        return pattern.eq_ignore_ascii_case(path).then(Vec::new);
-    }
-    let mut params = Vec::new();
-    let mut segments = path.split('/');
-    for expected in pattern.split('/') {
-        let segment = segments.next()?;
-        if expected.starts_with(':') {
-            if segment.is_empty() {
-                return None;
-            }
-            let value = percent_decode_str(segment).decode_utf8().ok()?;
-            params.push(value.into_owned());
-        } else if !expected.eq_ignore_ascii_case(segment) {
-            return None;
-        }
-    }
-    segments.next().is_none().then_some(params)
 }
 
 #[cfg(test)]
@@ -225,7 +228,8 @@ mod tests {
         ] {
             let expected: Option<Vec<String>> =
                 params.map(|params| params.iter().map(ToString::to_string).collect());
-            assert_eq!(matches(pattern, path), expected, "{path}");
+            let route = Route::get(pattern, || async {});
+            assert_eq!(route.matches(path), expected, "{path}");
         }
     }
 

@@ -31,7 +31,7 @@ pub async fn serve(app: App, listeners: Vec<Listener>, listening: Listening) {
         let listening = listening.clone();
         accepting.spawn(async move {
             tokio::select! {
-                () = attend(listener, app, &connections, &cut, &listening) => {}
+                () = attend(listener, app, &connections, cut, &listening) => {}
                 () = stopping.cancelled() => {}
             }
         });
@@ -59,14 +59,14 @@ async fn attend(
     listener: Listener,
     app: App,
     connections: &TaskTracker,
-    cut: &CancellationToken,
+    cut: CancellationToken,
     listening: &Listening,
 ) {
     let Listener {
         mut socket,
         keyless,
     } = listener;
-    let places = Arc::<Places>::default();
+    let places = Arc::new(Places::new(cut));
     let address = match socket.local_addr() {
         Ok(address) => address,
         Err(error) => {
@@ -77,7 +77,7 @@ async fn attend(
     loop {
         let closing = app.stopping().child_token();
         tokio::select! {
-            () = accept(&socket, keyless, &places, &app, connections, &closing, cut) => {}
+            () = accept(&socket, keyless, &places, &app, connections, &closing) => {}
             () = listening.becomes(false) => {}
         }
         drop(socket);
@@ -98,7 +98,6 @@ async fn accept(
     app: &App,
     connections: &TaskTracker,
     closing: &CancellationToken,
-    cut: &CancellationToken,
 ) {
     loop {
         match socket.accept().await {
@@ -107,13 +106,8 @@ async fn accept(
                     refuse(&stream);
                     continue;
                 };
-                let (app, closing, cut) = (app.clone(), closing.clone(), cut.clone());
-                connections.spawn(async move {
-                    tokio::select! {
-                        () = connection::serve(app, stream, keyless, place, closing) => {}
-                        () = cut.cancelled() => {}
-                    }
-                });
+                let (app, closing) = (app.clone(), closing.clone());
+                connections.spawn(connection::serve(app, stream, keyless, place, closing));
             }
             Err(error) => {
                 tracing::warn!(%error, "failed to accept a connection");

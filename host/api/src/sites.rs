@@ -26,10 +26,10 @@ pub(crate) fn check(request: &Request, names: impl FnOnce() -> Vec<String>) -> R
             Ok(())
         };
     };
-    if !is_address(&host) && !is_own(&name_of(&host), names) {
+    if !is_address(host) && !is_own(&name_of(host), names) {
         return Err(forbidden(format!(
             "`{}` is not a name of this device: use an address, or add the name to `host_names` in its configuration",
-            name_of(&host)
+            name_of(host)
         )));
     }
     let mut origins = headers.get_all(ORIGIN).iter();
@@ -37,7 +37,7 @@ pub(crate) fn check(request: &Request, names: impl FnOnce() -> Vec<String>) -> R
         let origin = origin.to_str().unwrap_or_default();
         let parts = origin.split_at_checked("http://".len());
         parts.is_some_and(|(scheme, of)| {
-            scheme.eq_ignore_ascii_case("http://") && of.eq_ignore_ascii_case(&host)
+            scheme.eq_ignore_ascii_case("http://") && of.eq_ignore_ascii_case(host)
         })
     };
     if origins.all(is_same) {
@@ -57,7 +57,7 @@ fn forbidden(message: impl Into<String>) -> Failure {
 
 /// What the client called, with the port if it named one: `Host`, which has to agree with the target if
 /// that is a whole address.
-fn called_host(uri: &Uri, headers: &HeaderMap) -> Result<Option<String>, Failure> {
+fn called_host<'a>(uri: &'a Uri, headers: &'a HeaderMap) -> Result<Option<&'a str>, Failure> {
     let mut hosts = headers.get_all(HOST).iter();
     let of_header = hosts.next();
     let contradiction = || forbidden("the request names several hosts, or one that cannot be read");
@@ -65,14 +65,14 @@ fn called_host(uri: &Uri, headers: &HeaderMap) -> Result<Option<String>, Failure
         return Err(contradiction());
     }
     let of_header = match of_header {
-        Some(value) => Some(value.to_str().map_err(|_| contradiction())?.to_owned()),
+        Some(value) => Some(value.to_str().map_err(|_| contradiction())?),
         None => None,
     };
     match (uri.authority(), of_header) {
-        (Some(target), Some(host)) if !target.as_str().eq_ignore_ascii_case(&host) => {
+        (Some(target), Some(host)) if !target.as_str().eq_ignore_ascii_case(host) => {
             Err(contradiction())
         }
-        (Some(target), _) => Ok(Some(target.as_str().to_owned())),
+        (Some(target), _) => Ok(Some(target.as_str())),
         (None, host) => Ok(host),
     }
 }

@@ -124,7 +124,7 @@ impl Cache {
     /// The compiled file of the component of this [`digest`], where there is one that is whole. Whether it loads, those
     /// say who run it: one that does not is to be [discarded](Cache::discard).
     pub async fn find_file(&self, digest: &str, profile: Profile) -> Option<PathBuf> {
-        let stem = entries::stem(digest, profile.name(), &settings(profile));
+        let stem = entries::stem(digest, profile.into(), &settings(profile));
         let path = self.sound_file(&stem).await?;
         entries::touch(&path);
         Some(path)
@@ -301,7 +301,7 @@ async fn compile(
     let target = output.finish().await?;
     let (folder, limit) = (cache.folder.clone(), cache.limits.folder);
     let cleaned = tokio::task::spawn_blocking(move || {
-        entries::clean(&folder, profile.name(), &settings(profile), limit, &target);
+        entries::clean(&folder, profile.into(), &settings(profile), limit, &target);
     });
     // What is left there too long is no matter of this component's.
     let _ = cleaned.await;

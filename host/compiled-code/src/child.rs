@@ -113,7 +113,7 @@ pub(crate) async fn compile(
         source: Arc::new(error),
     };
     let mut child = Command::new(compiler)
-        .args(["--profile", profile.name()])
+        .args(["--profile", profile.into()])
         .args(["--wasm-bytes", &limits.wasm.to_string()])
         .args(["--memory-bytes", &limits.memory.to_string()])
         .args(["--cpu-seconds", &limits.cpu.as_secs().max(1).to_string()])

@@ -33,7 +33,7 @@ impl<'a> Source<'a> {
     }
 
     pub(crate) fn stem(&self, profile: Profile) -> String {
-        entries::stem(&self.digest, profile.name(), &settings(profile))
+        entries::stem(&self.digest, profile.into(), &settings(profile))
     }
 
     /// With a word that changes when somebody wants it tried again though it failed before.

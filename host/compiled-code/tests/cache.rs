@@ -245,7 +245,7 @@ async fn m4_plugins_that_compile_for_ever_hold_up_no_service_and_the_other_way_r
         (Profile::Plugin, Profile::Service),
         (Profile::Service, Profile::Plugin),
     ] {
-        let flag = script.folder.path().join(stuck.name());
+        let flag = script.folder.path().join(stuck.to_string());
         fs::write(&flag, "").unwrap();
         let cache = script.cache(Limits::of_board(512 << 20));
         let runs = script.runs();

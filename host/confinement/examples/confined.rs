@@ -23,7 +23,7 @@ fn main() -> ExitCode {
         eprintln!("usage: confined FOLDER UID WALLS WHAT...");
         return ExitCode::from(2);
     };
-    let has = |wall: Wall| walls.split(',').any(|name| name == wall.name());
+    let has = |wall: Wall| walls.split(',').any(|name| name == <&str>::from(wall));
     let uid: u32 = uid.parse().unwrap_or(0);
     let confinement = Confinement {
         bounds: Bounds {

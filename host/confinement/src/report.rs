@@ -1,11 +1,25 @@
 //! What came of it, as data.
 
-use std::fmt::{self, Display};
+use std::fmt::Display;
 
 use serde::{Deserialize, Serialize};
 
-/// One of the walls behind the sandbox.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+/// One of the walls behind the sandbox, written the same in reports and in the API.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::Display,
+    strum::IntoStaticStr,
+)]
+#[strum(serialize_all = "kebab-case")]
 #[serde(rename_all = "kebab-case")]
 pub enum Wall {
     /// The process is no root, and its user is nobody else's where one was asked for.
@@ -26,42 +40,14 @@ pub enum Wall {
     Processes,
 }
 
-impl Wall {
-    /// As it is written in reports and in the API.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Wall::User => "user",
-            Wall::Capabilities => "capabilities",
-            Wall::NoNewPrivileges => "no-new-privileges",
-            Wall::Files => "files",
-            Wall::SystemCalls => "system-calls",
-            Wall::Bounds => "bounds",
-            Wall::Memory => "memory",
-            Wall::Processes => "processes",
-        }
-    }
-}
-
-impl Display for Wall {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
 /// A wall that does not stand.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, derive_more::Display)]
+#[display("{wall} ({reason})")]
 pub struct MissingWall {
     /// Which.
     pub wall: Wall,
     /// What the system lacks, or said.
     pub reason: String,
-}
-
-impl Display for MissingWall {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.wall, self.reason)
-    }
 }
 
 /// The walls of one process. A wall that nobody asked for is in neither list.

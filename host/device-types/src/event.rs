@@ -5,6 +5,7 @@ use model::{
 };
 use schemars::JsonSchema;
 use serde::Serialize;
+use strum::{Display, EnumDiscriminants, EnumString, VariantNames};
 
 use crate::Moment;
 
@@ -22,67 +23,35 @@ pub enum Audience {
     Owner,
 }
 
-/// Declares the events once: the enum of their data, the enum of their types, and the types' names.
-macro_rules! events {
-    ($($(#[$doc:meta])* $name:ident($data:ty) = $text:literal,)*) => {
-        /// Something that has happened.
-        #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-        #[serde(tag = "type", content = "data", rename_all = "kebab-case")]
-        #[schemars(rename = "Happening")]
-        pub enum Event {
-            $($(#[$doc])* #[serde(rename = $text)] $name($data),)*
-        }
-
-        /// The type of an event.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-        pub enum EventType {
-            $(#[doc = concat!("[`Event::", stringify!($name), "`].")] $name,)*
-        }
-
-        impl EventType {
-            /// All types, in the order in which the documentation lists them.
-            pub const ALL: &[EventType] = &[$(EventType::$name),*];
-
-            /// The name by which clients ask for the type.
-            #[must_use]
-            pub fn name(self) -> &'static str {
-                match self {
-                    $(EventType::$name => $text,)*
-                }
-            }
-        }
-
-        impl Event {
-            /// The type of this event.
-            #[must_use]
-            pub fn event_type(&self) -> EventType {
-                match self {
-                    $(Event::$name(_) => EventType::$name,)*
-                }
-            }
-        }
-    };
-}
-
-events! {
+/// Something that has happened.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, EnumDiscriminants)]
+#[serde(tag = "type", content = "data", rename_all = "kebab-case")]
+#[schemars(rename = "Happening")]
+#[strum_discriminants(
+    name(EventType),
+    doc = "The type of an event, in the order in which the documentation lists them, by the name that clients use.",
+    derive(PartialOrd, Ord, Display, EnumString, VariantNames),
+    strum(serialize_all = "kebab-case")
+)]
+pub enum Event {
     /// The state of a service has changed.
-    Service(ServiceChanged) = "service",
+    Service(ServiceChanged),
     /// The progress of an app's release has changed.
-    Release(ReleaseChanged) = "release",
+    Release(ReleaseChanged),
     /// The progress of a download; at most once a second for each image and service.
-    Download(Download) = "download",
+    Download(Download),
     /// An update waits for a lock.
-    LockWait(LockWait) = "lock-wait",
+    LockWait(LockWait),
     /// A step failed and is tried again.
-    StepFailed(StepFailed) = "step-failed",
+    StepFailed(StepFailed),
     /// The device began to apply its target.
-    ApplyBegin(ApplyBegin) = "apply-begin",
+    ApplyBegin(ApplyBegin),
     /// The device has stopped applying its target.
-    ApplyEnd(ApplyEnd) = "apply-end",
+    ApplyEnd(ApplyEnd),
     /// A plugin failed at a call through its own fault.
-    PluginFault(PluginFault) = "plugin-fault",
+    PluginFault(PluginFault),
     /// The host is about to reboot or to power off.
-    Power(PowerRequested) = "power",
+    Power(PowerRequested),
 }
 
 impl Event {
@@ -106,10 +75,8 @@ impl Event {
 #[serde(rename_all = "camelCase")]
 pub struct ServiceChanged {
     /// The app's number.
-    #[schemars(with = "u64")]
     pub app_id: AppId,
     /// The service's name.
-    #[schemars(with = "String")]
     pub service: ServiceName,
     /// As in `GET /v2/state/status`; null once nothing is left of the service.
     #[schemars(with = "Option<String>")]
@@ -118,10 +85,8 @@ pub struct ServiceChanged {
     #[schemars(with = "Option<String>")]
     pub before: Option<ServiceState>,
     /// The container; null while there is none.
-    #[schemars(with = "Option<String>")]
     pub container_id: Option<ContainerId>,
     /// The image that it is made from; null once nothing is left of the service.
-    #[schemars(with = "Option<String>")]
     pub image: Option<ImageRef>,
 }
 
@@ -130,16 +95,13 @@ pub struct ServiceChanged {
 #[serde(rename_all = "camelCase")]
 pub struct ReleaseChanged {
     /// The app's number.
-    #[schemars(with = "u64")]
     pub app_id: AppId,
     /// How far the target's release has come; null once nothing is left of the app.
     #[schemars(with = "Option<String>")]
     pub status: Option<ReleaseState>,
     /// The release that runs whole; null until one does.
-    #[schemars(with = "Option<String>")]
     pub commit: Option<Commit>,
     /// The release that the target names.
-    #[schemars(with = "Option<String>")]
     pub target_commit: Option<Commit>,
 }
 
@@ -148,13 +110,10 @@ pub struct ReleaseChanged {
 #[serde(rename_all = "camelCase")]
 pub struct Download {
     /// The number of the app that it is for.
-    #[schemars(with = "u64")]
     pub app_id: AppId,
     /// The name of the service that it is for.
-    #[schemars(with = "String")]
     pub service: ServiceName,
     /// The image's reference.
-    #[schemars(with = "String")]
     pub image: ImageRef,
     /// Percent; 100 once the image is there.
     pub progress: u8,
@@ -165,7 +124,6 @@ pub struct Download {
 #[serde(rename_all = "camelCase")]
 pub struct LockWait {
     /// The app's number.
-    #[schemars(with = "u64")]
     pub app_id: AppId,
     /// Which lock is in the way.
     pub message: String,
@@ -178,7 +136,6 @@ pub struct LockWait {
 #[serde(rename_all = "camelCase")]
 pub struct StepFailed {
     /// The app's number; null where the step is no app's.
-    #[schemars(with = "Option<u64>")]
     pub app_id: Option<AppId>,
     /// What it is about, in words.
     pub subject: String,

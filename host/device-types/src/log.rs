@@ -16,11 +16,9 @@ pub struct LogEvent {
     pub timestamp: Option<i64>,
     /// Missing in a line of the supervisor's own.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
     pub service_name: Option<ServiceName>,
     /// The number of that service in the target.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<u64>")]
     pub service_id: Option<ServiceId>,
     /// Whether the service printed it to its standard error output.
     #[serde(rename = "isStdErr", skip_serializing_if = "is_false")]

@@ -72,34 +72,27 @@ pub struct PlanStep {
     pub needs_locks: bool,
     /// The app's number; missing for what is no app's, or of several.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<u64>")]
     pub app_id: Option<AppId>,
     /// The app's uuid.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
     pub app_uuid: Option<AppUuid>,
     /// The service's name.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
     pub service: Option<ServiceName>,
     /// The reference of the image that is downloaded, removed, or that the service is made from.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
     pub image: Option<ImageRef>,
     /// The engine; missing where the registry has yet to say which one runs the image.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
     pub engine: Option<EngineKind>,
     /// The container that is stopped, removed, renamed or started; missing while it is not there.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
     pub container_id: Option<ContainerId>,
     /// What the engine calls the volume or network, or what the container is renamed to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The release that is recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
     pub commit: Option<Commit>,
     /// Percent, of a download under way.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -208,10 +201,8 @@ pub enum StepReason {
 #[serde(rename_all = "camelCase")]
 pub struct ImageUser {
     /// The app's number.
-    #[schemars(with = "u64")]
     pub app_id: AppId,
     /// The service's name.
-    #[schemars(with = "String")]
     pub service: ServiceName,
 }
 
@@ -221,15 +212,12 @@ pub struct ImageUser {
 pub struct Unplanned {
     /// The app's number; missing for what concerns the whole device.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<u64>")]
     pub app_id: Option<AppId>,
     /// The app's uuid.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
     pub app_uuid: Option<AppUuid>,
     /// The service's name, where it is one service.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
     pub service: Option<ServiceName>,
     /// What is in the way.
     pub blocked_by: Vec<Blocked>,

@@ -1,9 +1,10 @@
 //! What an engine says it has. Both engines answer in these types, and the planner reads nothing else.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::Display;
 
 use crate::{ContainerId, EngineImageId, ImageRef};
 
@@ -25,22 +26,28 @@ pub const STOP_GRACE_PERIOD_LABEL: &str = "stop-grace-period";
 pub const DEPENDS_ON_LABEL: &str = "depends-on";
 
 /// The engines that exist.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    Display,
+    JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
+#[schemars(inline)]
 pub enum EngineKind {
     /// A Docker Engine, over its API.
     Docker,
     /// The supervisor's own, for WebAssembly components.
     Wasm,
-}
-
-impl fmt::Display for EngineKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            EngineKind::Docker => "docker",
-            EngineKind::Wasm => "wasm",
-        })
-    }
 }
 
 /// The states of a container, in the engine's words (docs/spec/device.md#status-words).

@@ -2,10 +2,10 @@
 //! nothing is left to look up. The planner compares this with what the engines hold.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use strum::VariantArray;
 
 use crate::{
     AppId, AppUuid, Commit, ImageId, IpamPool, ReleaseId, ServiceConfig, ServiceId, ServiceKey,
@@ -31,26 +31,16 @@ pub struct DesiredHost {
 }
 
 /// A part of the host that a target configures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, strum::Display, VariantArray,
+)]
 pub enum HostPart {
     /// The boot configuration: variables `HOST_CONFIG_*` and the like (docs/spec/device.md#boot-config).
+    #[strum(serialize = "boot configuration")]
     BootConfig,
     /// Whether the journal survives a reboot (`SUPERVISOR_PERSISTENT_LOGGING`).
+    #[strum(serialize = "journal's storage")]
     PersistentLogging,
-}
-
-impl HostPart {
-    /// All parts.
-    pub const ALL: [HostPart; 2] = [HostPart::BootConfig, HostPart::PersistentLogging];
-}
-
-impl fmt::Display for HostPart {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            HostPart::BootConfig => "boot configuration",
-            HostPart::PersistentLogging => "journal's storage",
-        })
-    }
 }
 
 impl DesiredHost {

@@ -4,6 +4,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// An error: a text is not a valid name or number.
@@ -20,14 +21,10 @@ macro_rules! number {
     ($(#[$doc:meta])* $name:ident, $expected:literal) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[derive(derive_more::Display, JsonSchema)]
+        #[schemars(inline)]
         #[serde(transparent)]
         pub struct $name(pub u64);
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                self.0.fmt(f)
-            }
-        }
 
         impl FromStr for $name {
             type Err = IdError;
@@ -51,6 +48,8 @@ macro_rules! text {
     ($(#[$doc:meta])* $name:ident, $expected:literal, $valid:expr) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[derive(derive_more::Display, derive_more::Into, JsonSchema)]
+        #[schemars(inline)]
         #[serde(try_from = "String", into = "String")]
         pub struct $name(String);
 
@@ -59,12 +58,6 @@ macro_rules! text {
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
             }
         }
 
@@ -84,12 +77,6 @@ macro_rules! text {
                 } else {
                     Err(IdError { value: text, expected: $expected })
                 }
-            }
-        }
-
-        impl From<$name> for String {
-            fn from(name: $name) -> String {
-                name.0
             }
         }
     };
@@ -190,18 +177,15 @@ fn without_tag(name: &str) -> &str {
 }
 
 /// A service of an app: what steps, locks and back-offs are about.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, derive_more::Display,
+)]
+#[display("{app}/{service}")]
 pub struct ServiceKey {
     /// The app, by its uuid: numbers are the cloud's to give anew.
     pub app: AppUuid,
     /// The service's name, unique in the app.
     pub service: ServiceName,
-}
-
-impl fmt::Display for ServiceKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.app, self.service)
-    }
 }
 
 /// A key to the device's API: 32 lower-case hexadecimal digits. Shown nowhere by accident: `Debug`

@@ -3,7 +3,6 @@
 //! [`crate::config_variables::problems`].
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::time::Duration;
 
 use crate::config_variables::{flag, number, text};
@@ -37,7 +36,8 @@ pub struct Settings {
 }
 
 /// Who can reach the host over the network.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
+#[strum(serialize_all = "lowercase")]
 pub enum FirewallMode {
     /// Filtered, whatever services there are.
     On,
@@ -45,16 +45,6 @@ pub enum FirewallMode {
     Off,
     /// On if a service is in the host's network.
     Auto,
-}
-
-impl fmt::Display for FirewallMode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            FirewallMode::On => "on",
-            FirewallMode::Off => "off",
-            FirewallMode::Auto => "auto",
-        })
-    }
 }
 
 impl Settings {

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Serialize, Serializer};
+use strum::IntoStaticStr;
 
 use crate::{
     AppId, AppUuid, Commit, ContainerId, EngineImageId, ImageId, ImageRef, ReleaseId, ServiceId,
@@ -50,8 +51,9 @@ pub struct AppStatus {
     pub services: Vec<ServiceStatus>,
 }
 
-/// How far a release is (docs/spec/device.md#release-progress).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// How far a release is (docs/spec/device.md#release-progress); as `&str`, the API's word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum ReleaseState {
     /// The release was refused: nothing of it is applied.
     Rejected,
@@ -62,6 +64,7 @@ pub enum ReleaseState {
     /// All images are downloaded, and a service has no container yet.
     Downloaded,
     /// Containers are being created, replaced, started or stopped.
+    #[strum(serialize = "applying changes")]
     ApplyingChanges,
     /// The release runs.
     Done,
@@ -95,8 +98,8 @@ pub struct ServiceStatus {
     pub in_target: bool,
 }
 
-/// The status of a service (docs/spec/device.md#status-words); [`ServiceState::as_str`] gives the API's word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// The status of a service (docs/spec/device.md#status-words); as `&str`, the API's word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, IntoStaticStr)]
 pub enum ServiceState {
     /// No container; the image is not downloaded, whether the download has begun or not.
     Downloading,
@@ -115,69 +118,36 @@ pub enum ServiceState {
     /// The container is being stopped.
     Stopping,
     /// The older of two containers, while the newer one takes over (docs/spec/device.md#hand-over).
+    #[strum(serialize = "Handing over")]
     HandingOver,
     /// The newer of two containers, until it has taken over.
+    #[strum(serialize = "Awaiting handover")]
     AwaitingHandover,
     /// The engine failed to remove the container.
     Dead,
     /// The container has ended.
+    #[strum(serialize = "exited")]
     Exited,
     /// The container's processes are frozen.
+    #[strum(serialize = "paused")]
     Paused,
     /// The container has ended, and the engine is about to start it again.
+    #[strum(serialize = "restarting")]
     Restarting,
     /// The engine is removing the container.
+    #[strum(serialize = "removing")]
     Removing,
 }
 
 impl Serialize for ServiceState {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
-    }
-}
-
-impl ServiceState {
-    /// The word that clients read (docs/spec/device.md#status-words).
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            ServiceState::Downloading => "Downloading",
-            ServiceState::Downloaded => "Downloaded",
-            ServiceState::Deleting => "Deleting",
-            ServiceState::Installing => "Installing",
-            ServiceState::Installed => "Installed",
-            ServiceState::Starting => "Starting",
-            ServiceState::Running => "Running",
-            ServiceState::Stopping => "Stopping",
-            ServiceState::HandingOver => "Handing over",
-            ServiceState::AwaitingHandover => "Awaiting handover",
-            ServiceState::Dead => "Dead",
-            ServiceState::Exited => "exited",
-            ServiceState::Paused => "paused",
-            ServiceState::Restarting => "restarting",
-            ServiceState::Removing => "removing",
-        }
+        serializer.serialize_str(self.into())
     }
 }
 
 impl Serialize for ReleaseState {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
-    }
-}
-
-impl ReleaseState {
-    /// The word that clients read (docs/spec/device.md#release-progress).
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            ReleaseState::Rejected => "rejected",
-            ReleaseState::Aborted => "aborted",
-            ReleaseState::Downloading => "downloading",
-            ReleaseState::Downloaded => "downloaded",
-            ReleaseState::ApplyingChanges => "applying changes",
-            ReleaseState::Done => "done",
-        }
+        serializer.serialize_str(self.into())
     }
 }
 
@@ -200,8 +170,9 @@ pub struct ImageStatus {
     pub download_progress: Option<u8>,
 }
 
-/// How far the download or removal of an image is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// How far the download or removal of an image is; as `&str`, the API's word
+/// (docs/spec/device.md#status-words).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, IntoStaticStr)]
 pub enum ImageState {
     /// Not completely downloaded, whether the download has begun or not.
     Downloading,
@@ -209,16 +180,4 @@ pub enum ImageState {
     Downloaded,
     /// The image is being removed.
     Deleting,
-}
-
-impl ImageState {
-    /// The word that clients read (docs/spec/device.md#status-words).
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            ImageState::Downloading => "Downloading",
-            ImageState::Downloaded => "Downloaded",
-            ImageState::Deleting => "Deleting",
-        }
-    }
 }

@@ -1,12 +1,11 @@
 //! Names of systemd's units.
 
-use std::fmt;
 use std::str::FromStr;
 
 /// The name of one unit, such as `openvpn.service`.
 // invariant: `LONGEST` bytes at most, of the characters that systemd allows, with a type at the end and
 // something before it; never a pattern, a path or an option
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, derive_more::Display)]
 pub struct UnitName(String);
 
 /// Why a text names no unit.
@@ -37,12 +36,6 @@ impl UnitName {
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
-    }
-}
-
-impl fmt::Display for UnitName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }
 

@@ -1,12 +1,15 @@
 //! Volumes and networks, which are planned alike.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use model::{DesiredApp, DesiredNetwork, DesiredObject, DesiredVolume};
+use strum::VariantArray;
 
 /// Whether something is a volume or a network.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, strum::Display, VariantArray,
+)]
+#[strum(serialize_all = "lowercase")]
 pub enum ComponentKind {
     /// A volume. Removing it loses the data in it.
     Volume,
@@ -88,19 +91,5 @@ pub(crate) fn find_component(
     match kind {
         ComponentKind::Volume => find(&app.volumes, name).map(DesiredComponent::Volume),
         ComponentKind::Network => find(&app.networks, name).map(DesiredComponent::Network),
-    }
-}
-
-impl ComponentKind {
-    /// Both kinds.
-    pub const ALL: [ComponentKind; 2] = [ComponentKind::Volume, ComponentKind::Network];
-}
-
-impl fmt::Display for ComponentKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            ComponentKind::Volume => "volume",
-            ComponentKind::Network => "network",
-        })
     }
 }

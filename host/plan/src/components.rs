@@ -2,6 +2,7 @@
 //! uses them (docs/spec/device.md#order).
 
 use std::collections::BTreeSet;
+use strum::VariantArray;
 
 use device_types::plan::StepReason;
 use model::{DesiredApp, DesiredService, EngineKind, Mount, NetworkMode};
@@ -87,7 +88,7 @@ impl App<'_> {
         let Some(app) = self.desired else {
             return false;
         };
-        ComponentKind::ALL.into_iter().any(|kind| {
+        ComponentKind::VARIANTS.iter().any(|&kind| {
             components_of(app, kind).any(|(name, digest)| {
                 let mut engines = self.current.engines.keys();
                 engines.any(|engine| {
@@ -134,7 +135,7 @@ fn create_or_remake(
     let Some(desired) = app.desired else { return };
     // A container that goes may use any of them; one that is kept uses none that changed.
     let in_use = services.has_leaving(engine);
-    for kind in ComponentKind::ALL {
+    for &kind in ComponentKind::VARIANTS {
         for (name, digest) in components_of(desired, kind) {
             let step = match compare(app.current, kind, engine, name, digest) {
                 ComponentState::Right => None,

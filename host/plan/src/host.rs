@@ -2,6 +2,7 @@
 //! (docs/spec/device.md#reboot-due).
 
 use std::collections::BTreeSet;
+use strum::VariantArray;
 
 use device_types::plan::Blocker;
 use model::{AppUuid, BootId, DesiredHost, DesiredService, HostPart};
@@ -30,7 +31,7 @@ pub struct CurrentHost {
 /// Plans the host's part, after the steps of all apps.
 pub(crate) fn plan_host(current: &CurrentState, wanted: Option<&DesiredHost>, plan: &mut Plan) {
     let Some(wanted) = wanted else { return };
-    for part in HostPart::ALL {
+    for &part in HostPart::VARIANTS {
         let subject = Subject::Host(part);
         if current.is_busy(&subject) {
             continue;

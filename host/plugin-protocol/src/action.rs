@@ -4,9 +4,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ActionCall, Capability};
 
-/// A typed action that plugins provide.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+/// A typed action that plugins provide. Its name in manifests is that of the interface that they export for it.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::Display,
+    strum::IntoStaticStr,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Action {
     /// Shows which device this is (`wit/identify.wit`).
     Identify,
@@ -24,16 +38,6 @@ impl Action {
             ActionCall::Identify => Action::Identify,
             ActionCall::Proxy(_) => Action::ProxyRedirector,
             ActionCall::BootConfig(_) => Action::BootConfig,
-        }
-    }
-
-    /// The name in manifests, which is the exported interface's.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Action::Identify => "identify",
-            Action::ProxyRedirector => "proxy-redirector",
-            Action::BootConfig => "boot-config",
         }
     }
 

@@ -1,6 +1,5 @@
 //! The bounds that calls of plugins meet.
 
-use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -13,37 +12,18 @@ pub const PATIENCE: Duration = Duration::from_secs(5);
 pub const DEFAULT_SLOTS: usize = 32;
 
 /// A bound that a call has met: what there is of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, derive_more::Display)]
 pub enum Bound {
     /// Calls of the plugin at a time.
+    #[display("it takes {_0} calls at a time")]
     Calls(usize),
     /// Instances of all plugins.
+    #[display("all {_0} places of plugins are taken")]
     Places(usize),
     /// Memory of the plugin's instances, in bytes.
+    #[display("its calls may use {} MiB of memory in total", _0 >> 20)]
     MemoryOfOne(usize),
     /// Memory of all plugins' instances, in bytes.
+    #[display("all plugins may use {} MiB of memory in total", _0 >> 20)]
     MemoryOfAll(usize),
-}
-
-impl fmt::Display for Bound {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Bound::Calls(count) => write!(f, "it takes {count} calls at a time"),
-            Bound::Places(count) => write!(f, "all {count} places of plugins are taken"),
-            Bound::MemoryOfOne(bytes) => {
-                write!(
-                    f,
-                    "its calls may use {} MiB of memory in total",
-                    bytes >> 20
-                )
-            }
-            Bound::MemoryOfAll(bytes) => {
-                write!(
-                    f,
-                    "all plugins may use {} MiB of memory in total",
-                    bytes >> 20
-                )
-            }
-        }
-    }
 }

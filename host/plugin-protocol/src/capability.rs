@@ -1,8 +1,7 @@
 //! The capabilities that a manifest can ask for and a policy can grant: the rows of `wit/capabilities.rs`.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
+use strum::{Display, IntoStaticStr, VariantArray};
 
 /// The interfaces of which a component that imports one takes a row's capability.
 macro_rules! imports {
@@ -22,28 +21,19 @@ macro_rules! capabilities {
         $(#[$doc:meta])*
         $origin:ident $capability:ident $module:ident $name:literal $([$($import:literal),*])? may $may:literal;
     )*) => {
-        /// What a plugin may reach beside its own memory.
+        /// What a plugin may reach beside its own memory, by its name in manifests and policies.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[derive(Display, IntoStaticStr, VariantArray)]
         pub enum Capability {
             $(
                 $(#[$doc])*
                 #[serde(rename = $name)]
+                #[strum(serialize = $name)]
                 $capability,
             )*
         }
 
         impl Capability {
-            /// All that there are.
-            pub const ALL: &[Capability] = &[$(Capability::$capability,)*];
-
-            /// The name in manifests and policies.
-            #[must_use]
-            pub fn name(self) -> &'static str {
-                match self {
-                    $(Capability::$capability => $name,)*
-                }
-            }
-
             /// What a plugin that has it may do: the end of a sentence that begins "It may".
             #[must_use]
             pub fn may(self) -> &'static str {
@@ -65,9 +55,3 @@ macro_rules! capabilities {
 }
 
 include!("../../../wit/capabilities.rs");
-
-impl fmt::Display for Capability {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}

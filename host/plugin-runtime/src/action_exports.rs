@@ -38,7 +38,7 @@ impl Exports {
 
 /// The functions of the action, unless the component turns out not to export it after all.
 fn exported<F>(functions: Option<&F>, action: Action) -> wasmtime::Result<&F> {
-    functions.ok_or_else(|| wasmtime::Error::msg(format!("it does not export `{}`", action.name())))
+    functions.ok_or_else(|| wasmtime::Error::msg(format!("it does not export `{action}`")))
 }
 
 async fn proxy(

@@ -1,6 +1,7 @@
 //! The native code of a component.
 
 use std::sync::Arc;
+use strum::VariantArray;
 
 use plugin_protocol::{Blueprint, Capability, ComponentFacts, GuestCode, GuestPlugin, HostCalls};
 use wasmtime::component::Component;
@@ -63,7 +64,7 @@ fn facts(shared: &Shared, component: &Component) -> ComponentFacts {
         ..ComponentFacts::default()
     };
     // With all that can be granted, whatever is: what does not fit then fits with nothing.
-    let all = Capability::ALL.iter().copied().collect();
+    let all = Capability::VARIANTS.iter().copied().collect();
     let linked = shared
         .linkers
         .granted(engine, &all, |linker| linker.instantiate_pre(component));

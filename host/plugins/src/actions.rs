@@ -57,7 +57,7 @@ impl Actions {
             return Err(ActionError::Failed(what));
         }
         let action = Action::of(&call);
-        let none = ActionError::NoProvider(action.name());
+        let none = ActionError::NoProvider(action.into());
         let provider = self.provider(action).ok_or(none)?;
         let task = tokio::spawn(async move {
             let _timed = provider.counters.called();

@@ -248,7 +248,6 @@ fn conflict(plugin: Demand<'_>, other: Demand<'_>) -> Result<(), String> {
     if plugin.is_boards_own != other.is_boards_own {
         return Ok(());
     }
-    let action = action.name();
     let mut reason = format!("`{action}` is also provided by the plugin `{name}`");
     if !plugin.is_boards_own {
         let own = &manifest.name;

@@ -1,5 +1,7 @@
 //! Which import of a component stands for which capability.
 
+use strum::VariantArray;
+
 pub use plugin_protocol::Capability;
 
 /// What it takes for a component to get an import.
@@ -19,7 +21,7 @@ pub(crate) fn of_import(name: &str) -> Import {
     if ALWAYS.contains(&interface) {
         return Import::Always;
     }
-    let mut standing = Capability::ALL
+    let mut standing = Capability::VARIANTS
         .iter()
         .copied()
         .filter(|capability| capability.imports().contains(&interface));

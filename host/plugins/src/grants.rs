@@ -56,7 +56,7 @@ pub(crate) fn check_routes_and_actions(
     let mut provides = manifest.provides.iter();
     if provides.any(|action| !granted.provides.contains(action)) {
         let provides = manifest.provides.iter();
-        let actions: Vec<_> = provides.map(|action| action.name()).collect();
+        let actions: Vec<_> = provides.map(<&str>::from).collect();
         wrong.push(format!(
             "plugin `{plugin}` provides {}, which the policy `{policy}` does not let it; to let it, give its section `[plugins.{plugin}]` the line `provides = [{}]`",
             quoted(&actions, '`'),
@@ -136,7 +136,7 @@ pub(crate) fn check<'a>(
     // The whole line, with what is granted already: to be pasted in place of the one there.
     let mut all = granted.clone();
     all.extend(missing.iter().map(|need| need.name));
-    let all: Vec<_> = all.into_iter().map(Capability::name).collect();
+    let all: Vec<_> = all.into_iter().map(<&str>::from).collect();
     let plugin = &manifest.name;
     Err(format!(
         "plugin `{plugin}` needs the {noun} {}, which the policy `{}` does not grant; to grant it, give its section `[plugins.{plugin}]` the line `grants = [{}]`",

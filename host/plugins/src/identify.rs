@@ -100,7 +100,7 @@ impl Identify {
             return match self.shared.actions.provider(Action::Identify) {
                 // It has ended already.
                 Some(_) => ended.borrow().clone(),
-                None => Err(ActionError::NoProvider(Action::Identify.name()).to_string()),
+                None => Err(ActionError::NoProvider(Action::Identify.into()).to_string()),
             };
         }
         if ended.changed().await.is_err() {

@@ -93,7 +93,7 @@ impl LoadedPlugin {
         call: ActionCall,
     ) -> Result<ActionAnswer, Failure> {
         let plugin = self.manifest.name.as_str();
-        let span = tracing::info_span!("plugin_call", plugin, action = Action::of(&call).name());
+        let span = tracing::info_span!("plugin_call", plugin, action = %Action::of(&call));
         let act = async {
             self.make_folders().await;
             self.guest.act(ServedCall::next(origin), call).await
@@ -278,7 +278,6 @@ impl LoadContext {
         }
         let mut provides = manifest.provides.iter();
         if let Some(action) = provides.find(|action| !facts.actions.contains(action)) {
-            let action = action.name();
             return Err(format!(
                 "its manifest provides `{action}`, and its component does not export `platform:supervisor/{action}`"
             ));

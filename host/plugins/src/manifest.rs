@@ -56,18 +56,13 @@ pub struct Manifest {
 }
 
 /// A route: a method and a pattern.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
+#[display("{method} {pattern}")]
 pub struct Route {
     /// GET, POST, PUT, PATCH or DELETE.
     pub method: Method,
     /// The path.
     pub pattern: Pattern,
-}
-
-impl fmt::Display for Route {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.method, self.pattern)
-    }
 }
 
 /// A capability that a plugin needs.

@@ -303,12 +303,12 @@ fn report(file: &Path, entry: &Entry) -> PluginReport {
         provides: manifest
             .iter()
             .flat_map(|manifest| &manifest.provides)
-            .map(|action| action.name())
+            .map(<&str>::from)
             .collect(),
         grants: grants
             .iter()
             .flat_map(|grants| &grants.grants)
-            .map(|capability| capability.name())
+            .map(<&str>::from)
             .collect(),
         calls,
         failures,

@@ -106,11 +106,7 @@ impl Lines {
             self.comment(&text);
         }
         for action in &manifest.provides {
-            self.comment(&format!(
-                "- to {} (`{}`)",
-                of_action(*action),
-                action.name()
-            ));
+            self.comment(&format!("- to {} (`{}`)", of_action(*action), action));
         }
         for need in &manifest.capabilities {
             let text = format!("- to {} (`{}`)", need.name.may(), need.name);
@@ -164,10 +160,7 @@ impl Lines {
             }
         }
         self.list("routes", &paths);
-        let actions = manifest
-            .provides
-            .iter()
-            .map(|action| action.name().to_owned());
+        let actions = manifest.provides.iter().map(|action| action.to_string());
         let actions: Vec<_> = actions.collect();
         self.list("provides", &actions);
         if !actions.is_empty() {

@@ -10,21 +10,13 @@ use crate::rows::{name_at, parse_json};
 use crate::{Store, StoreError};
 
 /// Where a target state came from; each source has one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum TargetSource {
     /// `POST /v2/local/target-state`.
     Local,
     /// The cloud's answer to the poll of the target state.
     Cloud,
-}
-
-impl TargetSource {
-    fn as_str(self) -> &'static str {
-        match self {
-            TargetSource::Local => "local",
-            TargetSource::Cloud => "cloud",
-        }
-    }
 }
 
 impl Store {
@@ -38,7 +30,7 @@ impl Store {
             "write the target state",
             "INSERT INTO target (source, state) VALUES (?1, ?2)
              ON CONFLICT (source) DO UPDATE SET state = excluded.state",
-            [source.as_str(), &state.to_string()],
+            [<&str>::from(source), &state.to_string()],
         )
     }
 
@@ -52,7 +44,7 @@ impl Store {
             .connection()
             .query_row(
                 "SELECT state FROM target WHERE source = ?1",
-                [source.as_str()],
+                [<&str>::from(source)],
                 |row| row.get(0),
             )
             .optional()
@@ -69,7 +61,7 @@ impl Store {
         self.execute(
             "delete the target state",
             "DELETE FROM target WHERE source = ?1",
-            [source.as_str()],
+            [<&str>::from(source)],
         )
     }
 

@@ -76,7 +76,7 @@ impl Walls {
 fn process(process: String, walls: confinement::Report) -> ConfinedProcess {
     let words = |walls: Vec<confinement::MissingWall>| {
         let walls = walls.into_iter().map(|missing| MissingWall {
-            wall: missing.wall.name().to_owned(),
+            wall: missing.wall.to_string(),
             reason: missing.reason,
         });
         walls.collect()
@@ -84,7 +84,7 @@ fn process(process: String, walls: confinement::Report) -> ConfinedProcess {
     let in_force = walls.in_force.iter();
     ConfinedProcess {
         process,
-        in_force: in_force.map(|wall| wall.name().to_owned()).collect(),
+        in_force: in_force.map(|wall| wall.to_string()).collect(),
         missing: words(walls.missing),
         lower: words(walls.lower),
     }

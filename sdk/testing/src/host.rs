@@ -264,10 +264,7 @@ fn stock_plugins(components: &[PathBuf]) -> Result<String> {
                 .routes
                 .iter()
                 .map(|route| route.pattern.to_string());
-            let actions = manifest
-                .provides
-                .iter()
-                .map(|action| action.name().to_owned());
+            let actions = manifest.provides.iter().map(|action| action.to_string());
             // A board `*` is none that a plugin could go before others on.
             let boards = manifest.boards.into_iter().filter(|board| board != "*");
             for (key, values) in [

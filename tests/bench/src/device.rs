@@ -22,6 +22,8 @@ const LOOK_AT_SERVICES: Duration = Duration::from_millis(2);
 
 /// Folders and flags of one device, which may be started repeatedly.
 pub(crate) struct Device {
+    /// The folder of its programs, plugins and policy.
+    layout: PathBuf,
     folders: TempDir,
     pub(crate) address: SocketAddr,
     /// Keeps the port from others between two starts.
@@ -34,10 +36,16 @@ pub(crate) struct Device {
 
 impl Device {
     pub(crate) fn new(arguments: &[&str]) -> Result<Self> {
+        Self::of(&distribution(), arguments)
+    }
+
+    /// One of another layout than that of this version.
+    pub(crate) fn of(layout: &Path, arguments: &[&str]) -> Result<Self> {
         let folders = tempfile::tempdir()?;
         std::fs::create_dir(folders.path().join("host"))?;
         let port = HeldPort::new()?;
         Ok(Device {
+            layout: layout.to_owned(),
             folders,
             address: port.address(),
             _port: port,
@@ -67,7 +75,7 @@ impl Device {
             .append(true)
             .open(self.folders.path().join("log"))?;
         let begin = Instant::now();
-        let process = Command::new(distribution().join("bin/supervisor"))
+        let process = Command::new(self.layout.join("bin/supervisor"))
             .args(["run", "--listen", &self.address.to_string()])
             .args(["--host-actions", "rehearse"])
             .arg("--state-dir")
@@ -134,7 +142,7 @@ impl Device {
     }
 
     fn ask_for_key(&self) -> Result<String> {
-        let output = Command::new(distribution().join("bin/supervisor"))
+        let output = Command::new(self.layout.join("bin/supervisor"))
             .args(["api-key", "show", "--state-dir"])
             .arg(self.state())
             .output()?;
@@ -193,6 +201,34 @@ impl Device {
     /// Waits until there is no service, and nothing left to be done.
     pub(crate) async fn until_settled(&self) -> Result<()> {
         while self.until_running(0).await?["appState"] != "applied" {
+            tokio::time::sleep(LOOK_AT_SERVICES).await;
+        }
+        Ok(())
+    }
+
+    /// The process that runs its plugins; none of a version that runs them in the supervisor's own.
+    pub(crate) fn plugin_worker(&self) -> Result<Option<u32>> {
+        for pid in tests::children_of(i32::try_from(self.pid()?)?) {
+            let command = std::fs::read(format!("/proc/{pid}/cmdline"))?;
+            if command.split(|byte| *byte == 0).nth(1) == Some(b"plugins") {
+                return Ok(Some(u32::try_from(pid)?));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Waits until its plugins are loaded: the very first start answers before they are compiled.
+    pub(crate) async fn until_plugins_answer(&self) -> Result<()> {
+        let url = format!(
+            "http://{}/v2/device/name?apikey={}",
+            self.address,
+            self.key()?
+        );
+        let begin = Instant::now();
+        while !self.client.get(&url).send().await?.status().is_success() {
+            if begin.elapsed() > DEADLINE {
+                bail!("the plugins do not answer; the log:\n{}", self.log());
+            }
             tokio::time::sleep(LOOK_AT_SERVICES).await;
         }
         Ok(())

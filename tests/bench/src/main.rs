@@ -35,6 +35,8 @@ mod plugin_calls;
 mod start;
 #[cfg(feature = "device")]
 mod two_services;
+#[cfg(feature = "device")]
+mod versions;
 
 use anyhow::{Context, Result};
 use clap::Parser;
@@ -49,6 +51,9 @@ struct Arguments {
     /// All sizes, also those that take long
     #[arg(long)]
     large: bool,
+    /// The layout of another version of the device, for the section `versions`
+    #[arg(long, value_name = "FOLDER")]
+    beside: Option<std::path::PathBuf>,
     /// Another program has said what machine this is
     #[arg(long)]
     without_machine: bool,
@@ -97,6 +102,12 @@ async fn on_device(arguments: &Arguments) -> Result<()> {
             Some(section) => println!("{}", section.to_markdown()),
             None => eprintln!("skipped: docker, because SUPERVISOR_TEST_DOCKER is not set"),
         }
+    }
+    match &arguments.beside {
+        Some(beside) if is_selected("versions") => {
+            show("versions", versions::measure(beside).await)?;
+        }
+        _ => (),
     }
     if is_selected("many") {
         show("many", many_plugins::measure().await)?;

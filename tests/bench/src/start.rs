@@ -18,7 +18,7 @@ pub(crate) async fn measure() -> Result<Section> {
     let mut device = Device::new(&["--engine", "wasm"])?;
     // The first start compiles the plugins.
     let first = device.start().await?;
-    wait_for_plugins(&device).await?;
+    device.until_plugins_answer().await?;
     device.stop().await?;
     let mut starts = Vec::new();
     for _ in 0..STARTS {
@@ -60,21 +60,18 @@ pub(crate) async fn measure() -> Result<Section> {
         "",
         "15 MiB (the reference system: 120)",
     );
-    for pid in tests::children_of(i32::try_from(device.pid()?)?) {
-        let command = std::fs::read(format!("/proc/{pid}/cmdline"))?;
-        if command.split(|byte| *byte == 0).nth(1) == Some(b"plugins") {
-            let worker = memory(u32::try_from(pid)?)?;
-            section.add(
-                "resident memory of the process that runs plugins",
-                format!(
-                    "{} ({} of it anonymous)",
-                    mebibytes(worker.resident),
-                    mebibytes(worker.anonymous)
-                ),
-                "",
-                "24 MiB with the supervisor",
-            );
-        }
+    if let Some(worker) = device.plugin_worker()? {
+        let worker = memory(worker)?;
+        section.add(
+            "resident memory of the process that runs plugins",
+            format!(
+                "{} ({} of it anonymous)",
+                mebibytes(worker.resident),
+                mebibytes(worker.anonymous)
+            ),
+            "",
+            "24 MiB with the supervisor",
+        );
     }
     for pid in services_of(&device.state()) {
         let service = memory(u32::try_from(pid)?)?;
@@ -97,25 +94,4 @@ pub(crate) async fn measure() -> Result<Section> {
         section.add(format!("`{program}`, stripped"), mebibytes(size), "", aim);
     }
     Ok(section)
-}
-
-/// The first start answers before its plugins are compiled.
-async fn wait_for_plugins(device: &Device) -> Result<()> {
-    let url = format!(
-        "http://{}/v2/device/name?apikey={}",
-        device.address,
-        device.key()?
-    );
-    loop {
-        if tests::client()
-            .get(&url)
-            .send()
-            .await?
-            .status()
-            .is_success()
-        {
-            return Ok(());
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
 }

@@ -15,7 +15,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How long a client waits for an answer to what may be no whole request.
 const BEGIN: Duration = Duration::from_millis(100);
 /// No answer is longer, but those that go on until somebody leaves.
-const ENOUGH: u64 = 4 << 20;
+const ENOUGH: usize = 4 << 20;
+/// What such an answer's head has: a client that reads it has not left, even if it sends no more.
+const ENDLESS: &[u8] = b"text/event-stream";
 
 /// `KEY` is the device's.
 const REQUESTS: &[&str] = &[
@@ -101,7 +103,13 @@ async fn exchange(address: &str, bytes: &[u8]) -> Result<Vec<u8>, String> {
         // Only then does the client end: a server need not answer who is gone.
         let _ = timeout(BEGIN, socket.read_buf(&mut answer)).await;
         let _ = socket.shutdown().await;
-        let _ = (&mut socket).take(ENOUGH).read_to_end(&mut answer).await;
+        let is_endless = |answer: &[u8]| answer.windows(ENDLESS.len()).any(|part| part == ENDLESS);
+        while answer.len() < ENOUGH && !is_endless(&answer) {
+            // The device may have closed it with bytes of ours unread.
+            if matches!(socket.read_buf(&mut answer).await, Ok(0) | Err(_)) {
+                break;
+            }
+        }
         Ok::<_, std::io::Error>(answer)
     };
     match timeout(PATIENCE, talk).await {

@@ -1,7 +1,6 @@
 //! The registries of `cargo xtask run`: Debian's docker-registry, once as the cloud's, which takes the cloud's
 //! tokens, and once as the one that a release's container images are built into, which asks nobody.
 
-use std::fmt;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -27,21 +26,12 @@ pub(super) fn install() -> Result<()> {
 }
 
 /// Where the images of releases are kept.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, derive_more::Display)]
 pub(super) enum ImagesIn {
     /// In a registry of ours, which takes the cloud's tokens.
     Ours(SocketAddr),
     /// In somebody's.
     Named(String),
-}
-
-impl fmt::Display for ImagesIn {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ImagesIn::Ours(address) => address.fmt(f),
-            ImagesIn::Named(host) => host.fmt(f),
-        }
-    }
 }
 
 /// Whose tokens a registry takes.

@@ -100,7 +100,7 @@ pub async fn create(
     more: KeyDescription,
 ) -> Result<i64, WriteError> {
     let mut row = row(json!({
-        "is_of__actor": actor, "key_hash": key_hash(key), "role": role.word(),
+        "is_of__actor": actor, "key_hash": key_hash(key), "role": <&str>::from(role),
     }));
     let mut say = |name: &str, value: Option<Value>| {
         if let Some(value) = value {
@@ -110,7 +110,10 @@ pub async fn create(
     say("name", more.name.map(Value::String));
     say("description", more.description.map(Value::String));
     say("expiry_date", more.expiry_date);
-    say("scope", more.limits.scope.map(|scope| json!(scope.word())));
+    say(
+        "scope",
+        more.limits.scope.map(|scope| json!(<&str>::from(scope))),
+    );
     say(
         "is_limited_to__application",
         more.limits.fleet.map(Value::from),

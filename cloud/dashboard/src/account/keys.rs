@@ -1,6 +1,7 @@
 //! The visitor's API keys.
 
 use std::net::SocketAddr;
+use strum::VariantNames;
 
 use axum::extract::ConnectInfo;
 use cloud_core::accounts::keys::{self, KeyDescription};
@@ -103,8 +104,8 @@ pub(super) fn new(visitor: &SessionUser) -> Markup {
                 label { "What it may do"
                     select name="scope" {
                         option value="" { (may(None)) }
-                        @for scope in KeyScope::ALL {
-                            option value=(scope.word()) { (may(Some(scope.word()))) }
+                        @for scope in KeyScope::VARIANTS {
+                            option value=(scope) { (may(Some(scope))) }
                         }
                     }
                 }
@@ -144,9 +145,10 @@ pub(super) async fn make(
         limits: KeyLimits {
             scope: match form.filled("scope") {
                 None => None,
-                Some(word) => {
-                    Some(KeyScope::named(word).ok_or_else(|| PageError::wrong("Unknown scope."))?)
-                }
+                Some(word) => Some(
+                    word.parse()
+                        .map_err(|_| PageError::wrong("Unknown scope."))?,
+                ),
             },
             fleet: None,
         },

@@ -3,7 +3,8 @@
 use super::VERSION;
 
 /// What a value is of. It opens nowhere else.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
+#[display("`{column}` of the row {row} of `{table}`")]
 pub struct Place {
     table: &'static str,
     column: &'static str,
@@ -35,12 +36,5 @@ impl Place {
     pub(super) fn authenticated(&self, key: &str) -> Vec<u8> {
         let Place { table, column, row } = self;
         [VERSION, key, table, column, row].join("\0").into_bytes()
-    }
-}
-
-impl std::fmt::Display for Place {
-    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Place { table, column, row } = self;
-        write!(to, "`{column}` of the row {row} of `{table}`")
     }
 }

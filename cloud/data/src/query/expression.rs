@@ -75,8 +75,7 @@ impl<'a> Compiler<'a> {
                 let makes_text = matches!(name, Function::Replace | Function::Concat);
                 if makes_text && value.longest > bound {
                     let message = format!(
-                        "`{}` may make a text of {} characters here, and may make {bound} at most",
-                        name.name(),
+                        "`{name}` may make a text of {} characters here, and may make {bound} at most",
                         value.longest
                     );
                     return Err(QueryError::refused(at, message));

@@ -29,7 +29,7 @@ struct Arguments {
 impl Arguments {
     fn next(&mut self) -> Result<TypedExpr, String> {
         let next = self.values.next();
-        next.ok_or_else(|| format!("`{}` needs more values", self.function.name()))
+        next.ok_or_else(|| format!("`{}` needs more values", self.function))
     }
 
     /// A value as one of this kind.
@@ -38,7 +38,7 @@ impl Arguments {
             // PostgreSQL takes a bare null for a text, and has no function of that.
             Ok(value) if value.kind == ValueKind::Null => Ok(nothing(kind)),
             Ok(value) => Ok(value.sql),
-            Err(why) => Err(format!("`{}`: {why}", self.function.name())),
+            Err(why) => Err(format!("`{}`: {why}", self.function)),
         }
     }
 

@@ -5,6 +5,7 @@ use crate::check::Check;
 use crate::field::{OnDelete, Readers, Writer, flag, link, short, text, time, word, words};
 use crate::key_scope::KeyScope;
 use crate::resource::Resource;
+use strum::VariantNames;
 
 pub(super) fn all() -> Vec<Resource> {
     vec![
@@ -135,7 +136,7 @@ fn api_key() -> Resource {
                 .never_null()
                 .by(Writer::Platform)
                 .secret(),
-            word("scope", KeyScope::WORDS).by(Writer::Platform).doc(
+            word("scope", KeyScope::VARIANTS).by(Writer::Platform).doc(
                 "its rights; null means all rights of its user, except with people, organizations and keys",
             ),
             link(

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
+use strum::VariantArray;
 
 use resources::{
     Action, Branding, Column, Constant, Default, Field, Method, Model, OnDelete, Resource, Role,
@@ -209,7 +210,10 @@ fn access() -> String {
         "| resource | guest | user | named key | provisioning key | device key | tunnel server |\n|---|---|---|---|---|---|---|\n",
     );
     for resource in v7().resources() {
-        let cells = Role::ALL.map(|role| letters(resource, role));
+        let cells: Vec<_> = Role::VARIANTS
+            .iter()
+            .map(|role| letters(resource, *role))
+            .collect();
         let _ = writeln!(text, "| {} | {} |", resource.name, cells.join(" | "));
     }
     text
@@ -233,15 +237,14 @@ fn letters(resource: &Resource, role: Role) -> String {
 
 fn actions() -> String {
     let mut text = String::from("| action | on | by |\n|---|---|---|\n");
-    for action in Action::ALL {
+    for action in Action::VARIANTS {
         for resource in v7().resources() {
-            let permits = resource.permits.iter().filter(|it| it.action == action);
-            let roles: Vec<&str> = permits.map(|it| it.role.word()).collect();
+            let permits = resource.permits.iter().filter(|it| it.action == *action);
+            let roles: Vec<&str> = permits.map(|it| it.role.into()).collect();
             if !roles.is_empty() {
                 let _ = writeln!(
                     text,
-                    "| {} | {} | {} |",
-                    action.name(),
+                    "| {action} | {} | {} |",
                     resource.name,
                     roles.join(", ")
                 );

@@ -1,6 +1,7 @@
 //! The description at `$metadata`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use strum::VariantArray;
 
 use resources::{Step, Version, v7};
 use roxmltree::{Document, Node};
@@ -16,7 +17,7 @@ fn said<'a>(node: Node<'a, 'a>, attribute: &str) -> &'a str {
 
 #[test]
 fn it_has_every_resource_field_and_link_of_its_version_and_no_secret() {
-    for version in Version::ALL {
+    for version in Version::VARIANTS {
         let document = Document::parse(version.metadata()).expect("XML");
         let root = document.root();
         let types: BTreeMap<&str, Node<'_, '_>> = elements(root, "EntityType")
@@ -52,7 +53,7 @@ fn it_has_every_resource_field_and_link_of_its_version_and_no_secret() {
 
 #[test]
 fn what_it_names_is_in_it() {
-    for version in Version::ALL {
+    for version in Version::VARIANTS {
         let document = Document::parse(version.metadata()).expect("XML");
         let root = document.root();
         let types: BTreeSet<String> = elements(root, "EntityType")

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use strum::VariantArray;
 
 use expect_test::{expect, expect_file};
 use proptest::prelude::*;
@@ -15,7 +16,7 @@ use serde_json::{Value, json};
 fn each_version_differs_from_the_next_as_the_picture_shows() {
     let mut picture = String::new();
     for (older, newer) in [(Version::V6, Version::V7), (Version::V5, Version::V6)] {
-        let _ = writeln!(picture, "{} against {}", older.name(), newer.name());
+        let _ = writeln!(picture, "{older} against {newer}");
         let older = lines(older.model());
         let newer = lines(newer.model());
         for gone in newer.difference(&older) {
@@ -76,7 +77,7 @@ fn described(field: &Field) -> String {
 #[test]
 fn expressions_that_somebody_has_to_write_are_these() {
     let mut fields: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    for version in Version::ALL {
+    for &version in Version::VARIANTS {
         for resource in version.model().resources() {
             for field in resource.fields.iter().filter(|it| !it.secret) {
                 if let Column::Computed(name) = field.column {
@@ -100,8 +101,8 @@ fn expressions_that_somebody_has_to_write_are_these() {
 
 #[test]
 fn versions_are_named_and_only_the_current_two_are_strict_as_the_description_says() {
-    for version in Version::ALL {
-        assert_eq!(Version::named(version.name()), Some(version));
+    for &version in Version::VARIANTS {
+        assert_eq!(version.to_string().parse(), Ok(version));
         let shape = version.shape();
         let current = version == Version::V7;
         assert_eq!(
@@ -114,7 +115,7 @@ fn versions_are_named_and_only_the_current_two_are_strict_as_the_description_say
         );
     }
     for name in ["v0", "v8", "7", "V7", ""] {
-        assert_eq!(Version::named(name), None);
+        assert_eq!(name.parse::<Version>().ok(), None);
     }
 }
 
@@ -344,7 +345,7 @@ fn names_in_place_of_links_are_left_to_be_looked_up() {
 
 #[test]
 fn nothing_that_is_secret_becomes_readable_in_an_older_version() {
-    for version in Version::ALL {
+    for &version in Version::VARIANTS {
         for resource in version.model().resources() {
             let today = Version::V7
                 .model()
@@ -392,7 +393,7 @@ proptest! {
     #[test]
     fn what_is_written_comes_out_in_the_names_of_the_current_version(
         body in any_body(),
-        version in prop::sample::select(Version::ALL.to_vec()),
+        version in prop::sample::select(Version::VARIANTS.to_vec()),
         pick in any::<prop::sample::Index>(),
         creates in any::<bool>(),
     ) {

@@ -10,6 +10,7 @@ use cloud_core::random::random_text;
 use resources::{KeyLimits, KeyScope, Method, Role};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+use strum::VariantNames;
 
 /// What is asked for.
 #[derive(Debug, Default, Deserialize)]
@@ -182,12 +183,11 @@ async fn limits(
 ) -> Result<KeyLimits, Refusal> {
     let scope = match key_request.scope.as_deref() {
         None => None,
-        Some(word) => Some(KeyScope::named(word).ok_or_else(|| {
-            let words: Vec<&str> = KeyScope::ALL.iter().map(|scope| scope.word()).collect();
+        Some(word) => Some(word.parse().map_err(|_| {
             Refusal::Wrong(format!(
                 "`{}` is not a scope; the scopes are {}",
                 word.chars().take(40).collect::<String>(),
-                words.join(", ")
+                KeyScope::VARIANTS.join(", ")
             ))
         })?),
     };

@@ -29,7 +29,7 @@ pub(super) async fn can_access(
     }
     let requested = match (body.get("action"), body.get("method")) {
         (Some(Value::String(action)), None) => {
-            RequestedRight::Action(Action::named(action).ok_or(Refusal::Unauthorized)?)
+            RequestedRight::Action(action.parse().map_err(|_| Refusal::Unauthorized)?)
         }
         (None, Some(Value::String(method))) => RequestedRight::Method(match method.as_str() {
             "GET" => resources::Method::Read,

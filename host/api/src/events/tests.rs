@@ -181,12 +181,9 @@ async fn a_silent_stream_says_that_it_lives() {
 }
 
 #[test]
-fn every_type_has_one_name_and_its_event_the_same() {
-    let names = EventType::ALL.iter().map(|kind| kind.name());
-    let names: std::collections::BTreeSet<_> = names.collect();
-    assert_eq!(names.len(), EventType::ALL.len());
+fn an_event_and_its_type_have_one_name() {
     for event in [fault(1), events_of(1)] {
         let json = serde_json::to_value(&event).unwrap();
-        assert_eq!(json["type"], event.event_type().name());
+        assert_eq!(json["type"], EventType::from(&event).to_string());
     }
 }

@@ -104,7 +104,7 @@ fn write(status: &DeviceStatus, scope: Scope) -> Vec<u8> {
                 app_id: app.id.0,
                 app_uuid: uuid.as_str(),
                 commit: app.target_commit.as_ref().map(model::Commit::as_str),
-                update_status: app.state.as_str(),
+                update_status: app.state.into(),
                 services: services_of_target(app),
             };
             (app.name.as_str(), state)
@@ -121,7 +121,7 @@ fn services_of_target(app: &AppStatus) -> BTreeMap<&str, ServiceState<'_>> {
         .filter(|service| service.in_target)
         .map(|service| {
             let state = ServiceState {
-                status: service.state.as_str(),
+                status: service.state.into(),
                 release_id: app.target_release.unwrap_or(service.release).0,
                 download_progress: service.download_progress,
                 image: service.image.as_str(),
@@ -168,11 +168,11 @@ fn services_by_id(services: &[ServiceStatus]) -> BTreeMap<u64, ServiceById> {
             .entry(service.id.0)
             .and_modify(|older| {
                 if service.container.is_some() {
-                    older.status = model::ServiceState::HandingOver.as_str();
+                    older.status = model::ServiceState::HandingOver.into();
                 }
             })
             .or_insert_with(|| ServiceById {
-                status: service.state.as_str(),
+                status: service.state.into(),
                 release_id: service.release.0,
                 download_progress: service.download_progress,
             });

@@ -115,7 +115,7 @@ fn containers(status: &DeviceStatus, chosen: Option<AppId>) -> Vec<StatusContain
     apps.flat_map(|app| {
         app.services.iter().filter_map(|service| {
             Some(StatusContainer {
-                status: service.state.as_str(),
+                status: service.state.into(),
                 service_name: service.name.as_str(),
                 app_id: app.id.0,
                 image_id: service.image_id.0,
@@ -141,7 +141,7 @@ fn images(status: &DeviceStatus, chosen: Option<AppId>) -> Vec<StatusImage<'_>> 
             service_name: image.service.as_str(),
             image_id: image.image_id.0,
             docker_image_id: image.engine_id.as_ref().map(model::EngineImageId::as_str),
-            status: image.state.as_str(),
+            status: image.state.into(),
             download_progress: image.download_progress,
         })
         .collect()

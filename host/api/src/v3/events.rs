@@ -6,6 +6,7 @@ use axum::response::IntoResponse;
 use device_types::event::EventType;
 use futures::StreamExt;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue};
+use strum::VariantNames;
 
 use crate::answer::Failure;
 use crate::app::Api;
@@ -79,13 +80,11 @@ fn event_types(list: &str) -> Result<Vec<EventType>, Failure> {
             "`types` is longer than {MAX_TYPES} bytes"
         )));
     }
-    let event_type = |name| {
-        let mut types = EventType::ALL.iter().copied();
-        types.find(|kind| kind.name() == name).ok_or_else(|| {
-            let names: Vec<_> = EventType::ALL.iter().map(|kind| kind.name()).collect();
+    let event_type = |name: &str| {
+        name.parse().map_err(|_| {
             Failure::invalid(format!(
                 "`types` contains `{name}`, which is not a type of event: use {}",
-                names.join(", ")
+                EventType::VARIANTS.join(", ")
             ))
         })
     };

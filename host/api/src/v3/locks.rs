@@ -20,7 +20,7 @@ use crate::answer::{Failure, Json};
 use crate::app::Api;
 use crate::auth::Caller;
 use crate::body::Fields;
-use crate::extract::Path;
+use crate::extract::{Path, RouteState};
 use crate::operation::{Answer, schema};
 use crate::routes::Route;
 use crate::services;
@@ -150,15 +150,15 @@ struct LockTarget {
     service: String,
 }
 
-impl FromRequestParts<Api> for LockTarget {
+impl FromRequestParts<RouteState> for LockTarget {
     type Rejection = Failure;
 
-    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, Failure> {
-        let Path([app, service]) = Path::from_request_parts(parts, api).await?;
+    async fn from_request_parts(parts: &mut Parts, state: &RouteState) -> Result<Self, Failure> {
+        let Path([app, service]) = Path::from_request_parts(parts, state).await?;
         let number = lenient::parse_int(&app).filter(|number| *number > 0);
         let app = number.and_then(services::app_id);
         let app = app.ok_or_else(|| Failure::invalid("Invalid app id"))?;
-        let caller = Caller::from_request_parts(parts, api).await?;
+        let caller = Caller::from_request_parts(parts, state).await?;
         if !caller.scope.covers(app) {
             return Err(Failure::out_of_scope());
         }

@@ -4,6 +4,7 @@ use device_types::plan::{Blocker, StepReason};
 use model::{
     ContainerId, CurrentService, DesiredService, EngineKind, HANDING_OVER_PREFIX, NetworkMode,
 };
+use strum::VariantArray;
 
 use super::{App, Draft, kill, reference};
 use crate::components::ComponentState;
@@ -188,7 +189,7 @@ fn publishes_ports(service: &DesiredService) -> bool {
 /// Whether a step about the volume or network is in flight: one that was observed as right may be on
 /// its way out for a target that has been replaced since.
 fn is_going(app: &App<'_>, engine: EngineKind, name: &str) -> bool {
-    ComponentKind::ALL.into_iter().any(|kind| {
+    ComponentKind::VARIANTS.iter().any(|&kind| {
         let subject = Subject::Component(kind, engine, name.to_owned());
         app.current.is_busy(&subject)
     })

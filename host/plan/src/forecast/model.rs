@@ -4,6 +4,7 @@ use model::{
     BootId, ContainerId, ContainerState, CurrentRelease, CurrentService, EngineImageId, EngineKind,
     HostPart, Image, ImageRef,
 };
+use strum::VariantArray;
 
 use crate::{CurrentComponent, CurrentState, LockedStep, StartService, Step, Subject};
 
@@ -25,7 +26,7 @@ impl DeviceModel {
         state
             .failed
             .retain(|subject, _| matches!(subject, Subject::Host(_)));
-        for part in HostPart::ALL {
+        for &part in HostPart::VARIANTS {
             if state.host.differs.contains(&part) {
                 state.failed.remove(&Subject::Host(part));
             }

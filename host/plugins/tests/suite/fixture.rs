@@ -219,11 +219,7 @@ fn pin(root: &Path, content: &[u8]) {
         "routes",
         routes.map(|route| route.pattern.to_string()),
     );
-    add(
-        plugin,
-        "provides",
-        actions.map(|action| action.name().to_owned()),
-    );
+    add(plugin, "provides", actions.map(|action| action.to_string()));
     add(plugin, "boards", manifest.boards);
     if *plugin != before {
         // Renamed into place, so that no half of it is ever read.

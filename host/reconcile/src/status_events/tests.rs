@@ -41,7 +41,7 @@ fn changes(before: Vec<ServiceStatus>, after: Vec<ServiceStatus>) -> Vec<String>
     let events = between(&status(before), &status(after), true);
     let lines = events.into_iter().map(|event| match event {
         (Audience::App(AppId(7)), Event::Service(changed)) => {
-            let word = |state: Option<ServiceState>| state.map_or("nothing", ServiceState::as_str);
+            let word = |state: Option<ServiceState>| state.map_or("nothing", |state| state.into());
             let container = changed
                 .container_id
                 .map_or("none".to_owned(), |id| id.to_string());

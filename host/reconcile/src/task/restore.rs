@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use strum::VariantArray;
 
 use model::{
     AppUuid, ContainerState, CurrentService, DesiredApp, DesiredObject, DesiredService,
@@ -153,7 +154,7 @@ impl ReconcilerTask {
             .services()
             .filter_map(|service| Some((service_subject(&service.key), service.digest?)));
         let mut needed: BTreeSet<(String, String)> = services.collect();
-        for kind in ComponentKind::ALL {
+        for &kind in ComponentKind::VARIANTS {
             let components = current.components(kind).iter();
             needed.extend(components.filter_map(|component| {
                 let subject = component_subject(kind, &component.name);

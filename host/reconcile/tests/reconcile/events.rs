@@ -3,7 +3,6 @@
 use std::fs;
 
 use device_types::Event;
-use model::ServiceState;
 
 use crate::rig::{Rig, rig, target};
 
@@ -11,7 +10,7 @@ fn sent(rig: &Rig) -> Vec<String> {
     let sent = rig.events.lock().unwrap();
     let lines = sent.iter().map(|(audience, event)| match event {
         Event::Service(changed) => {
-            let status = changed.status.map_or("nothing", ServiceState::as_str);
+            let status = changed.status.map_or("nothing", |state| state.into());
             format!("{} {status}", changed.service)
         }
         Event::Download(download) => format!("{} {}", download.image, download.progress),

@@ -243,7 +243,7 @@ impl Release {
     }
 
     fn report(self) -> Value {
-        json!({ "update_status": self.state.as_str(), "services": self.services })
+        json!({ "update_status": self.state, "services": self.services })
     }
 }
 
@@ -260,14 +260,14 @@ fn app_of(status: &DeviceStatus, app: &AppStatus) -> Value {
         };
         let release = releases.entry(commit);
         let release = release.or_insert_with(|| Release::new(ReleaseState::Done));
-        let (state, progress) = (service.state.as_str(), service.download_progress);
+        let (state, progress) = (service.state.into(), service.download_progress);
         release.add(&service.name, &service.image, state, progress);
     }
     if let Some(commit) = target
         && let Some(release) = releases.get_mut(commit)
     {
         for image in coming(status, app, commit) {
-            let (state, progress) = (image.state.as_str(), image.download_progress);
+            let (state, progress) = (image.state.into(), image.download_progress);
             release.add(&image.service, &image.name, state, progress);
         }
         if release.state == ReleaseState::Rejected {

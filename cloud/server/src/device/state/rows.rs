@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use cloud_core::cloud::Cloud;
 use cloud_core::generation::fingerprint;
 use data::{DataError, Keyring, Place, Row, Sql, UnreadableSecret};
+use strum::VariantArray;
 
 /// All that a target state is made from, as it was at one moment.
 #[derive(Debug, Default)]
@@ -53,20 +54,15 @@ struct SecretVariable {
 }
 
 /// What an app is for a device. The later one wins where two are the same app.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, VariantArray)]
 pub(crate) enum AppRole {
     Supervisor,
     System,
     Fleet,
 }
 
-impl AppRole {
-    /// As the statement numbers them, from 1.
-    const ALL: [AppRole; 3] = [AppRole::Supervisor, AppRole::System, AppRole::Fleet];
-}
-
 /// Where a variable is said; the later one wins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, VariantArray)]
 pub(crate) enum Level {
     /// Of `release_image`.
     Image,
@@ -80,19 +76,8 @@ pub(crate) enum Level {
     DeviceService,
 }
 
-impl Level {
-    /// As the statement numbers them, from 1.
-    const ALL: [Level; 5] = [
-        Level::Image,
-        Level::Fleet,
-        Level::Service,
-        Level::Device,
-        Level::DeviceService,
-    ];
-}
-
 /// What a row of the answer is.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, VariantArray)]
 enum RowKind {
     Target,
     App,
@@ -104,27 +89,13 @@ enum RowKind {
     FleetGeneration,
 }
 
-impl RowKind {
-    /// As the statement numbers them, from 1.
-    const ALL: [RowKind; 8] = [
-        RowKind::Target,
-        RowKind::App,
-        RowKind::Release,
-        RowKind::Image,
-        RowKind::Variable,
-        RowKind::Label,
-        RowKind::DeviceGeneration,
-        RowKind::FleetGeneration,
-    ];
-}
-
-/// The one that the statement means by the number in this column.
-fn numbered<T: Copy>(all: &[T], row: &Row, column: usize) -> Result<T, DataError> {
+/// The variant that the statement means by the number in this column: it counts them from 1.
+fn numbered<T: VariantArray + Copy>(row: &Row, column: usize) -> Result<T, DataError> {
     let number = row.id(column)?;
     let at = usize::try_from(number)
         .ok()
         .and_then(|it| it.checked_sub(1));
-    let one = at.and_then(|at| all.get(at)).copied();
+    let one = at.and_then(|at| T::VARIANTS.get(at)).copied();
     one.ok_or_else(|| DataError::Schema(format!("a row of a state has the number {number}")))
 }
 
@@ -188,7 +159,7 @@ impl Rows {
         let mut rows = Rows::default();
         let mut has_target = false;
         for row in cloud.database.rows(statement).await? {
-            let kind = numbered(&RowKind::ALL, &row, 0)?;
+            let kind = numbered(&row, 0)?;
             has_target |= matches!(kind, RowKind::Target);
             rows.take(kind, &row)?;
         }
@@ -277,7 +248,7 @@ impl Rows {
                 }
             }
             RowKind::Variable => {
-                let place = (numbered(&Level::ALL, row, 1)?, row.number(2)?);
+                let place = (numbered(row, 1)?, row.number(2)?);
                 let name = row.some_text(5)?;
                 if let Some(id) = row.number(3)? {
                     let name = name.clone();
@@ -287,7 +258,7 @@ impl Rows {
                 values.insert(name, row.some_text(6)?);
             }
             RowKind::Label => {
-                let place = (numbered(&Level::ALL, row, 1)?, row.number(2)?);
+                let place = (numbered(row, 1)?, row.number(2)?);
                 let values = self.labels.entry(place).or_default();
                 values.insert(row.some_text(5)?, row.some_text(6)?);
             }
@@ -308,7 +279,7 @@ impl Rows {
 
     /// The app that a row is of.
     fn app(&mut self, row: &Row) -> Result<&mut StateApp, DataError> {
-        let role = numbered(&AppRole::ALL, row, 1)?;
+        let role = numbered(row, 1)?;
         Ok(self.apps.entry(role).or_default())
     }
 }
