@@ -16,6 +16,12 @@ impl Claims {
         files.insert(file.to_owned());
     }
 
+    /// Whether another file than this one claims the name.
+    pub(crate) fn are_of_others(&self, name: &str, file: &Path) -> bool {
+        let mut files = self.files.get(name).into_iter().flatten();
+        files.any(|other| other != file)
+    }
+
     /// What is wrong with a name that several files claim, with all of them.
     pub(crate) fn doubled(&self, name: &str) -> Option<String> {
         let files = self.files.get(name).filter(|files| files.len() > 1)?;

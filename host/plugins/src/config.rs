@@ -25,7 +25,8 @@ pub struct PluginsConfig {
     pub runtime: Arc<dyn GuestRuntime>,
     /// Where compiled plugins are kept.
     pub cache: compiled_code::Cache,
-    /// The supervisor's folder of state; `leds/` in it holds what LEDs showed before a plugin took them.
+    /// The supervisor's folder of state; `leds/` in it holds what LEDs showed before a plugin took them, and
+    /// `plugin-versions/` what served from files of the plugin folders.
     pub state_dir: PathBuf,
     /// The host's root folder as this process sees it; LEDs are under its `sys/class/leds`.
     pub host_root: PathBuf,

@@ -57,7 +57,7 @@ fn embed(file: &Path) -> Result<(), String> {
 }
 
 /// Writes the file anew, in one step.
-fn replace(file: &Path, content: &[u8]) -> std::io::Result<()> {
+pub(crate) fn replace(file: &Path, content: &[u8]) -> std::io::Result<()> {
     let new = file.with_added_extension("new");
     let write = || {
         let mut opened = File::create(&new)?;

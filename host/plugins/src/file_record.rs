@@ -1,6 +1,6 @@
 //! A plugin's file as it was last read, what came of it, and what is being done with it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use plugin_protocol::GuestCode;
@@ -16,6 +16,8 @@ use crate::table::{Other, Standing};
 /// A file of a plugin folder.
 #[derive(Default)]
 pub(crate) struct FileRecord {
+    /// The file that this one stands in for: a version that served from it before, and is kept.
+    pub(crate) stands_in_for: Option<PathBuf>,
     /// Why nothing is loaded from where it is.
     pub(crate) place: Option<String>,
     /// What it was like when it was read; none where it could not be read.

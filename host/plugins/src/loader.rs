@@ -8,6 +8,7 @@
 //! the old one serving, as long as the policy gives that what it has.
 
 mod native_code;
+mod stand_in;
 mod verdict;
 
 use std::collections::{BTreeMap, HashMap};
@@ -23,6 +24,7 @@ use crate::assembly::{Assembly, ExpectedPlugin};
 use crate::claims::Claims;
 use crate::failure::chain;
 use crate::file_record::{FileRecord, LoadFailure, NativeCode, Task};
+use crate::kept::KeptVersions;
 use crate::loaded::{Counters, LoadContext};
 use crate::newest::NewestVersions;
 use crate::policy::Policy;
@@ -43,6 +45,7 @@ pub(crate) struct Loader {
     counters: HashMap<String, Arc<Counters>>,
     policy: PolicyState,
     newest: NewestVersions,
+    kept: KeptVersions,
     files: BTreeMap<PathBuf, FileRecord>,
     /// How many files are not looked at because there are too many.
     left_out: usize,
@@ -80,6 +83,7 @@ impl Loader {
     /// One that has looked at nothing yet.
     pub(crate) fn new(
         load_context: Arc<LoadContext>,
+        kept: KeptVersions,
         folders: Vec<PathBuf>,
         reserved: ReservedRoutes,
     ) -> Loader {
@@ -97,6 +101,7 @@ impl Loader {
                 keys: Arc::default(),
             },
             newest,
+            kept,
             files: BTreeMap::new(),
             left_out: 0,
             tasks: JoinSet::new(),
@@ -142,6 +147,8 @@ impl Loader {
             }
             self.files.insert(file, record);
         }
+        self.kept.forget_removed();
+        self.keep_stand_ins(last);
         // What is dropped here is gone, and the tasks that were at it end.
     }
 
@@ -208,6 +215,7 @@ impl Loader {
             }
         }
         self.begin_to_compile(&verdicts);
+        self.look_for_stand_ins(&verdicts, before);
         let stock_refusals = self.stock_refusals(&verdicts);
         let mut table = self.assemble(verdicts, &claims, before);
         table.stock_problems = stock_refusals
@@ -215,6 +223,7 @@ impl Loader {
             .filter(|(name, _)| !table.serves(name))
             .map(|(name, reason)| format!("the stock plugin `{name}` does not load: {reason}"))
             .collect();
+        self.keep_what_serves(&table);
         table
     }
 
@@ -223,6 +232,9 @@ impl Loader {
     fn stock_refusals(&self, verdicts: &[(PathBuf, Verdict)]) -> Vec<(String, String)> {
         let refused = verdicts.iter().filter_map(|(file, verdict)| {
             let record = self.files.get(file)?;
+            if record.stands_in_for.is_some() {
+                return None;
+            }
             let reason = match (verdict, &record.failure) {
                 (Verdict::Refused(reason), _) | (_, Some(LoadFailure::Compile(reason))) => reason,
                 _ => return None,
@@ -294,8 +306,12 @@ impl Loader {
             let Some(record) = self.files.get(&file) else {
                 continue;
             };
+            if record.stands_in_for.is_some() {
+                continue;
+            }
             let entry = before.entries.get(&file);
             let last = entry.and_then(|entry| entry.serving.as_ref());
+            let last = last.or_else(|| self.stand_in(&file, claims));
             // One that is for other boards from now on is not for this.
             let last = last.filter(|_| !matches!(verdict, Verdict::OtherBoard));
             // The same content with other grants takes its own place.

@@ -17,6 +17,7 @@ use crate::boot_config;
 use crate::bounds;
 use crate::call;
 use crate::identify::Identify;
+use crate::kept::KeptVersions;
 use crate::loaded::LoadContext;
 use crate::loader::Loader;
 use crate::log_lines::LineBudget;
@@ -92,6 +93,7 @@ impl Plugins {
         };
         let watch = Watch::start(&config.plugin_dirs, &policy_files, Arc::clone(&changed));
         let led_memory = Arc::new(LedMemory::open(&config.state_dir));
+        let kept = KeptVersions::open(&config.state_dir);
         let load_context = Arc::new(LoadContext {
             runtime: Arc::clone(&runtime),
             memory_of_board: bounds::memory_of_board(config.board_memory),
@@ -125,7 +127,7 @@ impl Plugins {
             busy_since: Arc::clone(&busy_since),
             table: publisher,
             actions: actions.clone(),
-            loader: Loader::new(load_context, config.plugin_dirs, reserved),
+            loader: Loader::new(load_context, kept, config.plugin_dirs, reserved),
         };
         let reloading = Some(tokio::spawn(reload.run(watch, changed)));
         let reloading = Mutex::new(reloading);

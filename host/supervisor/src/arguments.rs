@@ -28,7 +28,7 @@ pub(crate) enum Command {
     /// Show the key of this device's API
     #[command(subcommand)]
     ApiKey(ApiKeyCommand),
-    /// Show the plugins of this device, and sign or trust a plugin's file
+    /// Show the plugins of this device, put one back to the version before, and sign or trust a plugin's file
     #[command(subcommand)]
     Plugins(PluginsCommand),
     /// Remove the services of a stopped device from its engines; for `cargo xtask run`
@@ -67,6 +67,16 @@ pub(crate) enum PluginsCommand {
         "state_dir", "config", "plugin_dirs", "policy", "allow_unpinned", "host_root", "device_type",
     ])))]
     Check(Box<Flags>),
+    /// Put the version of a plugin back that served before the one that its file has now
+    #[command(mut_args(|flag| shown_where(flag, &[
+        "name", "state_dir", "config", "policy", "allow_unpinned", "host_root",
+    ])))]
+    Rollback {
+        /// The plugin's name
+        name: String,
+        #[command(flatten)]
+        flags: Box<Flags>,
+    },
     /// Move the signature of a plugin from `FILE.minisig` into the file itself
     #[command(mut_args(|flag| shown_where(flag, &["file"])))]
     EmbedSignature {

@@ -20,6 +20,7 @@ mod logging;
 mod parts;
 mod plugin_writes;
 mod plugins_list;
+mod plugins_rollback;
 mod plugins_trust;
 mod power;
 mod registry_account;
@@ -50,6 +51,9 @@ fn main() -> ExitCode {
         }
         Command::Plugins(PluginsCommand::Trust { file, flags }) => {
             plugins_trust::trust(&file, *flags)
+        }
+        Command::Plugins(PluginsCommand::Rollback { name, flags }) => {
+            plugins_rollback::rollback(&name, *flags)
         }
         Command::RemoveServices { flags, removal } => remove_services::remove(*flags, &removal),
     };

@@ -29,7 +29,8 @@ impl Loader {
     pub(super) fn claims(&self, before: &Table) -> Claims {
         let mut claims = Claims::default();
         for (file, record) in &self.files {
-            if let Some(manifest) = record.manifest() {
+            // What stands in for a file claims nothing beside it.
+            if let (Some(manifest), None) = (record.manifest(), &record.stands_in_for) {
                 claims.add(&manifest.name, file);
             }
             let entry = before.entries.get(file);

@@ -16,6 +16,7 @@ mod grants;
 mod identify;
 mod interface_1_0;
 mod interface_1_1;
+mod kept_versions;
 mod limits;
 mod loading;
 mod owners;

@@ -1,0 +1,367 @@
+//! Versions of plugins that have served, kept in the supervisor's own folder: the latest one of each file of the plugin
+//! folders, and the one before it.
+//!
+//! Where a file does not load any more, the version that served from it before serves on, also after a restart; and
+//! [`rollback`](crate::rollback) puts a version back. The policy judges what is kept here as any other file. What the
+//! layout ships with is not kept, since its files are replaced together with the supervisor.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use secure_fs::{Access, DirError, SecureDir};
+use serde::{Deserialize, Serialize};
+
+use crate::settled_file::bytes;
+use crate::signature;
+
+/// The folder in the supervisor's folder of state.
+const FOLDER: &str = "plugin-versions";
+/// The list of them, in that folder.
+const INDEX: &str = "index.json";
+/// The longest list, in bytes: [`crate::settled_file::MOST_FILES`] with the longest paths that Linux has.
+const INDEX_SIZE: u64 = 4 << 20;
+/// The bytes of all components that are kept.
+const TOTAL: u64 = 256 << 20;
+
+/// The versions that are kept of one file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Versions {
+    /// The digest of the version that served last.
+    pub(crate) latest: String,
+    /// The digest of the one that served before it.
+    pub(crate) before: Option<String>,
+}
+
+/// By file of a plugin folder.
+type Index = BTreeMap<PathBuf, Versions>;
+
+/// What is kept, and how it is changed: reading is for everybody, writing for one blocking thread at a time.
+pub(crate) struct KeptVersions {
+    folder: Arc<KeptFolder>,
+    /// What [`KeptVersions::keep`] was called for last, by file.
+    requested: BTreeMap<PathBuf, String>,
+}
+
+struct KeptFolder {
+    path: PathBuf,
+    index: Mutex<Index>,
+    /// Held while files are written.
+    writing: Mutex<()>,
+}
+
+/// Why a version is not kept.
+#[derive(Debug, thiserror::Error)]
+enum KeepError {
+    #[error("{0}")]
+    Source(String),
+    #[error(transparent)]
+    Folder(#[from] DirError),
+    #[error("`{path}` cannot be written")]
+    Write { path: PathBuf, source: io::Error },
+    #[error("all versions that are kept would have more than {} MiB", TOTAL >> 20)]
+    TooMuch,
+}
+
+impl KeptVersions {
+    /// Those in `state_dir`; none where the list is missing or damaged, which is logged.
+    pub(crate) fn open(state_dir: &Path) -> KeptVersions {
+        let path = state_dir.join(FOLDER);
+        let index = read_index(&path).unwrap_or_else(|reason| {
+            let index = path.join(INDEX);
+            tracing::error!(
+                "no version of a plugin before can be gone back to: `{}` {reason}",
+                index.display()
+            );
+            Index::new()
+        });
+        KeptVersions {
+            folder: Arc::new(KeptFolder {
+                path,
+                index: Mutex::new(index),
+                writing: Mutex::default(),
+            }),
+            requested: BTreeMap::new(),
+        }
+    }
+
+    /// The versions of `file`.
+    pub(crate) fn of(&self, file: &Path) -> Option<Versions> {
+        self.folder.index.lock().get(file).cloned()
+    }
+
+    /// Each file of which there are versions.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        self.folder.index.lock().keys().cloned().collect()
+    }
+
+    /// Where the component of this digest is kept.
+    pub(crate) fn component(&self, digest: &str) -> PathBuf {
+        self.folder.path.join(component_name(digest))
+    }
+
+    /// Keeps the content of `file`, which has this digest and serves. Runs in a tokio runtime, and waits for nothing.
+    pub(crate) fn keep(&mut self, file: &Path, digest: &str) {
+        let is_requested = |of: &String| of == digest;
+        let is_kept = self.of(file).is_some_and(|of| of.latest == digest);
+        if is_kept || self.requested.get(file).is_some_and(is_requested) {
+            return;
+        }
+        self.requested.insert(file.to_owned(), digest.to_owned());
+        let (folder, file, digest) = (Arc::clone(&self.folder), file.to_owned(), digest.to_owned());
+        tokio::task::spawn_blocking(move || {
+            if let Err(error) = folder.keep(&file, &digest) {
+                let file = file.display();
+                tracing::warn!(
+                    "the version that `{file}` has now cannot be gone back to later: {}",
+                    crate::failure::chain(&error)
+                );
+            }
+        });
+    }
+
+    /// Forgets the versions of files that somebody has removed: what is gone does not come back by itself. Runs in a
+    /// tokio runtime, and waits for nothing.
+    pub(crate) fn forget_removed(&mut self) {
+        let is_removed = |file: &Path| {
+            let is_there = file.try_exists().unwrap_or(true);
+            // A folder that is not there may be on a disk that comes later.
+            !is_there && file.parent().is_some_and(Path::is_dir)
+        };
+        let removed: Vec<_> = self.files();
+        let removed: Vec<_> = removed
+            .into_iter()
+            .filter(|file| is_removed(file))
+            .collect();
+        if removed.is_empty() {
+            return;
+        }
+        let folder = Arc::clone(&self.folder);
+        for file in &removed {
+            self.requested.remove(file);
+            folder.index.lock().remove(file);
+        }
+        tokio::task::spawn_blocking(move || {
+            let _writing = folder.writing.lock();
+            let index = folder.index.lock().clone();
+            if let Err(error) = folder.open().and_then(|dir| folder.write(&dir, &index)) {
+                tracing::warn!(
+                    "the versions of plugins that are gone are still kept: {}",
+                    crate::failure::chain(&error)
+                );
+            }
+        });
+    }
+}
+
+impl KeptFolder {
+    fn open(&self) -> Result<SecureDir, KeepError> {
+        Ok(SecureDir::open(&self.path, Access::Private)?)
+    }
+
+    fn keep(&self, file: &Path, digest: &str) -> Result<(), KeepError> {
+        let _writing = self.writing.lock();
+        let (_, wasm) = bytes(file).map_err(KeepError::Source)?;
+        if compiled_code::digest(&wasm) != digest {
+            // It was replaced meanwhile; the version that it has now is kept once that serves.
+            return Ok(());
+        }
+        let mut index = self.index.lock().clone();
+        let before = index.get(file).map(|of| of.latest.clone());
+        let versions = Versions {
+            latest: digest.to_owned(),
+            before: before.filter(|before| before != digest),
+        };
+        index.insert(file.to_owned(), versions);
+        let dir = self.open()?;
+        let kept = index.values().flat_map(Versions::digests);
+        let others: BTreeSet<_> = kept.filter(|kept| *kept != digest).collect();
+        let size = |digest: &&str| {
+            let component = self.path.join(component_name(digest));
+            component.metadata().map_or(0, |component| component.len())
+        };
+        if others.iter().map(size).sum::<u64>() + wasm.len() as u64 > TOTAL {
+            return Err(KeepError::TooMuch);
+        }
+        let name = component_name(digest);
+        let failed = |source| KeepError::Write {
+            path: self.path.join(&name),
+            source,
+        };
+        dir.replace(&name, &wasm).map_err(failed)?;
+        let beside = signature_name(digest);
+        match signature::read(&signature::file_beside(file)) {
+            Ok(Some(signature)) => dir.replace(&beside, &signature),
+            Ok(None) | Err(_) => dir.remove(&beside),
+        }
+        .map_err(failed)?;
+        self.write(&dir, &index)?;
+        *self.index.lock() = index;
+        Ok(())
+    }
+
+    /// Writes the list, and removes what no entry of it is about.
+    fn write(&self, dir: &SecureDir, index: &Index) -> Result<(), KeepError> {
+        let failed = |source| KeepError::Write {
+            path: self.path.join(INDEX),
+            source,
+        };
+        let text = serde_json::to_vec(index).map_err(|error| failed(error.into()))?;
+        dir.replace(INDEX, &text).map_err(failed)?;
+        let mut wanted = BTreeSet::from([INDEX.to_owned()]);
+        for digest in index.values().flat_map(Versions::digests) {
+            wanted.extend([component_name(digest), signature_name(digest)]);
+        }
+        for (name, _) in secure_fs::read_dir_names(dir).map_err(failed)? {
+            if !wanted.contains(&name) {
+                dir.remove(&name).map_err(failed)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Versions {
+    fn digests(&self) -> impl Iterator<Item = &str> {
+        [Some(&self.latest), self.before.as_ref()]
+            .into_iter()
+            .flatten()
+            .map(String::as_str)
+    }
+}
+
+fn component_name(digest: &str) -> String {
+    format!("{digest}.wasm")
+}
+
+/// As [`signature::file_beside`] has it.
+fn signature_name(digest: &str) -> String {
+    format!("{digest}.wasm.minisig")
+}
+
+/// The list in the folder at `path`; an empty one where there is none.
+fn read_index(path: &Path) -> Result<Index, String> {
+    let unreadable = |error: &dyn std::error::Error| format!("cannot be read: {error}");
+    let dir = SecureDir::existing(path, Access::Private).map_err(|error| unreadable(&error))?;
+    let Some(dir) = dir else {
+        return Ok(Index::new());
+    };
+    let text = dir
+        .read(INDEX, INDEX_SIZE)
+        .map_err(|error| unreadable(&error))?;
+    let Some(text) = text else {
+        return Ok(Index::new());
+    };
+    let index: Index =
+        serde_json::from_slice(&text).map_err(|error| format!("is damaged: {error}"))?;
+    // They become part of paths.
+    let is_digest = |digest: &str| digest.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if index.values().flat_map(Versions::digests).all(is_digest) {
+        Ok(index)
+    } else {
+        Err("is damaged: it has a digest that is none".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn written(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder.join(FOLDER)).unwrap();
+        let mut names: Vec<_> = entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn bug3_two_versions_of_a_file_are_kept_and_found_again() {
+        let root = tempfile::tempdir().unwrap();
+        let file = root.path().join("a.wasm");
+        let kept = KeptVersions::open(root.path());
+        assert_eq!(kept.of(&file), None);
+        let mut digests = Vec::new();
+        for version in ["one", "two", "three"] {
+            fs::write(&file, version).unwrap();
+            fs::write(signature::file_beside(&file), version).unwrap();
+            let digest = compiled_code::digest(version.as_bytes());
+            kept.folder.keep(&file, &digest).unwrap();
+            digests.push(digest);
+        }
+        let [_, two, three] = &digests[..] else {
+            unreachable!()
+        };
+        let versions = Versions {
+            latest: three.clone(),
+            before: Some(two.clone()),
+        };
+        let again = KeptVersions::open(root.path());
+        assert_eq!(again.of(&file), Some(versions));
+        assert_eq!(fs::read(again.component(two)).unwrap(), b"two");
+        let mut expected = vec![INDEX.to_owned()];
+        for digest in [two, three] {
+            expected.extend([component_name(digest), signature_name(digest)]);
+        }
+        expected.sort();
+        assert_eq!(written(root.path()), expected);
+        // Another content than the one that served.
+        fs::write(&file, "four").unwrap();
+        kept.folder.keep(&file, "5f0c").unwrap();
+        assert_eq!(written(root.path()), expected);
+    }
+
+    #[test]
+    fn bug3_a_damaged_list_is_no_list_and_nothing_is_kept_beyond_the_bound() {
+        let root = tempfile::tempdir().unwrap();
+        let file = root.path().join("a.wasm");
+        fs::write(&file, "one").unwrap();
+        let digest = compiled_code::digest(b"one");
+        let kept = KeptVersions::open(root.path());
+        kept.folder.keep(&file, &digest).unwrap();
+        // Sparse: it has the length and takes no space.
+        let large = fs::File::options()
+            .write(true)
+            .open(kept.component(&digest))
+            .unwrap();
+        large.set_len(TOTAL).unwrap();
+        fs::write(&file, "two").unwrap();
+        let digest = compiled_code::digest(b"two");
+        let error = kept.folder.keep(&file, &digest).unwrap_err();
+        assert!(error.to_string().contains("256 MiB"), "{error}");
+        assert!(!kept.component(&digest).exists());
+        let index = root.path().join(FOLDER).join(INDEX);
+        for damaged in [
+            "",
+            "[]",
+            "{\"a\":{\"latest\":1}}",
+            "{\"a\":{\"latest\":\"../a\",\"before\":null}}",
+        ] {
+            fs::write(&index, damaged).unwrap();
+            assert!(KeptVersions::open(root.path()).files().is_empty());
+        }
+    }
+
+    #[tokio::test]
+    async fn bug3_a_file_that_somebody_removed_is_forgotten_and_one_on_a_missing_disk_is_not() {
+        let root = tempfile::tempdir().unwrap();
+        let disk = root.path().join("disk");
+        fs::create_dir(&disk).unwrap();
+        let (removed, away) = (root.path().join("a.wasm"), disk.join("b.wasm"));
+        let mut kept = KeptVersions::open(root.path());
+        for file in [&removed, &away] {
+            fs::write(file, "one").unwrap();
+            let digest = compiled_code::digest(b"one");
+            kept.folder.keep(file, &digest).unwrap();
+        }
+        fs::remove_file(&removed).unwrap();
+        fs::rename(&disk, root.path().join("elsewhere")).unwrap();
+        kept.forget_removed();
+        assert_eq!(kept.files(), [away]);
+    }
+}

@@ -1,0 +1,197 @@
+//! Versions that served before: in the place of a file that does not load, also after a restart, and put back by the
+//! device's owner.
+
+use std::fs;
+
+use device_types::{PluginReport, PluginState};
+use http::{Method, StatusCode};
+use plugins::{RollbackFolders, RouteLookup};
+
+use crate::fixture::{ALL, Fixture, grant_all, manifest, plugin, setup};
+
+/// The plugin `a` in one of many versions.
+fn version(number: usize) -> Vec<u8> {
+    plugin(&manifest("a", ALL).replace("1.0.0\"\ninterface", &format!("1.0.{number}\"\ninterface")))
+}
+
+/// A policy that lets these versions be the plugin `a`.
+fn policy(versions: &[usize]) -> String {
+    let digests: Vec<_> = versions
+        .iter()
+        .map(|number| format!("\"{}\"", compiled_code::digest(&version(*number))))
+        .collect();
+    format!(
+        "{}sha256 = [{}]\nroutes = [\"/v3/a/*\"]\n",
+        grant_all(&["a"]),
+        digests.join(", ")
+    )
+}
+
+/// A device with the first version, which is kept.
+async fn device(versions: &[usize]) -> Fixture {
+    let device = setup()
+        .strange_file("a.wasm", &version(1))
+        .policy(&policy(versions))
+        .start()
+        .await;
+    until_kept(&device, 1).await;
+    device
+}
+
+async fn until_kept(device: &Fixture, number: usize) {
+    let digest = compiled_code::digest(&version(number));
+    let index = device.path("state/plugin-versions/index.json");
+    let latest = format!("\"latest\":\"{digest}\"");
+    let is_kept = || fs::read_to_string(&index).is_ok_and(|index| index.contains(&latest));
+    device.until("it is kept", |_| is_kept()).await;
+}
+
+/// Puts a file in the plugin's place in one step, pinned or not.
+fn put(device: &Fixture, content: &[u8]) {
+    fs::write(device.path("plugins/new"), content).unwrap();
+    fs::rename(device.path("plugins/new"), device.path("plugins/a.wasm")).unwrap();
+}
+
+async fn until_serves(device: &Fixture, number: usize) -> PluginReport {
+    let version = format!("1.0.{number}");
+    let is = |plugin: &PluginReport| {
+        plugin.state == PluginState::Running && plugin.version.as_ref() == Some(&version)
+    };
+    device
+        .until(&version, |plugins| plugins.report().iter().any(is))
+        .await;
+    assert_eq!(device.get("/v3/a/hello").await.0, StatusCode::OK);
+    device.report("a")
+}
+
+fn rollback(device: &Fixture) -> Result<plugins::Rollback, plugins::RollbackError> {
+    plugins::rollback(
+        "a",
+        RollbackFolders {
+            state_dir: &device.path("state"),
+            policy: &device.path("policy.toml"),
+            stock_plugins: &device.path("stock-plugins.toml"),
+            host_root: &device.path("host"),
+            allow_unpinned: false,
+        },
+    )
+}
+
+#[tokio::test]
+async fn bug3_the_last_good_version_serves_after_a_restart_in_the_place_of_a_file_that_does_not_load()
+ {
+    let mut device = device(&[1, 2]).await;
+    for broken in [
+        b"no component".to_vec(),
+        version(1)[..1000].to_vec(),
+        // The policy pins others.
+        version(3),
+    ] {
+        put(&device, &broken);
+        device
+            .until("it is refused", |plugins| {
+                plugins.report()[0].refused.is_some()
+            })
+            .await;
+        device = device.restart().await;
+        let report = until_serves(&device, 1).await;
+        assert!(report.refused.is_some(), "{report:?}");
+        assert_eq!(report.digest, compiled_code::digest(&version(1)));
+        let problems = device.plugins.problems();
+        assert!(
+            problems[0].contains("its version before serves on"),
+            "{problems:?}"
+        );
+        put(&device, &version(2));
+        let report = until_serves(&device, 2).await;
+        assert_eq!(report.refused, None);
+        put(&device, &version(1));
+        until_serves(&device, 1).await;
+        until_kept(&device, 1).await;
+    }
+}
+
+#[tokio::test]
+async fn bug3_what_is_kept_serves_no_longer_than_the_policy_grants_it_and_its_file_is_there() {
+    let device = device(&[1]).await;
+    let nobody_answers = |device: &Fixture| {
+        matches!(
+            device.plugins.find(&Method::GET, "/v3/a/hello"),
+            RouteLookup::None
+        )
+    };
+    put(&device, b"no component");
+    let device = device.restart().await;
+    until_serves(&device, 1).await;
+    fs::write(device.path("policy.toml"), policy(&[2])).unwrap();
+    device
+        .until("the policy takes it away", |_| nobody_answers(&device))
+        .await;
+    let device = device.restart().await;
+    assert!(nobody_answers(&device), "nor after a restart");
+    fs::write(device.path("policy.toml"), policy(&[1])).unwrap();
+    until_serves(&device, 1).await;
+    fs::remove_file(device.path("plugins/a.wasm")).unwrap();
+    device
+        .until("it is gone", |_| nobody_answers(&device))
+        .await;
+    put(&device, b"no component");
+    let device = device.restart().await;
+    assert!(
+        nobody_answers(&device),
+        "what was removed does not come back"
+    );
+}
+
+#[tokio::test]
+async fn bug3_what_is_kept_yields_to_another_file_of_its_name() {
+    let device = device(&[1, 2]).await;
+    put(&device, b"no component");
+    fs::write(device.path("plugins/b.wasm"), version(2)).unwrap();
+    let device = device.restart().await;
+    until_serves(&device, 2).await;
+}
+
+#[tokio::test]
+async fn bug3_the_owner_puts_the_version_before_back_and_the_one_of_today_again() {
+    let device = device(&[1, 2]).await;
+    let error = rollback(&device).unwrap_err().to_string();
+    assert!(error.contains("1.0.1 is the first version"), "{error}");
+    put(&device, &version(2));
+    until_serves(&device, 2).await;
+    until_kept(&device, 2).await;
+    for (to, from) in [(1, 2), (2, 1)] {
+        let done = rollback(&device).unwrap();
+        assert_eq!(done.file, device.path("plugins/a.wasm"));
+        assert_eq!(done.to.patch, to as u64);
+        assert_eq!(done.from.map(|from| from.patch), Some(from));
+        until_serves(&device, to).await;
+        until_kept(&device, to).await;
+    }
+    // What does not load goes back to what serves in its place.
+    put(&device, b"no component");
+    let done = rollback(&device).unwrap();
+    assert_eq!((done.to.patch, done.from), (2, None));
+    until_serves(&device, 2).await;
+    // The policy says what may be loaded.
+    fs::write(device.path("policy.toml"), policy(&[2])).unwrap();
+    let error = rollback(&device).unwrap_err().to_string();
+    assert!(
+        error.contains("stays as it is") && error.contains("add \""),
+        "{error}"
+    );
+    assert_eq!(fs::read(device.path("plugins/a.wasm")).unwrap(), version(2));
+    let error = plugins::rollback(
+        "b",
+        RollbackFolders {
+            state_dir: &device.path("state"),
+            policy: &device.path("policy.toml"),
+            stock_plugins: &device.path("stock-plugins.toml"),
+            host_root: &device.path("host"),
+            allow_unpinned: false,
+        },
+    )
+    .unwrap_err()
+    .to_string();
+    assert!(error.contains("no version of it is kept"), "{error}");
+}

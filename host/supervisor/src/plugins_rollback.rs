@@ -1,0 +1,34 @@
+//! `supervisor plugins rollback NAME`: the version of a plugin that served before the one of today.
+
+use anyhow::Result;
+use plugins::RollbackFolders;
+
+use crate::arguments::Flags;
+use crate::configuration;
+
+/// Puts it back, and prints what has changed.
+///
+/// # Errors
+/// Where there is none, or the policy does not let it be loaded; nothing has changed then.
+pub(crate) fn rollback(name: &str, flags: Flags) -> Result<()> {
+    let configuration = configuration::resolve(flags)?;
+    let plugins::Rollback { file, to, from } = plugins::rollback(
+        name,
+        RollbackFolders {
+            state_dir: &configuration.state_dir,
+            policy: &configuration.policy,
+            stock_plugins: &configuration.stock_plugins,
+            host_root: &configuration.host_root,
+            allow_unpinned: configuration.allow_unpinned,
+        },
+    )?;
+    let from = from.map_or_else(
+        || "a file that is no plugin".to_owned(),
+        |from| from.to_string(),
+    );
+    println!(
+        "`{name}` went back from {from} to {to}: `{}`\na supervisor that runs takes it up at once",
+        file.display()
+    );
+    Ok(())
+}
