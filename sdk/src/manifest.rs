@@ -4,7 +4,7 @@
 //! carries no code for it, and a mistake in it is a compile error.
 
 /// The version of the interface package that this SDK speaks, as `wit/types.wit` states it.
-pub const INTERFACE: &str = "1.2.0";
+pub const INTERFACE: &str = "1.3.0";
 
 /// The name of a capability in `capabilities`, which is an identifier: `_` stands for the `-` of the name. Empty for
 /// what only a policy gives.

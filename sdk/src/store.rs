@@ -4,6 +4,8 @@
 //! Keys are at most 256 bytes, values at most 64 KiB, all of them together at most 1 MiB and 10,000 keys
 //! for one plugin.
 
+use std::time::Duration;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -24,6 +26,70 @@ pub async fn get(key: &str) -> Result<Option<Vec<u8>>, Error> {
 /// [`Error::TooLarge`] if a limit is passed, [`Error::Failed`] if the store cannot be written.
 pub async fn set(key: &str, value: impl Into<Vec<u8>>) -> Result<(), Error> {
     Ok(wit::set(key.to_owned(), value.into()).await?)
+}
+
+/// Sets `key` as [`set`] does, for a time by the device's clock: after that it is as if it were removed. Milliseconds
+/// count.
+///
+/// # Errors
+/// As [`set`].
+pub async fn set_for(
+    key: &str,
+    value: impl Into<Vec<u8>>,
+    lifetime: Duration,
+) -> Result<(), Error> {
+    Ok(wit::set_for(key.to_owned(), value.into(), milliseconds(lifetime)).await?)
+}
+
+/// Sets `key` to `value`, or removes it if there is none, if the key holds what is expected: nothing if it is not
+/// there. Answers whether it did; if not, nothing was changed. With a lifetime the value goes as that of [`set_for`].
+/// [`update`] does this until it succeeds.
+///
+/// # Errors
+/// As [`set`].
+pub async fn compare_and_set(
+    key: &str,
+    expected: Option<Vec<u8>>,
+    value: Option<Vec<u8>>,
+    lifetime: Option<Duration>,
+) -> Result<bool, Error> {
+    let lifetime = lifetime.map(milliseconds);
+    Ok(wit::compare_and_set(key.to_owned(), expected, value, lifetime).await?)
+}
+
+/// Changes the value of `key` so that no change that another call makes at the same time is lost: `change` gets the
+/// value, and answers the one in its place; none is a key that is not there. It is called again if the value has
+/// changed meanwhile. Answers the value that was set.
+///
+/// ```no_run
+/// # async fn count() -> Result<(), supervisor_sdk::store::Error> {
+/// use supervisor_sdk::store;
+///
+/// let count = store::update("count", |count| {
+///     let count = count.and_then(|text| String::from_utf8(text).ok()?.parse::<u64>().ok());
+///     Some((count.unwrap_or(0) + 1).to_string().into_bytes())
+/// })
+/// .await?;
+/// # Ok(()) }
+/// ```
+///
+/// # Errors
+/// As [`get`] and [`set`].
+pub async fn update(
+    key: &str,
+    mut change: impl FnMut(Option<Vec<u8>>) -> Option<Vec<u8>>,
+) -> Result<Option<Vec<u8>>, Error> {
+    loop {
+        let before = get(key).await?;
+        let after = change(before.clone());
+        if compare_and_set(key, before, after.clone(), None).await? {
+            return Ok(after);
+        }
+    }
+}
+
+fn milliseconds(lifetime: Duration) -> u64 {
+    u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Removes `key`; a missing key is not an error.

@@ -86,7 +86,7 @@ fn the_manifest_says_what_the_macro_was_given() {
     expect_test::expect![[r#"
         name = "supervisor-sdk"
         version = "0.1.0"
-        interface = "1.2.0"
+        interface = "1.3.0"
         provides = ["identify", "proxy-redirector", "boot-config", ]
         boards = ["acme-*", "pine", ]
 

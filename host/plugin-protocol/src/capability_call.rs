@@ -1,5 +1,7 @@
 //! What an instance can ask of the host: all of it, in one table.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -96,8 +98,21 @@ capability_calls! {
         /// At most 256 bytes.
         key: String,
         /// At most 64 KiB.
-        value: Vec<u8>
+        value: Vec<u8>,
+        /// After that it is removed.
+        lifetime: Option<Duration>
     } -> Result<(), DataError>;
+    /// Sets or removes a key that holds what is expected; answers whether it did.
+    StoreCompareAndSet needs [Store] {
+        /// At most 256 bytes.
+        key: String,
+        /// None where the key is not there.
+        expected: Option<Vec<u8>>,
+        /// At most 64 KiB; none to remove the key.
+        value: Option<Vec<u8>>,
+        /// After that it is removed.
+        lifetime: Option<Duration>
+    } -> Result<bool, DataError>;
     /// Removes a key.
     StoreDelete needs [Store] {
         /// At most 256 bytes.

@@ -60,7 +60,7 @@ impl NewestVersions {
         let data = Arc::clone(&self.data);
         tokio::task::spawn_blocking(move || {
             let version = version.to_string();
-            if let Err(error) = data.set(&owner(&name), KEY, version.as_bytes()) {
+            if let Err(error) = data.set(&owner(&name), KEY, version.as_bytes(), None) {
                 tracing::warn!(
                     plugin = name,
                     "after a restart an older version of the plugin `{name}` than {version} could be loaded: {error}"
@@ -97,6 +97,8 @@ fn owner(plugin: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use crate::DataError;
 
     use super::*;
@@ -113,9 +115,26 @@ mod tests {
             }
         }
 
-        fn set(&self, _: &str, _: &str, value: &[u8]) -> Result<(), DataError> {
+        fn set(
+            &self,
+            _: &str,
+            _: &str,
+            value: &[u8],
+            _: Option<Duration>,
+        ) -> Result<(), DataError> {
             *self.0.lock().unwrap() = Some(value.to_owned());
             Ok(())
+        }
+
+        fn compare_and_set(
+            &self,
+            _: &str,
+            _: &str,
+            _: Option<&[u8]>,
+            _: Option<&[u8]>,
+            _: Option<Duration>,
+        ) -> Result<bool, DataError> {
+            Err(DataError::Other("nobody compares versions".to_owned()))
         }
 
         fn delete(&self, _: &str, _: &str) -> Result<(), DataError> {

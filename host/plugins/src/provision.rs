@@ -20,6 +20,7 @@ use plugin_protocol::{
     StoreKeys, StoreSet,
 };
 
+use crate::config::PluginData;
 use crate::capability::Capability;
 use crate::holdings::Holdings;
 use crate::plugin_context::PluginContext;
@@ -70,9 +71,21 @@ impl PluginContext {
                 let value = self.with_data(move |data, plugin| data.get(plugin, &key));
                 Answer::StoreGet(value.await)
             }
-            Call::StoreSet(StoreSet { key, value }) => {
-                let result = self.with_data(move |data, plugin| data.set(plugin, &key, &value));
-                Answer::StoreSet(result.await)
+            Call::StoreSet(StoreSet {
+                key,
+                value,
+                lifetime,
+            }) => {
+                let set =
+                    move |data: &dyn PluginData, plugin: &str| data.set(plugin, &key, &value, lifetime);
+                Answer::StoreSet(self.with_data(set).await)
+            }
+            Call::StoreCompareAndSet(call) => {
+                let result = self.with_data(move |data, plugin| {
+                    let (expected, value) = (call.expected.as_deref(), call.value.as_deref());
+                    data.compare_and_set(plugin, &call.key, expected, value, call.lifetime)
+                });
+                Answer::StoreCompareAndSet(result.await)
             }
             Call::StoreDelete(StoreDelete { key }) => {
                 let result = self.with_data(move |data, plugin| data.delete(plugin, &key));

@@ -92,6 +92,12 @@ const STEPS: &[&str] = &[
         PRIMARY KEY (subject, digest)
     ) STRICT, WITHOUT ROWID;
     ",
+    // 4
+    "
+    -- When what a plugin has stored is as if it were removed: milliseconds of the clock since the epoch.
+    ALTER TABLE plugin_data ADD COLUMN expires_at INTEGER;
+    CREATE INDEX plugin_data_by_expiry ON plugin_data (plugin, expires_at) WHERE expires_at IS NOT NULL;
+    ",
 ];
 
 /// The version that this supervisor writes.

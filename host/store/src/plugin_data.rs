@@ -1,6 +1,8 @@
 //! The data of plugins, each in a space of its own: what is behind the interface `store`
 //! (`wit/store.wit`), with its limits.
 
+use std::time::{Duration, SystemTime};
+
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::{PluginDataError, Store, StoreError};
@@ -68,80 +70,80 @@ fn stored(connection: &Connection, plugin: &str, key: &str) -> rusqlite::Result<
     Ok(bytes.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX)))
 }
 
+/// Removes what has outlived its time; answers whether anything had.
+fn remove_expired(work: &Connection, plugin: &str, now: i64) -> rusqlite::Result<bool> {
+    let statement = "DELETE FROM plugin_data WHERE plugin = ?1 AND expires_at <= ?2";
+    Ok(work.execute(statement, (plugin, now))? > 0)
+}
+
+/// The device's clock, in milliseconds since the epoch.
+fn now() -> i64 {
+    let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    milliseconds(since_epoch.unwrap_or_default())
+}
+
+fn milliseconds(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// What is to become of a key.
+struct Change<'a> {
+    /// Where it matters, what the key has to hold; none where it must not be there.
+    expected: Option<Option<&'a [u8]>>,
+    /// What it holds then; none to remove it.
+    value: Option<&'a [u8]>,
+    lifetime: Option<Duration>,
+}
+
 impl Store {
     /// The value of a plugin's `key`.
     ///
     /// # Errors
     /// [`PluginDataError::Store`] where it cannot be read.
     pub fn plugin_get(&self, plugin: &str, key: &str) -> Result<Option<Vec<u8>>, PluginDataError> {
-        self.connection()
-            .query_row(
-                "SELECT value FROM plugin_data WHERE plugin = ?1 AND key = ?2",
-                [plugin, key],
-                |row| row.get(0),
-            )
-            .optional()
+        value_of(&self.connection(), plugin, key, now())
             .map_err(|source| StoreError::failed("read a plugin's data")(source).into())
     }
 
-    /// Sets a plugin's `key`, in place of what it held.
+    /// Sets a plugin's `key`, in place of what it held; for so long by the device's clock, where there is a lifetime.
     ///
     /// # Errors
     /// [`PluginDataError::TooLarge`] over a limit, [`PluginDataError::Store`] where it cannot be
     /// written; nothing is changed then.
-    pub fn plugin_set(&self, plugin: &str, key: &str, value: &[u8]) -> Result<(), PluginDataError> {
-        if key.len() > MAX_KEY {
-            return Err(PluginDataError::TooLarge(format!(
-                "a key of {} bytes is over the limit of {MAX_KEY}",
-                key.len()
-            )));
-        }
-        if value.len() > MAX_VALUE {
-            return Err(PluginDataError::TooLarge(format!(
-                "a value of {} bytes is over the limit of {MAX_VALUE}",
-                value.len()
-            )));
-        }
-        // Held until the write is done, so that the sum is that of what is stored.
-        let mut usage = self.plugin_usage();
-        // The transaction's own result is for the store; what is over a limit goes through it.
-        let outcome = self.write("write a plugin's data", |work| {
-            let before = match usage.get(plugin) {
-                Some(known) => *known,
-                None => Usage::read(work, plugin)?,
-            };
-            let others = before.without(stored(work, plugin, key)?);
-            let after = others.with(key.len().saturating_add(value.len()));
-            if after.bytes > MAX_TOTAL {
-                return Ok(Err(format!(
-                    "all keys and values together, {} bytes, are over the limit of {MAX_TOTAL}",
-                    after.bytes
-                )));
-            }
-            if after.keys > MAX_KEYS {
-                return Ok(Err(format!(
-                    "there are {MAX_KEYS} keys, which is the limit"
-                )));
-            }
-            work.execute(
-                "INSERT INTO plugin_data (plugin, key, value) VALUES (?1, ?2, ?3)
-                 ON CONFLICT (plugin, key) DO UPDATE SET value = excluded.value",
-                (plugin, key, value),
-            )?;
-            Ok(Ok(after))
-        });
-        match outcome {
-            Ok(Ok(after)) => {
-                usage.insert(plugin.to_owned(), after);
-                Ok(())
-            }
-            Ok(Err(limit)) => Err(PluginDataError::TooLarge(limit)),
-            Err(error) => {
-                // Whether it was written is for the next read to say.
-                usage.remove(plugin);
-                Err(error.into())
-            }
-        }
+    pub fn plugin_set(
+        &self,
+        plugin: &str,
+        key: &str,
+        value: &[u8],
+        lifetime: Option<Duration>,
+    ) -> Result<(), PluginDataError> {
+        let change = Change {
+            expected: None,
+            value: Some(value),
+            lifetime,
+        };
+        self.change(plugin, key, &change).map(|_| ())
+    }
+
+    /// Sets a plugin's `key`, or removes it where there is no value, if it holds what is expected: none where it is not
+    /// there. Answers whether it did; if not, nothing was changed.
+    ///
+    /// # Errors
+    /// As [`Store::plugin_set`].
+    pub fn plugin_compare_and_set(
+        &self,
+        plugin: &str,
+        key: &str,
+        expected: Option<&[u8]>,
+        value: Option<&[u8]>,
+        lifetime: Option<Duration>,
+    ) -> Result<bool, PluginDataError> {
+        let change = Change {
+            expected: Some(expected),
+            value,
+            lifetime,
+        };
+        self.change(plugin, key, &change)
     }
 
     /// Removes a plugin's `key`; one that is not there is no error.
@@ -160,21 +162,127 @@ impl Store {
         Ok(deleted?)
     }
 
+    /// Answers whether it was made: not if the key held something else than expected.
+    fn change(
+        &self,
+        plugin: &str,
+        key: &str,
+        change: &Change<'_>,
+    ) -> Result<bool, PluginDataError> {
+        if key.len() > MAX_KEY {
+            return Err(PluginDataError::TooLarge(format!(
+                "a key of {} bytes is over the limit of {MAX_KEY}",
+                key.len()
+            )));
+        }
+        let length = change.value.map_or(0, <[u8]>::len);
+        if length > MAX_VALUE {
+            return Err(PluginDataError::TooLarge(format!(
+                "a value of {length} bytes is over the limit of {MAX_VALUE}"
+            )));
+        }
+        // Held until the write is done, so that the sum is that of what is stored.
+        let mut usage = self.plugin_usage();
+        if let Some(expected) = change.expected {
+            // Nobody else writes meanwhile: what differs now differs when it would be written, and needs no write.
+            let value = value_of(&self.connection(), plugin, key, now());
+            let value = value.map_err(StoreError::failed("read a plugin's data"))?;
+            if value.as_deref() != expected {
+                return Ok(false);
+            }
+        }
+        // The transaction's own result is for the store; what is over a limit goes through it.
+        let outcome = self.write("write a plugin's data", |work| {
+            let now = now();
+            let has_expired = remove_expired(work, plugin, now)?;
+            let known = usage.get(plugin).filter(|_| !has_expired);
+            let before = match known {
+                Some(known) => *known,
+                None => Usage::read(work, plugin)?,
+            };
+            let others = before.without(stored(work, plugin, key)?);
+            let Some(value) = change.value else {
+                work.execute(
+                    "DELETE FROM plugin_data WHERE plugin = ?1 AND key = ?2",
+                    [plugin, key],
+                )?;
+                return Ok(Ok(others));
+            };
+            let after = others.with(key.len().saturating_add(value.len()));
+            if after.bytes > MAX_TOTAL {
+                return Ok(Err(format!(
+                    "all keys and values together, {} bytes, are over the limit of {MAX_TOTAL}",
+                    after.bytes
+                )));
+            }
+            if after.keys > MAX_KEYS {
+                return Ok(Err(format!(
+                    "there are {MAX_KEYS} keys, which is the limit"
+                )));
+            }
+            let expires_at = change.lifetime.map(milliseconds);
+            let expires_at = expires_at.map(|lifetime| now.saturating_add(lifetime));
+            work.execute(
+                "INSERT INTO plugin_data (plugin, key, value, expires_at) VALUES (?1, ?2, ?3, ?4)
+                 ON CONFLICT (plugin, key)
+                 DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at",
+                (plugin, key, value, expires_at),
+            )?;
+            Ok(Ok(after))
+        });
+        match outcome {
+            Ok(Ok(after)) => {
+                usage.insert(plugin.to_owned(), after);
+                Ok(true)
+            }
+            Ok(Err(limit)) => {
+                // What had expired may be gone.
+                usage.remove(plugin);
+                Err(PluginDataError::TooLarge(limit))
+            }
+            Err(error) => {
+                // Whether it was written is for the next read to say.
+                usage.remove(plugin);
+                Err(error.into())
+            }
+        }
+    }
+
     /// A plugin's keys that begin with `prefix`, sorted.
     ///
     /// # Errors
     /// [`PluginDataError::Store`] where they cannot be read.
     pub fn plugin_keys(&self, plugin: &str, prefix: &str) -> Result<Vec<String>, PluginDataError> {
-        let keys = keys_from(&self.connection(), plugin, prefix);
+        let keys = keys_from(&self.connection(), plugin, prefix, now());
         Ok(keys.map_err(StoreError::failed("read a plugin's keys"))?)
     }
 }
 
-fn keys_from(connection: &Connection, plugin: &str, prefix: &str) -> rusqlite::Result<Vec<String>> {
+/// The value of a key that is there and has not outlived its time.
+fn value_of(
+    connection: &Connection,
+    plugin: &str,
+    key: &str,
+    now: i64,
+) -> rusqlite::Result<Option<Vec<u8>>> {
+    let query = "SELECT value FROM plugin_data
+         WHERE plugin = ?1 AND key = ?2 AND (expires_at IS NULL OR expires_at > ?3)";
+    connection
+        .query_row(query, (plugin, key, now), |row| row.get(0))
+        .optional()
+}
+
+fn keys_from(
+    connection: &Connection,
+    plugin: &str,
+    prefix: &str,
+    now: i64,
+) -> rusqlite::Result<Vec<String>> {
     // Keys that begin with a text are together, and the first is the least that is not before it.
-    let query = "SELECT key FROM plugin_data WHERE plugin = ?1 AND key >= ?2 ORDER BY key";
+    let query = "SELECT key FROM plugin_data
+         WHERE plugin = ?1 AND key >= ?2 AND (expires_at IS NULL OR expires_at > ?3) ORDER BY key";
     let mut statement = connection.prepare(query)?;
-    let mut rows = statement.query([plugin, prefix])?;
+    let mut rows = statement.query((plugin, prefix, now))?;
     let mut keys = Vec::new();
     while let Some(row) = rows.next()? {
         let key: String = row.get(0)?;

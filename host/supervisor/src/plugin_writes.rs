@@ -44,8 +44,7 @@ impl PluginWrites {
         allowance.writes = grown(allowance.writes, WRITES_A_SECOND, WRITES_AT_ONCE);
         allowance.bytes = grown(allowance.bytes, BYTES_A_SECOND, BYTES_AT_ONCE);
         allowance.at = now;
-        // A value is at most 64 KiB, far within what a float holds exactly.
-        let cost = f64::from(u32::try_from(bytes.max(BYTES_A_WRITE)).unwrap_or(u32::MAX));
+        let cost = cost(bytes);
         if allowance.writes < 1.0 {
             return Err(format!(
                 "it writes more than {WRITES_A_SECOND} times a second: write less often"
@@ -58,6 +57,19 @@ impl PluginWrites {
         allowance.bytes -= cost;
         Ok(())
     }
+
+    /// Gives back what was taken for a write that was not made.
+    pub(crate) fn give_back(&self, plugin: &str, bytes: usize) {
+        if let Some(allowance) = self.0.lock().get_mut(plugin) {
+            allowance.writes += 1.0;
+            allowance.bytes += cost(bytes);
+        }
+    }
+}
+
+/// What a write of so many bytes costs. A value is at most 64 KiB, far within what a float holds exactly.
+fn cost(bytes: usize) -> f64 {
+    f64::from(u32::try_from(bytes.max(BYTES_A_WRITE)).unwrap_or(u32::MAX))
 }
 
 #[cfg(test)]
@@ -75,6 +87,9 @@ mod tests {
         let refused = writes.take("a", 10).unwrap_err();
         assert!(refused.contains("10 times a second"), "{refused}");
         writes.take("b", 10).unwrap();
+        writes.give_back("a", 10);
+        writes.take("a", 10).unwrap();
+        assert!(writes.take("a", 10).is_err());
         tokio::time::advance(Duration::from_secs(1)).await;
         let count = (0..100).filter(|_| writes.take("a", 10).is_ok()).count();
         assert_eq!(count, 10);

@@ -186,7 +186,18 @@ impl plugins::PluginData for Idle {
         Ok(None)
     }
 
-    fn set(&self, _: &str, _: &str, _: &[u8]) -> Result<(), DataError> {
+    fn set(&self, _: &str, _: &str, _: &[u8], _: Option<Duration>) -> Result<(), DataError> {
+        Err(DataError::Other("the supervisor is not running".into()))
+    }
+
+    fn compare_and_set(
+        &self,
+        _: &str,
+        _: &str,
+        _: Option<&[u8]>,
+        _: Option<&[u8]>,
+        _: Option<Duration>,
+    ) -> Result<bool, DataError> {
         Err(DataError::Other("the supervisor is not running".into()))
     }
 

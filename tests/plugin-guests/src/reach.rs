@@ -113,8 +113,19 @@ fn reply(outcome: std::io::Result<String>) -> Result<Response, Error> {
     }
 }
 
-/// `?set=` sets the key `k`, without it the key is read.
+/// `?set=` sets the key `k`, without it the key is read. `?add=` counts one more in the key `count`, where `naively` is
+/// as whoever does not know better does it; `?for=` sets the key `k` for so many milliseconds.
 async fn kept(request: &Request) -> Result<Response, Error> {
+    if let Some(how) = argument(request, "add") {
+        return count(how).await;
+    }
+    if let Some(milliseconds) = argument(request, "for") {
+        let milliseconds = milliseconds.parse().unwrap_or(0);
+        return match store::set_for("k".to_owned(), b"v".to_vec(), milliseconds).await {
+            Ok(()) => text("kept for a time"),
+            Err(what) => error(400, format!("{what:?}")),
+        };
+    }
     if let Some(value) = argument(request, "set") {
         let size = value.parse().unwrap_or(0);
         return match store::set("k".to_owned(), vec![b'v'; size]).await {
@@ -125,6 +136,27 @@ async fn kept(request: &Request) -> Result<Response, Error> {
     let value = store::get("k".to_owned()).await.unwrap();
     let keys = store::keys(String::new()).await.unwrap();
     text(format!("{:?} {keys:?}", value.map(|value| value.len())))
+}
+
+async fn count(how: &str) -> Result<Response, Error> {
+    loop {
+        let before = store::get("count".to_owned()).await.unwrap();
+        let number = before.as_deref().map_or(0, |text| {
+            std::str::from_utf8(text).unwrap().parse().unwrap()
+        });
+        let after: u32 = number + 1;
+        let value = after.to_string().into_bytes();
+        let is_set = if how == "naively" {
+            store::set("count".to_owned(), value).await.map(|()| true)
+        } else {
+            store::compare_and_set("count".to_owned(), before, Some(value), None).await
+        };
+        match is_set {
+            Ok(true) => return text(after.to_string()),
+            Ok(false) => {}
+            Err(what) => return error(400, format!("{what:?}")),
+        }
+    }
 }
 
 /// Lights the LED of `?name=` for `?ms=`.

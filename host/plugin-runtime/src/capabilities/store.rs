@@ -1,6 +1,8 @@
 //! `wit/store.wit`: a small store of the plugin's own.
 
-use plugin_protocol::{DataError, StoreDelete, StoreGet, StoreKeys, StoreSet};
+use std::time::Duration;
+
+use plugin_protocol::{DataError, StoreCompareAndSet, StoreDelete, StoreGet, StoreKeys, StoreSet};
 
 use crate::bindings::platform::supervisor::store::{self, StoreError};
 use crate::guest::{Answer, Guest, GuestAccess, ThisGuest, host};
@@ -13,7 +15,44 @@ impl store::HostWithStore<Guest> for ThisGuest {
     }
 
     async fn set(access: &GuestAccess, key: String, value: Vec<u8>) -> Answer<(), StoreError> {
-        host(access).try_ask(StoreSet { key, value }).await
+        let lifetime = None;
+        let set = StoreSet {
+            key,
+            value,
+            lifetime,
+        };
+        host(access).try_ask(set).await
+    }
+
+    async fn set_for(
+        access: &GuestAccess,
+        key: String,
+        value: Vec<u8>,
+        milliseconds: u64,
+    ) -> Answer<(), StoreError> {
+        let lifetime = Some(Duration::from_millis(milliseconds));
+        let set = StoreSet {
+            key,
+            value,
+            lifetime,
+        };
+        host(access).try_ask(set).await
+    }
+
+    async fn compare_and_set(
+        access: &GuestAccess,
+        key: String,
+        expected: Option<Vec<u8>>,
+        value: Option<Vec<u8>>,
+        lifetime: Option<u64>,
+    ) -> Answer<bool, StoreError> {
+        let compare_and_set = StoreCompareAndSet {
+            key,
+            expected,
+            value,
+            lifetime: lifetime.map(Duration::from_millis),
+        };
+        host(access).try_ask(compare_and_set).await
     }
 
     async fn delete(access: &GuestAccess, key: String) -> Answer<(), StoreError> {

@@ -6,7 +6,7 @@ use plugin_protocol::{
     CallerScope, CloudQueue, CloudRecords, CounterAdd, DeviceIdentity, DeviceState, GaugeSet,
     HostNameGet, HostNameSet, Identify, IdentifyWindow, Identity, JournalOpen, JournalOptions,
     JournalRead, LedNames, LedOpen, LedSet, LockAcquire, Piece, ProxyCall, ProxyRequest,
-    StoreDelete, StoreGet, StoreKeys, StoreSet, UnitQuery, UnitRestart,
+    StoreCompareAndSet, StoreDelete, StoreGet, StoreKeys, StoreSet, UnitQuery, UnitRestart,
 };
 
 use super::*;
@@ -43,8 +43,19 @@ impl PluginData for NoData {
         Ok(None)
     }
 
-    fn set(&self, _: &str, _: &str, _: &[u8]) -> Result<(), DataError> {
+    fn set(&self, _: &str, _: &str, _: &[u8], _: Option<Duration>) -> Result<(), DataError> {
         Ok(())
+    }
+
+    fn compare_and_set(
+        &self,
+        _: &str,
+        _: &str,
+        _: Option<&[u8]>,
+        _: Option<&[u8]>,
+        _: Option<Duration>,
+    ) -> Result<bool, DataError> {
+        Ok(true)
     }
 
     fn delete(&self, _: &str, _: &str) -> Result<(), DataError> {
@@ -123,6 +134,14 @@ fn calls() -> Vec<Call> {
         StoreSet {
             key: text("k"),
             value: Vec::new(),
+            lifetime: None,
+        }
+        .into(),
+        StoreCompareAndSet {
+            key: text("k"),
+            expected: None,
+            value: None,
+            lifetime: None,
         }
         .into(),
         StoreDelete { key: text("k") }.into(),

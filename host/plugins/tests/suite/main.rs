@@ -16,7 +16,11 @@ mod grants;
 mod identify;
 mod interface_1_0;
 mod interface_1_1;
+<<<<<<< HEAD
 mod kept_versions;
+=======
+mod interface_1_2;
+>>>>>>> 5dee08a (Let plugins change what they store without losing updates, and store it for a time)
 mod limits;
 mod loading;
 mod owners;
@@ -24,4 +28,5 @@ mod pins;
 mod reload;
 mod routes_and_actions;
 mod signatures;
+mod store;
 mod streams;

@@ -118,8 +118,8 @@ fn of_plugins_and_services() -> Vec<Step> {
         service: service("web"),
     };
     vec![
-        step(|store| store.plugin_set("one", "key", &[1; 30_000]).unwrap()),
-        step(|store| store.plugin_set("one", "other", &[2; 100]).unwrap()),
+        step(|store| store.plugin_set("one", "key", &[1; 30_000], None).unwrap()),
+        step(|store| store.plugin_set("one", "other", &[2; 100], None).unwrap()),
         step(|store| store.plugin_delete("one", "key").unwrap()),
         lock("web", 1),
         lock("db", 1),
