@@ -16,6 +16,8 @@ pub enum Failure {
         what: String,
         /// Where: for the log.
         trace: String,
+        /// What the guest wrote of a panic before: its message and its place, in one line.
+        panic: Option<String>,
     },
     /// It died after it was refused memory.
     Memory {

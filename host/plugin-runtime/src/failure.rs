@@ -24,18 +24,21 @@ pub(crate) fn of(error: &wasmtime::Error, guest: &Guest, cpu_exceeded: bool) -> 
             limit: limits.memory,
         };
     }
-    trapped(error)
+    trapped(error, guest.log.panic())
 }
 
 /// What wasmtime says of a trap holds names that the plugin chose.
-fn trapped(error: &wasmtime::Error) -> Failure {
+fn trapped(error: &wasmtime::Error, panic: Option<String>) -> Failure {
     let what = match error.downcast_ref::<Trap>() {
+        // A stack that grows beyond its place in memory is the most frequent reason, and nothing else names it.
+        Some(trap @ Trap::MemoryOutOfBounds) => format!("{trap}, as of a stack that overflows"),
         Some(trap) => trap.to_string(),
         None => error.root_cause().to_string(),
     };
     Failure::Trap {
         what: one_line(&what, LONGEST),
         trace: one_line(&format!("{error:?}"), TRACE),
+        panic,
     }
 }
 
@@ -47,7 +50,7 @@ mod tests {
     fn m5_a_trap_and_its_trace_are_one_short_line_each() {
         let named = "f\nINFO access: POST /v1/reboot status=202 ".repeat(1000);
         let error = wasmtime::Error::msg(named.clone()).context(named);
-        let Failure::Trap { what, trace } = trapped(&error) else {
+        let Failure::Trap { what, trace, .. } = trapped(&error, None) else {
             panic!("it is a trap");
         };
         for (text, longest) in [(what, LONGEST), (trace, TRACE)] {

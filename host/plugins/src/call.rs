@@ -20,6 +20,7 @@ use tracing::Instrument as _;
 use crate::Body;
 use crate::answer_body::AnswerPieces;
 use crate::body;
+use crate::pins::Pin;
 use crate::failure::{failed, failed_response};
 use crate::loaded::LoadedPlugin;
 use crate::request_body::{self, RequestFault};
@@ -67,7 +68,8 @@ where
     });
     responded.unwrap_or_else(|failure| {
         plugin.failed(&failure);
-        failed_response(&failure, name)
+        let is_developers = plugin.context.grants.pin == Pin::None;
+        failed_response(&failure, name, is_developers)
     })
 }
 
@@ -135,7 +137,7 @@ fn respond(
     match body {
         AnswerBody::Whole(bytes) if bytes.len() > plugin.limits.body => {
             let limit = plugin.limits.body;
-            let what = format!("{} bytes, more than its {limit}", bytes.len());
+            let what = format!("{} bytes, more than its {limit} (the limit `body_kib`)", bytes.len());
             return Err(Failure::BadAnswer(what));
         }
         AnswerBody::Whole(bytes) if head_only && !bodiless => {

@@ -5,14 +5,38 @@ use plugin_protocol::Failure;
 
 use crate::Body;
 use crate::body;
+use crate::limits::MOST;
 use crate::text::{LONGEST, one_line};
 
 /// The most of a trace that is logged, in bytes.
 const TRACE: usize = 1 << 10;
 
-/// The answer that the caller gets.
-pub(crate) fn failed_response(failure: &Failure, plugin: &str) -> Response<Body> {
-    let mut response = failed(failure.status(), &failure.message(plugin));
+/// What the plugin's author gets to know: also what the plugin said of a panic, and which limit may be raised how far.
+pub(crate) fn for_author(failure: &Failure, plugin: &str) -> String {
+    let limit = match failure {
+        Failure::Trap {
+            panic: Some(panic), ..
+        } => return format!("plugin `{plugin}` panicked: {panic}"),
+        Failure::Memory { .. } => ("memory_mib", (MOST.memory >> 20) as u128),
+        Failure::Cpu { .. } => ("cpu_ms", MOST.cpu.as_millis()),
+        Failure::Wall { .. } => ("wall_ms", MOST.wall.as_millis()),
+        _ => return failure.message(plugin),
+    };
+    let (key, most) = limit;
+    format!(
+        "{} (the limit `{key}`, which may be {most} at most)",
+        failure.message(plugin)
+    )
+}
+
+/// The answer that the caller gets; in developer mode the one for the plugin's author.
+pub(crate) fn failed_response(failure: &Failure, plugin: &str, is_developers: bool) -> Response<Body> {
+    let message = if is_developers {
+        for_author(failure, plugin)
+    } else {
+        failure.message(plugin)
+    };
+    let mut response = failed(failure.status(), &message);
     if matches!(failure, Failure::Busy(_)) {
         response
             .headers_mut()
@@ -23,7 +47,7 @@ pub(crate) fn failed_response(failure: &Failure, plugin: &str) -> Response<Body>
 
 /// Writes it to the log, with the trace where there is one.
 pub(crate) fn log(failure: &Failure, plugin: &str) {
-    let message = failure.message(plugin);
+    let message = for_author(failure, plugin);
     match failure {
         Failure::Trap { trace, .. } => {
             tracing::warn!(plugin, "{message}: {}", one_line(trace, TRACE));

@@ -69,7 +69,7 @@ impl LoadedPlugin {
         let name = &self.manifest.name;
         failure::log(failure, name);
         if failure.is_the_plugins() {
-            self.count_failure(failure.message(name));
+            self.count_failure(failure::for_author(failure, name));
         }
     }
 

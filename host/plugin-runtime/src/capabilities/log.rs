@@ -42,6 +42,33 @@ impl log::Host for &mut Guest {
 pub(crate) struct LogBudget {
     host: InstanceHost,
     lines: AtomicU32,
+    panic: Mutex<PanicText>,
+}
+
+/// What the instance wrote of its last panic on its standard error, as Rust's own hook does it: a line that says where,
+/// and one that says what.
+#[derive(Default)]
+struct PanicText {
+    place: Option<String>,
+    message: Option<String>,
+}
+
+impl PanicText {
+    fn take(&mut self, line: &str) {
+        if let Some((_, place)) = line.split_once("panicked at ") {
+            *self = PanicText {
+                place: Some(one_line(place.trim_end_matches(':'), LINE)),
+                message: None,
+            };
+        } else if self.place.is_some() && self.message.is_none() {
+            self.message = Some(one_line(line, LINE));
+        }
+    }
+
+    fn text(&self) -> Option<String> {
+        let (place, message) = (self.place.as_ref()?, self.message.as_ref()?);
+        Some(one_line(&format!("{message} ({place})"), LINE))
+    }
 }
 
 impl LogBudget {
@@ -49,7 +76,22 @@ impl LogBudget {
         LogBudget {
             host,
             lines: AtomicU32::new(0),
+            panic: Mutex::default(),
         }
+    }
+
+    /// What the instance wrote of a panic, in one line.
+    pub(crate) fn panic(&self) -> Option<String> {
+        self.panic.lock().text()
+    }
+
+    /// Writes a line of the instance's standard output or error.
+    fn write_output(&self, level: LogLevel, line: &[u8]) {
+        let line = String::from_utf8_lossy(line);
+        if level == LogLevel::Warn {
+            self.panic.lock().take(&line);
+        }
+        self.write(level, &line);
     }
 
     /// Writes one line, whatever is in `message`.
@@ -98,8 +140,7 @@ impl LogOutput {
             let room = (LINE + 1).saturating_sub(partial.len());
             partial.extend_from_slice(&text[..text.len().min(room)]);
             if ended {
-                self.log
-                    .write(self.level, &String::from_utf8_lossy(&partial));
+                self.log.write_output(self.level, &partial);
                 partial.clear();
             }
         }
@@ -111,8 +152,7 @@ impl Drop for LogOutput {
         if Arc::strong_count(&self.partial) == 1 {
             let partial = self.partial.lock();
             if !partial.is_empty() {
-                self.log
-                    .write(self.level, &String::from_utf8_lossy(&partial));
+                self.log.write_output(self.level, &partial);
             }
         }
     }
@@ -170,5 +210,37 @@ impl AsyncWrite for LogOutput {
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<std::io::Result<()>> {
         Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_guest_writes_of_a_panic_is_one_line() {
+        let written = |lines: &[&str]| {
+            let mut panic = PanicText::default();
+            lines.iter().for_each(|line| panic.take(line));
+            panic.text()
+        };
+        let place = "thread '<unnamed>' (1) panicked at src/lib.rs:28:5:";
+        for (lines, expected) in [
+            (&["a warning"][..], None),
+            (&[place], None),
+            (
+                &["", place, "the board has no such rail", "note: run with"],
+                Some("the board has no such rail (src/lib.rs:28:5)"),
+            ),
+            (
+                &[place, "one", place, "two"],
+                Some("two (src/lib.rs:28:5)"),
+            ),
+            (&[place, "\u{1b}[2J"], Some("\\u{1b}[2J (src/lib.rs:28:5)")),
+        ] {
+            assert_eq!(written(lines).as_deref(), expected, "{lines:?}");
+        }
+        let long = "x".repeat(3 * LINE);
+        assert!(written(&[place, &long]).unwrap().len() <= LINE + 3);
     }
 }

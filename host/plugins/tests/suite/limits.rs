@@ -11,6 +11,9 @@ use crate::fixture::{Fixture, failure, led, setup};
 const LIMITS: &str =
     "[limits]\nmemory_mib = 4\ncpu_ms = 100\nwall_ms = 30000\nbody_kib = 100\nconcurrency = 2\n";
 
+/// What the guest says of a panic, in the first of its lines, and where.
+const PANIC: &str = "this plugin panics (tests/plugin-guests/src/misbehave.rs:14:20)";
+
 /// A plugin with these limits, and a neighbour.
 async fn device() -> Fixture {
     device_with(LIMITS).await
@@ -21,11 +24,23 @@ async fn device_with(limits: &str) -> Fixture {
 }
 
 /// Breaks a limit again and again; the neighbour's calls all succeed meanwhile.
-async fn broken_beside_a_neighbour(path: &str, status: StatusCode, message: &str) {
-    broken_with(LIMITS, path, status, message).await;
+async fn broken_beside_a_neighbour(
+    path: &str,
+    status: StatusCode,
+    message: &str,
+    last_error: &str,
+) {
+    broken_with(LIMITS, path, status, message, last_error).await;
 }
 
-async fn broken_with(limits: &str, path: &str, status: StatusCode, message: &str) {
+/// `last_error` is what the report tells the plugin's author.
+async fn broken_with(
+    limits: &str,
+    path: &str,
+    status: StatusCode,
+    message: &str,
+    last_error: &str,
+) {
     let device = Arc::new(device_with(limits).await);
     let done = Arc::new(AtomicBool::new(false));
     let neighbour = tokio::spawn({
@@ -53,7 +68,7 @@ async fn broken_with(limits: &str, path: &str, status: StatusCode, message: &str
     let report = device.report("bad");
     assert_eq!(
         (report.calls, report.failures, report.last_error.as_deref()),
-        (3, 3, Some(message))
+        (3, 3, Some(last_error))
     );
     assert_eq!(device.report("good").failures, 0);
     assert_eq!(device.get("/v3/bad/hello").await.0, StatusCode::OK);
@@ -65,6 +80,7 @@ async fn a_plugin_that_fills_its_memory_is_ended() {
         "memory",
         StatusCode::INTERNAL_SERVER_ERROR,
         "plugin `bad` needed more than its 4 MiB of memory",
+        "plugin `bad` needed more than its 4 MiB of memory (the limit `memory_mib`, which may be 32 at most)",
     )
     .await;
 }
@@ -75,6 +91,7 @@ async fn a_plugin_that_loops_is_ended() {
         "spin",
         StatusCode::GATEWAY_TIMEOUT,
         "plugin `bad` used more than its 100 ms of CPU time",
+        "plugin `bad` used more than its 100 ms of CPU time (the limit `cpu_ms`, which may be 60000 at most)",
     )
     .await;
 }
@@ -83,7 +100,15 @@ async fn a_plugin_that_loops_is_ended() {
 async fn a_plugin_that_waits_too_long_is_ended() {
     let limits = "[limits]\nwall_ms = 400\n";
     let message = "plugin `bad` did not answer within 400 ms";
-    broken_with(limits, "sleep", StatusCode::GATEWAY_TIMEOUT, message).await;
+    let last_error = format!("{message} (the limit `wall_ms`, which may be 900000 at most)");
+    broken_with(
+        limits,
+        "sleep",
+        StatusCode::GATEWAY_TIMEOUT,
+        message,
+        &last_error,
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -92,8 +117,34 @@ async fn a_plugin_that_panics_is_ended() {
         "panic",
         StatusCode::INTERNAL_SERVER_ERROR,
         "plugin `bad` failed: wasm trap: wasm `unreachable` instruction executed",
+        &format!("plugin `bad` panicked: {PANIC}"),
     )
     .await;
+}
+
+#[tokio::test]
+async fn a_developers_caller_gets_to_know_what_its_author_does() {
+    let device = setup()
+        .guest("bad", LIMITS)
+        .allow_unpinned()
+        .start()
+        .await;
+    for (path, status, message) in [
+        (
+            "panic",
+            StatusCode::INTERNAL_SERVER_ERROR,
+            format!("plugin `bad` panicked: {PANIC}"),
+        ),
+        (
+            "spin",
+            StatusCode::GATEWAY_TIMEOUT,
+            "plugin `bad` used more than its 100 ms of CPU time (the limit `cpu_ms`, which may be 60000 at most)"
+                .to_owned(),
+        ),
+    ] {
+        let expected = (status, failure(&message));
+        assert_eq!(device.get(&format!("/v3/bad/{path}")).await, expected);
+    }
 }
 
 #[tokio::test]
@@ -102,6 +153,7 @@ async fn a_plugin_that_calls_itself_for_ever_is_ended() {
     let (status, body) = device.get("/v3/bad/stack").await;
     assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR, "{body}");
     assert!(body.contains("plugin `bad` failed: wasm trap: "), "{body}");
+    assert!(body.contains("stack"), "{body}");
     assert_eq!(device.get("/v3/bad/hello").await.0, StatusCode::OK);
 }
 

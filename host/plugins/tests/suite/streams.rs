@@ -182,7 +182,7 @@ async fn a_guest_that_fails_in_its_stream_breaks_it_off() {
     assert_eq!(report.failures, 2);
     assert_eq!(
         report.last_error.unwrap(),
-        "plugin `a` used more than its 1000 ms of CPU time"
+        "plugin `a` used more than its 1000 ms of CPU time (the limit `cpu_ms`, which may be 60000 at most)"
     );
 }
 
