@@ -158,13 +158,18 @@ pub(crate) async fn serve(
         // reads or does not read it.
         .max_buf_size(BUFFER)
         .serve_connection(TokioIo::new(Socket::new(stream, streams.clone())), service);
-    let mut connection = pin!(connection);
-    let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
-        () = stopping.cancelled() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
+    let until_stopped = async {
+        let mut connection = pin!(connection);
+        tokio::select! {
+            ended = connection.as_mut() => ended,
+            () = stopping.cancelled() => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
         }
+    };
+    let ended = tokio::select! {
+        ended = until_stopped => ended,
         () = place.displaced() => {
             tracing::debug!("dropped a connection, to make room for another or because the API ends");
             return;

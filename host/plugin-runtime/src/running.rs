@@ -159,7 +159,10 @@ async fn run(
             let body = match response.body {
                 GuestBody::Empty => AnswerBody::Whole(Vec::new()),
                 GuestBody::Bytes(bytes) if bytes.len() > limit => {
-                    let what = format!("{} bytes, more than its {limit} (the limit `body_kib`)", bytes.len());
+                    let what = format!(
+                        "{} bytes, more than its {limit} (the limit `body_kib`)",
+                        bytes.len()
+                    );
                     return Ok(Err(Failure::BadAnswer(what)));
                 }
                 GuestBody::Bytes(bytes) => AnswerBody::Whole(bytes),

@@ -20,9 +20,9 @@ use tracing::Instrument as _;
 use crate::Body;
 use crate::answer_body::AnswerPieces;
 use crate::body;
-use crate::pins::Pin;
 use crate::failure::{failed, failed_response};
 use crate::loaded::LoadedPlugin;
+use crate::pins::Pin;
 use crate::request_body::{self, RequestFault};
 use crate::route_match::RouteMatch;
 use crate::text::{self, one_line};
@@ -137,7 +137,10 @@ fn respond(
     match body {
         AnswerBody::Whole(bytes) if bytes.len() > plugin.limits.body => {
             let limit = plugin.limits.body;
-            let what = format!("{} bytes, more than its {limit} (the limit `body_kib`)", bytes.len());
+            let what = format!(
+                "{} bytes, more than its {limit} (the limit `body_kib`)",
+                bytes.len()
+            );
             return Err(Failure::BadAnswer(what));
         }
         AnswerBody::Whole(bytes) if head_only && !bodiless => {

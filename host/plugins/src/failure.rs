@@ -30,7 +30,11 @@ pub(crate) fn for_author(failure: &Failure, plugin: &str) -> String {
 }
 
 /// The answer that the caller gets; in developer mode the one for the plugin's author.
-pub(crate) fn failed_response(failure: &Failure, plugin: &str, is_developers: bool) -> Response<Body> {
+pub(crate) fn failed_response(
+    failure: &Failure,
+    plugin: &str,
+    is_developers: bool,
+) -> Response<Body> {
     let message = if is_developers {
         for_author(failure, plugin)
     } else {

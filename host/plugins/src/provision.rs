@@ -20,8 +20,8 @@ use plugin_protocol::{
     StoreKeys, StoreSet,
 };
 
-use crate::config::PluginData;
 use crate::capability::Capability;
+use crate::config::PluginData;
 use crate::holdings::Holdings;
 use crate::plugin_context::PluginContext;
 
@@ -76,8 +76,9 @@ impl PluginContext {
                 value,
                 lifetime,
             }) => {
-                let set =
-                    move |data: &dyn PluginData, plugin: &str| data.set(plugin, &key, &value, lifetime);
+                let set = move |data: &dyn PluginData, plugin: &str| {
+                    data.set(plugin, &key, &value, lifetime)
+                };
                 Answer::StoreSet(self.with_data(set).await)
             }
             Call::StoreCompareAndSet(call) => {

@@ -455,7 +455,9 @@ fn a_plugin_keeps_to_its_limits() {
         Err(PluginDataError::TooLarge(text)) => text,
         other => panic!("not refused: {other:?}"),
     };
-    store.plugin_set("p", &"k".repeat(MAX_KEY), b"", None).unwrap();
+    store
+        .plugin_set("p", &"k".repeat(MAX_KEY), b"", None)
+        .unwrap();
     assert_eq!(
         refused(&"é".repeat(129), b""),
         "a key of 258 bytes is over the limit of 256"
@@ -469,7 +471,9 @@ fn a_plugin_keeps_to_its_limits() {
     // 15 of them, each with a key of 2 bytes, leave 65,536 - 30 bytes of the 16th.
     let value = vec![0; MAX_VALUE];
     for index in 10..25 {
-        store.plugin_set("p", &index.to_string(), &value, None).unwrap();
+        store
+            .plugin_set("p", &index.to_string(), &value, None)
+            .unwrap();
     }
     store
         .plugin_set("p", "xx", &value[..MAX_VALUE - 32], None)
@@ -527,7 +531,9 @@ fn bug6_of_many_updates_at_once_none_is_lost() {
     let folder = folder();
     let store = open(folder.path());
     let number = |value: &Option<Vec<u8>>| {
-        let text = value.as_ref().map(|value| String::from_utf8(value.clone()).unwrap());
+        let text = value
+            .as_ref()
+            .map(|value| String::from_utf8(value.clone()).unwrap());
         text.map_or(0, |text| text.parse::<u32>().unwrap())
     };
     std::thread::scope(|scope| {
@@ -552,7 +558,10 @@ fn bug6_of_many_updates_at_once_none_is_lost() {
             });
         }
     });
-    assert_eq!(store.plugin_get("p", "count").unwrap(), Some(b"200".to_vec()));
+    assert_eq!(
+        store.plugin_get("p", "count").unwrap(),
+        Some(b"200".to_vec())
+    );
 }
 
 #[test]
@@ -592,7 +601,9 @@ fn bug6_what_has_outlived_its_time_is_gone_and_makes_room() {
             .unwrap();
     }
     store.plugin_set("p", "new/1", &value, ahead).unwrap();
-    store.plugin_set("p", "new/2", &value, Some(Duration::MAX)).unwrap();
+    store
+        .plugin_set("p", "new/2", &value, Some(Duration::MAX))
+        .unwrap();
     assert_eq!(store.plugin_keys("p", "").unwrap(), ["new/1", "new/2"]);
     assert_eq!(store.plugin_get("p", "old/1").unwrap(), None);
     assert_eq!(store.plugin_get("p", "new/1").unwrap(), Some(value));

@@ -232,10 +232,7 @@ mod tests {
                 &["", place, "the board has no such rail", "note: run with"],
                 Some("the board has no such rail (src/lib.rs:28:5)"),
             ),
-            (
-                &[place, "one", place, "two"],
-                Some("two (src/lib.rs:28:5)"),
-            ),
+            (&[place, "one", place, "two"], Some("two (src/lib.rs:28:5)")),
             (&[place, "\u{1b}[2J"], Some("\\u{1b}[2J (src/lib.rs:28:5)")),
         ] {
             assert_eq!(written(lines).as_deref(), expected, "{lines:?}");

@@ -106,7 +106,10 @@ async fn a_bad_answer_is_a_502_that_names_the_plugin() {
         ),
         ("many-headers", "1000 headers, more than 64"),
         ("huge-header", "1048577 bytes of headers, more than 16384"),
-        ("huge-body", "2097152 bytes, more than its 1048576 (the limit `body_kib`)"),
+        (
+            "huge-body",
+            "2097152 bytes, more than its 1048576 (the limit `body_kib`)",
+        ),
     ] {
         let expected = failure(&format!("plugin `a` gave a bad answer: {what}"));
         assert_eq!(

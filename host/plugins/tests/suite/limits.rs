@@ -124,11 +124,7 @@ async fn a_plugin_that_panics_is_ended() {
 
 #[tokio::test]
 async fn a_developers_caller_gets_to_know_what_its_author_does() {
-    let device = setup()
-        .guest("bad", LIMITS)
-        .allow_unpinned()
-        .start()
-        .await;
+    let device = setup().guest("bad", LIMITS).allow_unpinned().start().await;
     for (path, status, message) in [
         (
             "panic",

@@ -16,11 +16,8 @@ mod grants;
 mod identify;
 mod interface_1_0;
 mod interface_1_1;
-<<<<<<< HEAD
-mod kept_versions;
-=======
 mod interface_1_2;
->>>>>>> 5dee08a (Let plugins change what they store without losing updates, and store it for a time)
+mod kept_versions;
 mod limits;
 mod loading;
 mod owners;
