@@ -22,7 +22,6 @@ use crate::answer_body::AnswerPieces;
 use crate::body;
 use crate::failure::{failed, failed_response};
 use crate::loaded::LoadedPlugin;
-use crate::pins::Pin;
 use crate::request_body::{self, RequestFault};
 use crate::route_match::RouteMatch;
 use crate::text::{self, one_line};
@@ -68,8 +67,7 @@ where
     });
     responded.unwrap_or_else(|failure| {
         plugin.failed(&failure);
-        let is_developers = plugin.context.grants.pin == Pin::None;
-        failed_response(&failure, name, is_developers)
+        failed_response(&failure, name, plugin.context.is_developers)
     })
 }
 

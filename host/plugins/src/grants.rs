@@ -250,7 +250,7 @@ mod tests {
                 &[Capability::Led]
             ),
             "it imports `platform:supervisor/gpio@1.3.0`, which this supervisor does not have (it has \
-             `platform:supervisor` 1.2.0)"
+             `platform:supervisor` 1.3.0)"
         );
         assert_eq!(
             refusal(

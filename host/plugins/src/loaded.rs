@@ -330,6 +330,7 @@ impl LoadContext {
                 memory: Arc::clone(&self.leds.memory),
             },
             grants,
+            is_developers: self.allow_unpinned,
             lines: self.lines.share(),
             services: Arc::clone(&self.services),
             metrics: PluginMetrics::default(),

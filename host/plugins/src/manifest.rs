@@ -22,7 +22,7 @@ pub const SECTION: &str = "platform:manifest";
 /// The name of the section in which a plugin may describe its routes, as a part of an OpenAPI document.
 pub(crate) const DESCRIPTION: &str = "platform:openapi";
 /// The version of `platform:supervisor` that this host has.
-pub const INTERFACE: Version = Version::new(1, 2, 0);
+pub const INTERFACE: Version = Version::new(1, 3, 0);
 
 /// The largest manifest, in bytes.
 const SIZE: usize = 64 << 10;

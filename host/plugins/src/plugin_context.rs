@@ -22,6 +22,8 @@ pub(crate) struct PluginContext {
     pub(crate) config: String,
     /// What the policy grants it.
     pub(crate) grants: Grants,
+    /// Whether the device is in developer mode: callers get to know what the plugin's author does.
+    pub(crate) is_developers: bool,
     /// The lines that it may write to the log.
     pub(crate) lines: LineShare,
     pub(crate) services: Arc<HostServices>,

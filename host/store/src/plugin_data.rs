@@ -210,15 +210,15 @@ impl Store {
             };
             let after = others.with(key.len().saturating_add(value.len()));
             if after.bytes > MAX_TOTAL {
-                return Ok(Err(format!(
+                let limit = format!(
                     "all keys and values together, {} bytes, are over the limit of {MAX_TOTAL}",
                     after.bytes
-                )));
+                );
+                return Ok(Err((limit, before)));
             }
             if after.keys > MAX_KEYS {
-                return Ok(Err(format!(
-                    "there are {MAX_KEYS} keys, which is the limit"
-                )));
+                let limit = format!("there are {MAX_KEYS} keys, which is the limit");
+                return Ok(Err((limit, before)));
             }
             let expires_at = change.lifetime.map(milliseconds);
             let expires_at = expires_at.map(|lifetime| now.saturating_add(lifetime));
@@ -235,9 +235,8 @@ impl Store {
                 usage.insert(plugin.to_owned(), after);
                 Ok(true)
             }
-            Ok(Err(limit)) => {
-                // What had expired may be gone.
-                usage.remove(plugin);
+            Ok(Err((limit, before))) => {
+                usage.insert(plugin.to_owned(), before);
                 Err(PluginDataError::TooLarge(limit))
             }
             Err(error) => {

@@ -82,8 +82,8 @@ fn what_is_wrong_is_said() {
             "unexpected end of input",
         ),
         (
-            with("").replace("interface = \"1.0.0\"", "interface = \"1.3.0\"\nnew = 1"),
-            "it needs version 1.3.0",
+            with("").replace("interface = \"1.0.0\"", "interface = \"1.4.0\"\nnew = 1"),
+            "it needs version 1.4.0",
         ),
         (
             with("").replace("interface = \"1.0.0\"", "interface = \"2.0.0\""),

@@ -82,6 +82,7 @@ impl Fixture {
         let actions = Actions::default();
         let flood = Path::new(env!("CARGO_MANIFEST_DIR")).join("../os/tests/programs/flood");
         let context = PluginContext {
+            is_developers: false,
             name: "acme".into(),
             config: String::new(),
             grants: toml::from_str::<Grants>(policy).unwrap(),

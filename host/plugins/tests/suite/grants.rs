@@ -96,7 +96,7 @@ async fn manifests_have_to_be_there_once_and_be_true() {
         .file(
             "newer.wasm",
             &plugin(
-                &manifest("newer", ALL).replace("interface = \"1.0.0\"", "interface = \"1.3.0\""),
+                &manifest("newer", ALL).replace("interface = \"1.0.0\"", "interface = \"1.4.0\""),
             ),
         )
         .file("garbage.wasm", b"not wasm at all")

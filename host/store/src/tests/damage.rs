@@ -216,7 +216,7 @@ fn a_newer_schema_is_refused_and_left_alone() {
     assert!(
         refused
             .to_string()
-            .contains("was written by a newer supervisor (schema 99, this one knows up to 3)"),
+            .contains("was written by a newer supervisor (schema 99, this one knows up to 4)"),
         "{refused}"
     );
     assert_eq!(fs::read(&path).unwrap(), before);

@@ -221,7 +221,9 @@ fn a_change_of_the_schema_is_whole_or_not_at_all_whenever_the_power_is_cut() {
     store.put_intent("kind", "key", &json!(1)).unwrap();
     store
         .write("go back to the first schema", |work| {
-            let older = "DROP TABLE update_lock; DROP TABLE definition; PRAGMA user_version = 1";
+            let older = "DROP TABLE update_lock; DROP TABLE definition;
+                 DROP INDEX plugin_data_by_expiry; ALTER TABLE plugin_data DROP COLUMN expires_at;
+                 PRAGMA user_version = 1";
             work.execute_batch(older).unwrap();
             Ok(())
         })
