@@ -210,12 +210,12 @@ impl KeptFolder {
         };
         let text = serde_json::to_vec(index).map_err(|error| failed(error.into()))?;
         dir.replace(INDEX, &text).map_err(failed)?;
-        let mut wanted = BTreeSet::from([INDEX.to_owned()]);
+        let mut in_use = BTreeSet::from([INDEX.to_owned()]);
         for digest in index.values().flat_map(Versions::digests) {
-            wanted.extend([component_name(digest), signature_name(digest)]);
+            in_use.extend([component_name(digest), signature_name(digest)]);
         }
         for (name, _) in secure_fs::read_dir_names(dir).map_err(failed)? {
-            if !wanted.contains(&name) {
+            if !in_use.contains(&name) {
                 dir.remove(&name).map_err(failed)?;
             }
         }
