@@ -128,6 +128,63 @@ async fn m11_an_owner_trusts_a_maker_by_a_key_until_it_is_revoked() {
 }
 
 #[tokio::test]
+async fn bug3_an_owner_puts_the_version_before_back() {
+    let device = Device::start().await;
+    let first = fs::read(guest("greeter")).unwrap();
+    // A custom section of one byte makes other bytes of the same plugin.
+    let second = [&first[..], &[0, 2, 1, b'x']].concat();
+    let [one, two] = [&first, &second].map(|content| {
+        let file = device.path("greeter.wasm");
+        fs::write(&file, content).unwrap();
+        device.trust(&file)
+    });
+    let digest = |lines: &str| {
+        let (_, rest) = lines.split_once("sha256 = [\"").unwrap();
+        rest.split('"').next().unwrap().to_owned()
+    };
+    let (digest_of_one, digest_of_two) = (digest(&one), digest(&two));
+    let both = format!("\"{digest_of_one}\", \"{digest_of_two}\"");
+    device.put(
+        "policy.toml",
+        one.replace(&format!("\"{digest_of_one}\""), &both),
+    );
+    let runs = |digest: &str| {
+        let digest = digest.to_owned();
+        move |greeter: &Value| greeter["state"] == "running" && greeter["digest"] == digest
+    };
+    for (content, digest) in [(&first, &digest_of_one), (&second, &digest_of_two)] {
+        device.put("plugins/greeter.wasm", content);
+        device.until("it to run", runs(digest)).await;
+        let index = device
+            .supervisor
+            .state_dir()
+            .join("plugin-versions/index.json");
+        until("it to be kept", || async {
+            let kept = fs::read_to_string(&index).unwrap_or_default();
+            let is_latest = kept.contains(&format!("\"latest\":\"{digest}\""));
+            if is_latest { Ok(()) } else { Err(kept) }
+        })
+        .await;
+    }
+    let policy = device.path("policy.toml").display().to_string();
+    let words = ["plugins", "rollback", "greeter", "--policy", &policy];
+    let done = device.supervisor.subcommand(&words);
+    assert!(done.status.success(), "{done:?}");
+    assert!(done.stdout.contains("`greeter` went back from"), "{done:?}");
+    device
+        .until("the first to run again", runs(&digest_of_one))
+        .await;
+    assert_eq!(device.supervisor.get(GREETING).await.status, 200);
+    let none = ["plugins", "rollback", "nobody", "--policy", &policy];
+    let refused = device.supervisor.subcommand(&none);
+    assert!(!refused.status.success());
+    assert!(
+        refused.stderr.contains("no version of it is kept"),
+        "{refused:?}"
+    );
+}
+
+#[tokio::test]
 async fn m11_what_another_user_owns_or_can_write_does_not_run() {
     let device = Device::start().await;
     let file = device.path("plugins/greeter.wasm");

@@ -53,7 +53,9 @@ pub(crate) fn failed_response(
 pub(crate) fn log(failure: &Failure, plugin: &str) {
     let message = for_author(failure, plugin);
     match failure {
+        // What the plugin wrote of a panic is in the log already.
         Failure::Trap { trace, .. } => {
+            let message = failure.message(plugin);
             tracing::warn!(plugin, "{message}: {}", one_line(trace, TRACE));
         }
         Failure::NotReady(what) => {

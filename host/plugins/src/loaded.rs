@@ -69,7 +69,7 @@ impl LoadedPlugin {
         let name = &self.manifest.name;
         failure::log(failure, name);
         if failure.is_the_plugins() {
-            self.count_failure(failure::for_author(failure, name));
+            self.count_failure(&failure.message(name), failure::for_author(failure, name));
         }
     }
 
@@ -77,13 +77,14 @@ impl LoadedPlugin {
     pub(crate) fn failed_itself(&self, message: &str) {
         let name = &self.manifest.name;
         tracing::warn!(plugin = %name, "{message}");
-        self.count_failure(message.to_owned());
+        self.count_failure(message, message.to_owned());
     }
 
-    fn count_failure(&self, message: String) {
+    /// `event` is for whoever reads the device's events, `last_error` for the plugin's author.
+    fn count_failure(&self, event: &str, last_error: String) {
         let device = &self.context.services.device;
-        device.faulted(&self.manifest.name, &message);
-        self.counters.failed(message);
+        device.faulted(&self.manifest.name, event);
+        self.counters.failed(last_error);
     }
 
     /// Has it do what it provides.

@@ -466,6 +466,29 @@ impl Fixture {
             .clone()
     }
 
+    /// Puts the version of a plugin back that served before.
+    pub(crate) fn rollback(
+        &self,
+        plugin: &str,
+    ) -> Result<plugins::Rollback, plugins::RollbackError> {
+        let device = plugins::RollbackFolders {
+            state_dir: &self.path("state"),
+            policy: &self.path("policy.toml"),
+            stock_plugins: &self.path("stock-plugins.toml"),
+            host_root: &self.path("host"),
+            allow_unpinned: false,
+        };
+        plugins::rollback(plugin, device)
+    }
+
+    /// Waits until the content of this digest is kept as the latest version of its file.
+    pub(crate) async fn until_kept(&self, content: &[u8]) {
+        let index = self.path("state/plugin-versions/index.json");
+        let latest = format!("\"latest\":\"{}\"", compiled_code::digest(content));
+        let is_kept = || fs::read_to_string(&index).is_ok_and(|index| index.contains(&latest));
+        self.until("it is kept", |_| is_kept()).await;
+    }
+
     /// Has the layout ship with this file.
     pub(crate) fn pin(&self, content: &[u8]) {
         pin(self.root.path(), content);

@@ -5,7 +5,7 @@ use std::fs;
 
 use device_types::{PluginReport, PluginState};
 use http::{Method, StatusCode};
-use plugins::{RollbackFolders, RouteLookup};
+use plugins::RouteLookup;
 
 use crate::fixture::{ALL, Fixture, grant_all, manifest, plugin, setup};
 
@@ -34,16 +34,8 @@ async fn device(versions: &[usize]) -> Fixture {
         .policy(&policy(versions))
         .start()
         .await;
-    until_kept(&device, 1).await;
+    device.until_kept(&version(1)).await;
     device
-}
-
-async fn until_kept(device: &Fixture, number: usize) {
-    let digest = compiled_code::digest(&version(number));
-    let index = device.path("state/plugin-versions/index.json");
-    let latest = format!("\"latest\":\"{digest}\"");
-    let is_kept = || fs::read_to_string(&index).is_ok_and(|index| index.contains(&latest));
-    device.until("it is kept", |_| is_kept()).await;
 }
 
 /// Puts a file in the plugin's place in one step, pinned or not.
@@ -62,19 +54,6 @@ async fn until_serves(device: &Fixture, number: usize) -> PluginReport {
         .await;
     assert_eq!(device.get("/v3/a/hello").await.0, StatusCode::OK);
     device.report("a")
-}
-
-fn rollback(device: &Fixture) -> Result<plugins::Rollback, plugins::RollbackError> {
-    plugins::rollback(
-        "a",
-        RollbackFolders {
-            state_dir: &device.path("state"),
-            policy: &device.path("policy.toml"),
-            stock_plugins: &device.path("stock-plugins.toml"),
-            host_root: &device.path("host"),
-            allow_unpinned: false,
-        },
-    )
 }
 
 #[tokio::test]
@@ -107,7 +86,7 @@ async fn bug3_the_last_good_version_serves_after_a_restart_in_the_place_of_a_fil
         assert_eq!(report.refused, None);
         put(&device, &version(1));
         until_serves(&device, 1).await;
-        until_kept(&device, 1).await;
+        device.until_kept(&version(1)).await;
     }
 }
 
@@ -155,43 +134,32 @@ async fn bug3_what_is_kept_yields_to_another_file_of_its_name() {
 #[tokio::test]
 async fn bug3_the_owner_puts_the_version_before_back_and_the_one_of_today_again() {
     let device = device(&[1, 2]).await;
-    let error = rollback(&device).unwrap_err().to_string();
+    let error = device.rollback("a").unwrap_err().to_string();
     assert!(error.contains("1.0.1 is the first version"), "{error}");
     put(&device, &version(2));
     until_serves(&device, 2).await;
-    until_kept(&device, 2).await;
+    device.until_kept(&version(2)).await;
     for (to, from) in [(1, 2), (2, 1)] {
-        let done = rollback(&device).unwrap();
+        let done = device.rollback("a").unwrap();
         assert_eq!(done.file, device.path("plugins/a.wasm"));
         assert_eq!(done.to.patch, to as u64);
         assert_eq!(done.from.map(|from| from.patch), Some(from));
         until_serves(&device, to).await;
-        until_kept(&device, to).await;
+        device.until_kept(&version(to)).await;
     }
     // What does not load goes back to what serves in its place.
     put(&device, b"no component");
-    let done = rollback(&device).unwrap();
+    let done = device.rollback("a").unwrap();
     assert_eq!((done.to.patch, done.from), (2, None));
     until_serves(&device, 2).await;
     // The policy says what may be loaded.
     fs::write(device.path("policy.toml"), policy(&[2])).unwrap();
-    let error = rollback(&device).unwrap_err().to_string();
+    let error = device.rollback("a").unwrap_err().to_string();
     assert!(
         error.contains("stays as it is") && error.contains("add \""),
         "{error}"
     );
     assert_eq!(fs::read(device.path("plugins/a.wasm")).unwrap(), version(2));
-    let error = plugins::rollback(
-        "b",
-        RollbackFolders {
-            state_dir: &device.path("state"),
-            policy: &device.path("policy.toml"),
-            stock_plugins: &device.path("stock-plugins.toml"),
-            host_root: &device.path("host"),
-            allow_unpinned: false,
-        },
-    )
-    .unwrap_err()
-    .to_string();
+    let error = device.rollback("b").unwrap_err().to_string();
     assert!(error.contains("no version of it is kept"), "{error}");
 }

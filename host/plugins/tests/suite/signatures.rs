@@ -214,3 +214,39 @@ async fn m11_a_signature_does_not_take_a_device_back_to_an_older_version_and_a_d
     until_version(&device, "1.0.0").await;
     assert_eq!(device.report("a").signed_by, None);
 }
+
+#[tokio::test]
+async fn bug3_a_signature_alone_does_not_take_a_plugin_back() {
+    let maker = pair();
+    let keys = [("maker", &maker, false)];
+    let device = signed(&version("1.0.0"), &maker)
+        .policy(&policy(&keys, ""))
+        .start()
+        .await;
+    device.until_kept(&version("1.0.0")).await;
+    put(
+        &device,
+        "plugins/a.wasm.minisig",
+        sign(&maker, &version("1.1.0")),
+    );
+    put(&device, "plugins/a.wasm", version("1.1.0"));
+    until_version(&device, "1.1.0").await;
+    device.until_kept(&version("1.1.0")).await;
+    let error = device.rollback("a").unwrap_err().to_string();
+    let digest = compiled_code::digest(&version("1.0.0"));
+    assert!(
+        error.contains("1.0.0 is older") && error.contains(&format!("add \"{digest}\"")),
+        "{error}"
+    );
+    until_version(&device, "1.1.0").await;
+    let pinned = format!("sha256 = [\"{digest}\"]");
+    put(&device, "policy.toml", policy(&keys, &pinned));
+    let done = device.rollback("a").unwrap();
+    assert_eq!(done.to.to_string(), "1.0.0");
+    until_version(&device, "1.0.0").await;
+    // Its signature came back with it, and the way forth needs no digest.
+    device.until_kept(&version("1.0.0")).await;
+    assert_eq!(device.rollback("a").unwrap().to.to_string(), "1.1.0");
+    until_version(&device, "1.1.0").await;
+    assert_eq!(device.report("a").signed_by.as_deref(), Some("maker"));
+}
