@@ -130,11 +130,8 @@ impl KeptVersions {
             // A folder that is not there may be on a disk that comes later.
             !is_there && file.parent().is_some_and(Path::is_dir)
         };
-        let removed: Vec<_> = self.files();
-        let removed: Vec<_> = removed
-            .into_iter()
-            .filter(|file| is_removed(file))
-            .collect();
+        let files = self.files().into_iter();
+        let removed: Vec<_> = files.filter(|file| is_removed(file)).collect();
         if removed.is_empty() {
             return;
         }
