@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{BootComparison, BootSetting, ProxyError, ProxyState, Redirection};
+use crate::{Action, BootComparison, BootSetting, ProxyError, ProxyState, Redirection};
 
 /// A call of the function of an action that a plugin exports.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,6 +13,18 @@ pub enum ActionCall {
     Proxy(ProxyCall),
     /// `wit/boot-config.wit`
     BootConfig(BootCall),
+}
+
+impl ActionCall {
+    /// The action whose function it calls.
+    #[must_use]
+    pub fn action(&self) -> Action {
+        match self {
+            ActionCall::Identify => Action::Identify,
+            ActionCall::Proxy(_) => Action::ProxyRedirector,
+            ActionCall::BootConfig(_) => Action::BootConfig,
+        }
+    }
 }
 
 /// What the provider answered: of the same kind as the call, where it keeps to the rules.

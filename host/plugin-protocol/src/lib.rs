@@ -11,13 +11,11 @@
 
 #![warn(missing_docs)]
 
-mod action;
 mod action_call;
 mod answer;
 mod blueprint;
 mod bound;
 mod caller;
-mod capability;
 mod capability_call;
 mod errors;
 mod failure;
@@ -27,18 +25,17 @@ mod runtime;
 pub mod text;
 mod values;
 
-pub use action::Action;
 pub use action_call::{ActionAnswer, ActionCall, BootAnswer, BootCall, ProxyAnswer, ProxyCall};
 pub use answer::{AnswerHead, HEADER_BYTES, HEADERS};
 pub use blueprint::{Blueprint, ComponentFacts, FolderView};
 pub use bound::{Bound, DEFAULT_SLOTS, PATIENCE};
 pub use caller::{Caller, CallerScope};
-pub use capability::Capability;
 pub use capability_call::*;
 pub use errors::*;
 pub use failure::Failure;
 pub use limits::Limits;
 pub use origin::{Origin, ServedCall};
+pub use plugin_manifest::{Action, Capability};
 pub use runtime::{
     AnswerBody, AnswerStream, GuestAnswer, GuestCode, GuestError, GuestPlugin, GuestRequest,
     GuestRuntime, HostCalls, InstanceId, JournalAnswer, LogEntry, LogLevel, Outcome, RequestBody,

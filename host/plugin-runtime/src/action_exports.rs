@@ -17,7 +17,7 @@ impl Exports {
         inside: &Accessor<Guest>,
         call: ActionCall,
     ) -> wasmtime::Result<ActionAnswer> {
-        let action = Action::of(&call);
+        let action = call.action();
         Ok(match call {
             ActionCall::Identify => {
                 let provider = exported(self.identify.as_ref(), action)?;

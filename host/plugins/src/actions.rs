@@ -11,7 +11,7 @@ use parking_lot::RwLock;
 use plugin_protocol::{ActionAnswer, ActionCall, Failure, Origin};
 
 use crate::loaded::LoadedPlugin;
-use crate::manifest::Action;
+use plugin_manifest::Action;
 
 /// How many plugins can wait for each other. Each holds a place of the pool, and a circle of them would
 /// take all.
@@ -56,7 +56,7 @@ impl Actions {
             let what = format!("plugins wait for each other {DEPTH} deep");
             return Err(ActionError::Failed(what));
         }
-        let action = Action::of(&call);
+        let action = call.action();
         let none = ActionError::NoProvider(action.into());
         let provider = self.provider(action).ok_or(none)?;
         let task = tokio::spawn(async move {

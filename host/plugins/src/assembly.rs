@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::loaded::LoadedPlugin;
-use crate::manifest::{Action, Manifest};
+use plugin_manifest::{Action, Manifest};
 use crate::pins::Pin;
 use crate::routes::{ReservedRoutes, overlap};
 use crate::table::{Entry, Other, PolicyStanding, Standing, Table};

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use plugin_manifest::glob;
 use serde::{Deserialize, Deserializer};
 
 /// The boards on which a plugin goes before one that provides the same on all boards.
@@ -37,29 +38,6 @@ impl<'de> Deserialize<'de> for BoardPatterns {
         }
         Ok(BoardPatterns(patterns))
     }
-}
-
-/// Whether `text` fits `pattern`, in which `*` stands for any text.
-pub(crate) fn glob(pattern: &str, text: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let Some(mut rest) = text.strip_prefix(parts.next().unwrap_or_default()) else {
-        return false;
-    };
-    let mut parts = parts.peekable();
-    if parts.peek().is_none() {
-        return rest.is_empty();
-    }
-    while let Some(part) = parts.next() {
-        if parts.peek().is_none() {
-            return rest.ends_with(part);
-        }
-        // The first place is the best one: it leaves the most for the parts that follow.
-        let Some(place) = rest.find(part) else {
-            return false;
-        };
-        rest = &rest[place + part.len()..];
-    }
-    true
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use strum::VariantArray;
 
-pub use plugin_protocol::Capability;
+use plugin_manifest::Capability;
 
 /// What it takes for a component to get an import.
 #[derive(Debug, Clone, PartialEq, Eq)]

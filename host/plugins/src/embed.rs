@@ -7,7 +7,7 @@ use std::path::Path;
 use signatures::Signature;
 
 use crate::failure::chain;
-use crate::manifest::Manifest;
+use plugin_manifest::Manifest;
 use crate::settled_file::bytes;
 use crate::signature;
 

@@ -1,11 +1,11 @@
 //! What callers and the log get to know of a call that failed.
 
 use http::{Response, StatusCode, header};
+use plugin_manifest::LIMITS;
 use plugin_protocol::Failure;
 
 use crate::Body;
 use crate::body;
-use crate::limits::MOST;
 use crate::text::{LONGEST, one_line};
 
 /// The most of a trace that is logged, in bytes.
@@ -13,20 +13,23 @@ const TRACE: usize = 1 << 10;
 
 /// What the plugin's author gets to know: also what the plugin said of a panic, and which limit may be raised how far.
 pub(crate) fn for_author(failure: &Failure, plugin: &str) -> String {
-    let limit = match failure {
+    let key = match failure {
         Failure::Trap {
             panic: Some(panic), ..
         } => return format!("plugin `{plugin}` panicked: {panic}"),
-        Failure::Memory { .. } => ("memory_mib", (MOST.memory >> 20) as u128),
-        Failure::Cpu { .. } => ("cpu_ms", MOST.cpu.as_millis()),
-        Failure::Wall { .. } => ("wall_ms", MOST.wall.as_millis()),
+        Failure::Memory { .. } => "memory_mib",
+        Failure::Cpu { .. } => "cpu_ms",
+        Failure::Wall { .. } => "wall_ms",
         _ => return failure.message(plugin),
     };
-    let (key, most) = limit;
-    format!(
-        "{} (the limit `{key}`, which may be {most} at most)",
-        failure.message(plugin)
-    )
+    let message = failure.message(plugin);
+    match LIMITS.iter().find(|range| range.key == key) {
+        Some(range) => format!(
+            "{message} (the limit `{key}`, which may be {} at most)",
+            range.most
+        ),
+        None => message,
+    }
 }
 
 /// The answer that the caller gets; in developer mode the one for the plugin's author.

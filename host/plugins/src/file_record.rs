@@ -8,7 +8,7 @@ use signatures::PublicKey;
 use tokio::task::AbortHandle;
 
 use crate::loaded::LoadedPlugin;
-use crate::manifest::Manifest;
+use plugin_manifest::Manifest;
 use crate::policy::Grants;
 use crate::settled_file::{FileHead, Stamp};
 use crate::table::{Other, Standing};

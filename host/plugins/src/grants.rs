@@ -7,8 +7,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::capability::{Capability, Import, of_import};
-use crate::manifest::{INTERFACE, Manifest};
+use crate::capability::{Import, of_import};
+use plugin_manifest::Capability;
+use plugin_manifest::{INTERFACE, Manifest};
 use crate::policy::Grants;
 use crate::route_grants::is_of_stock_plugins;
 

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use crate::actions::{ActionError, Actions};
 use crate::loaded::LoadedPlugin;
-use crate::manifest::Action;
+use plugin_manifest::Action;
 use crate::text::{LONGEST, one_line};
 
 /// How long the device shows itself after the latest request (docs/spec/device.md#v1-blink).

@@ -34,10 +34,8 @@ mod limits;
 mod loaded;
 mod loader;
 mod log_lines;
-mod manifest;
 mod newest;
 mod owners;
-mod pattern;
 mod pins;
 mod plugin_context;
 mod plugin_host;
@@ -63,17 +61,18 @@ use plugin_protocol::text;
 pub use body::{Body, BodyError};
 pub use boot_config::{BootComparison, BootConfigError, BootSetting};
 pub use bounds::memory_of_board;
-pub use capability::Capability;
 pub use config::{
     AppLocks, Cloud, CloudRefusal, DEFAULT_SLOTS, DataError, Device, HeldLocks, HostName,
     HostNameError, HostServices, Identity, LocksError, NoCloud, PluginData, PluginsConfig,
 };
 pub use confinement_rule::ConfinementRule;
 pub use embed::{EmbedError, embed_signature};
-pub use limits::{DEFAULTS, Limits, MOST};
-pub use manifest::{Action, INTERFACE, Manifest, ManifestError, Need, Route, SECTION};
+pub use limits::{Limits, default_limits};
 pub use owners::OwnerError;
-pub use pattern::{Pattern, PatternError};
+pub use plugin_manifest::{
+    Action, Capability, INTERFACE, Manifest, ManifestError, Need, Pattern, PatternError, Route,
+    SECTION,
+};
 pub use plugin_protocol::CallerScope;
 pub use plugins::{Plugins, StartError};
 pub use policy::{PolicyError, policy_text};

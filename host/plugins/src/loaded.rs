@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use compiled_code::CompileError;
 use parking_lot::Mutex;
 use plugin_protocol::{
-    Action, ActionAnswer, ActionCall, Bound, Failure, GuestCode, GuestPlugin, GuestRuntime,
+    ActionAnswer, ActionCall, Bound, Failure, GuestCode, GuestPlugin, GuestRuntime,
     HostCalls, Origin, PATIENCE, ServedCall,
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -23,7 +23,7 @@ use crate::grants;
 use crate::identify::Identify;
 use crate::limits::{self, Limits};
 use crate::log_lines::LineBudget;
-use crate::manifest::Manifest;
+use plugin_manifest::Manifest;
 use crate::plugin_context::PluginContext;
 use crate::plugin_host::PluginHost;
 use crate::policy::{Grants, PolicyFiles};
@@ -94,7 +94,7 @@ impl LoadedPlugin {
         call: ActionCall,
     ) -> Result<ActionAnswer, Failure> {
         let plugin = self.manifest.name.as_str();
-        let span = tracing::info_span!("plugin_call", plugin, action = %Action::of(&call));
+        let span = tracing::info_span!("plugin_call", plugin, action = %call.action());
         let act = async {
             self.make_folders().await;
             self.guest.act(ServedCall::next(origin), call).await

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use semver::Version;
 
 use crate::PluginData;
-use crate::manifest::Manifest;
+use plugin_manifest::Manifest;
 
 /// The key that a version is kept under.
 const KEY: &str = "newest-version";

@@ -20,7 +20,7 @@ use plugin_protocol::{
     StoreKeys, StoreSet,
 };
 
-use crate::capability::Capability;
+use plugin_manifest::Capability;
 use crate::config::PluginData;
 use crate::holdings::Holdings;
 use crate::plugin_context::PluginContext;

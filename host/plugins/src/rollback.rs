@@ -9,7 +9,7 @@ use crate::embed::replace;
 use crate::failure::chain;
 use crate::grants::check_routes_and_actions;
 use crate::kept::KeptVersions;
-use crate::manifest::Manifest;
+use plugin_manifest::Manifest;
 use crate::pins::Pin;
 use crate::policy::{Policy, PolicyFiles};
 use crate::settled_file::bytes;

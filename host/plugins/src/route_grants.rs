@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer};
 
-use crate::pattern::{Pattern, PatternError};
+use plugin_manifest::{Pattern, PatternError};
 
 /// The first segments below which stock plugins answer and no others: clients take these endpoints for the
 /// device's own.

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use http::Method;
 
-use crate::manifest::Route;
-use crate::pattern::{Pattern, PatternError};
+use plugin_manifest::Route;
+use plugin_manifest::{Pattern, PatternError};
 
 /// What the `:names` of a pattern stand for.
 type Params = Vec<(String, String)>;

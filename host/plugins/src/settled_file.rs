@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 
 use crate::PluginData;
 use crate::failure::chain;
-use crate::manifest::Manifest;
+use plugin_manifest::Manifest;
 use crate::newest;
 use crate::owners;
 use crate::signature::{self, Signatures};
@@ -78,13 +78,15 @@ pub(crate) fn plugin_files(folders: &[PathBuf], are_known: impl Fn(&Path) -> boo
 /// Whether a file begins as a component does, as far as it has been written. What is no file is not opened: a pipe
 /// would wait, and a device may do anything.
 fn begins_as_component(path: &Path) -> std::io::Result<bool> {
-    if !fs::metadata(path)?.is_file() {
-        return Ok(false);
-    }
+    Ok(fs::metadata(path)?.is_file() && COMPONENT.starts_with(&beginning(path)?))
+}
+
+/// As many bytes as a component begins with, where the file has so many.
+fn beginning(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut start = Vec::new();
     let most = COMPONENT.len() as u64;
     File::open(path)?.take(most).read_to_end(&mut start)?;
-    Ok(COMPONENT.starts_with(&start))
+    Ok(start)
 }
 
 /// Tells whether a file may have changed, or the signature beside it.
@@ -203,10 +205,17 @@ fn head(
 ) -> Result<(Stamp, Option<u64>, FileHead), String> {
     let stamp = Stamp::of(path).map_err(failed)?;
     let is_file = fs::metadata(path).is_ok_and(|about| about.is_file());
-    if is_file && !begins_as_component(path).map_err(failed)? {
+    let start = if is_file {
+        beginning(path).map_err(failed)?
+    } else {
+        Vec::new()
+    };
+    if !COMPONENT.starts_with(&start)
+        && let Err(error) = plugin_manifest::check_beginning(&start)
+    {
         let head = FileHead {
             digest: String::new(),
-            manifest: Err("not a WebAssembly component".to_owned()),
+            manifest: Err(error.to_string()),
             signatures: Signatures::default(),
             newest: None,
             keys,

@@ -8,6 +8,7 @@ use std::ffi::OsString;
 use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
+use plugin_manifest::append_section;
 use signatures::PublicKey;
 use wasmparser::{Parser, Payload};
 
@@ -135,27 +136,9 @@ fn last_section(wasm: &[u8]) -> Result<Option<SelfSignedFile<'_>>, String> {
 
 /// The section that holds the signature `text`.
 pub(crate) fn section(text: &[u8]) -> Vec<u8> {
-    let mut content = leb128(SECTION.len());
-    content.extend(SECTION.as_bytes());
-    content.extend(text);
-    // A custom section.
-    let mut section = vec![0];
-    section.extend(leb128(content.len()));
-    section.extend(content);
+    let mut section = Vec::new();
+    append_section(&mut section, SECTION, text);
     section
-}
-
-fn leb128(mut value: usize) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    loop {
-        let low = u8::try_from(value & 0x7f).unwrap_or_default();
-        value >>= 7;
-        if value == 0 {
-            bytes.push(low);
-            return bytes;
-        }
-        bytes.push(low | 0x80);
-    }
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 
 use crate::boards::BoardPatterns;
-use crate::manifest::Action;
+use plugin_manifest::Action;
 use crate::pins::FileDigests;
 use crate::route_grants::RouteGrants;
 

@@ -9,7 +9,7 @@ use http::Method;
 use device_types::{PluginReport, PluginRoutes, PluginState, PluginStats, RouteReport};
 
 use crate::loaded::LoadedPlugin;
-use crate::manifest::{Action, Manifest};
+use plugin_manifest::{Action, Manifest};
 use crate::pins::Pin;
 use crate::route_match::{RouteLookup, RouteMatch};
 use crate::routes::{Lookup, Routes};
@@ -209,7 +209,7 @@ impl Table {
                         .map(|route| (route.method.clone(), route.pattern.to_string()))
                         .collect(),
                     description: manifest
-                        .description
+                        .openapi
                         .as_deref()
                         .and_then(|text| serde_json::from_str(text).ok()),
                 }

@@ -8,10 +8,10 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::boards::BoardPatterns;
-use crate::capability::Capability;
+use plugin_manifest::Capability;
 use crate::failure::chain;
 use crate::keys::NamedKeys;
-use crate::manifest::{Action, Manifest};
+use plugin_manifest::{Action, Manifest};
 use crate::route_grants::is_of_stock_plugins;
 use crate::settled_file::bytes;
 use crate::signature::Signatures;
@@ -97,6 +97,17 @@ impl Lines {
     /// What it asks for.
     fn describe(&mut self, manifest: &Manifest) {
         let Manifest { name, version, .. } = manifest;
+        let about = &manifest.about;
+        for (what, text) in [
+            ("It says of itself", &about.description),
+            ("Its maker, as it says", &about.vendor),
+            ("Its licence, as it says", &about.licence),
+            ("Its homepage, as it says", &about.homepage),
+        ] {
+            if let Some(text) = text {
+                self.comment(&format!("{what}: {text}"));
+            }
+        }
         self.comment(&format!("The plugin `{name}` {version} asks:"));
         for route in &manifest.routes {
             let mut text = format!("- to answer {route}");
@@ -116,7 +127,7 @@ impl Lines {
         for limit in manifest.limits.beyond_defaults() {
             self.comment(&format!(
                 "- for {} {} in a call, where others have {}",
-                limit.value, limit.what, limit.default
+                limit.value, limit.range.what, limit.range.default
             ));
         }
         if !manifest.boards.is_empty() {
@@ -180,7 +191,7 @@ impl Lines {
         }
         let limits = manifest.limits.beyond_defaults();
         let limits: Vec<_> = limits
-            .map(|limit| format!("{} = {}", limit.key, limit.value))
+            .map(|limit| format!("{} = {}", limit.range.key, limit.value))
             .collect();
         if !limits.is_empty() {
             self.line(&format!("limits = {{ {} }}", limits.join(", ")));

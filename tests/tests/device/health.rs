@@ -142,7 +142,7 @@ async fn chaos12_a_device_one_of_whose_own_plugins_is_damaged_is_not_healthy() {
     replace(b"half a file");
     until("the damage to show", || async {
         let report = device.json("/v3/plugins").await;
-        if report.to_string().contains("not a WebAssembly component") {
+        if report.to_string().contains("it is not WebAssembly") {
             Ok(())
         } else {
             Err(report)

@@ -89,6 +89,14 @@ async fn ping_and_health_answer_without_a_key() {
     );
 }
 
+#[test]
+fn the_list_for_authors_of_plugins_has_all_core_routes() {
+    let routes: Vec<_> = core_routes()
+        .map(|route| (route.method.as_str(), route.path))
+        .collect();
+    assert_eq!(plugin_manifest::CORE_ROUTES, routes);
+}
+
 #[tokio::test]
 async fn every_other_path_wants_a_key_before_it_is_looked_up() {
     let device = managed();

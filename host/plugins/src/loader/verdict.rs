@@ -7,7 +7,7 @@ use crate::file_record::FileRecord;
 use crate::grants;
 use crate::loaded::{LoadContext, LoadedPlugin};
 use crate::loader::Loader;
-use crate::manifest::Manifest;
+use plugin_manifest::Manifest;
 use crate::pins::Pin;
 use crate::policy::Grants;
 use crate::signature::Signatures;

@@ -7,9 +7,9 @@ use os::UnitName;
 use serde::{Deserialize, Deserializer};
 
 use crate::boards::BoardPatterns;
-use crate::capability::Capability;
-use crate::limits::WrittenLimits;
-use crate::manifest::Action;
+use plugin_manifest::Capability;
+use plugin_manifest::WrittenLimits;
+use plugin_manifest::Action;
 use crate::pins::{FileDigests, Pin};
 use crate::route_grants::RouteGrants;
 
@@ -87,7 +87,7 @@ impl Grants {
     /// # Errors
     /// What cannot be had.
     pub(super) fn check(&self) -> Result<(), String> {
-        self.limits.check()?;
+        self.limits.check().map_err(|error| error.to_string())?;
         if let Some(route) = self.routes.of_stock_plugins() {
             return Err(format!(
                 "the route `{route}` reaches below `/v1` or `/v2`, where stock plugins answer and no others"

@@ -6,7 +6,7 @@ use strum::VariantArray;
 use signatures::PublicKey;
 
 use super::*;
-use crate::capability::Capability;
+use plugin_manifest::Capability;
 
 fn files() -> PolicyFiles {
     PolicyFiles {

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use plugin_protocol::{Handle, LockAcquire};
 use tokio::task::JoinHandle;
 
-use crate::capability::Capability;
+use plugin_manifest::Capability;
 use crate::config::{HeldLocks, LocksError};
 use crate::holdings::{HeldResource, Holdings};
 use crate::plugin_context::PluginContext;

@@ -11,12 +11,8 @@ use super::*;
 pub(crate) fn plugin() -> Vec<u8> {
     let manifest =
         "name = \"a\"\nversion = \"1.0.0\"\ninterface = \"1.0.0\"\nprovides = [\"identify\"]";
-    let mut content = leb128("platform:manifest".len());
-    content.extend(b"platform:manifest");
-    content.extend(manifest.as_bytes());
-    let mut wasm = b"\0asm\x0d\0\x01\0\0".to_vec();
-    wasm.extend(leb128(content.len()));
-    wasm.extend(content);
+    let mut wasm = b"\0asm\x0d\0\x01\0".to_vec();
+    append_section(&mut wasm, "platform:manifest", manifest.as_bytes());
     wasm
 }
 

@@ -143,7 +143,7 @@ fn c1_no_text_of_a_file_becomes_a_line_of_the_policy() {
 fn what_is_no_plugin_is_refused() {
     let owner = Owner::new();
     for (wasm, expected) in [
-        (&b"not wasm"[..], "not a WebAssembly component"),
+        (&b"not wasm"[..], "it is not WebAssembly"),
         (
             &b"\0asm\x0d\0\x01\0"[..],
             "it has no section `platform:manifest`",

@@ -115,23 +115,9 @@ pub(crate) fn plugin(manifest: &str) -> Vec<u8> {
 
 /// `component` with a custom section at its end.
 pub(crate) fn with_section(component: &[u8], name: &str, content: &[u8]) -> Vec<u8> {
-    let mut section = Vec::new();
-    leb128(&mut section, name.len());
-    section.extend(name.as_bytes());
-    section.extend(content);
     let mut file = component.to_vec();
-    file.push(0);
-    leb128(&mut file, section.len());
-    file.extend(section);
+    plugin_manifest::append_section(&mut file, name, content);
     file
-}
-
-fn leb128(bytes: &mut Vec<u8>, mut value: usize) {
-    while value >= 0x80 {
-        bytes.push(u8::try_from(value & 0x7f).unwrap() | 0x80);
-        value >>= 7;
-    }
-    bytes.push(u8::try_from(value).unwrap());
 }
 
 /// In place of the journal command: prints `a line of the journal` without end.

@@ -121,9 +121,9 @@ async fn manifests_have_to_be_there_once_and_be_true() {
             "newer",
             "it needs version 1.4.0 of `platform:supervisor`, and this supervisor has 1.3.0",
         ),
-        ("garbage", "not a WebAssembly component"),
-        ("module", "not a WebAssembly component"),
-        ("truncated", "not a WebAssembly component"),
+        ("garbage", "it is not WebAssembly: a component begins with"),
+        ("module", "it is a core module and not a component"),
+        ("truncated", "it is cut off or damaged at byte "),
         (
             "claims",
             "its manifest has routes, and its component does not export",

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ActionCall, Capability};
+use crate::Capability;
 
 /// A typed action that plugins provide. Its name in manifests is that of the interface that they export for it.
 #[derive(
@@ -17,7 +17,9 @@ use crate::{ActionCall, Capability};
     Serialize,
     Deserialize,
     strum::Display,
+    strum::EnumString,
     strum::IntoStaticStr,
+    strum::VariantArray,
 )]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -31,17 +33,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// The action that a call is of.
-    #[must_use]
-    pub fn of(call: &ActionCall) -> Action {
-        match call {
-            ActionCall::Identify => Action::Identify,
-            ActionCall::Proxy(_) => Action::ProxyRedirector,
-            ActionCall::BootConfig(_) => Action::BootConfig,
-        }
-    }
-
-    /// What a plugin needs that has it done by another; `None` where the host alone has it done.
+    /// What a plugin needs that calls it in another; `None` if only the host calls it.
     #[must_use]
     pub fn capability(self) -> Option<Capability> {
         match self {

@@ -79,8 +79,17 @@ impl Pattern {
         &self.text
     }
 
+    /// The `:names`, in their order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.segments.iter().filter_map(|segment| match segment {
+            Segment::Name(name) => Some(name.as_str()),
+            Segment::Literal(_) => None,
+        })
+    }
+
     /// What the `:names` stand for in `path`, percent-decoded, if it matches.
-    pub(crate) fn matches(&self, path: &str) -> Option<Vec<(String, String)>> {
+    #[must_use]
+    pub fn matches(&self, path: &str) -> Option<Vec<(String, String)>> {
         let path = path.strip_prefix('/')?;
         let path = path.strip_suffix('/').unwrap_or(path);
         let mut parts = path.split('/');
@@ -101,7 +110,8 @@ impl Pattern {
     }
 
     /// Whether some path matches both.
-    pub(crate) fn overlaps(&self, other: &Pattern) -> bool {
+    #[must_use]
+    pub fn overlaps(&self, other: &Pattern) -> bool {
         self.segments.len() == other.segments.len()
             && self
                 .segments
@@ -115,7 +125,8 @@ impl Pattern {
 
     /// Whether it matches every path that `other` matches; with `below`, also by what a path of `other` begins
     /// with.
-    pub(crate) fn covers(&self, other: &Pattern, below: bool) -> bool {
+    #[must_use]
+    pub fn covers(&self, other: &Pattern, below: bool) -> bool {
         let (own, others) = (self.segments.len(), other.segments.len());
         let fits = if below { own <= others } else { own == others };
         let mut pairs = self.segments.iter().zip(&other.segments);
@@ -127,7 +138,8 @@ impl Pattern {
     }
 
     /// Its first segment in lower case, where that is no `:name`.
-    pub(crate) fn first_literal(&self) -> Option<&str> {
+    #[must_use]
+    pub fn first_literal(&self) -> Option<&str> {
         match self.segments.first() {
             Some(Segment::Literal(first)) => Some(first),
             _ => None,
@@ -136,7 +148,8 @@ impl Pattern {
 
     /// Of the patterns that match a path, the one with the greatest rank is meant: it is literal where
     /// the others first have a `:name`.
-    pub(crate) fn rank(&self) -> Vec<bool> {
+    #[must_use]
+    pub fn rank(&self) -> Vec<bool> {
         self.segments
             .iter()
             .map(|segment| matches!(segment, Segment::Literal(_)))

@@ -1,7 +1,7 @@
 //! The capabilities that a manifest can ask for and a policy can grant: the rows of `wit/capabilities.rs`.
 
 use serde::{Deserialize, Serialize};
-use strum::{Display, IntoStaticStr, VariantArray};
+use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
 /// The interfaces of which a component that imports one takes a row's capability.
 macro_rules! imports {
@@ -23,7 +23,7 @@ macro_rules! capabilities {
     )*) => {
         /// What a plugin may reach beside its own memory, by its name in manifests and policies.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[derive(Display, IntoStaticStr, VariantArray)]
+        #[derive(Display, IntoStaticStr, EnumString, VariantArray)]
         pub enum Capability {
             $(
                 $(#[$doc])*

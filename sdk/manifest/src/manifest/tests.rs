@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-const GOOD: &str = r#"
+pub(crate) const GOOD: &str = r#"
 name = "greet"
 version = "0.1.0-beta.1+5"
 interface = "1.0.0"
@@ -72,6 +72,18 @@ fn what_is_wrong_is_said() {
             "duplicate capability `led`",
         ),
         (
+            with("homepage = \"javascript:alert(1)\""),
+            "`homepage` must begin with `https://` or `http://`",
+        ),
+        (
+            with("vendor = \"Acme\\nInc\""),
+            "`vendor` must be one line of text",
+        ),
+        (
+            with(&format!("description = \"{}\"", "x".repeat(513))),
+            "`description` must have 1 to 512 bytes, and has 513",
+        ),
+        (
             with("limits = { memory_mib = 4096 }"),
             "`memory_mib` is 4096, and must be 1 to 32",
         ),
@@ -95,7 +107,7 @@ fn what_is_wrong_is_said() {
         ),
         (
             with("").replace("GET", "get"),
-            "the method of the route `/v3/a` is `get`",
+            "the route `/v3/a`: its method is `get`",
         ),
         (
             with("").replace("/v3/a", "v3/a"),
@@ -117,6 +129,16 @@ fn what_is_wrong_is_said() {
 }
 
 #[test]
+fn a_manifest_may_say_who_made_it_and_what_for() {
+    let about = "description = \"Says hello\"\nvendor = \"Acme\"\nlicense = \"MIT\"\nhomepage = \"https://acme.example\"";
+    let manifest = Manifest::parse(&with(about)).unwrap();
+    assert_eq!(manifest.about.vendor.as_deref(), Some("Acme"));
+    assert_eq!(manifest.about.licence.as_deref(), Some("MIT"));
+    let text = manifest.to_toml().unwrap();
+    assert_eq!(Manifest::parse(&text).unwrap(), manifest, "{text}");
+}
+
+#[test]
 fn a_board_pattern_stands_for_any_text_at_each_star() {
     for (pattern, text, expected) in [
         ("raspberrypi*", "raspberrypi4-64", true),
@@ -133,83 +155,10 @@ fn a_board_pattern_stands_for_any_text_at_each_star() {
     }
 }
 
-/// A custom section with the name and content, as bytes of a file.
-fn custom(name: &str, content: &[u8]) -> Vec<u8> {
-    let mut body = vec![u8::try_from(name.len()).unwrap()];
-    body.extend(name.as_bytes());
-    body.extend(content);
-    let mut section = vec![0];
-    let mut size = body.len();
-    while size >= 0x80 {
-        section.push(u8::try_from(size & 0x7f).unwrap() | 0x80);
-        size >>= 7;
-    }
-    section.push(u8::try_from(size).unwrap());
-    section.extend(body);
-    section
-}
-
-const COMPONENT: &[u8] = b"\0asm\x0d\0\x01\0";
-const MODULE: &[u8] = b"\0asm\x01\0\0\0";
-
-/// A component with a core module inside.
-fn around(module: &[u8]) -> Vec<u8> {
-    let mut file = COMPONENT.to_vec();
-    file.push(1);
-    let size = module.len();
-    file.extend([
-        u8::try_from(size & 0x7f).unwrap() | 0x80,
-        u8::try_from(size >> 7).unwrap(),
-    ]);
-    file.extend(module);
-    file
-}
-
-#[test]
-fn the_section_is_found_at_any_depth_and_only_once() {
-    let section = custom(SECTION, GOOD.as_bytes());
-    let top = [COMPONENT, &section].concat();
-    let nested = around(&[MODULE, &section].concat());
-    assert_eq!(Manifest::of(&top).unwrap(), Manifest::of(&nested).unwrap());
-
-    for (file, expected) in [
-        (
-            [&top[..], &section].concat(),
-            "it has 2 sections `platform:manifest`",
-        ),
-        (
-            [&nested[..], &section].concat(),
-            "it has 2 sections `platform:manifest`",
-        ),
-        (
-            [COMPONENT, &custom("other", b"")].concat(),
-            "it has no section `platform:manifest`",
-        ),
-        (
-            [COMPONENT, &custom(SECTION, &[b'#'; SIZE + 1])].concat(),
-            "its manifest has 65537 bytes",
-        ),
-        (
-            [COMPONENT, &custom(SECTION, &[0xff])].concat(),
-            "its manifest is not UTF-8",
-        ),
-        (b"GIF89a".to_vec(), "not a WebAssembly component"),
-        (top[..top.len() - 1].to_vec(), "not a WebAssembly component"),
-    ] {
-        let error = Manifest::of(&file).unwrap_err().to_string();
-        assert!(error.starts_with(expected), "{error}");
-    }
-}
-
 proptest! {
     #[test]
     fn no_text_makes_the_parser_panic(text in "\\PC{0,400}") {
         let _ = Manifest::parse(&text);
-    }
-
-    #[test]
-    fn no_bytes_make_the_reader_panic(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
-        let _ = Manifest::of(&[COMPONENT, &bytes].concat());
     }
 
     /// Lines of a good manifest in any order, cut and with anything in between.

@@ -5,6 +5,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
+use crate::section::{COMPONENT, SECTION, append_section};
 
 const GOOD: &[&str] = &[
     "name = \"greet\"\nversion = \"0.1.0-beta.1+5\"\ninterface = \"1.0.0\"\nboards = [\"raspberrypi*\"]\n\
@@ -57,9 +58,6 @@ const WORDS: &[&str] = &[
     "a.b.c.d = 1\n",
 ];
 
-/// What a component begins with.
-const COMPONENT: &[u8] = b"\0asm\x0d\0\x01\0";
-
 fn check(read: Result<Manifest, ManifestError>, given: usize) -> Result<(), TestCaseError> {
     match read {
         Ok(manifest) => {
@@ -84,20 +82,6 @@ fn check(read: Result<Manifest, ManifestError>, given: usize) -> Result<(), Test
     Ok(())
 }
 
-/// A number as WebAssembly writes lengths.
-fn leb128(mut number: usize) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    loop {
-        let low = u8::try_from(number & 0x7f).expect("seven bits");
-        number >>= 7;
-        if number == 0 {
-            bytes.push(low);
-            return bytes;
-        }
-        bytes.push(low | 0x80);
-    }
-}
-
 #[test]
 fn whatever_stands_in_a_manifest_is_refused_or_within_bounds() {
     let texts = mutated(GOOD.iter().map(|text| (*text).to_owned()).collect(), WORDS);
@@ -114,8 +98,8 @@ fn whatever_stands_in_a_manifest_is_refused_or_within_bounds() {
         |(text, bytes, at, overwrites)| {
             check(Manifest::parse(&text), text.len())?;
             // In a component, some of whose bytes are others.
-            let section = [&leb128(SECTION.len()), SECTION.as_bytes(), text.as_bytes()].concat();
-            let mut wasm = [COMPONENT, &[0], &leb128(section.len()), &section].concat();
+            let mut wasm = COMPONENT.to_vec();
+            append_section(&mut wasm, SECTION, text.as_bytes());
             let at = at % (wasm.len() + 1);
             let end = if overwrites {
                 wasm.len().min(at + bytes.len())

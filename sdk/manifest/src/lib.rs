@@ -1,0 +1,32 @@
+//! What a plugin says of itself, for everybody who reads or writes it: the device's host, the macro `plugin!`
+//! and the tool `supervisor-plugin`. All of them check a manifest by the same rules, so what a device refuses is
+//! refused already when the plugin is built.
+//!
+//! - [`Manifest`] is what the custom section `platform:manifest` of a component contains, as TOML.
+//! - [`Project`] is the file `plugin.toml` that an author writes; a manifest is made from it.
+
+#![warn(missing_docs)]
+
+mod action;
+mod capability;
+mod core_routes;
+mod glob;
+mod limits;
+mod manifest;
+mod pattern;
+mod project;
+#[cfg(feature = "component")]
+mod section;
+
+pub use action::Action;
+pub use capability::Capability;
+pub use core_routes::{CORE_ROUTES, core_route};
+pub use glob::glob;
+pub use limits::{LIMITS, LimitError, LimitRange, WrittenLimit, WrittenLimits};
+pub use manifest::{
+    About, INTERFACE, Manifest, ManifestError, Need, Route, check_name, check_text, parse_method,
+};
+pub use pattern::{Pattern, PatternError};
+pub use project::{Build, Language, Project, ProjectError};
+#[cfg(feature = "component")]
+pub use section::{DESCRIPTION, SECTION, append_section, check_beginning};

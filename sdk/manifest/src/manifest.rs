@@ -1,0 +1,400 @@
+//! The manifest: what a plugin is, answers, provides and needs, as TOML. A device reads it from a file that it does
+//! not trust, so the size of the text and the number and length of everything in it are bounded.
+
+use std::fmt;
+use std::str::FromStr as _;
+
+use http::Method;
+use semver::Version;
+use serde::{Deserialize, Serialize};
+
+use crate::glob;
+use crate::limits::LimitError;
+use crate::pattern::{Pattern, PatternError};
+use crate::{Action, Capability, WrittenLimits};
+
+/// The version of `platform:supervisor` that this release of the project has.
+pub const INTERFACE: Version = Version::new(1, 3, 0);
+
+/// The largest manifest, in bytes.
+pub(crate) const SIZE: usize = 64 << 10;
+/// The most routes, capabilities and boards.
+const COUNT: usize = 64;
+/// The longest reason, version, board or text about the plugin, in bytes.
+const TEXT: usize = 512;
+/// The longest name, in bytes.
+const NAME: usize = 63;
+
+/// A checked manifest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Manifest {
+    /// invariant: letters in lower case, digits and `-`, beginning with a letter or digit, at most 63.
+    pub name: String,
+    /// The plugin's own version.
+    pub version: Version,
+    /// The version of `platform:supervisor` that it was built for.
+    pub interface: Version,
+    /// What it says about itself to people.
+    pub about: About,
+    /// The routes that it answers.
+    pub routes: Vec<Route>,
+    /// The typed actions that it provides.
+    pub provides: Vec<Action>,
+    /// What it needs, and why, as shown to people.
+    pub capabilities: Vec<Need>,
+    /// Patterns of device types that it is for, with `*` for any text; none is for all.
+    pub boards: Vec<String>,
+    /// The limits that it asks for.
+    pub limits: WrittenLimits,
+    /// What it says of its routes, from a section of its own: a JSON object, which is read when somebody asks for it.
+    pub openapi: Option<Box<str>>,
+}
+
+/// What a plugin says about itself to people. The device acts on none of it, and checks none of it but its form.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct About {
+    /// What the plugin is for, in a sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Who makes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vendor: Option<String>,
+    /// The licence of its code, as an SPDX expression, for example `Apache-2.0`.
+    #[serde(default, alias = "license", skip_serializing_if = "Option::is_none")]
+    pub licence: Option<String>,
+    /// A web page about it: an address that begins with `https://` or `http://`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub homepage: Option<String>,
+}
+
+/// A route: a method and a pattern.
+#[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
+#[display("{method} {pattern}")]
+pub struct Route {
+    /// GET, POST, PUT, PATCH or DELETE.
+    pub method: Method,
+    /// The path.
+    pub pattern: Pattern,
+}
+
+/// A capability that a plugin needs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Need {
+    /// Which.
+    pub name: Capability,
+    /// What for, in words for the person who grants it.
+    pub reason: String,
+}
+
+/// Why a file has no manifest that can be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ManifestError {
+    /// It is not the TOML that it should be.
+    #[error("its manifest is invalid")]
+    Parse(#[source] Box<toml::de::Error>),
+    /// A route is no route.
+    #[error(transparent)]
+    Route(#[from] PatternError),
+    /// A limit is outside its range.
+    #[error("its manifest asks for limits that no plugin gets: {0}")]
+    Limit(#[from] LimitError),
+    /// The file is not a component with one manifest, or something in the manifest is not as it should be; a
+    /// sentence says what.
+    #[error("{0}")]
+    Invalid(String),
+}
+
+/// A manifest that says what it must not.
+pub(crate) fn invalid(what: impl fmt::Display) -> ManifestError {
+    ManifestError::Invalid(format!("its manifest is invalid: {what}"))
+}
+
+/// The text of a manifest.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ManifestToml {
+    name: String,
+    version: Version,
+    interface: Version,
+    // Not flattened: serde then accepts unknown fields.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    description: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    vendor: Option<String>,
+    #[serde(default, alias = "license", skip_serializing_if = "Option::is_none")]
+    licence: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    homepage: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    provides: Vec<Action>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    boards: Vec<String>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    limits: WrittenLimits,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    capabilities: Vec<Need>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    routes: Vec<RouteToml>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RouteToml {
+    method: String,
+    path: String,
+}
+
+fn is_default(limits: &WrittenLimits) -> bool {
+    *limits == WrittenLimits::default()
+}
+
+impl Manifest {
+    /// Parses and checks the text of a manifest.
+    ///
+    /// # Errors
+    /// When it says what it must not, or not what it must.
+    pub fn parse(text: &str) -> Result<Manifest, ManifestError> {
+        let parse = |error| ManifestError::Parse(Box::new(error));
+        // The version first, and alone: what a newer manifest has beside it is not known here.
+        let table: toml::Table = toml::from_str(text).map_err(parse)?;
+        if let Some(Ok(interface)) = table
+            .get("interface")
+            .and_then(toml::Value::as_str)
+            .map(Version::parse)
+        {
+            check_interface(&interface)?;
+        }
+        let written: ManifestToml = toml::from_str(text).map_err(parse)?;
+        let mut routes = Vec::new();
+        for route in &written.routes {
+            let pattern = Pattern::parse(&route.path)?;
+            let method = parse_method(&route.method)
+                .map_err(|error| invalid(format_args!("the route `{}`: {error}", route.path)))?;
+            routes.push(Route { method, pattern });
+        }
+        let manifest = Manifest {
+            name: written.name,
+            version: written.version,
+            interface: written.interface,
+            about: About {
+                description: written.description,
+                vendor: written.vendor,
+                licence: written.licence,
+                homepage: written.homepage,
+            },
+            routes,
+            provides: written.provides,
+            capabilities: written.capabilities,
+            boards: written.boards,
+            limits: written.limits,
+            openapi: None,
+        };
+        manifest.check()?;
+        Ok(manifest)
+    }
+
+    /// The text that [`Manifest::parse`] reads.
+    ///
+    /// # Errors
+    /// When TOML cannot express it, which no manifest that was parsed causes.
+    pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
+        let about = self.about.clone();
+        let routes = self.routes.iter().map(|route| RouteToml {
+            method: route.method.to_string(),
+            path: route.pattern.to_string(),
+        });
+        toml::to_string(&ManifestToml {
+            name: self.name.clone(),
+            version: self.version.clone(),
+            interface: self.interface.clone(),
+            description: about.description,
+            vendor: about.vendor,
+            licence: about.licence,
+            homepage: about.homepage,
+            provides: self.provides.clone(),
+            boards: self.boards.clone(),
+            limits: self.limits.clone(),
+            capabilities: self.capabilities.clone(),
+            routes: routes.collect(),
+        })
+    }
+
+    /// Checks what the types do not ensure: lengths, numbers, and that nothing is there twice.
+    ///
+    /// # Errors
+    /// The first thing that a device would refuse.
+    pub fn check(&self) -> Result<(), ManifestError> {
+        check_name(&self.name).map_err(invalid)?;
+        self.check_counts()?;
+        self.about.check()?;
+        for (index, route) in self.routes.iter().enumerate() {
+            let mut before = self.routes.iter().take(index);
+            if let Some(other) = before.find(|other| other.is_the_same_as(route)) {
+                return Err(invalid(format_args!(
+                    "duplicate route `{route}`: it matches the same paths as `{other}`"
+                )));
+            }
+        }
+        if self.routes.is_empty() && self.provides.is_empty() {
+            return Err(invalid("it has no routes and provides nothing"));
+        }
+        for (index, need) in self.capabilities.iter().enumerate() {
+            check_text(
+                format_args!("the reason for the capability `{}`", need.name),
+                &need.reason,
+            )
+            .map_err(invalid)?;
+            let mut before = self.capabilities.iter().take(index);
+            if before.any(|other| other.name == need.name) {
+                return Err(invalid(format_args!("duplicate capability `{}`", need.name)));
+            }
+        }
+        for board in &self.boards {
+            check_text("the name of a board", board).map_err(invalid)?;
+        }
+        if self.version.to_string().len() > TEXT {
+            return Err(invalid(format_args!("`version` has more than {TEXT} bytes")));
+        }
+        Ok(self.limits.check()?)
+    }
+
+    fn check_counts(&self) -> Result<(), ManifestError> {
+        for (what, count) in [
+            ("routes", self.routes.len()),
+            ("capabilities", self.capabilities.len()),
+            ("boards", self.boards.len()),
+            ("provides", self.provides.len()),
+        ] {
+            if count > COUNT {
+                return Err(invalid(format_args!(
+                    "`{what}` has {count} entries, more than {COUNT}"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether it is for devices of this type.
+    #[must_use]
+    pub fn is_for(&self, device_type: &str) -> bool {
+        self.boards.is_empty() || self.boards.iter().any(|pattern| glob(pattern, device_type))
+    }
+}
+
+impl About {
+    fn check(&self) -> Result<(), ManifestError> {
+        for (what, text) in [
+            ("`description`", &self.description),
+            ("`vendor`", &self.vendor),
+            ("`licence`", &self.licence),
+            ("`homepage`", &self.homepage),
+        ] {
+            if let Some(text) = text {
+                check_text(what, text).map_err(invalid)?;
+                // People read these in terminals and logs.
+                if text.chars().any(char::is_control) {
+                    return Err(invalid(format_args!("{what} must be one line of text")));
+                }
+            }
+        }
+        // It becomes a link.
+        let is_web_address = |homepage: &String| {
+            ["https://", "http://"]
+                .iter()
+                .any(|scheme| homepage.starts_with(scheme))
+        };
+        if self.homepage.as_ref().is_some_and(|homepage| !is_web_address(homepage)) {
+            return Err(invalid("`homepage` must begin with `https://` or `http://`"));
+        }
+        Ok(())
+    }
+}
+
+impl Route {
+    /// Parses `GET /v3/greet/:name`.
+    ///
+    /// # Errors
+    /// A sentence that says what is wrong with it.
+    pub fn parse(text: &str) -> Result<Route, String> {
+        let Some((method, path)) = text.split_once(' ') else {
+            let text: String = text.chars().take(300).collect();
+            return Err(format!(
+                "`{text}` is not a route: a route is a method and a path, for example `GET /v3/greet/:name`"
+            ));
+        };
+        Ok(Route {
+            method: parse_method(method)?,
+            pattern: Pattern::parse(path.trim_start()).map_err(|error| error.to_string())?,
+        })
+    }
+
+    /// Whether both match the same paths, so that the second of them could never be called.
+    #[must_use]
+    pub fn is_the_same_as(&self, other: &Route) -> bool {
+        self.method == other.method
+            && self.pattern.overlaps(&other.pattern)
+            && self.pattern.rank() == other.pattern.rank()
+    }
+}
+
+/// Checks the name of a plugin.
+///
+/// # Errors
+/// What a name must be.
+pub fn check_name(name: &str) -> Result<(), &'static str> {
+    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    if name.is_empty() || name.len() > NAME || name.starts_with('-') || !name.bytes().all(fits) {
+        return Err("`name` must be at most 63 lower-case letters, digits and `-`, and begin with a letter or digit");
+    }
+    Ok(())
+}
+
+/// Checks the length of a text, for example of a reason; `what` it is.
+///
+/// # Errors
+/// That it is empty or too long.
+pub fn check_text(what: impl fmt::Display, text: &str) -> Result<(), String> {
+    if text.trim().is_empty() || text.len() > TEXT {
+        let length = text.len();
+        return Err(format!("{what} must have 1 to {TEXT} bytes, and has {length}"));
+    }
+    Ok(())
+}
+
+/// Parses the method of a route.
+///
+/// # Errors
+/// Which methods a route can have.
+pub fn parse_method(text: &str) -> Result<Method, String> {
+    match Method::from_str(text) {
+        Ok(
+            method @ (Method::GET | Method::POST | Method::PUT | Method::PATCH | Method::DELETE),
+        ) => Ok(method),
+        _ => {
+            let text: String = text.chars().take(20).collect();
+            Err(format!(
+                "its method is `{text}`, and must be GET, POST, PUT, PATCH or DELETE"
+            ))
+        }
+    }
+}
+
+fn check_interface(interface: &Version) -> Result<(), ManifestError> {
+    if interface.major != INTERFACE.major {
+        return Err(ManifestError::Invalid(format!(
+            "it was built for version {interface} of `platform:supervisor`, which this supervisor ({INTERFACE}) does not serve"
+        )));
+    }
+    if interface.minor > INTERFACE.minor {
+        return Err(ManifestError::Invalid(format!(
+            "it needs version {interface} of `platform:supervisor`, and this supervisor has {INTERFACE}: update the supervisor"
+        )));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod fuzz_tests;
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,278 @@
+//! `plugin.toml`: the file in which an author declares a plugin, in every language the same.
+//!
+//! It says what the manifest says, shorter, and beside it what only the build needs: the language, and which function
+//! of the sources answers which route.
+
+use std::collections::BTreeMap;
+use std::str::FromStr as _;
+
+use semver::Version;
+use serde::Deserialize;
+
+use crate::manifest::{About, INTERFACE, Manifest, ManifestError, Need, Route};
+use crate::{Action, Capability, WrittenLimits};
+
+/// A plugin as its author declares it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Project {
+    /// What the component will say of itself.
+    pub manifest: Manifest,
+    /// The function that answers each route, in the order of the manifest's routes.
+    pub handlers: Vec<String>,
+    /// What provides each action, in the order of the manifest's `provides`.
+    pub providers: Vec<String>,
+    /// The file beside `plugin.toml` that describes the routes, a part of an OpenAPI 3.1 document in JSON.
+    pub openapi: Option<String>,
+    /// How the component is built.
+    pub build: Build,
+}
+
+/// How a component is built of its sources.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Build {
+    /// What the sources are written in.
+    #[serde(default)]
+    pub language: Language,
+    /// The main source file, beside `plugin.toml`; each language has a default.
+    pub source: Option<String>,
+}
+
+/// A language that plugins are written in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[derive(strum::Display, strum::EnumString, strum::IntoStaticStr, strum::VariantArray)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
+pub enum Language {
+    /// Rust, with the crate `supervisor-sdk`.
+    #[default]
+    Rust,
+    /// C.
+    C,
+    /// Go.
+    Go,
+    /// JavaScript.
+    JavaScript,
+    /// TypeScript.
+    TypeScript,
+    /// Python.
+    Python,
+}
+
+/// Why a `plugin.toml` cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ProjectError {
+    /// It is not the TOML that it should be.
+    #[error("`plugin.toml` is invalid: {0}")]
+    Parse(#[source] Box<toml::de::Error>),
+    /// Something in it is not as it should be.
+    #[error("`plugin.toml` is invalid: {0}")]
+    Invalid(String),
+    /// No device would accept the manifest that it stands for.
+    #[error("no device accepts what `plugin.toml` declares: {0}")]
+    Manifest(String),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ProjectToml {
+    name: String,
+    version: Version,
+    interface: Option<Version>,
+    description: Option<String>,
+    vendor: Option<String>,
+    #[serde(alias = "license")]
+    licence: Option<String>,
+    homepage: Option<String>,
+    openapi: Option<String>,
+    #[serde(default)]
+    boards: Vec<String>,
+    #[serde(default)]
+    build: Build,
+    /// Each with its reason.
+    #[serde(default)]
+    capabilities: BTreeMap<Capability, String>,
+    /// Method and path, each with its handler.
+    #[serde(default)]
+    routes: BTreeMap<String, String>,
+    /// Each with what provides it.
+    #[serde(default)]
+    provides: BTreeMap<Action, String>,
+    #[serde(default)]
+    limits: WrittenLimits,
+}
+
+impl Project {
+    /// The name of the file.
+    pub const FILE: &'static str = "plugin.toml";
+
+    /// Parses and checks the text of a `plugin.toml`.
+    ///
+    /// # Errors
+    /// When it is not valid, or when no device would accept the manifest.
+    pub fn parse(text: &str) -> Result<Project, ProjectError> {
+        let written: ProjectToml =
+            toml::from_str(text).map_err(|error| ProjectError::Parse(Box::new(error)))?;
+        let mut routes = Vec::new();
+        let mut handlers = Vec::new();
+        for (route, handler) in written.routes {
+            if handler.trim().is_empty() {
+                return Err(ProjectError::Invalid(format!(
+                    "the route `{route}` has no handler: name the function that answers it"
+                )));
+            }
+            routes.push(Route::parse(&route).map_err(ProjectError::Invalid)?);
+            handlers.push(handler);
+        }
+        let (provides, providers) = written.provides.into_iter().unzip();
+        let needs = written.capabilities.into_iter();
+        let manifest = Manifest {
+            name: written.name,
+            version: written.version,
+            interface: written.interface.unwrap_or(INTERFACE),
+            about: About {
+                description: written.description,
+                vendor: written.vendor,
+                licence: written.licence,
+                homepage: written.homepage,
+            },
+            routes,
+            provides,
+            capabilities: needs.map(|(name, reason)| Need { name, reason }).collect(),
+            boards: written.boards,
+            limits: written.limits,
+            openapi: None,
+        };
+        manifest.check().map_err(refused)?;
+        if let Some(problem) = manifest.reserved_route() {
+            return Err(ProjectError::Manifest(problem));
+        }
+        Ok(Project {
+            manifest,
+            handlers,
+            providers,
+            openapi: written.openapi,
+            build: written.build,
+        })
+    }
+}
+
+fn refused(error: ManifestError) -> ProjectError {
+    match error {
+        ManifestError::Parse(error) => ProjectError::Parse(error),
+        error => ProjectError::Manifest(error.to_string()),
+    }
+}
+
+impl Manifest {
+    /// What every device refuses although the manifest is valid: routes of the supervisor's own.
+    #[must_use]
+    pub fn reserved_route(&self) -> Option<String> {
+        self.routes.iter().find_map(|route| {
+            let (method, path) = crate::core_route(&route.method, &route.pattern)?;
+            Some(format!(
+                "the route `{route}` is the supervisor's own (`{method} {path}`); choose another path"
+            ))
+        })
+    }
+}
+
+impl Language {
+    /// Finds a language by its name or by what its files end with.
+    ///
+    /// # Errors
+    /// The names of all languages.
+    pub fn find(name: &str) -> Result<Language, String> {
+        let name = name.to_ascii_lowercase();
+        let short = match name.as_str() {
+            "rs" => Language::Rust,
+            "js" => Language::JavaScript,
+            "ts" => Language::TypeScript,
+            "py" => Language::Python,
+            "golang" => Language::Go,
+            name => {
+                return Language::from_str(name).map_err(|_| {
+                    format!(
+                        "there is no language `{name}`; choose rust, c, go, javascript, typescript or python"
+                    )
+                });
+            }
+        };
+        Ok(short)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RAILS: &str = r#"
+name = "acme-rails"
+version = "0.1.0"
+description = "Shows the board's power rails"
+license = "MIT"
+
+[build]
+language = "python"
+
+[capabilities]
+store = "keeps the counters"
+
+[routes]
+"GET /v3/rails/:name" = "rail"
+"DELETE /v3/rails/:name" = "reset"
+
+[provides]
+identify = "blink"
+
+[limits]
+memory_mib = 32
+"#;
+
+    #[test]
+    fn a_project_stands_for_a_manifest_and_says_what_answers() {
+        let project = Project::parse(RAILS).unwrap();
+        assert_eq!(project.build.language, Language::Python);
+        assert_eq!(project.handlers, ["reset", "rail"]);
+        assert_eq!(project.providers, ["blink"]);
+        let text = project.manifest.to_toml().unwrap();
+        assert_eq!(Manifest::parse(&text).unwrap(), project.manifest, "{text}");
+        assert!(text.contains("licence = \"MIT\""), "{text}");
+    }
+
+    #[test]
+    fn a_project_that_no_device_would_take_is_refused_in_words() {
+        for (from, to, expected) in [
+            ("GET /v3/rails/:name", "GET", "`GET` is not a route"),
+            ("GET /v3", "FETCH /v3", "its method is `FETCH`, and must be"),
+            ("GET /v3/rails/:name", "GET /v3/plugins", "the supervisor's own (`GET /v3/plugins`)"),
+            ("DELETE /v3/rails/:name", "GET /v3/rails/:id", "duplicate route `GET /v3/rails/:name`"),
+            ("= \"rail\"", "= \"\"", "has no handler"),
+            ("store =", "stor =", "unknown variant `stor`, expected one of"),
+            ("keeps the counters", "", "the reason for the capability `store`"),
+            ("memory_mib = 32", "memory_mib = 33", "`memory_mib` is 33"),
+            ("memory_mib = 32", "memory = 3", "unknown field `memory`"),
+            ("\"acme-rails\"", "\"Acme_R\"", "lower-case letters"),
+            ("identify =", "identity =", "unknown variant `identity`"),
+            ("\"python\"", "\"cobol\"", "unknown variant `cobol`"),
+        ] {
+            let text = RAILS.replace(from, to);
+            assert_ne!(text, RAILS);
+            let error = Project::parse(&text).unwrap_err().to_string();
+            assert!(error.contains(expected), "{to}: {error}");
+        }
+    }
+
+    #[test]
+    fn languages_are_found_by_name_and_ending() {
+        for (name, expected) in [
+            ("rust", Language::Rust),
+            ("JS", Language::JavaScript),
+            ("ts", Language::TypeScript),
+            ("python", Language::Python),
+        ] {
+            assert_eq!(Language::find(name), Ok(expected));
+        }
+        assert!(Language::find("cobol").unwrap_err().contains("python"));
+    }
+}
