@@ -16,6 +16,9 @@ pub struct PluginReport {
     /// The version that serves, or that was refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
+    /// What it says about itself.
+    #[serde(flatten)]
+    pub about: PluginAbout,
     /// The version of `platform:supervisor` that it was built for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interface: Option<String>,
@@ -46,6 +49,24 @@ pub struct PluginReport {
     /// What the last such failure was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_error: Option<String>,
+}
+
+/// What a plugin says about itself to people. The device does not check it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PluginAbout {
+    /// What the plugin is for, in its maker's words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Who makes it, as it says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vendor: Option<String>,
+    /// The licence of its code, as it says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub licence: Option<String>,
+    /// A web page about it, as it says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub homepage: Option<String>,
 }
 
 /// Whether a plugin serves.

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use http::Method;
 
-use device_types::{PluginReport, PluginRoutes, PluginState, PluginStats, RouteReport};
+use device_types::{PluginAbout, PluginReport, PluginRoutes, PluginState, PluginStats, RouteReport};
+
+use plugin_manifest::About;
 
 use crate::loaded::LoadedPlugin;
 use plugin_manifest::{Action, Manifest};
@@ -263,6 +265,21 @@ impl Table {
     }
 }
 
+fn about(about: &About) -> PluginAbout {
+    let About {
+        description,
+        vendor,
+        licence,
+        homepage,
+    } = about.clone();
+    PluginAbout {
+        description,
+        vendor,
+        licence,
+        homepage,
+    }
+}
+
 fn report(file: &Path, entry: &Entry) -> PluginReport {
     let (serving, other) = (entry.serving.as_ref(), entry.other.as_ref());
     let manifest = serving.map(|plugin| &plugin.manifest);
@@ -283,6 +300,7 @@ fn report(file: &Path, entry: &Entry) -> PluginReport {
         name: manifest.map_or(stem.into_owned(), |manifest| manifest.name.clone()),
         file: file.display().to_string(),
         version: manifest.map(|manifest| manifest.version.to_string()),
+        about: manifest.map_or_else(PluginAbout::default, |manifest| about(&manifest.about)),
         interface: manifest.map(|manifest| manifest.interface.to_string()),
         digest: digest.cloned().unwrap_or_default(),
         state: match (serving, other.map(|other| &other.standing)) {

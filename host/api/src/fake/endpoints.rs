@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use axum::response::IntoResponse;
-use device_types::{
+use device_types::{PluginAbout,
     PluginMetric, PluginMetricValue, PluginReport, PluginRoutes, PluginState, PluginStats,
 };
 use futures::{FutureExt, future::BoxFuture};
@@ -78,6 +78,7 @@ impl Endpoints for FakeEndpoints {
             name: "greet".to_owned(),
             file: "/plugins/greet.wasm".to_owned(),
             version: None,
+            about: PluginAbout::default(),
             interface: None,
             digest: String::new(),
             state: PluginState::Running,
