@@ -113,14 +113,8 @@ pub async fn keys(prefix: &str) -> Result<Vec<String>, Error> {
 /// # Errors
 /// As [`get`]; [`Error::Failed`] also if the value does not fit `T`.
 pub async fn get_json<T: DeserializeOwned>(key: &str) -> Result<Option<T>, Error> {
-    let Some(bytes) = get(key).await? else {
-        return Ok(None);
-    };
-    serde_json::from_slice(&bytes).map(Some).map_err(|error| {
-        Error::Failed(format!(
-            "the value of `{key}` has an unexpected form: {error}"
-        ))
-    })
+    let bytes = get(key).await?;
+    bytes.map(|bytes| from_json(key, &bytes)).transpose()
 }
 
 /// Sets `key` to a value in JSON.
@@ -128,9 +122,48 @@ pub async fn get_json<T: DeserializeOwned>(key: &str) -> Result<Option<T>, Error
 /// # Errors
 /// As [`set`]; [`Error::Failed`] also if the value cannot be written as JSON.
 pub async fn set_json<T: Serialize>(key: &str, value: &T) -> Result<(), Error> {
-    let bytes = serde_json::to_vec(value)
-        .map_err(|error| Error::Failed(format!("failed to write `{key}` as JSON: {error}")))?;
-    set(key, bytes).await
+    set(key, to_json(key, value)?).await
+}
+
+/// As [`update`] with values in JSON: `change` gets the value if there is one, and answers the new one, which this
+/// returns.
+///
+/// ```no_run
+/// # async fn count() -> Result<(), supervisor_sdk::store::Error> {
+/// use supervisor_sdk::store;
+///
+/// let count = store::update_json("count", |count: Option<u64>| count.unwrap_or(0) + 1).await?;
+/// # Ok(()) }
+/// ```
+///
+/// # Errors
+/// As [`get_json`] and [`set_json`].
+pub async fn update_json<T: DeserializeOwned + Serialize>(
+    key: &str,
+    mut change: impl FnMut(Option<T>) -> T,
+) -> Result<T, Error> {
+    loop {
+        let before = get(key).await?;
+        let value = before.as_deref().map(|bytes| from_json(key, bytes));
+        let after = change(value.transpose()?);
+        let bytes = to_json(key, &after)?;
+        if compare_and_set(key, before, Some(bytes), None).await? {
+            return Ok(after);
+        }
+    }
+}
+
+fn from_json<T: DeserializeOwned>(key: &str, bytes: &[u8]) -> Result<T, Error> {
+    serde_json::from_slice(bytes).map_err(|error| {
+        Error::Failed(format!(
+            "the value of `{key}` has an unexpected form: {error}"
+        ))
+    })
+}
+
+fn to_json<T: Serialize>(key: &str, value: &T) -> Result<Vec<u8>, Error> {
+    serde_json::to_vec(value)
+        .map_err(|error| Error::Failed(format!("failed to write `{key}` as JSON: {error}")))
 }
 
 capability_error! {

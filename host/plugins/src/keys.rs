@@ -32,6 +32,17 @@ impl NamedKeys {
         key.is_some_and(|key| !self.0.is_revoked(key) && signatures.keys.contains(key))
     }
 
+    /// All names.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &String> {
+        self.0.names()
+    }
+
+    /// Whether the key of that name has signed, and counts no more.
+    pub(crate) fn is_signed_and_revoked(&self, name: &str, signatures: &Signatures) -> bool {
+        let key = self.0.get(name);
+        key.is_some_and(|key| self.0.is_revoked(key) && signatures.keys.contains(key))
+    }
+
     /// The first name of a key that has signed, and still counts.
     pub(crate) fn signer(&self, signatures: &Signatures) -> Option<&str> {
         let mut names = self.0.names();

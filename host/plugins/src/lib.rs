@@ -50,6 +50,7 @@ mod route_match;
 mod routes;
 mod settled_file;
 mod signature;
+mod signers;
 mod stock;
 mod table;
 mod trust;
@@ -74,9 +75,10 @@ pub use plugin_manifest::{
     SECTION,
 };
 pub use plugin_protocol::CallerScope;
-pub use plugins::{Plugins, StartError};
+pub use plugins::{Plugins, StartError, UNPINNED};
 pub use policy::{PolicyError, policy_text};
 pub use rollback::{Rollback, RollbackError, RollbackFolders, rollback};
+pub use signers::{SignatureCheck, SignaturePlace, check_signatures, signature_place};
 pub use route_match::{RouteLookup, RouteMatch};
 pub use trust::{TrustError, trust_lines};
 pub use unavailable::Unavailable;

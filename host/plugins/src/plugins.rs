@@ -35,7 +35,7 @@ use crate::{
 };
 
 /// What a person should know of a device of a developer's.
-const UNPINNED: &str = "developer mode (--allow-unpinned): any file in a plugin folder gets what the policy gives to \
+pub const UNPINNED: &str = "developer mode (--allow-unpinned): any file in a plugin folder gets what the policy gives to \
      the name that it claims; no device of others should run like this";
 /// How long plugins may be loaded without a pause: each compilation is limited in time.
 const LONGEST_LOAD: Duration = Duration::from_secs(1800);

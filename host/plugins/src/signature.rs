@@ -95,7 +95,7 @@ pub(crate) fn read(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
 }
 
 /// A file that bears its own signature.
-struct SelfSignedFile<'a> {
+pub(crate) struct SelfSignedFile<'a> {
     /// What is before the section with the signature.
     content: &'a [u8],
     signature: &'a [u8],
@@ -105,7 +105,7 @@ struct SelfSignedFile<'a> {
 ///
 /// # Errors
 /// Where something follows the section, so that nobody can tell what was signed.
-fn last_section(wasm: &[u8]) -> Result<Option<SelfSignedFile<'_>>, String> {
+pub(crate) fn last_section(wasm: &[u8]) -> Result<Option<SelfSignedFile<'_>>, String> {
     let mut text = None;
     for payload in Parser::new(0).parse_all(wasm) {
         match payload {

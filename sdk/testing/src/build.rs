@@ -14,7 +14,7 @@ use serde_json::Value;
 #[must_use]
 pub fn build(folder: impl AsRef<Path>) -> PathBuf {
     let folder = folder.as_ref();
-    component(folder).unwrap_or_else(|error| {
+    try_build(folder).unwrap_or_else(|error| {
         panic!(
             "failed to build the plugin in `{}`: {error:#}",
             folder.display()
@@ -22,7 +22,11 @@ pub fn build(folder: impl AsRef<Path>) -> PathBuf {
     })
 }
 
-fn component(folder: &Path) -> Result<PathBuf> {
+/// As [`build`], for programs.
+///
+/// # Errors
+/// It does not build; cargo's messages are on the standard error output.
+pub fn try_build(folder: &Path) -> Result<PathBuf> {
     // As cargo will write it: without `..`.
     let manifest = folder.join("Cargo.toml").canonicalize()?;
     let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))

@@ -10,7 +10,7 @@ use plugins::{Cloud, Device, HostServices, Identity, Manifest, NoCloud, Plugins,
 use serde_json::Value;
 
 use crate::fakes::{FakeHostName, FakeLocks};
-use crate::running::RunningHost;
+use crate::running::{DeviceFolder, RunningHost};
 
 /// The host that a test defines; [`Host::start`] starts it.
 pub struct Host {
@@ -23,6 +23,20 @@ pub struct Host {
     units: Vec<(UnitName, UnitState)>,
     files: Vec<(String, Vec<u8>)>,
     journal_program: PathBuf,
+    pins: Pins,
+    is_developers: bool,
+    code_cache: Option<PathBuf>,
+    compiler: Option<PathBuf>,
+    folder: Option<PathBuf>,
+}
+
+/// What pins the files of plugins to their names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pins {
+    /// A list of stock plugins, which names them all.
+    StockList,
+    /// The policy alone.
+    Policy,
 }
 
 struct TestDevice {
@@ -68,7 +82,50 @@ impl Host {
             units: Vec::new(),
             files: Vec::new(),
             journal_program: "journalctl".into(),
+            pins: Pins::StockList,
+            is_developers: false,
+            code_cache: None,
+            compiler: None,
+            folder: None,
         }
+    }
+
+    /// Takes plugins as third parties' are taken: only the policy says which files may claim which names, and what
+    /// they may answer and provide.
+    #[must_use]
+    pub fn pinned_by_policy(mut self) -> Self {
+        self.pins = Pins::Policy;
+        self
+    }
+
+    /// Answers failures of plugins as a device in developer mode does: with the message of a panic, and with the
+    /// limit that was reached.
+    #[must_use]
+    pub fn developer_mode(mut self) -> Self {
+        self.is_developers = true;
+        self
+    }
+
+    /// Keeps compiled code in this folder, for later hosts. Without this, each host compiles its plugins.
+    #[must_use]
+    pub fn code_cache(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.code_cache = Some(folder.into());
+        self
+    }
+
+    /// Keeps the device's files in this folder: what plugins have stored is there for a later host. Without this they
+    /// are in a temporary folder.
+    #[must_use]
+    pub fn folder(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.folder = Some(folder.into());
+        self
+    }
+
+    /// Compiles plugins with this program, which takes the arguments of `supervisor-compile`.
+    #[must_use]
+    pub fn compiler(mut self, program: impl Into<PathBuf>) -> Self {
+        self.compiler = Some(program.into());
+        self
     }
 
     /// Adds the plugin in this file, for example of [`crate::build`]. It is taken as a device's stock plugins
@@ -127,10 +184,21 @@ impl Host {
     /// # Panics
     /// When `name` is not the name of a unit.
     #[must_use]
-    pub fn unit(mut self, name: &str, load: &str, active: &str, sub: &str) -> Self {
-        let name = name.parse().unwrap_or_else(|error| panic!("{error}"));
+    pub fn unit(self, name: &str, load: &str, active: &str, sub: &str) -> Self {
+        match self.try_unit(name, load, active, sub) {
+            Ok(host) => host,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// As [`Host::unit`], for programs.
+    ///
+    /// # Errors
+    /// `name` is not the name of a unit.
+    pub fn try_unit(mut self, name: &str, load: &str, active: &str, sub: &str) -> Result<Self> {
+        let name = name.parse()?;
         self.units.push((name, UnitState::new(load, active, sub)));
-        self
+        Ok(self)
     }
 
     /// Adds a file below the device's root folder.
@@ -163,8 +231,15 @@ impl Host {
     /// # Errors
     /// What a device's log would say.
     pub async fn try_start(self) -> Result<RunningHost> {
-        let folder = tempfile::tempdir().context("no temporary folder")?;
+        let folder = match self.folder {
+            Some(folder) => DeviceFolder::Kept(folder),
+            None => DeviceFolder::Temporary(tempfile::tempdir().context("no temporary folder")?),
+        };
         let path = |name: &str| folder.path().join(name);
+        // Plugins of an earlier host are not this one's.
+        if path("plugins").exists() {
+            std::fs::remove_dir_all(path("plugins"))?;
+        }
         std::fs::create_dir_all(path("plugins"))?;
         for component in &self.components {
             let name = component
@@ -174,7 +249,11 @@ impl Host {
                 .with_context(|| format!("cannot copy `{}`", component.display()))?;
         }
         std::fs::write(path("policy.toml"), &self.policy)?;
-        std::fs::write(path("stock-plugins.toml"), stock_plugins(&self.components)?)?;
+        let stock = match self.pins {
+            Pins::StockList => stock_plugins(&self.components)?,
+            Pins::Policy => String::new(),
+        };
+        std::fs::write(path("stock-plugins.toml"), stock)?;
         for (name, brightness, max) in &self.leds {
             let led = path("root/sys/class/leds").join(name);
             std::fs::create_dir_all(&led)?;
@@ -199,9 +278,10 @@ impl Host {
             Some(toml::Value::Table(table)) => table.clone(),
             _ => toml::Table::new(),
         };
+        let compiler = self.compiler.map_or_else(compiler, Ok)?;
         let cache = compiled_code::Cache::new(
-            path("compiled"),
-            compiler()?,
+            self.code_cache.unwrap_or_else(|| path("compiled")),
+            compiler,
             compiled_code::Limits::default(),
         )?;
         let store = store::Store::open(&path("state"))?.store;
@@ -219,7 +299,7 @@ impl Host {
             plugin_dirs: vec![path("plugins")],
             policy: path("policy.toml"),
             stock_plugins: path("stock-plugins.toml"),
-            allow_unpinned: false,
+            allow_unpinned: self.is_developers,
             cache,
             state_dir: path("state"),
             host_root: path("root"),
@@ -239,7 +319,8 @@ impl Host {
             board_memory: 1 << 30,
         })?;
         plugins.loaded().await;
-        let problems = plugins.problems();
+        let mut problems = plugins.problems();
+        problems.retain(|problem| problem != plugins::UNPINNED);
         if !problems.is_empty() {
             bail!("{}", problems.join("\n"));
         }

@@ -18,8 +18,8 @@ mod host;
 mod running;
 
 pub use answer::Answer;
-pub use build::build;
+pub use build::{build, try_build};
 pub use description::{assert_described, schemas};
 pub use host::Host;
 pub use plugins::{BootComparison, BootConfigError, CallerScope, Cloud, CloudRefusal, Identity};
-pub use running::RunningHost;
+pub use running::{DeviceFolder, RunningHost};

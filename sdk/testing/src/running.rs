@@ -1,9 +1,10 @@
 //! A host with plugins in it, as a test calls and watches it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use anyhow::{Context as _, Result};
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use os::{Action, Rehearsal};
@@ -23,7 +24,26 @@ pub struct RunningHost {
     pub(crate) plugins: Plugins,
     pub(crate) os: Arc<Rehearsal>,
     pub(crate) locks: Arc<FakeLocks>,
-    pub(crate) folder: tempfile::TempDir,
+    pub(crate) folder: DeviceFolder,
+}
+
+/// Where the device's files are.
+pub enum DeviceFolder {
+    /// They are removed when this is dropped.
+    Temporary(tempfile::TempDir),
+    /// They stay.
+    Kept(PathBuf),
+}
+
+impl DeviceFolder {
+    /// The folder.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        match self {
+            DeviceFolder::Temporary(folder) => folder.path(),
+            DeviceFolder::Kept(folder) => folder,
+        }
+    }
 }
 
 impl RunningHost {
@@ -68,6 +88,19 @@ impl RunningHost {
         let request = request.unwrap_or_else(|error| panic!("no request: {error}"));
         let request = request.map(|body| Full::new(body.into()));
         whole(self.call_by(caller, request).await).await
+    }
+
+    /// As [`Self::send_by`], for programs.
+    ///
+    /// # Errors
+    /// The answer breaks off.
+    pub async fn try_send_by<B: Into<bytes::Bytes>>(
+        &self,
+        caller: CallerScope,
+        request: Request<B>,
+    ) -> Result<Answer> {
+        let request = request.map(|body| Full::new(body.into()));
+        try_whole(self.call_by(caller, request).await).await
     }
 
     /// Makes a call with a body of any kind, by whoever has the device's key; the answer's body comes as the plugin
@@ -282,7 +315,7 @@ impl RunningHost {
     /// Ends what runs in the background, as the supervisor does when it is stopped. The device's files
     /// are there until what this returns is dropped.
     #[must_use = "the device's files go with it"]
-    pub async fn stop(self) -> tempfile::TempDir {
+    pub async fn stop(self) -> DeviceFolder {
         self.plugins.shutdown().await;
         self.folder
     }
@@ -290,16 +323,20 @@ impl RunningHost {
 
 /// The answer, read to its end.
 async fn whole(response: Response<Body>) -> Answer {
+    match try_whole(response).await {
+        Ok(answer) => answer,
+        Err(error) => panic!("{error:#}"),
+    }
+}
+
+async fn try_whole(response: Response<Body>) -> Result<Answer> {
     let (parts, body) = response.into_parts();
-    let body = match body.collect().await {
-        Ok(body) => body.to_bytes(),
-        Err(error) => panic!("the answer broke off: {error}"),
-    };
-    Answer {
+    let body = body.collect().await.context("the answer broke off")?;
+    Ok(Answer {
         status: parts.status,
         headers: parts.headers,
-        body,
-    }
+        body: body.to_bytes(),
+    })
 }
 
 fn boot_settings(settings: &[(&str, &str)]) -> Vec<BootSetting> {

@@ -1,0 +1,84 @@
+//! `supervisor-compile`: a WebAssembly component on standard input, native code on standard output.
+//!
+//! A library, so that the tool of plugin authors can contain this program too: it starts itself as one.
+//!
+//! The only program with a compiler in it. The supervisor starts one for each component that it does
+//! not know yet ([`compiled_code::Cache`]), so that neither the compiler's memory nor its faults are the
+//! supervisor's. Before it reads a byte it gives up its privileges and bounds what it can use.
+
+mod confine;
+
+use std::io::{Read as _, Write as _};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, ensure};
+use clap::Parser;
+
+/// Compiles the component on standard input and writes the native code to standard output.
+#[derive(Parser)]
+#[command(version)]
+struct Arguments {
+    /// What the component is: `plugin` or `service`.
+    #[arg(long)]
+    profile: sandbox::Profile,
+    /// The largest component that is taken, in bytes.
+    #[arg(long, default_value_t = 64 << 20)]
+    wasm_bytes: u64,
+    /// The most address space that is used, in bytes.
+    #[arg(long, default_value_t = 1 << 30)]
+    memory_bytes: u64,
+    /// The most CPU time that is used, in seconds.
+    #[arg(long, default_value_t = 120)]
+    cpu_seconds: u64,
+    /// Compiles nothing where a wall around this process is missing.
+    #[arg(long)]
+    require_confinement: bool,
+}
+
+/// The program: reads its arguments and the component, and writes the native code.
+#[must_use]
+pub fn main() -> ExitCode {
+    match compile(&Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn compile(arguments: &Arguments) -> anyhow::Result<()> {
+    let report = confine::confine(
+        arguments.memory_bytes,
+        arguments.cpu_seconds,
+        arguments.require_confinement,
+    )?;
+    // The first line of what it says, before a byte of the component is read.
+    eprintln!(
+        "{}{}",
+        compiled_code::WALLS,
+        serde_json::to_string(&report).context("failed to report which walls are up")?
+    );
+    let mut wasm = Vec::new();
+    let limit = arguments.wasm_bytes;
+    std::io::stdin()
+        .take(limit + 1)
+        .read_to_end(&mut wasm)
+        .context("cannot read the component")?;
+    ensure!(
+        wasm.len() as u64 <= limit,
+        "the component has more than {limit} bytes"
+    );
+    // wasmtime would also take the text format; a component of ours is the binary one.
+    ensure!(wasm.starts_with(b"\0asm"), "not a WebAssembly file");
+    ensure!(
+        wasm.get(4..8) != Some(&[1, 0, 0, 0]),
+        "a core module and not a component; build it for the target wasm32-wasip2"
+    );
+    let code = sandbox::precompile(arguments.profile, &wasm)?;
+    let mut output = std::io::stdout().lock();
+    output
+        .write_all(&code)
+        .and_then(|()| output.flush())
+        .context("cannot write the native code")
+}

@@ -1,0 +1,75 @@
+//! Who has signed a file, for tools that show it: by the rules of the device, without a device.
+
+use std::path::Path;
+
+use serde::Deserialize;
+use signatures::PublicKey;
+
+use crate::keys::NamedKeys;
+use crate::signature::{self, Signatures};
+
+/// Where the signature of a file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, derive_more::Display)]
+pub enum SignaturePlace {
+    /// In the last section of the file.
+    #[display("in the file")]
+    InFile,
+    /// In `FILE.minisig` beside it.
+    #[display("beside the file")]
+    Beside,
+}
+
+/// The keys of a policy that have signed a file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SignatureCheck {
+    /// Names of the policy's keys that have signed it and are not revoked.
+    pub signers: Vec<String>,
+    /// Why other signatures do not count, and that keys are revoked, in sentences.
+    pub problems: Vec<String>,
+}
+
+/// What matters of a policy here.
+#[derive(Deserialize)]
+struct KeysOfPolicy {
+    #[serde(default)]
+    keys: NamedKeys,
+}
+
+/// Where the file's signature is, whether or not it is valid.
+#[must_use]
+pub fn signature_place(file: &Path, wasm: &[u8]) -> Option<SignaturePlace> {
+    if !matches!(signature::last_section(wasm), Ok(None)) {
+        return Some(SignaturePlace::InFile);
+    }
+    signature::file_beside(file)
+        .exists()
+        .then_some(SignaturePlace::Beside)
+}
+
+/// Checks the signatures of `file`, whose content is `wasm`, against the keys of the policy with this text.
+///
+/// # Errors
+/// The policy is not TOML, or a key in it is invalid.
+pub fn check_signatures(
+    file: &Path,
+    wasm: &[u8],
+    policy: &str,
+) -> Result<SignatureCheck, toml::de::Error> {
+    let KeysOfPolicy { keys } = toml::from_str(policy)?;
+    let public: Vec<PublicKey> = keys.public_keys().cloned().collect();
+    let signatures = Signatures::of(file, wasm, &public);
+    let mut check = SignatureCheck {
+        problems: signatures.problems.clone(),
+        ..SignatureCheck::default()
+    };
+    for name in keys.names() {
+        if keys.has_signed(name, &signatures) {
+            check.signers.push(name.clone());
+        } else if keys.is_signed_and_revoked(name, &signatures) {
+            check
+                .problems
+                .push(format!("it is signed with `{name}`, which is revoked"));
+        }
+    }
+    Ok(check)
+}

@@ -1,0 +1,55 @@
+//! The commands, one file each.
+
+mod bench;
+mod build;
+mod check;
+mod inspect;
+mod keygen;
+mod new;
+mod run;
+mod sign;
+mod test;
+mod trial;
+mod verify;
+
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result};
+use clap::CommandFactory as _;
+
+use crate::arguments::{Arguments, Command};
+use crate::output::Output;
+
+/// Does what the arguments say.
+///
+/// # Errors
+/// The command failed. A check or a test that finds something is not an error: the exit status says so.
+pub(crate) fn run(command: Command, output: &Output) -> Result<ExitCode> {
+    match command {
+        Command::New(arguments) => new::run(&arguments, output),
+        Command::Build(arguments) => build::run(&arguments, output),
+        Command::Inspect(arguments) => inspect::run(&arguments, output),
+        Command::Keygen(arguments) => keygen::run(&arguments, output),
+        Command::Sign(arguments) => sign::run(arguments, output),
+        Command::Verify(arguments) => verify::run(&arguments, output),
+        Command::Check(arguments) => wait(check::run(&arguments, output)),
+        Command::Run(arguments) => wait(run::run(&arguments, output)),
+        Command::Test(arguments) => wait(test::run(&arguments, output)),
+        Command::Bench(arguments) => wait(bench::run(&arguments, output)),
+        Command::Completions { shell } => {
+            let mut command = Arguments::command();
+            let name = command.get_name().to_owned();
+            clap_complete::generate(shell, &mut command, name, &mut std::io::stdout());
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// Runs what needs the host of plugins, which is asynchronous.
+fn wait(command: impl Future<Output = Result<ExitCode>>) -> Result<ExitCode> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("failed to start the runtime")?
+        .block_on(command)
+}

@@ -1,0 +1,43 @@
+//! `build`: from sources to a component.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use serde_json::json;
+
+use crate::arguments::ProjectArguments;
+use crate::component::Component;
+use crate::languages;
+use crate::output::{Output, size};
+use crate::project::ProjectFolder;
+
+pub(crate) fn run(arguments: &ProjectArguments, output: &Output) -> Result<ExitCode> {
+    let project = ProjectFolder::open(&arguments.project)?;
+    let component = Component::read(languages::build(&project, output)?)?;
+    let manifest = &component.manifest;
+    let needs: Vec<String> = manifest
+        .capabilities
+        .iter()
+        .map(|need| need.name.to_string())
+        .collect();
+    let asks = if needs.is_empty() {
+        "nothing".to_owned()
+    } else {
+        needs.join(", ")
+    };
+    let bytes = component.wasm.len() as u64;
+    output.result(
+        &format!(
+            "{}\n  {} {}  {}   asks for: {asks}",
+            component.file.display(),
+            manifest.name,
+            manifest.version,
+            size(bytes),
+        ),
+        &json!({
+            "file": component.file, "name": manifest.name, "version": manifest.version.to_string(),
+            "bytes": bytes, "capabilities": needs,
+        }),
+    );
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,113 @@
+//! `check`: what a device would refuse, before it does.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use plugin_manifest::Manifest;
+use plugins::trust_lines;
+use serde_json::json;
+
+use crate::arguments::Check;
+use crate::commands::trial::Trial;
+use crate::component::Component;
+use crate::output::{Output, size};
+
+/// What was found.
+#[derive(Default)]
+struct Findings {
+    passed: Vec<String>,
+    failed: Vec<String>,
+    /// What an owner would add to the policy of a device.
+    policy_lines: Option<String>,
+}
+
+pub(crate) async fn run(arguments: &Check, output: &Output) -> Result<ExitCode> {
+    let findings = match Component::of(&arguments.component, output) {
+        Ok(component) => findings(arguments, &component).await?,
+        // Whether a file is a plugin is what this command is for.
+        Err(error) if arguments.component.file.is_some() => Findings {
+            failed: vec![format!("{error:#}")],
+            ..Findings::default()
+        },
+        Err(error) => return Err(error),
+    };
+    Ok(findings.show(output))
+}
+
+async fn findings(arguments: &Check, component: &Component) -> Result<Findings> {
+    let manifest = &component.manifest;
+    let interface = &manifest.interface;
+    let mut findings = Findings::default();
+    findings.passed.push(format!(
+        "component of {}, manifest, interface {interface} (devices from {interface} on)",
+        size(component.wasm.len() as u64)
+    ));
+    findings.failed.extend(manifest.reserved_route());
+    let no_file = Path::new("");
+    let trial = Trial::on(no_file)?
+        .for_board(&board(arguments, manifest))
+        .with_policy(arguments.policy.as_deref())?;
+    if let Some(device_type) = &arguments.device_type
+        && !manifest.is_for(device_type)
+    {
+        findings.failed.push(format!(
+            "it is for the boards {}, and not for `{device_type}`",
+            manifest.boards.join(", ")
+        ));
+    } else {
+        match trial.start(component).await {
+            Ok(host) => {
+                let what = "it compiles, and this version of the host has what it imports and calls what it exports";
+                findings.passed.push(what.to_owned());
+                if arguments.policy.is_some() {
+                    let what = "the policy allows what it asks for";
+                    findings.passed.push(what.to_owned());
+                }
+                drop(host.stop().await);
+            }
+            Err(error) => {
+                let problems = format!("{error:#}");
+                findings.failed.extend(problems.lines().map(str::to_owned));
+            }
+        }
+    }
+    if arguments.policy.is_none() && findings.failed.is_empty() {
+        findings.policy_lines = Some(trust_lines(&component.file, no_file, no_file)?);
+    }
+    Ok(findings)
+}
+
+/// A board that the plugin is for, where none is named.
+fn board(arguments: &Check, manifest: &Manifest) -> String {
+    let of_pattern = || manifest.boards.first().map(|board| board.replace('*', "0"));
+    let named = arguments.device_type.clone();
+    named
+        .or_else(of_pattern)
+        .unwrap_or_else(|| "unknown".to_owned())
+}
+
+impl Findings {
+    fn show(&self, output: &Output) -> ExitCode {
+        let mut text = String::new();
+        for passed in &self.passed {
+            text.push_str(&format!("ok     {passed}\n"));
+        }
+        for failed in &self.failed {
+            text.push_str(&format!("fails  {failed}\n"));
+        }
+        if let Some(lines) = &self.policy_lines {
+            text.push_str("\nA device loads it when its policy has these lines:\n\n");
+            text.push_str(lines);
+        }
+        output.result(
+            &text,
+            &json!({ "ok": self.failed.is_empty(), "passed": self.passed, "failed": self.failed, "policy": self.policy_lines }),
+        );
+        if self.failed.is_empty() {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        }
+    }
+}

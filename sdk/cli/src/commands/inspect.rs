@@ -1,0 +1,73 @@
+//! `inspect`: what a component is, asks for and contains.
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use plugins::signature_place;
+use serde_json::json;
+
+use crate::arguments::ComponentArguments;
+use crate::component::Component;
+use crate::output::{Output, size};
+
+pub(crate) fn run(arguments: &ComponentArguments, output: &Output) -> Result<ExitCode> {
+    let component = Component::of(arguments, output)?;
+    let manifest = &component.manifest;
+    let about = &manifest.about;
+    let digest = compiled_code::digest(&component.wasm);
+    let signature =
+        signature_place(&component.file, &component.wasm).map(|place| place.to_string());
+    let imports = component.imports();
+    let mut text = format!(
+        "{} {}  {}  sha256:{digest}\n",
+        manifest.name,
+        manifest.version,
+        size(component.wasm.len() as u64)
+    );
+    let mut row = |title: &str, value: &str| {
+        let _ = writeln!(text, "  {title:<12} {value}");
+    };
+    for (title, value) in [
+        ("description", &about.description),
+        ("vendor", &about.vendor),
+        ("licence", &about.licence),
+        ("homepage", &about.homepage),
+    ] {
+        if let Some(value) = value {
+            row(title, value);
+        }
+    }
+    row("interface", &manifest.interface.to_string());
+    row("signature", signature.as_deref().unwrap_or("none"));
+    for route in &manifest.routes {
+        row("route", &route.to_string());
+    }
+    for action in &manifest.provides {
+        row("provides", &action.to_string());
+    }
+    for need in &manifest.capabilities {
+        row("asks for", &format!("{}: {}", need.name, need.reason));
+    }
+    for limit in manifest.limits.written() {
+        row("limit", &format!("{} = {}", limit.range.key, limit.value));
+    }
+    if !manifest.boards.is_empty() {
+        row("boards", &manifest.boards.join(", "));
+    }
+    for import in &imports {
+        row("imports", import);
+    }
+    let routes: Vec<String> = manifest.routes.iter().map(ToString::to_string).collect();
+    let provides: Vec<String> = manifest.provides.iter().map(ToString::to_string).collect();
+    output.result(
+        &text,
+        &json!({
+            "file": component.file, "name": manifest.name, "version": manifest.version.to_string(), "sha256": digest,
+            "bytes": component.wasm.len(), "about": about, "interface": manifest.interface.to_string(),
+            "signature": signature, "routes": routes, "provides": provides, "capabilities": manifest.capabilities,
+            "limits": manifest.limits, "boards": manifest.boards, "imports": imports,
+        }),
+    );
+    Ok(ExitCode::SUCCESS)
+}

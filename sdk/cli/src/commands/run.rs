@@ -1,0 +1,121 @@
+//! `run`: the plugin on this machine, in the device's runtime, behind HTTP.
+
+mod requests;
+mod watcher;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use axum::Router;
+use tokio::net::TcpListener;
+use tokio::sync::RwLock;
+
+use self::requests::{Served, answer};
+use self::watcher::Watcher;
+use crate::arguments::Run;
+use crate::commands::trial::Trial;
+use crate::component::Component;
+use crate::output::Output;
+
+pub(crate) async fn run(arguments: &Run, output: &Output) -> Result<ExitCode> {
+    tracing_subscriber::fmt()
+        .without_time()
+        .with_target(false)
+        .with_writer(std::io::stderr)
+        .with_max_level(tracing::Level::INFO)
+        .init();
+    // Kept over reloads, as the store of a device is over updates.
+    let state = tempfile::tempdir().context("no temporary folder")?;
+    let folder = arguments.state_dir.clone();
+    let folder = folder.unwrap_or_else(|| state.path().to_owned());
+    let listener = TcpListener::bind(arguments.listen).await.with_context(|| {
+        format!(
+            "cannot listen on {}: is a supervisor running? `--listen 127.0.0.1:0` takes a free port",
+            arguments.listen
+        )
+    })?;
+    let address = listener.local_addr()?;
+    let served = Arc::new(RwLock::new(Served::Nothing));
+    // Before the first build, so that nothing is missed that is saved meanwhile.
+    let watcher = match (&arguments.component.file, arguments.no_watch) {
+        (None, false) => Some(Watcher::of(&arguments.component.project.project)?),
+        _ => None,
+    };
+    start(arguments, &folder, &served, output).await?;
+    output.note(&format!("listening on http://{address}; Ctrl-C ends it"));
+    let router = Router::new().fallback({
+        let served = Arc::clone(&served);
+        move |request| answer(Arc::clone(&served), request)
+    });
+    let server = tokio::spawn(async move { axum::serve(listener, router).await });
+    tokio::select! {
+        stopped = tokio::signal::ctrl_c() => stopped.context("cannot wait for Ctrl-C")?,
+        ended = server => ended?.context("the server has ended")?,
+        error = follow(watcher, arguments, &folder, &served, output) => return Err(error),
+    }
+    let last = std::mem::replace(&mut *served.write().await, Served::Nothing);
+    if let Served::Plugin(host) = last {
+        drop(host.stop().await);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Builds and serves the plugin again whenever a file is saved; returns only if it can no longer watch.
+async fn follow(
+    watcher: Option<Watcher>,
+    arguments: &Run,
+    folder: &PathBuf,
+    served: &RwLock<Served>,
+    output: &Output,
+) -> anyhow::Error {
+    let Some(mut watcher) = watcher else {
+        return std::future::pending().await;
+    };
+    loop {
+        if let Err(error) = watcher.changed().await {
+            return error;
+        }
+        if let Err(error) = start(arguments, folder, served, output).await {
+            output.error(&error);
+        }
+    }
+}
+
+/// Builds the plugin and puts it in the place of the one before. A plugin that does not build leaves the one before;
+/// calls that are under way finish first.
+///
+/// # Errors
+/// It does not build, or a device would not load it.
+async fn start(
+    arguments: &Run,
+    folder: &PathBuf,
+    served: &RwLock<Served>,
+    output: &Output,
+) -> Result<()> {
+    let component = Component::of(&arguments.component, output)?;
+    let trial = Trial::on(&arguments.device)?
+        .with_policy(arguments.policy.as_deref())?
+        .with_state(Some(folder));
+    let mut place = served.write().await;
+    // Two hosts at a time would share the store and the LEDs.
+    if let Served::Plugin(host) = std::mem::replace(&mut *place, Served::Nothing) {
+        drop(host.stop().await);
+    }
+    let manifest = &component.manifest;
+    match trial.start(&component).await {
+        Ok(host) => {
+            *place = Served::Plugin(host);
+            for route in &manifest.routes {
+                output.note(&format!("  {route}"));
+            }
+            output.note(&format!("serving {} {}", manifest.name, manifest.version));
+            Ok(())
+        }
+        Err(error) => {
+            *place = Served::Refused(format!("{error:#}"));
+            Err(error.context("a device would not load the plugin"))
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! `sign`: signs a component, so that devices whose policy names the key accept it.
+
+use std::io::Cursor;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result, ensure};
+use minisign::{SecretKey, SecretKeyBox};
+use plugins::{SignaturePlace, embed_signature, signature_place};
+use serde_json::json;
+
+use crate::arguments::Sign;
+use crate::component::Component;
+use crate::output::Output;
+
+/// The longest key file, in bytes.
+const MOST: u64 = 4096;
+
+pub(crate) fn run(arguments: Sign, output: &Output) -> Result<ExitCode> {
+    let component = Component::read(arguments.file.clone())?;
+    ensure!(
+        signature_place(&component.file, &component.wasm) != Some(SignaturePlace::InFile),
+        "`{}` contains a signature already: build it again, and sign that",
+        arguments.file.display()
+    );
+    let key = secret_key(&arguments.key, arguments.password)?;
+    let manifest = &component.manifest;
+    let comment = format!("{} {}", manifest.name, manifest.version);
+    let signature = minisign::sign(
+        None,
+        &key,
+        Cursor::new(&component.wasm),
+        Some(&comment),
+        None,
+    )
+    .context("failed to sign")?;
+    let beside = arguments.file.with_added_extension("minisig");
+    std::fs::write(&beside, signature.into_string())
+        .with_context(|| format!("cannot write `{}`", beside.display()))?;
+    if !arguments.detached {
+        embed_signature(&arguments.file)?;
+    }
+    let place = if arguments.detached {
+        format!("in {}", beside.display())
+    } else {
+        "in the file".to_owned()
+    };
+    let public = minisign::PublicKey::from_secret_key(&key)?.to_base64();
+    output.result(
+        &format!("signed {comment} with the key {public}; the signature is {place}"),
+        &json!({ "name": manifest.name, "version": manifest.version.to_string(), "public_key": public, "detached": arguments.detached }),
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The key of a file, of minisign or of `keygen`.
+fn secret_key(path: &Path, password: Option<String>) -> Result<SecretKey> {
+    let unreadable = || {
+        format!(
+            "cannot read the key `{}`; `supervisor-plugin keygen FILE` creates one",
+            path.display()
+        )
+    };
+    let length = std::fs::metadata(path).with_context(unreadable)?.len();
+    ensure!(
+        length <= MOST,
+        "`{}` is too large for a minisign key",
+        path.display()
+    );
+    let text = std::fs::read_to_string(path).with_context(unreadable)?;
+    let no_key = || {
+        format!(
+            "`{}` is not a secret key, or the password is wrong; give the file of the secret key, not FILE.pub",
+            path.display()
+        )
+    };
+    let key = || SecretKeyBox::from_string(&text).with_context(no_key);
+    if let Ok(plain) = key()?.into_unencrypted_secret_key() {
+        return Ok(plain);
+    }
+    let password = match password {
+        Some(password) => password,
+        None => rpassword::prompt_password("Password of the key: ").context(
+            "cannot ask for the password here; give it in SUPERVISOR_PLUGIN_KEY_PASSWORD",
+        )?,
+    };
+    key()?.into_secret_key(Some(password)).with_context(no_key)
+}

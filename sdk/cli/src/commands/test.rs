@@ -1,0 +1,104 @@
+//! `test`: requests and expected answers in TOML, in every language the same.
+
+mod expectation;
+mod file;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+
+use self::file::{TestFile, TestRequest};
+use crate::arguments::Test;
+use crate::commands::trial::Trial;
+use crate::component::Component;
+use crate::output::Output;
+
+pub(crate) async fn run(arguments: &Test, output: &Output) -> Result<ExitCode> {
+    let project = &arguments.component.project.project;
+    let files = match arguments.files.as_slice() {
+        [] => files_of(&project.join("test"))?,
+        files => files.to_vec(),
+    };
+    let mut tests = Vec::new();
+    for file in &files {
+        tests.push(TestFile::read(file)?);
+    }
+    let component = Component::of(&arguments.component, output)?;
+    let started = Instant::now();
+    let mut passed = 0_u32;
+    let mut failed = Vec::new();
+    for test in &tests {
+        // A device of its own for each file, so that files do not depend on each other.
+        let device = match &test.device {
+            Some(device) => test.folder().join(device),
+            None => project.join("device.toml"),
+        };
+        let trial = Trial::on(&device)?;
+        let host = trial
+            .start(&component)
+            .await
+            .context("a device would not load the plugin")?;
+        for request in &test.requests {
+            match request.differences(&host).await {
+                differences if differences.is_empty() => passed += 1,
+                differences => failed.push(failure(test, request, &differences)),
+            }
+        }
+        drop(host.stop().await);
+    }
+    let mut text = String::new();
+    for (shown, _) in &failed {
+        text.push_str(shown);
+    }
+    let seconds = started.elapsed().as_secs_f64();
+    text.push_str(&format!(
+        "{passed} passed, {} failed, in {seconds:.1} s",
+        failed.len()
+    ));
+    let is_ok = failed.is_empty();
+    let failed: Vec<Value> = failed.into_iter().map(|(_, document)| document).collect();
+    output.result(&text, &json!({ "passed": passed, "failed": failed }));
+    Ok(if is_ok {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+/// The test files of a folder, sorted.
+fn files_of(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(folder).with_context(|| {
+        format!(
+            "there is no folder `{}` with tests; `--file FILE` names one elsewhere",
+            folder.display()
+        )
+    })?;
+    let mut files: Vec<PathBuf> = entries
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
+        .collect();
+    files.sort();
+    ensure!(
+        !files.is_empty(),
+        "there are no tests (*.toml) in `{}`",
+        folder.display()
+    );
+    Ok(files)
+}
+
+/// A request that was answered otherwise than expected, for people and for programs.
+fn failure(test: &TestFile, request: &TestRequest, differences: &[String]) -> (String, Value) {
+    let place = format!("{}:{}", test.path.display(), request.line);
+    let mut text = format!("failed {place} {request}\n");
+    for difference in differences {
+        for line in difference.lines() {
+            text.push_str(&format!("    {line}\n"));
+        }
+    }
+    let document = json!({ "place": place, "request": request.to_string(), "differences": differences });
+    (text, document)
+}

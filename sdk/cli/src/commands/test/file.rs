@@ -1,0 +1,244 @@
+//! The file of a test.
+//!
+//! ```toml
+//! device = "device.toml"              # beside this file; without it, the project's
+//!
+//! [[request]]
+//! post = "/v3/rails/5v"               # or get, put, patch, delete
+//! headers = { accept = "text/plain" }
+//! json = { on = true }                # or body = "text"
+//! caller = "device"                   # the default; or "local-mode", or { app = 1, service = "main" }
+//! answer = { status = 200, json = { rail = "5v", on = true } }
+//! ```
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use http::{Method, Request};
+use serde::Deserialize;
+use serde_json::Value;
+use supervisor_testing::{CallerScope, RunningHost};
+use toml::Spanned;
+
+use super::expectation::Expectation;
+
+/// A file of requests, which are sent in their order.
+pub(crate) struct TestFile {
+    pub(crate) path: PathBuf,
+    /// The device on which the plugin runs, a file beside this one.
+    pub(crate) device: Option<PathBuf>,
+    pub(crate) requests: Vec<TestRequest>,
+}
+
+/// A request and what it must be answered.
+pub(crate) struct TestRequest {
+    /// Where it begins in its file, counted from 1.
+    pub(crate) line: usize,
+    method: Method,
+    path: String,
+    headers: BTreeMap<String, String>,
+    body: Vec<u8>,
+    caller: CallerScope,
+    answer: Expectation,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileToml {
+    device: Option<PathBuf>,
+    #[serde(default)]
+    request: Vec<Spanned<RequestToml>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RequestToml {
+    get: Option<String>,
+    post: Option<String>,
+    put: Option<String>,
+    patch: Option<String>,
+    delete: Option<String>,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    body: Option<String>,
+    json: Option<Value>,
+    #[serde(default)]
+    caller: CallerToml,
+    answer: Expectation,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum CallerName {
+    #[default]
+    Device,
+    LocalMode,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum CallerToml {
+    Name(CallerName),
+    Service { app: u64, service: String },
+}
+
+impl Default for CallerToml {
+    fn default() -> Self {
+        CallerToml::Name(CallerName::Device)
+    }
+}
+
+impl TestFile {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// It cannot be read, or a request in it is incomplete.
+    pub(crate) fn read(path: &Path) -> Result<TestFile> {
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read `{}`", path.display()))?;
+        TestFile::parse(path, &text).with_context(|| format!("`{}` is invalid", path.display()))
+    }
+
+    fn parse(path: &Path, text: &str) -> Result<TestFile> {
+        let file: FileToml = toml::from_str(text)?;
+        ensure!(!file.request.is_empty(), "it has no [[request]]");
+        let mut requests = Vec::new();
+        for request in file.request {
+            let before = text.get(..request.span().start).unwrap_or_default();
+            let line = before.lines().count().max(1);
+            let request = TestRequest::new(request.into_inner(), line)
+                .with_context(|| format!("the request in line {line}"))?;
+            requests.push(request);
+        }
+        Ok(TestFile {
+            path: path.to_owned(),
+            device: file.device,
+            requests,
+        })
+    }
+
+    /// The folder that it is in.
+    pub(crate) fn folder(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new(""))
+    }
+}
+
+impl TestRequest {
+    fn new(written: RequestToml, line: usize) -> Result<TestRequest> {
+        let methods = [
+            (Method::GET, written.get),
+            (Method::POST, written.post),
+            (Method::PUT, written.put),
+            (Method::PATCH, written.patch),
+            (Method::DELETE, written.delete),
+        ];
+        let mut methods = methods
+            .into_iter()
+            .filter_map(|(method, path)| Some((method, path?)));
+        let (Some((method, path)), None) = (methods.next(), methods.next()) else {
+            bail!("it must have one of `get`, `post`, `put`, `patch` and `delete`, with the path");
+        };
+        let mut headers = written.headers;
+        let body = match (written.body, written.json) {
+            (Some(_), Some(_)) => bail!("it has a `body` and `json`, and can have one of them"),
+            (Some(text), None) => text.into_bytes(),
+            (None, Some(json)) => {
+                let is_content_type = |name: &String| name.eq_ignore_ascii_case("content-type");
+                if !headers.keys().any(is_content_type) {
+                    let json = "application/json".to_owned();
+                    headers.insert("content-type".to_owned(), json);
+                }
+                json.to_string().into_bytes()
+            }
+            (None, None) => Vec::new(),
+        };
+        let caller = match written.caller {
+            CallerToml::Name(CallerName::Device) => CallerScope::DeviceKey,
+            CallerToml::Name(CallerName::LocalMode) => CallerScope::LocalMode,
+            CallerToml::Service { app, service } => CallerScope::Service {
+                app_id: app,
+                service,
+            },
+        };
+        Ok(TestRequest {
+            line,
+            method,
+            path,
+            headers,
+            body,
+            caller,
+            answer: written.answer,
+        })
+    }
+
+    /// Sends it, and compares the answer.
+    pub(crate) async fn differences(&self, host: &RunningHost) -> Vec<String> {
+        let mut request = Request::builder()
+            .method(self.method.clone())
+            .uri(&self.path);
+        for (name, value) in &self.headers {
+            request = request.header(name, value);
+        }
+        let request = match request.body(self.body.clone()) {
+            Ok(request) => request,
+            Err(error) => return vec![format!("it cannot be sent: {error}")],
+        };
+        match host.try_send_by(self.caller.clone(), request).await {
+            Ok(answer) => self.answer.differences(&answer),
+            Err(error) => vec![format!("{error:#}")],
+        }
+    }
+}
+
+impl fmt::Display for TestRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.method, self.path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<TestFile> {
+        TestFile::parse(Path::new("a.toml"), text)
+    }
+
+    #[test]
+    fn a_request_knows_its_line() {
+        let file = parse(
+            "# a comment\n\n[[request]]\nget = \"/v3/a\"\nanswer = { status = 200 }\n\n[[request]]\npost = \"/v3/a\"\njson = [1]\ncaller = { app = 1, service = \"main\" }\nanswer = { status = 404 }\n",
+        )
+        .unwrap();
+        let lines: Vec<_> = file.requests.iter().map(|request| request.line).collect();
+        assert_eq!(lines, [3, 7]);
+        assert_eq!(file.requests[1].to_string(), "POST /v3/a");
+        assert_eq!(file.requests[1].headers["content-type"], "application/json");
+    }
+
+    #[test]
+    fn a_file_that_tests_nothing_is_refused() {
+        for (text, expected) in [
+            ("", "it has no [[request]]"),
+            ("[[request]]\nanswer = {}", "it must have one of `get`"),
+            (
+                "[[request]]\nget = \"/a\"\npost = \"/a\"\nanswer = {}",
+                "it must have one of `get`",
+            ),
+            (
+                "[[request]]\npost = \"/a\"\nbody = \"\"\njson = 1\nanswer = {}",
+                "it has a `body` and `json`",
+            ),
+            ("[[request]]\nget = \"/a\"", "missing field `answer`"),
+            (
+                "[[request]]\nget = \"/a\"\nanswer = { code = 200 }",
+                "unknown field `code`",
+            ),
+        ] {
+            let error = format!("{:#}", parse(text).err().unwrap());
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+}

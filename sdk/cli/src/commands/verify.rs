@@ -1,0 +1,56 @@
+//! `verify`: who has signed a component, by the rules of a device.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result};
+use plugins::{SignatureCheck, check_signatures};
+use serde_json::json;
+
+use crate::arguments::Verify;
+use crate::component::Component;
+use crate::output::Output;
+
+pub(crate) fn run(arguments: &Verify, output: &Output) -> Result<ExitCode> {
+    let component = Component::read(arguments.file.clone())?;
+    let keys = match (&arguments.public_key, &arguments.policy) {
+        (Some(key), _) => format!("[keys.given]\npublic = \"{}\"\n", public_key(key)?),
+        (None, Some(policy)) => std::fs::read_to_string(policy)
+            .with_context(|| format!("cannot read `{}`", policy.display()))?,
+        (None, None) => String::new(),
+    };
+    let SignatureCheck { signers, problems } =
+        check_signatures(&component.file, &component.wasm, &keys)?;
+    let manifest = &component.manifest;
+    let what = format!("{} {}", manifest.name, manifest.version);
+    let text = if signers.is_empty() {
+        let problems = if problems.is_empty() {
+            "it has no signature with any of these keys".to_owned()
+        } else {
+            problems.join("; ")
+        };
+        format!("{what} is not signed as required: {problems}")
+    } else {
+        format!("{what} is signed by {}", signers.join(", "))
+    };
+    output.result(
+        &text,
+        &json!({ "name": manifest.name, "version": manifest.version.to_string(), "signed_by": signers, "problems": problems }),
+    );
+    Ok(if signers.is_empty() {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+/// The key itself, or the one in a file: the second of its two lines.
+fn public_key(given: &str) -> Result<String> {
+    let file = Path::new(given);
+    if !file.is_file() {
+        return Ok(given.trim().to_owned());
+    }
+    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read `{given}`"))?;
+    let key = text.lines().rfind(|line| !line.trim().is_empty());
+    Ok(key.unwrap_or_default().trim().to_owned())
+}

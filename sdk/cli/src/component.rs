@@ -1,0 +1,79 @@
+//! The component that a command works with: a file, or what the project is built to.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+use plugin_manifest::Manifest;
+
+use crate::arguments::ComponentArguments;
+use crate::languages;
+use crate::output::Output;
+use crate::project::ProjectFolder;
+
+/// The largest component that is read, in bytes: as large as a device takes.
+const MOST: u64 = 64 << 20;
+
+/// A component with its manifest.
+pub(crate) struct Component {
+    pub(crate) file: PathBuf,
+    pub(crate) wasm: Vec<u8>,
+    pub(crate) manifest: Manifest,
+}
+
+impl Component {
+    /// Reads the file that the arguments name, or builds the project and reads what came of it.
+    ///
+    /// # Errors
+    /// It cannot be built or read, or is no plugin; in the words in which a device says so.
+    pub(crate) fn of(arguments: &ComponentArguments, output: &Output) -> Result<Component> {
+        match &arguments.file {
+            Some(file) => Component::read(file.clone()),
+            None => {
+                let project = ProjectFolder::open(&arguments.project.project)?;
+                Component::read(languages::build(&project, output)?)
+            }
+        }
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// It cannot be read, or is no plugin.
+    pub(crate) fn read(file: PathBuf) -> Result<Component> {
+        let unreadable = || format!("cannot read `{}`", file.display());
+        let length = std::fs::metadata(&file).with_context(unreadable)?.len();
+        anyhow::ensure!(
+            length <= MOST,
+            "`{}` has {length} bytes, more than the {MOST} that a device takes",
+            file.display()
+        );
+        let wasm = std::fs::read(&file).with_context(unreadable)?;
+        let manifest = Manifest::of(&wasm)
+            .with_context(|| format!("`{}` is not a plugin", file.display()))?;
+        Ok(Component {
+            file,
+            wasm,
+            manifest,
+        })
+    }
+
+    /// The interfaces that it imports, sorted.
+    pub(crate) fn imports(&self) -> Vec<String> {
+        let mut imports = Vec::new();
+        let mut depth = 0_u32;
+        for payload in wasmparser::Parser::new(0).parse_all(&self.wasm).flatten() {
+            match payload {
+                wasmparser::Payload::ModuleSection { .. }
+                | wasmparser::Payload::ComponentSection { .. } => depth += 1,
+                wasmparser::Payload::End(_) => depth = depth.saturating_sub(1),
+                wasmparser::Payload::ComponentImportSection(section) if depth == 0 => {
+                    let names = section.into_iter().flatten();
+                    imports.extend(names.map(|import| import.name.name.to_owned()));
+                }
+                _ => {}
+            }
+        }
+        imports.sort();
+        imports
+    }
+}

@@ -1,0 +1,295 @@
+//! `device.toml`: what the device has on which a plugin is tried. Its LEDs, units, files, journal and cloud are fakes.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::sync::Mutex;
+
+use anyhow::{Context as _, Result};
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use plugin_manifest::Manifest;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use supervisor_testing::{Cloud, CloudRefusal, Host, Identity};
+
+use crate::policy;
+
+/// A device for trials. All of it may be left out.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DeviceFile {
+    #[serde(default)]
+    device: DeviceTable,
+    /// By name.
+    #[serde(default)]
+    leds: BTreeMap<String, Led>,
+    /// By name; others are not found.
+    #[serde(default)]
+    units: BTreeMap<String, Unit>,
+    /// Content by path.
+    #[serde(default)]
+    files: BTreeMap<String, String>,
+    journal: Option<Journal>,
+    /// The rows of each kind of record. A device without this table has no cloud.
+    cloud: Option<BTreeMap<String, Vec<Map<String, Value>>>>,
+    /// The table `[plugins.NAME]` of the supervisor's configuration file.
+    #[serde(default)]
+    config: toml::Table,
+    /// More lines of the policy's section, for example `files`.
+    #[serde(default)]
+    policy: toml::Table,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct DeviceTable {
+    uuid: String,
+    name: String,
+    #[serde(rename = "type")]
+    device_type: String,
+    arch: String,
+    /// What `GET /v1/device` answers.
+    state: Value,
+}
+
+impl Default for DeviceTable {
+    fn default() -> Self {
+        DeviceTable {
+            uuid: "0".repeat(32),
+            name: "local".to_owned(),
+            device_type: "unknown".to_owned(),
+            arch: "unknown".to_owned(),
+            state: json!({}),
+        }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Led {
+    #[serde(default)]
+    brightness: u32,
+    #[serde(default = "brightest")]
+    max: u32,
+}
+
+fn brightest() -> u32 {
+    255
+}
+
+/// In systemd's words.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Unit {
+    load: String,
+    active: String,
+    sub: String,
+}
+
+impl Default for Unit {
+    fn default() -> Self {
+        Unit {
+            load: "loaded".to_owned(),
+            active: "active".to_owned(),
+            sub: "running".to_owned(),
+        }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Journal {
+    /// Every reader gets these, whatever it selects.
+    lines: Vec<String>,
+}
+
+impl DeviceFile {
+    /// Reads the file; a device that has nothing where there is none.
+    ///
+    /// # Errors
+    /// It is not what it should be.
+    pub(crate) fn read(file: &Path) -> Result<DeviceFile> {
+        let text = match std::fs::read_to_string(file) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+            Err(error) => {
+                return Err(error).with_context(|| format!("cannot read `{}`", file.display()));
+            }
+        };
+        toml::from_str(&text).with_context(|| format!("`{}` is invalid", file.display()))
+    }
+
+    pub(crate) fn set_type(&mut self, device_type: &str) {
+        device_type.clone_into(&mut self.device.device_type);
+    }
+
+    /// The policy that lets the plugin use all that this device has.
+    pub(crate) fn policy(&self, manifest: &Manifest) -> String {
+        let mut more = toml::Table::new();
+        let names = |names: Vec<&String>| -> toml::Value {
+            let names = names.into_iter().cloned().map(toml::Value::from);
+            names.collect::<Vec<_>>().into()
+        };
+        more.insert("units".to_owned(), names(self.units.keys().collect()));
+        if let Some(cloud) = &self.cloud {
+            more.insert("records".to_owned(), names(cloud.keys().collect()));
+        }
+        more.extend(self.policy.clone());
+        policy::that_grants_all(manifest, more)
+    }
+
+    /// A host on such a device, whose journal command is put into `folder`.
+    ///
+    /// # Errors
+    /// The name of a unit is invalid, or a file cannot be written.
+    pub(crate) fn host(&self, plugin: &str, folder: &Path) -> Result<Host> {
+        let DeviceTable {
+            uuid,
+            name,
+            device_type,
+            arch,
+            state,
+        } = &self.device;
+        let mut host = Host::new()
+            .device(Identity {
+                uuid: uuid.clone(),
+                name: name.clone(),
+                device_type: device_type.clone(),
+                arch: arch.clone(),
+            })
+            .device_state(state.clone());
+        for (name, led) in &self.leds {
+            host = host.led(name, led.brightness, led.max);
+        }
+        for (name, unit) in &self.units {
+            host = host
+                .try_unit(name, &unit.load, &unit.active, &unit.sub)
+                .context("the table `units` is invalid")?;
+        }
+        for (path, content) in &self.files {
+            host = host.file(path, content.clone());
+        }
+        if let Some(journal) = &self.journal {
+            host = host.journal_program(journal.program(folder)?);
+        }
+        if let Some(records) = &self.cloud {
+            host = host.cloud(FakeCloud {
+                records: Mutex::new(records.clone()),
+            });
+        }
+        let mut plugins = toml::Table::new();
+        plugins.insert(plugin.to_owned(), self.config.clone().into());
+        let mut configuration = toml::Table::new();
+        configuration.insert("plugins".to_owned(), plugins.into());
+        Ok(host.configuration(configuration.to_string()))
+    }
+}
+
+impl Journal {
+    /// A program in place of the journal command that prints the lines.
+    fn program(&self, folder: &Path) -> Result<std::path::PathBuf> {
+        let program = folder.join("journal");
+        let mut text = "#!/bin/sh\ncat <<'END OF THE JOURNAL'\n".to_owned();
+        for line in &self.lines {
+            text.push_str(line);
+            text.push('\n');
+        }
+        text.push_str("END OF THE JOURNAL\n");
+        std::fs::write(&program, text)
+            .and_then(|()| {
+                std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755))
+            })
+            .with_context(|| format!("cannot write `{}`", program.display()))?;
+        Ok(program)
+    }
+}
+
+/// A cloud that has these rows, and takes what plugins set.
+struct FakeCloud {
+    records: Mutex<BTreeMap<String, Vec<Map<String, Value>>>>,
+}
+
+impl Cloud for FakeCloud {
+    fn records<'a>(
+        &'a self,
+        kind: &'a str,
+        fields: &'a [String],
+    ) -> BoxFuture<'a, Result<Vec<Value>, CloudRefusal>> {
+        let all = self
+            .records
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let rows = all.get(kind).into_iter().flatten();
+        let selected = rows.map(|row| {
+            let fields = fields
+                .iter()
+                .filter_map(|field| Some((field.clone(), row.get(field)?.clone())));
+            Value::Object(fields.collect())
+        });
+        let selected = selected.collect();
+        async { Ok(selected) }.boxed()
+    }
+
+    fn queue<'a>(
+        &'a self,
+        kind: &'a str,
+        values: Vec<(String, String)>,
+    ) -> BoxFuture<'a, Result<(), CloudRefusal>> {
+        let row = values
+            .into_iter()
+            .map(|(name, value)| (name, Value::String(value)))
+            .collect();
+        self.records
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .entry(kind.to_owned())
+            .or_default()
+            .push(row);
+        async { Ok(()) }.boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_may_have_nothing_and_everything() {
+        let everything = r#"
+[device]
+type = "acme-2"
+state = { status = "Idle" }
+
+[leds.ACT]
+max = 1
+
+[units."openvpn.service"]
+active = "failed"
+
+[files]
+"/run/x" = "1"
+
+[journal]
+lines = ["one", "two"]
+
+[cloud]
+device_tag = [{ id = 1, tag_key = "site" }]
+
+[config]
+interval = 5
+
+[policy]
+files = [{ host = "run/x", guest = "/x" }]
+"#;
+        let folder = tempfile::tempdir().unwrap();
+        for text in ["", everything] {
+            let device: DeviceFile = toml::from_str(text).unwrap();
+            device.host("a", folder.path()).unwrap();
+        }
+        let error = toml::from_str::<DeviceFile>("[lamps]").unwrap_err();
+        assert!(error.to_string().contains("unknown field `lamps`, expected one of"));
+        let device: DeviceFile = toml::from_str("[units.\"a/b\"]").unwrap();
+        assert!(device.host("a", folder.path()).is_err());
+    }
+}

@@ -1,0 +1,69 @@
+//! How a project becomes a component, in each language.
+
+mod rust;
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, bail};
+use plugin_manifest::{DESCRIPTION, Language, Manifest, SECTION, append_section};
+
+use crate::output::Output;
+use crate::project::ProjectFolder;
+
+/// Builds the component, checks it and puts it beside `plugin.toml`.
+///
+/// # Errors
+/// A tool of the language is missing or fails; it has shown why.
+pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf> {
+    let started = Instant::now();
+    let (name, language) = (project.name(), project.language());
+    output.note(&format!("building {name} ({language})"));
+    let built = match language {
+        Language::Rust => rust::build(project, output)?,
+        language => bail!("this version of the tool cannot build {language}"),
+    };
+    let mut wasm = std::fs::read(&built)
+        .with_context(|| format!("cannot read `{}`", built.display()))?;
+    // `plugin!` of the Rust SDK writes the sections itself.
+    if language != Language::Rust {
+        add_sections(project, &mut wasm)?;
+    }
+    let manifest = Manifest::of(&wasm)
+        .with_context(|| format!("what was built of `{}` is not a plugin", project.path.display()))?;
+    if manifest != project.project.manifest && language == Language::Rust {
+        let in_file = &project.project.manifest;
+        if (&manifest.name, &manifest.version) != (&in_file.name, &in_file.version) {
+            bail!(
+                "the component is `{} {}`, and plugin.toml says `{} {}`: does `src/lib.rs` contain `plugin! {{}}` of the \
+                 SDK that is in this project?",
+                manifest.name,
+                manifest.version,
+                in_file.name,
+                in_file.version
+            );
+        }
+    }
+    let component = project.component();
+    // In one step, for whoever loads it meanwhile.
+    let new = component.with_extension("wasm.new");
+    std::fs::write(&new, &wasm)
+        .and_then(|()| std::fs::rename(&new, &component))
+        .with_context(|| format!("cannot write `{}`", component.display()))?;
+    let seconds = started.elapsed().as_secs_f64();
+    output.note(&format!("built {name} in {seconds:.1} s"));
+    Ok(component)
+}
+
+/// Adds the manifest, and the description of the routes if there is one.
+fn add_sections(project: &ProjectFolder, wasm: &mut Vec<u8>) -> Result<()> {
+    let manifest = project.project.manifest.to_toml()?;
+    append_section(wasm, SECTION, manifest.as_bytes());
+    if let Some(file) = &project.project.openapi {
+        let file = project.path.join(file);
+        let description = std::fs::read(&file)
+            .with_context(|| format!("cannot read `{}`", file.display()))?;
+        append_section(wasm, DESCRIPTION, &description);
+    }
+    Ok(())
+}

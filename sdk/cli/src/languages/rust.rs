@@ -1,0 +1,46 @@
+//! Rust: cargo does all of it.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::output::Output;
+use crate::project::ProjectFolder;
+
+/// What components are built for.
+const TARGET: &str = "wasm32-wasip2";
+
+/// Builds the crate in the project's folder.
+///
+/// # Errors
+/// cargo or the target is missing, or cargo failed; it has shown why.
+pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf> {
+    ensure!(
+        project.path.join("Cargo.toml").is_file(),
+        "there is no `Cargo.toml` beside plugin.toml"
+    );
+    add_target(output)?;
+    supervisor_testing::try_build(&project.path)
+}
+
+/// Has rustup install the target where it is missing. Without rustup, the compiler says itself what is missing.
+fn add_target(output: &Output) -> Result<()> {
+    let Ok(installed) = Command::new("rustup")
+        .args(["target", "list", "--installed"])
+        .output()
+    else {
+        return Ok(());
+    };
+    let installed = String::from_utf8_lossy(&installed.stdout);
+    if installed.lines().any(|target| target == TARGET) {
+        return Ok(());
+    }
+    output.note(&format!("installing the Rust target {TARGET}"));
+    let status = Command::new("rustup")
+        .args(["target", "add", TARGET])
+        .status()
+        .context("failed to start rustup")?;
+    ensure!(status.success(), "`rustup target add {TARGET}` failed");
+    Ok(())
+}

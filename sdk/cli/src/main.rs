@@ -1,0 +1,40 @@
+//! `supervisor-plugin`: makes, checks, runs, signs and ships plugins, in every language that plugins are written in.
+//!
+//! It runs plugins in the device's own runtime ([`supervisor_testing`]), so what works here works on a device, and what
+//! a device refuses is refused here in the same words. It needs no checkout of the repository: the SDK and the templates
+//! are inside ([`templates`], [`sdk_sources`]), and so is the compiler, unless the program is part of a layout, which has
+//! the compiler beside it ([`compiler`]).
+
+mod arguments;
+mod commands;
+mod compiler;
+mod component;
+mod device_file;
+mod languages;
+mod output;
+mod policy;
+mod project;
+mod sdk_sources;
+mod templates;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::arguments::Arguments;
+use crate::output::Output;
+
+fn main() -> ExitCode {
+    if let Some(code) = compiler::run_if_named() {
+        return code;
+    }
+    let arguments = Arguments::parse();
+    let output = Output::new(arguments.json);
+    match commands::run(arguments.command, &output) {
+        Ok(code) => code,
+        Err(error) => {
+            output.error(&error);
+            ExitCode::FAILURE
+        }
+    }
+}

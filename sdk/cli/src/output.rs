@@ -1,0 +1,71 @@
+//! What people and programs read: sentences, or with `--json` one document on standard output.
+
+use anyhow::Error;
+use serde_json::{Value, json};
+
+/// How results are printed.
+pub(crate) struct Output {
+    is_json: bool,
+}
+
+impl Output {
+    pub(crate) fn new(is_json: bool) -> Output {
+        Output { is_json }
+    }
+
+    /// A result.
+    pub(crate) fn result(&self, text: &str, document: &Value) {
+        if self.is_json {
+            println!("{document:#}");
+        } else {
+            println!("{}", text.trim_end());
+        }
+    }
+
+    /// What happens meanwhile: for people alone.
+    pub(crate) fn note(&self, text: &str) {
+        if !self.is_json {
+            eprintln!("{text}");
+        }
+    }
+
+    /// Why the command failed.
+    pub(crate) fn error(&self, error: &Error) {
+        if self.is_json {
+            println!("{:#}", json!({ "error": format!("{error:#}") }));
+        } else {
+            eprintln!("error: {error:#}");
+        }
+    }
+}
+
+/// A number of bytes, for people.
+pub(crate) fn size(bytes: u64) -> String {
+    const KB: f64 = 1000.0;
+    #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+    let bytes = bytes as f64;
+    if bytes < KB {
+        format!("{bytes} B")
+    } else if bytes < KB * KB {
+        format!("{:.0} KB", bytes / KB)
+    } else {
+        format!("{:.2} MB", bytes / KB / KB)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_three_digits_at_most() {
+        for (bytes, expected) in [
+            (0, "0 B"),
+            (999, "999 B"),
+            (36_400, "36 KB"),
+            (1_070_000, "1.07 MB"),
+        ] {
+            assert_eq!(size(bytes), expected);
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! The plugin that an author works on: a folder with `plugin.toml`.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use plugin_manifest::{Language, Project};
+
+/// A project and where it is.
+pub(crate) struct ProjectFolder {
+    /// An absolute path.
+    pub(crate) path: PathBuf,
+    pub(crate) project: Project,
+}
+
+impl ProjectFolder {
+    /// Reads `plugin.toml` of the folder.
+    ///
+    /// # Errors
+    /// There is none, or no device would accept what it declares.
+    pub(crate) fn open(folder: &Path) -> Result<ProjectFolder> {
+        let path = folder
+            .canonicalize()
+            .with_context(|| format!("there is no folder `{}`", folder.display()))?;
+        let file = path.join(Project::FILE);
+        let text = std::fs::read_to_string(&file).with_context(|| {
+            format!(
+                "cannot read `{}`: run this in the folder of a plugin, name it with `--project FOLDER`, or create one \
+                 with `supervisor-plugin new NAME`",
+                file.display()
+            )
+        })?;
+        let project = Project::parse(&text)
+            .with_context(|| format!("`{}` cannot be used", file.display()))?;
+        Ok(ProjectFolder { path, project })
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.project.manifest.name
+    }
+
+    pub(crate) fn language(&self) -> Language {
+        self.project.build.language
+    }
+
+    /// Where the built component is put.
+    pub(crate) fn component(&self) -> PathBuf {
+        self.path.join(format!("{}.wasm", self.name()))
+    }
+}

@@ -1,0 +1,106 @@
+//! The sources of the Rust SDK, which a project in Rust gets a copy of: the SDK is on no registry, and a project that
+//! contains it builds on every machine in the same way.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use include_dir::{Dir, include_dir};
+use toml::{Table, Value};
+
+/// The crates of the SDK by their folder below `sdk`, each with its sources.
+static CRATES: &[(&str, &str, Dir)] = &[
+    (
+        "",
+        include_str!("../../Cargo.toml"),
+        include_dir!("$CARGO_MANIFEST_DIR/../src"),
+    ),
+    (
+        "lenient",
+        include_str!("../../lenient/Cargo.toml"),
+        include_dir!("$CARGO_MANIFEST_DIR/../lenient/src"),
+    ),
+];
+/// The interfaces, from which the SDK makes its bindings.
+static WIT: Dir = include_dir!("$CARGO_MANIFEST_DIR/../../wit");
+/// Versions of what the crates depend on.
+const WORKSPACE: &str = include_str!("../../../Cargo.toml");
+
+/// Writes the SDK into `folder`, a workspace of its own.
+///
+/// # Errors
+/// A file cannot be written.
+pub(crate) fn write(folder: &Path) -> Result<()> {
+    let workspace: Table = WORKSPACE.parse().context("the workspace's Cargo.toml")?;
+    let mut crates = Vec::new();
+    for (name, cargo, sources) in CRATES {
+        let place = folder.join("sdk").join(name);
+        let mut cargo: Table = cargo.parse().context("a Cargo.toml of the SDK")?;
+        // The tests of the SDK stay with the SDK.
+        cargo.remove("dev-dependencies");
+        cargo.remove("test");
+        write_file(&place.join("Cargo.toml"), cargo.to_string().as_bytes())?;
+        write_folder(&place.join("src"), sources)?;
+        crates.push(cargo);
+    }
+    write_folder(&folder.join("wit"), &WIT)?;
+    let root = workspace_of(&workspace, &crates);
+    write_file(&folder.join("Cargo.toml"), root.to_string().as_bytes())
+}
+
+/// The workspace of the SDK's crates, with those dependencies of the repository's workspace that they use.
+fn workspace_of(repository: &Table, crates: &[Table]) -> Table {
+    let part = |name: &str| {
+        let parts = repository.get("workspace").and_then(Value::as_table);
+        parts.and_then(|parts| parts.get(name)).cloned()
+    };
+    let mut dependencies = Table::new();
+    if let Some(Value::Table(all)) = part("dependencies") {
+        let tables = ["dependencies", "build-dependencies"];
+        let used = crates
+            .iter()
+            .flat_map(|cargo| tables.iter().filter_map(|table| cargo.get(*table)))
+            .filter_map(Value::as_table)
+            .flat_map(Table::keys);
+        for name in used {
+            if let Some(dependency) = all.get(name) {
+                dependencies.insert(name.clone(), dependency.clone());
+            }
+        }
+    }
+    let members: Vec<Value> = CRATES
+        .iter()
+        .map(|(name, _, _)| format!("sdk/{name}").trim_end_matches('/').into())
+        .collect();
+    let mut workspace = Table::new();
+    workspace.insert("resolver".to_owned(), "3".into());
+    workspace.insert("members".to_owned(), members.into());
+    for name in ["package", "lints"] {
+        if let Some(value) = part(name) {
+            workspace.insert(name.to_owned(), value);
+        }
+    }
+    workspace.insert("dependencies".to_owned(), dependencies.into());
+    let mut root = Table::new();
+    root.insert("workspace".to_owned(), workspace.into());
+    root
+}
+
+fn write_folder(place: &Path, folder: &Dir) -> Result<()> {
+    for file in folder.files() {
+        let name = file.path().file_name().context("a file has a name")?;
+        write_file(&place.join(name), file.contents())?;
+    }
+    for inner in folder.dirs() {
+        let name = inner.path().file_name().context("a folder has a name")?;
+        write_folder(&place.join(name), inner)?;
+    }
+    Ok(())
+}
+
+/// Writes a file and the folders around it.
+pub(crate) fn write_file(file: &Path, content: &[u8]) -> Result<()> {
+    file.parent()
+        .map_or(Ok(()), std::fs::create_dir_all)
+        .and_then(|()| std::fs::write(file, content))
+        .with_context(|| format!("cannot write `{}`", file.display()))
+}

@@ -1,0 +1,46 @@
+//! What a new project begins with, in each language.
+
+use std::path::Path;
+
+use anyhow::Result;
+use include_dir::{Dir, include_dir};
+use plugin_manifest::Language;
+
+use crate::sdk_sources::{self, write_file};
+
+/// Files that every project has.
+static COMMON: Dir = include_dir!("$CARGO_MANIFEST_DIR/templates/common");
+static RUST: Dir = include_dir!("$CARGO_MANIFEST_DIR/templates/rust");
+
+/// What stands in the templates for the plugin's name.
+const NAME: &str = "PLUGIN_NAME";
+
+/// Writes a new project into `folder`, which exists and is empty.
+///
+/// # Errors
+/// There is no template for the language, or a file cannot be written.
+pub(crate) fn write(folder: &Path, name: &str, language: Language) -> Result<()> {
+    write_template(folder, &COMMON, name)?;
+    match language {
+        Language::Rust => {
+            write_template(folder, &RUST, name)?;
+            sdk_sources::write(&folder.join("supervisor-sdk"))
+        }
+        language => anyhow::bail!("this version of the tool has no template for {language}"),
+    }
+}
+
+/// Writes the files of a template. `Cargo.toml` and `.gitignore` have another name in it, as cargo and git would take
+/// them for their own.
+fn write_template(folder: &Path, template: &Dir, name: &str) -> Result<()> {
+    for file in template.files() {
+        let path = file.path().to_string_lossy();
+        let path = path.trim_end_matches(".template");
+        let text = String::from_utf8_lossy(file.contents()).replace(NAME, name);
+        write_file(&folder.join(path), text.as_bytes())?;
+    }
+    for inner in template.dirs() {
+        write_template(folder, inner, name)?;
+    }
+    Ok(())
+}
