@@ -16,7 +16,7 @@ pub(crate) fn run() -> Result<()> {
     citations::check(files)?;
     for clippy in [
         "clippy --all-targets -- --deny warnings",
-        "clippy --package supervisor-compile --all-targets -- --deny warnings",
+        "clippy --package supervisor-compile --package supervisor-plugin --all-targets -- --deny warnings",
     ] {
         cargo::finish(cargo::cargo(clippy.split(' ')))?;
     }

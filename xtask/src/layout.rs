@@ -41,8 +41,15 @@ const RESIDENT: [&str; 2] = ["supervisor", "supervisor-wasm"];
 /// The programs of the cloud, by their crates.
 const OF_CLOUD: [&str; 2] = ["fleet", "fleet-cloud"];
 
+/// The program of plugin authors, by its crate. It finds the compiler beside it.
+const OF_AUTHORS: [&str; 1] = ["supervisor-plugin"];
+
+/// Leaves out the compiler that the tool of plugin authors contains where it is installed alone: with it, cargo would
+/// give a code generator to all programs that are built at the same time.
+pub(crate) const WITHOUT_COMPILER: &str = "--no-default-features";
 /// What a supervisor has that tests run: one of them has it kill itself.
-pub(crate) const FEATURES_FOR_TESTS: [&str; 2] = ["--features", "supervisor/abort-at"];
+pub(crate) const FEATURES_FOR_TESTS: [&str; 3] =
+    [WITHOUT_COMPILER, "--features", "supervisor/abort-at"];
 
 /// The steps that [`build_in`] announces.
 pub(crate) const STEPS: usize = 4;
@@ -108,8 +115,8 @@ pub(crate) fn compiler_profile(arguments: &Arguments) -> &'static str {
 
 /// What builds all programs but the compiler, as arguments of cargo.
 ///
-/// What is shipped takes three builds: what the programs of the cloud ask of shared crates is not for devices, and the
-/// cloud is built for speed rather than size. What is not shipped is built at once, so that each dependency is compiled
+/// What is shipped takes four builds: what the programs of the cloud and of authors ask of shared crates is not for
+/// devices, and the cloud is built for speed rather than size. What is not shipped is built at once, so that each dependency is compiled
 /// once.
 fn program_builds(arguments: &Arguments) -> Vec<Vec<&'static str>> {
     let build = |programs: &[&'static str], more: &[&'static str]| {
@@ -121,15 +128,19 @@ fn program_builds(arguments: &Arguments) -> Vec<Vec<&'static str>> {
             build(&["fleet"], &["--release"]),
             build(&["fleet-cloud"], &["--profile", simulate::PROFILE]),
             build(&RESIDENT, &["--release"]),
+            build(&OF_AUTHORS, &["--release", WITHOUT_COMPILER]),
         ]
     } else {
-        vec![build(&[OF_CLOUD, RESIDENT].concat(), &FEATURES_FOR_TESTS)]
+        vec![build(
+            &[&OF_CLOUD[..], &RESIDENT, &OF_AUTHORS].concat(),
+            &FEATURES_FOR_TESTS,
+        )]
     }
 }
 
 /// Puts the programs, as [`program_builds`] or the build of the tests left them, into the layout.
 pub(crate) fn install_programs(layout: &Layout, arguments: &Arguments) -> Result<()> {
-    for program in OF_CLOUD.into_iter().chain(RESIDENT) {
+    for program in OF_CLOUD.into_iter().chain(RESIDENT).chain(OF_AUTHORS) {
         let profile = if arguments.release && program == "fleet-cloud" {
             simulate::PROFILE
         } else {

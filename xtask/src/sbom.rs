@@ -18,11 +18,12 @@ use crate::layout::crates_in;
 /// What the file in the layout is called.
 pub(crate) const FILE: &str = "sbom.cdx.json";
 /// The programs of the layout, by their crates.
-pub(crate) const PROGRAMS: [&str; 5] = [
+pub(crate) const PROGRAMS: [&str; 6] = [
     "fleet",
     "fleet-cloud",
     "supervisor",
     "supervisor-compile",
+    "supervisor-plugin",
     "supervisor-wasm",
 ];
 

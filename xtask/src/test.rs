@@ -126,6 +126,8 @@ fn tested_packages() -> Result<Vec<String>> {
         arguments.extend(["--exclude".to_owned(), package]);
     }
     arguments.extend(layout::FEATURES_FOR_TESTS.map(str::to_owned));
+    // The benchmarks' own defaults, which go with those of all packages.
+    arguments.extend(["--features", "bench/cloud,bench/device"].map(str::to_owned));
     Ok(arguments)
 }
 

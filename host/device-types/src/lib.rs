@@ -23,6 +23,7 @@ pub use log::LogEvent;
 pub use moment::Moment;
 pub use plan::DevicePlan;
 pub use plugin::{
-    ConfinedProcess, Confinement, MissingWall, PluginAbout, PluginReport, PluginRoutes, PluginState, RouteReport,
+    ConfinedProcess, Confinement, MissingWall, PluginAbout, PluginReport, PluginRoutes,
+    PluginState, RouteReport,
 };
 pub use stats::{PluginMetric, PluginMetricValue, PluginStats, ReconcilerStats};

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::loaded::LoadedPlugin;
-use plugin_manifest::{Action, Manifest};
 use crate::pins::Pin;
 use crate::routes::{ReservedRoutes, overlap};
 use crate::table::{Entry, Other, PolicyStanding, Standing, Table};
 use crate::text::{LONGEST, one_line};
+use plugin_manifest::{Action, Manifest};
 
 /// A table in the making.
 pub(crate) struct Assembly<'a> {

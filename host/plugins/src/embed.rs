@@ -7,9 +7,9 @@ use std::path::Path;
 use signatures::Signature;
 
 use crate::failure::chain;
-use plugin_manifest::Manifest;
 use crate::settled_file::bytes;
 use crate::signature;
+use plugin_manifest::Manifest;
 
 /// Why a signature is not in the file now.
 #[derive(Debug, thiserror::Error)]

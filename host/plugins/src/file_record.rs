@@ -8,10 +8,10 @@ use signatures::PublicKey;
 use tokio::task::AbortHandle;
 
 use crate::loaded::LoadedPlugin;
-use plugin_manifest::Manifest;
 use crate::policy::Grants;
 use crate::settled_file::{FileHead, Stamp};
 use crate::table::{Other, Standing};
+use plugin_manifest::Manifest;
 
 /// A file of a plugin folder.
 #[derive(Default)]

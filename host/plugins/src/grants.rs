@@ -8,10 +8,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::capability::{Import, of_import};
-use plugin_manifest::Capability;
-use plugin_manifest::{INTERFACE, Manifest};
 use crate::policy::Grants;
 use crate::route_grants::is_of_stock_plugins;
+use plugin_manifest::Capability;
+use plugin_manifest::{INTERFACE, Manifest};
 
 /// Checks what the manifest says that it answers and provides. Takes no component, and so comes before anything
 /// is compiled.

@@ -12,8 +12,8 @@ use tokio::time::Instant;
 
 use crate::actions::{ActionError, Actions};
 use crate::loaded::LoadedPlugin;
-use plugin_manifest::Action;
 use crate::text::{LONGEST, one_line};
+use plugin_manifest::Action;
 
 /// How long the device shows itself after the latest request (docs/spec/device.md#v1-blink).
 const WINDOW: Duration = Duration::from_secs(15);

@@ -78,7 +78,7 @@ pub use plugin_protocol::CallerScope;
 pub use plugins::{Plugins, StartError, UNPINNED};
 pub use policy::{PolicyError, policy_text};
 pub use rollback::{Rollback, RollbackError, RollbackFolders, rollback};
-pub use signers::{SignatureCheck, SignaturePlace, check_signatures, signature_place};
 pub use route_match::{RouteLookup, RouteMatch};
+pub use signers::{SignatureCheck, SignaturePlace, check_signatures, signature_place};
 pub use trust::{TrustError, trust_lines};
 pub use unavailable::Unavailable;

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use compiled_code::CompileError;
 use parking_lot::Mutex;
 use plugin_protocol::{
-    ActionAnswer, ActionCall, Bound, Failure, GuestCode, GuestPlugin, GuestRuntime,
-    HostCalls, Origin, PATIENCE, ServedCall,
+    ActionAnswer, ActionCall, Bound, Failure, GuestCode, GuestPlugin, GuestRuntime, HostCalls,
+    Origin, PATIENCE, ServedCall,
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::Instrument as _;
@@ -23,13 +23,13 @@ use crate::grants;
 use crate::identify::Identify;
 use crate::limits::{self, Limits};
 use crate::log_lines::LineBudget;
-use plugin_manifest::Manifest;
 use crate::plugin_context::PluginContext;
 use crate::plugin_host::PluginHost;
 use crate::policy::{Grants, PolicyFiles};
 use crate::provision::led::Leds;
 use crate::provision::metrics::PluginMetrics;
 use crate::signature::Signatures;
+use plugin_manifest::Manifest;
 
 /// A version of a plugin that can be called.
 pub(crate) struct LoadedPlugin {

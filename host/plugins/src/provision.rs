@@ -20,10 +20,10 @@ use plugin_protocol::{
     StoreKeys, StoreSet,
 };
 
-use plugin_manifest::Capability;
 use crate::config::PluginData;
 use crate::holdings::Holdings;
 use crate::plugin_context::PluginContext;
+use plugin_manifest::Capability;
 
 /// A call that no instance makes of which the host has linked what is granted: it gets no answer, and ends.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -9,11 +9,11 @@ use crate::embed::replace;
 use crate::failure::chain;
 use crate::grants::check_routes_and_actions;
 use crate::kept::KeptVersions;
-use plugin_manifest::Manifest;
 use crate::pins::Pin;
 use crate::policy::{Policy, PolicyFiles};
 use crate::settled_file::bytes;
 use crate::signature::{self, Signatures};
+use plugin_manifest::Manifest;
 
 /// A version that was put back.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -13,10 +13,10 @@ use tokio::sync::Semaphore;
 
 use crate::PluginData;
 use crate::failure::chain;
-use plugin_manifest::Manifest;
 use crate::newest;
 use crate::owners;
 use crate::signature::{self, Signatures};
+use plugin_manifest::Manifest;
 
 /// The largest plugin, in bytes.
 const SIZE: u64 = 64 << 20;

@@ -16,9 +16,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 
 use crate::boards::BoardPatterns;
-use plugin_manifest::Action;
 use crate::pins::FileDigests;
 use crate::route_grants::RouteGrants;
+use plugin_manifest::Action;
 
 /// The list of stock plugins.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]

@@ -6,16 +6,18 @@ use std::sync::Arc;
 
 use http::Method;
 
-use device_types::{PluginAbout, PluginReport, PluginRoutes, PluginState, PluginStats, RouteReport};
+use device_types::{
+    PluginAbout, PluginReport, PluginRoutes, PluginState, PluginStats, RouteReport,
+};
 
 use plugin_manifest::About;
 
 use crate::loaded::LoadedPlugin;
-use plugin_manifest::{Action, Manifest};
 use crate::pins::Pin;
 use crate::route_match::{RouteLookup, RouteMatch};
 use crate::routes::{Lookup, Routes};
 use crate::text::cut;
+use plugin_manifest::{Action, Manifest};
 
 /// Who serves what.
 pub(crate) struct Table {

@@ -8,13 +8,13 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::boards::BoardPatterns;
-use plugin_manifest::Capability;
 use crate::failure::chain;
 use crate::keys::NamedKeys;
-use plugin_manifest::{Action, Manifest};
 use crate::route_grants::is_of_stock_plugins;
 use crate::settled_file::bytes;
 use crate::signature::Signatures;
+use plugin_manifest::Capability;
+use plugin_manifest::{Action, Manifest};
 
 /// Why there is nothing to trust.
 #[derive(Debug, thiserror::Error)]

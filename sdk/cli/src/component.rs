@@ -48,8 +48,8 @@ impl Component {
             file.display()
         );
         let wasm = std::fs::read(&file).with_context(unreadable)?;
-        let manifest = Manifest::of(&wasm)
-            .with_context(|| format!("`{}` is not a plugin", file.display()))?;
+        let manifest =
+            Manifest::of(&wasm).with_context(|| format!("`{}` is not a plugin", file.display()))?;
         Ok(Component {
             file,
             wasm,

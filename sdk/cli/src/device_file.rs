@@ -288,7 +288,11 @@ files = [{ host = "run/x", guest = "/x" }]
             device.host("a", folder.path()).unwrap();
         }
         let error = toml::from_str::<DeviceFile>("[lamps]").unwrap_err();
-        assert!(error.to_string().contains("unknown field `lamps`, expected one of"));
+        assert!(
+            error
+                .to_string()
+                .contains("unknown field `lamps`, expected one of")
+        );
         let device: DeviceFile = toml::from_str("[units.\"a/b\"]").unwrap();
         assert!(device.host("a", folder.path()).is_err());
     }

@@ -23,14 +23,18 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
         Language::Rust => rust::build(project, output)?,
         language => bail!("this version of the tool cannot build {language}"),
     };
-    let mut wasm = std::fs::read(&built)
-        .with_context(|| format!("cannot read `{}`", built.display()))?;
+    let mut wasm =
+        std::fs::read(&built).with_context(|| format!("cannot read `{}`", built.display()))?;
     // `plugin!` of the Rust SDK writes the sections itself.
     if language != Language::Rust {
         add_sections(project, &mut wasm)?;
     }
-    let manifest = Manifest::of(&wasm)
-        .with_context(|| format!("what was built of `{}` is not a plugin", project.path.display()))?;
+    let manifest = Manifest::of(&wasm).with_context(|| {
+        format!(
+            "what was built of `{}` is not a plugin",
+            project.path.display()
+        )
+    })?;
     if manifest != project.project.manifest && language == Language::Rust {
         let in_file = &project.project.manifest;
         if (&manifest.name, &manifest.version) != (&in_file.name, &in_file.version) {
@@ -61,8 +65,8 @@ fn add_sections(project: &ProjectFolder, wasm: &mut Vec<u8>) -> Result<()> {
     append_section(wasm, SECTION, manifest.as_bytes());
     if let Some(file) = &project.project.openapi {
         let file = project.path.join(file);
-        let description = std::fs::read(&file)
-            .with_context(|| format!("cannot read `{}`", file.display()))?;
+        let description =
+            std::fs::read(&file).with_context(|| format!("cannot read `{}`", file.display()))?;
         append_section(wasm, DESCRIPTION, &description);
     }
     Ok(())

@@ -176,7 +176,10 @@ impl WrittenLimit {
 
 /// The names of all limits, for messages.
 fn keys() -> String {
-    let keys: Vec<String> = LIMITS.iter().map(|range| format!("`{}`", range.key)).collect();
+    let keys: Vec<String> = LIMITS
+        .iter()
+        .map(|range| format!("`{}`", range.key))
+        .collect();
     keys.join(", ")
 }
 

@@ -247,14 +247,19 @@ impl Manifest {
             .map_err(invalid)?;
             let mut before = self.capabilities.iter().take(index);
             if before.any(|other| other.name == need.name) {
-                return Err(invalid(format_args!("duplicate capability `{}`", need.name)));
+                return Err(invalid(format_args!(
+                    "duplicate capability `{}`",
+                    need.name
+                )));
             }
         }
         for board in &self.boards {
             check_text("the name of a board", board).map_err(invalid)?;
         }
         if self.version.to_string().len() > TEXT {
-            return Err(invalid(format_args!("`version` has more than {TEXT} bytes")));
+            return Err(invalid(format_args!(
+                "`version` has more than {TEXT} bytes"
+            )));
         }
         Ok(self.limits.check()?)
     }
@@ -304,8 +309,14 @@ impl About {
                 .iter()
                 .any(|scheme| homepage.starts_with(scheme))
         };
-        if self.homepage.as_ref().is_some_and(|homepage| !is_web_address(homepage)) {
-            return Err(invalid("`homepage` must begin with `https://` or `http://`"));
+        if self
+            .homepage
+            .as_ref()
+            .is_some_and(|homepage| !is_web_address(homepage))
+        {
+            return Err(invalid(
+                "`homepage` must begin with `https://` or `http://`",
+            ));
         }
         Ok(())
     }
@@ -345,7 +356,9 @@ impl Route {
 pub fn check_name(name: &str) -> Result<(), &'static str> {
     let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     if name.is_empty() || name.len() > NAME || name.starts_with('-') || !name.bytes().all(fits) {
-        return Err("`name` must be at most 63 lower-case letters, digits and `-`, and begin with a letter or digit");
+        return Err(
+            "`name` must be at most 63 lower-case letters, digits and `-`, and begin with a letter or digit",
+        );
     }
     Ok(())
 }
@@ -357,7 +370,9 @@ pub fn check_name(name: &str) -> Result<(), &'static str> {
 pub fn check_text(what: impl fmt::Display, text: &str) -> Result<(), String> {
     if text.trim().is_empty() || text.len() > TEXT {
         let length = text.len();
-        return Err(format!("{what} must have 1 to {TEXT} bytes, and has {length}"));
+        return Err(format!(
+            "{what} must have 1 to {TEXT} bytes, and has {length}"
+        ));
     }
     Ok(())
 }

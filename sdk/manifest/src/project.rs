@@ -39,8 +39,21 @@ pub struct Build {
 }
 
 /// A language that plugins are written in.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[derive(strum::Display, strum::EnumString, strum::IntoStaticStr, strum::VariantArray)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Deserialize,
+    strum::Display,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum Language {
@@ -245,11 +258,27 @@ memory_mib = 32
         for (from, to, expected) in [
             ("GET /v3/rails/:name", "GET", "`GET` is not a route"),
             ("GET /v3", "FETCH /v3", "its method is `FETCH`, and must be"),
-            ("GET /v3/rails/:name", "GET /v3/plugins", "the supervisor's own (`GET /v3/plugins`)"),
-            ("DELETE /v3/rails/:name", "GET /v3/rails/:id", "duplicate route `GET /v3/rails/:name`"),
+            (
+                "GET /v3/rails/:name",
+                "GET /v3/plugins",
+                "the supervisor's own (`GET /v3/plugins`)",
+            ),
+            (
+                "DELETE /v3/rails/:name",
+                "GET /v3/rails/:id",
+                "duplicate route `GET /v3/rails/:name`",
+            ),
             ("= \"rail\"", "= \"\"", "has no handler"),
-            ("store =", "stor =", "unknown variant `stor`, expected one of"),
-            ("keeps the counters", "", "the reason for the capability `store`"),
+            (
+                "store =",
+                "stor =",
+                "unknown variant `stor`, expected one of",
+            ),
+            (
+                "keeps the counters",
+                "",
+                "the reason for the capability `store`",
+            ),
             ("memory_mib = 32", "memory_mib = 33", "`memory_mib` is 33"),
             ("memory_mib = 32", "memory = 3", "unknown field `memory`"),
             ("\"acme-rails\"", "\"Acme_R\"", "lower-case letters"),

@@ -4,8 +4,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use axum::response::IntoResponse;
-use device_types::{PluginAbout,
-    PluginMetric, PluginMetricValue, PluginReport, PluginRoutes, PluginState, PluginStats,
+use device_types::{
+    PluginAbout, PluginMetric, PluginMetricValue, PluginReport, PluginRoutes, PluginState,
+    PluginStats,
 };
 use futures::{FutureExt, future::BoxFuture};
 use http::Method;

@@ -7,11 +7,11 @@ use crate::file_record::FileRecord;
 use crate::grants;
 use crate::loaded::{LoadContext, LoadedPlugin};
 use crate::loader::Loader;
-use plugin_manifest::Manifest;
 use crate::pins::Pin;
 use crate::policy::Grants;
 use crate::signature::Signatures;
 use crate::table::Table;
+use plugin_manifest::Manifest;
 
 /// What a file gets, by what it says of itself.
 pub(super) enum Verdict {

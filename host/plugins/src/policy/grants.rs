@@ -7,11 +7,11 @@ use os::UnitName;
 use serde::{Deserialize, Deserializer};
 
 use crate::boards::BoardPatterns;
-use plugin_manifest::Capability;
-use plugin_manifest::WrittenLimits;
-use plugin_manifest::Action;
 use crate::pins::{FileDigests, Pin};
 use crate::route_grants::RouteGrants;
+use plugin_manifest::Action;
+use plugin_manifest::Capability;
+use plugin_manifest::WrittenLimits;
 
 /// What one plugin gets.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]

@@ -7,10 +7,10 @@ use parking_lot::Mutex;
 use plugin_protocol::{Handle, LockAcquire};
 use tokio::task::JoinHandle;
 
-use plugin_manifest::Capability;
 use crate::config::{HeldLocks, LocksError};
 use crate::holdings::{HeldResource, Holdings};
 use crate::plugin_context::PluginContext;
+use plugin_manifest::Capability;
 
 /// How long a call holds the locks at most. An answer that streams may last for days, in which no app would be updated.
 const LONGEST_HOLD: Duration = Duration::from_secs(300);

@@ -26,7 +26,9 @@ impl Call {
     /// From `GET /v3/hello/Ada`; the path may have a query.
     fn parse(text: &str, body: Option<&str>) -> Result<Call> {
         let Some((method, path)) = text.split_once(' ') else {
-            bail!("`{text}` is not a request: give the method and the path, for example `GET /v3/hello/Ada`");
+            bail!(
+                "`{text}` is not a request: give the method and the path, for example `GET /v3/hello/Ada`"
+            );
         };
         let method = plugin_manifest::parse_method(method).map_err(anyhow::Error::msg)?;
         Ok(Call {
@@ -142,7 +144,10 @@ mod tests {
     #[test]
     fn a_request_is_a_method_and_a_path() {
         let call = Call::parse("POST /v3/a?b=c", Some("{}")).unwrap();
-        assert_eq!((call.method.as_str(), call.path.as_str()), ("POST", "/v3/a?b=c"));
+        assert_eq!(
+            (call.method.as_str(), call.path.as_str()),
+            ("POST", "/v3/a?b=c")
+        );
         for text in ["/v3/a", "FETCH /v3/a"] {
             assert!(Call::parse(text, None).is_err(), "{text}");
         }

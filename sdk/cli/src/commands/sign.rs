@@ -13,6 +13,8 @@ use crate::arguments::Sign;
 use crate::component::Component;
 use crate::output::Output;
 
+/// The least length of the line with a secret key, in base64.
+const SHORTEST: usize = 200;
 /// The longest key file, in bytes.
 const MOST: u64 = 4096;
 
@@ -74,6 +76,9 @@ fn secret_key(path: &Path, password: Option<String>) -> Result<SecretKey> {
             path.display()
         )
     };
+    // A public key is shorter, and would be asked a password for.
+    let is_long = text.lines().any(|line| line.len() >= SHORTEST);
+    ensure!(is_long, "{}", no_key());
     let key = || SecretKeyBox::from_string(&text).with_context(no_key);
     if let Ok(plain) = key()?.into_unencrypted_secret_key() {
         return Ok(plain);

@@ -79,7 +79,10 @@ fn files_of(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut files: Vec<PathBuf> = entries
         .flatten()
         .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "toml")
+        })
         .collect();
     files.sort();
     ensure!(
@@ -99,6 +102,7 @@ fn failure(test: &TestFile, request: &TestRequest, differences: &[String]) -> (S
             text.push_str(&format!("    {line}\n"));
         }
     }
-    let document = json!({ "place": place, "request": request.to_string(), "differences": differences });
+    let document =
+        json!({ "place": place, "request": request.to_string(), "differences": differences });
     (text, document)
 }

@@ -13,8 +13,8 @@ use crate::device_file::DeviceFile;
 /// What a plugin is tried on.
 pub(crate) struct Trial {
     device: DeviceFile,
-    /// What the plugin may do; without it, everything that it asks for.
-    policy: Option<String>,
+    /// What the plugin may do, and the file that says so; without it, everything that it asks for.
+    policy: Option<(PathBuf, String)>,
     /// Where what plugins store is kept.
     state: Option<PathBuf>,
     /// For a program in place of the journal command.
@@ -49,7 +49,7 @@ impl Trial {
         if let Some(file) = policy {
             let text = std::fs::read_to_string(file)
                 .with_context(|| format!("cannot read `{}`", file.display()))?;
-            self.policy = Some(text);
+            self.policy = Some((file.to_owned(), text));
         }
         Ok(self)
     }
@@ -73,13 +73,34 @@ impl Trial {
             .plugin(&component.file)
             .compiler(compiler::program()?)
             .code_cache(cache);
-        if let Some(state) = &self.state {
-            host = host.folder(state);
-        }
+        let folder = match &self.state {
+            Some(state) => state.clone(),
+            None => self.scratch.path().join("device"),
+        };
+        host = host.folder(&folder);
         host = match &self.policy {
-            Some(policy) => host.policy(policy.as_str()).pinned_by_policy(),
+            Some((_, policy)) => host.policy(policy.as_str()).pinned_by_policy(),
             None => host.policy(self.device.policy(manifest)).developer_mode(),
         };
-        host.try_start().await
+        host.try_start().await.map_err(|error| {
+            anyhow::anyhow!(self.in_authors_paths(&folder, &format!("{error:#}"), component))
+        })
+    }
+
+    /// The text with the files that the author named, in place of this device's copies of them.
+    fn in_authors_paths(&self, folder: &Path, text: &str, component: &Component) -> String {
+        let shown = |path: PathBuf| path.display().to_string();
+        let copy = component
+            .file
+            .file_name()
+            .map(|name| shown(folder.join("plugins").join(name)));
+        let mut text = text.to_owned();
+        if let Some(copy) = copy {
+            text = text.replace(&copy, &shown(component.file.clone()));
+        }
+        if let Some((policy, _)) = &self.policy {
+            text = text.replace(&shown(folder.join("policy.toml")), &shown(policy.clone()));
+        }
+        text
     }
 }

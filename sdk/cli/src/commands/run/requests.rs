@@ -34,7 +34,10 @@ pub(crate) async fn answer(served: Arc<RwLock<Served>>, request: Request<Body>) 
     let status = response.status();
     eprintln!("{what}  {}  {milliseconds:.1} ms", status.as_u16());
     if status == StatusCode::NOT_FOUND && response.headers().is_empty() {
-        return message(status, "this plugin has no such route, and the routes of the supervisor are not served here");
+        return message(
+            status,
+            "this plugin has no such route, and the routes of the supervisor are not served here",
+        );
     }
     response
 }

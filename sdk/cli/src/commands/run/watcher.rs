@@ -10,7 +10,14 @@ use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 /// Folders in which builds write.
-const BUILT: &[&str] = &["target", "build", "node_modules", "__pycache__", ".git", ".venv"];
+const BUILT: &[&str] = &[
+    "target",
+    "build",
+    "node_modules",
+    "__pycache__",
+    ".git",
+    ".venv",
+];
 /// How long the folder has to be quiet: editors write several files at a time.
 const QUIET: Duration = Duration::from_millis(100);
 

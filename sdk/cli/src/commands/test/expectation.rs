@@ -110,12 +110,27 @@ mod tests {
             ("", None),
             ("status = 200\nheaders = { X-Rail = \"5v\" }", None),
             ("json = { on = true }\ncontains = [\"on\"]", None),
-            ("status = 404", Some("expected the status 404, got 200 with the body")),
-            ("headers = { x-rail = \"3v\" }", Some("expected the header `x-rail: 3v`, got `5v`")),
+            (
+                "status = 404",
+                Some("expected the status 404, got 200 with the body"),
+            ),
+            (
+                "headers = { x-rail = \"3v\" }",
+                Some("expected the header `x-rail: 3v`, got `5v`"),
+            ),
             ("headers = { x-other = \"\" }", Some("got none")),
-            ("body = \"on\"", Some("expected the body \"on\", got \"{\\\"on\\\":true}\"")),
-            ("contains = [\"off\"]", Some("expected a body that contains \"off\"")),
-            ("json = { on = false }", Some("expected {\"on\":false}, got {\"on\":true}")),
+            (
+                "body = \"on\"",
+                Some("expected the body \"on\", got \"{\\\"on\\\":true}\""),
+            ),
+            (
+                "contains = [\"off\"]",
+                Some("expected a body that contains \"off\""),
+            ),
+            (
+                "json = { on = false }",
+                Some("expected {\"on\":false}, got {\"on\":true}"),
+            ),
         ] {
             let expectation: Expectation = toml::from_str(text).unwrap();
             let differences = expectation.differences(&answer).join("\n");

@@ -107,7 +107,7 @@ impl TestFile {
         let mut requests = Vec::new();
         for request in file.request {
             let before = text.get(..request.span().start).unwrap_or_default();
-            let line = before.lines().count().max(1);
+            let line = before.matches('\n').count() + 1;
             let request = TestRequest::new(request.into_inner(), line)
                 .with_context(|| format!("the request in line {line}"))?;
             requests.push(request);

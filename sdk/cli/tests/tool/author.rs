@@ -1,0 +1,154 @@
+//! An author with the tool and an empty folder.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Arc, Mutex};
+
+use tempfile::TempDir;
+
+/// An author, and what the author has made.
+pub(crate) struct Author {
+    folder: TempDir,
+}
+
+/// What a command printed.
+pub(crate) struct Printed {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Author {
+    pub(crate) fn new() -> Author {
+        Author {
+            folder: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    pub(crate) fn path(&self, below: &str) -> PathBuf {
+        self.folder.path().join(below)
+    }
+
+    pub(crate) fn write(&self, below: &str, text: &str) {
+        fs::write(self.path(below), text).unwrap();
+    }
+
+    pub(crate) fn read(&self, below: &str) -> String {
+        fs::read_to_string(self.path(below)).unwrap()
+    }
+
+    /// Replaces a text that is there once or more.
+    pub(crate) fn edit(&self, below: &str, from: &str, to: &str) {
+        let text = self.read(below);
+        assert!(text.contains(from), "`{from}` in {text}");
+        self.write(below, &text.replace(from, to));
+    }
+
+    /// The tool, about to run in this folder with these words.
+    fn command<'a>(&self, folder: &Path, words: impl IntoIterator<Item = &'a str>) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_supervisor-plugin"));
+        command
+            .args(words)
+            .current_dir(folder)
+            .stdin(Stdio::null())
+            // With the other tests' crates, of which none has to be built once more.
+            .env("CARGO_TARGET_DIR", tests::repository().join("target"))
+            .env("XDG_CACHE_HOME", self.path("cache"))
+            .env("SUPERVISOR_DIST", tests::distribution());
+        command
+    }
+
+    /// Runs a command in a folder below the author's.
+    pub(crate) fn run_in(&self, folder: &str, words: &str) -> Printed {
+        Printed::by(self.command(&self.path(folder), words.split_whitespace()))
+    }
+
+    pub(crate) fn run(&self, words: &str) -> Printed {
+        self.run_in("", words)
+    }
+
+    /// Runs a command with arguments that contain spaces.
+    pub(crate) fn run_words(&self, words: &[&str]) -> Printed {
+        Printed::by(self.command(&self.path(""), words.iter().copied()))
+    }
+
+    /// A new project, of whose dependencies the versions are those of this repository: they are built already.
+    pub(crate) fn new_project(&self, name: &str) {
+        self.run(&format!("new {name}")).succeeds();
+        let lock = tests::repository().join("Cargo.lock");
+        fs::copy(lock, self.path(name).join("Cargo.lock")).unwrap();
+    }
+
+    /// Starts a command that goes on until it is dropped.
+    pub(crate) fn start_in(&self, folder: &str, words: &str) -> Started {
+        let mut command = self.command(&self.path(folder), words.split_whitespace());
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let reader = BufReader::new(child.stderr.take().unwrap());
+        let seen = Arc::clone(&lines);
+        std::thread::spawn(move || {
+            for line in reader.lines().map_while(Result::ok) {
+                seen.lock().unwrap().push(line);
+            }
+        });
+        Started { child, lines }
+    }
+}
+
+impl Printed {
+    fn by(mut command: Command) -> Printed {
+        let output: Output = command.output().unwrap();
+        Printed {
+            code: output.status.code().unwrap(),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    #[track_caller]
+    pub(crate) fn succeeds(self) -> Printed {
+        assert_eq!(self.code, 0, "{}\n{}", self.out, self.err);
+        self
+    }
+
+    #[track_caller]
+    pub(crate) fn fails(self) -> Printed {
+        assert_eq!(self.code, 1, "{}\n{}", self.out, self.err);
+        self
+    }
+
+    /// The document that `--json` prints.
+    #[track_caller]
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {}", self.out))
+    }
+}
+
+/// A command that runs.
+pub(crate) struct Started {
+    child: Child,
+    lines: Arc<Mutex<Vec<String>>>,
+}
+
+impl Started {
+    /// Waits until it has printed a line that contains this.
+    pub(crate) async fn until_printed(&self, text: &str) -> String {
+        tests::until(text, || async {
+            let lines = self.lines.lock().unwrap();
+            match lines.iter().find(|line| line.contains(text)) {
+                Some(line) => Ok(line.clone()),
+                None => Err(lines.join("\n")),
+            }
+        })
+        .await
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,98 @@
+//! From nothing to an answer from a device, by the commands that the tool itself prints.
+
+use std::fs;
+
+use tests::{Supervisor, until};
+
+use crate::author::Author;
+
+#[tokio::test]
+async fn a_stranger_has_a_signed_plugin_on_a_device_with_five_commands() {
+    let author = Author::new();
+    author.new_project("rails");
+    let built = author.run_in("rails", "build").succeeds();
+    assert!(built.out.contains("rails 0.1.0"), "{}", built.out);
+    assert!(built.out.contains("asks for: store"), "{}", built.out);
+    author.run("keygen acme.key --no-password").succeeds();
+    author
+        .run("sign rails/rails.wasm --key acme.key")
+        .succeeds();
+    let checked = author.run("check rails/rails.wasm").succeeds();
+    assert!(checked.out.contains("[plugins.rails]"), "{}", checked.out);
+
+    // The owner of a device trusts the key.
+    let public = author.read("acme.key.pub");
+    let key = public.lines().nth(1).unwrap();
+    let policy = format!(
+        "[keys.acme]\npublic = \"{key}\"\n\n[plugins.rails]\nkeys = [\"acme\"]\nroutes = [\"/v3/rails/*\"]\ngrants = [\"store\"]\n"
+    );
+    author.write("policy.toml", &policy);
+    fs::create_dir(author.path("plugins")).unwrap();
+    let device = Supervisor::on_wasm()
+        .argument("--plugin-dir")
+        .argument(author.path("plugins").display().to_string())
+        .argument("--policy")
+        .argument(author.path("policy.toml").display().to_string())
+        .start()
+        .await;
+    fs::copy(
+        author.path("rails/rails.wasm"),
+        author.path("plugins/rails.wasm"),
+    )
+    .unwrap();
+    until("the plugin to answer", || async {
+        let answer = device.get("/v3/rails/Ada").await;
+        match answer.status {
+            200 => Ok(assert_eq!(answer.text, "Hello, Ada! This is call 1.\n")),
+            _ => Err(device.json("/v3/plugins").await),
+        }
+    })
+    .await;
+    let report = device.json("/v3/plugins").await;
+    assert_eq!(report["plugins"][0]["signedBy"], "acme", "{report}");
+    let description = &report["plugins"][0]["description"];
+    assert_eq!(description, "Says hello, and counts how often");
+}
+
+#[test]
+fn a_new_project_says_how_to_go_on_and_touches_nothing_that_is_there() {
+    let author = Author::new();
+    let created = author.run("new rails").succeeds();
+    for line in [
+        "cd rails",
+        "supervisor-plugin run",
+        "supervisor-plugin test",
+    ] {
+        assert!(created.out.contains(line), "{}", created.out);
+    }
+    let again = author.run("new rails").fails();
+    assert!(
+        again.err.contains("`rails` exists already"),
+        "{}",
+        again.err
+    );
+    let name = author.run("new Rails_1").fails();
+    assert!(name.err.contains("lower-case letters"), "{}", name.err);
+    let language = author.run("new other --lang cobol");
+    assert_eq!(language.code, 2);
+    assert!(language.err.contains("there is no language `cobol`"));
+    assert!(!author.path("other").exists());
+}
+
+#[test]
+fn commands_outside_of_a_project_say_where_to_be() {
+    let author = Author::new();
+    let built = author.run("build").fails();
+    assert!(
+        built.err.contains("supervisor-plugin new NAME"),
+        "{}",
+        built.err
+    );
+    author.write(
+        "plugin.toml",
+        "name = \"rails\"\nversion = \"0.1.0\"\nroute = 1\n",
+    );
+    let built = author.run("build").fails();
+    assert!(built.err.contains("line 3"), "{}", built.err);
+    assert!(built.err.contains("unknown field `route`"), "{}", built.err);
+}

@@ -1,0 +1,14 @@
+//! The tool as an author uses it: the commands of docs/plugin-tool.md, typed as printed there.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test fails by panicking"
+)]
+
+mod author;
+mod check;
+mod first_plugin;
+mod run;
+mod signatures;
+mod test;

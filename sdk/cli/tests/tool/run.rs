@@ -1,0 +1,66 @@
+//! `run`: the plugin behind HTTP, built again when a file is saved.
+
+use reqwest::Client;
+use tests::until;
+
+use crate::author::Author;
+
+#[tokio::test]
+async fn a_saved_file_is_served_and_a_broken_one_leaves_the_version_before() {
+    let author = Author::new();
+    author.new_project("rails");
+    let running = author.start_in("rails", "run --listen 127.0.0.1:0");
+    let line = running.until_printed("listening on ").await;
+    let base = line
+        .split_whitespace()
+        .nth(2)
+        .unwrap()
+        .trim_end_matches(';');
+    let client = tests::client();
+    let hello = format!("{base}/v3/rails/Ada");
+    assert_eq!(
+        get(&client, &hello).await,
+        (200, "Hello, Ada! This is call 1.\n".to_owned())
+    );
+    running.until_printed("GET /v3/rails/Ada  200").await;
+
+    author.edit("rails/src/lib.rs", "Hello, ", "Good day, ");
+    until("the new version", || async {
+        let (_, text) = get(&client, &hello).await;
+        // What the plugin stored is still there.
+        if text.starts_with("Good day, Ada! This is call ") {
+            Ok(assert!(!text.contains("call 1."), "{text}"))
+        } else {
+            Err(text)
+        }
+    })
+    .await;
+
+    author.edit("rails/src/lib.rs", "async fn hello", "async fun hello");
+    running.until_printed("error: ").await;
+    assert!(get(&client, &hello).await.1.starts_with("Good day, "));
+
+    author.edit("rails/src/lib.rs", "async fun hello", "async fn hello");
+    author.edit(
+        "rails/src/lib.rs",
+        "    Ok(format!",
+        "    if count > 0 {\n        panic!(\"no such rail\");\n    }\n    Ok(format!",
+    );
+    until("the message of the panic", || async {
+        let (status, text) = get(&client, &hello).await;
+        if status == 500 && text.contains("no such rail") && text.contains("src/lib.rs:") {
+            Ok(())
+        } else {
+            Err(text)
+        }
+    })
+    .await;
+    let (status, text) = get(&client, &format!("{base}/v1/device")).await;
+    assert_eq!(status, 404);
+    assert!(text.contains("this plugin has no such route"), "{text}");
+}
+
+async fn get(client: &Client, address: &str) -> (u16, String) {
+    let answer = client.get(address).send().await.unwrap();
+    (answer.status().as_u16(), answer.text().await.unwrap())
+}

@@ -1,0 +1,95 @@
+//! `keygen`, `sign` and `verify`.
+
+use std::fs;
+
+use tests::guest;
+
+use crate::author::Author;
+
+#[test]
+fn a_signature_counts_for_its_key_and_its_content_alone() {
+    let author = Author::new();
+    fs::copy(guest("greeter"), author.path("greeter.wasm")).unwrap();
+    author.run("keygen acme.key --no-password").succeeds();
+    author.run("keygen other.key --no-password").succeeds();
+    let again = author.run("keygen acme.key --no-password").fails();
+    assert!(
+        again.err.contains("cannot create `acme.key`"),
+        "{}",
+        again.err
+    );
+
+    author
+        .run("verify greeter.wasm --public-key acme.key.pub")
+        .fails();
+    author
+        .run("sign greeter.wasm --key acme.key --detached")
+        .succeeds();
+    assert!(author.path("greeter.wasm.minisig").exists());
+    author
+        .run("verify greeter.wasm --public-key acme.key.pub")
+        .succeeds();
+    author
+        .run("verify greeter.wasm --public-key other.key.pub")
+        .fails();
+
+    author.run("sign greeter.wasm --key acme.key").succeeds();
+    assert!(!author.path("greeter.wasm.minisig").exists());
+    let key = author
+        .read("acme.key.pub")
+        .lines()
+        .nth(1)
+        .unwrap()
+        .to_owned();
+    author.write("policy.toml", &format!("[keys.acme]\npublic = \"{key}\"\n"));
+    let verified = author
+        .run("verify greeter.wasm --policy policy.toml")
+        .succeeds();
+    assert!(verified.out.contains("signed by acme"), "{}", verified.out);
+    author.write(
+        "policy.toml",
+        &format!("[keys.acme]\npublic = \"{key}\"\nrevoked = true\n"),
+    );
+    let revoked = author
+        .run("verify greeter.wasm --policy policy.toml")
+        .fails();
+    assert!(revoked.out.contains("revoked"), "{}", revoked.out);
+    let twice = author.run("sign greeter.wasm --key acme.key").fails();
+    assert!(
+        twice.err.contains("contains a signature already"),
+        "{}",
+        twice.err
+    );
+
+    // A byte of the manifest is another one.
+    let mut wasm = fs::read(author.path("greeter.wasm")).unwrap();
+    let place = wasm
+        .windows(7)
+        .position(|bytes| bytes == b"greeter")
+        .unwrap();
+    wasm[place] = b'G';
+    fs::write(author.path("greeter.wasm"), wasm).unwrap();
+    author
+        .run("verify greeter.wasm --public-key acme.key.pub")
+        .fails();
+}
+
+#[test]
+fn what_is_no_key_signs_nothing() {
+    let author = Author::new();
+    fs::copy(guest("greeter"), author.path("greeter.wasm")).unwrap();
+    author.run("keygen acme.key --no-password").succeeds();
+    for (key, expected) in [
+        ("none.key", "`supervisor-plugin keygen FILE` creates one"),
+        ("acme.key.pub", "is not a secret key"),
+    ] {
+        let refused = author
+            .run(&format!("sign greeter.wasm --key {key}"))
+            .fails();
+        assert!(refused.err.contains(expected), "{}", refused.err);
+    }
+    assert_eq!(
+        fs::read(author.path("greeter.wasm")).unwrap(),
+        fs::read(guest("greeter")).unwrap()
+    );
+}
