@@ -8,6 +8,7 @@
 //! the old one serving, as long as the policy gives that what it has.
 
 mod native_code;
+mod policy_state;
 mod stand_in;
 mod verdict;
 
@@ -16,22 +17,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use plugin_protocol::GuestCode;
-use signatures::PublicKey;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::assembly::{Assembly, ExpectedPlugin};
 use crate::claims::Claims;
-use crate::failure::chain;
 use crate::file_record::{FileRecord, LoadFailure, NativeCode, Task};
 use crate::kept::KeptVersions;
 use crate::loaded::{Counters, LoadContext};
 use crate::newest::NewestVersions;
-use crate::policy::Policy;
 use crate::routes::ReservedRoutes;
 use crate::settled_file::{FileHead, MOST_FILES, Stamp, plugin_files, read_head};
-use crate::table::{PolicyStanding, Standing, Table};
+use crate::table::{Standing, Table};
 use crate::text::cut;
+use policy_state::PolicyState;
 use verdict::Verdict;
 
 /// How many files are read at a time: each is in memory as a whole.
@@ -53,16 +52,6 @@ pub(crate) struct Loader {
     readers: Arc<Semaphore>,
     /// Whether the device starts: nobody writes files, and the order in which they are loaded is to mean nothing.
     starts: bool,
-}
-
-/// The policy that plugins are judged by.
-struct PolicyState {
-    in_force: Policy,
-    standing: PolicyStanding,
-    /// Whether one was read since the start.
-    was_read: bool,
-    /// The public keys that it names.
-    keys: Arc<[PublicKey]>,
 }
 
 /// What came of a task.
@@ -87,19 +76,14 @@ impl Loader {
         folders: Vec<PathBuf>,
         reserved: ReservedRoutes,
     ) -> Loader {
-        let policy = Policy::empty(load_context.policy_files.clone());
+        let policy = PolicyState::new(&load_context.policy_files);
         let newest = NewestVersions::new(Arc::clone(&load_context.services.data));
         Loader {
             load_context,
             folders,
             reserved,
             counters: HashMap::new(),
-            policy: PolicyState {
-                in_force: policy,
-                standing: PolicyStanding::Valid,
-                was_read: false,
-                keys: Arc::default(),
-            },
+            policy,
             newest,
             kept,
             files: BTreeMap::new(),
@@ -122,7 +106,7 @@ impl Loader {
 
     /// Reads the policy, and notes which files are there; those that have changed begin to be read.
     pub(crate) fn look(&mut self) {
-        self.read_policy();
+        self.policy.read(&self.load_context);
         let mut last = std::mem::take(&mut self.files);
         let anybodys = self.load_context.allow_unpinned;
         let is_known = |file: &Path| last.get(file).and_then(FileRecord::manifest).is_some();
@@ -244,39 +228,6 @@ impl Loader {
             is_stock.then(|| (name, cut(reason.clone())))
         });
         refused.collect()
-    }
-
-    /// Reads the policy again.
-    fn read_policy(&mut self) {
-        match Policy::read(
-            &self.load_context.policy_files,
-            self.load_context.allow_unpinned,
-        ) {
-            Ok(policy) => {
-                self.policy.standing = PolicyStanding::Valid;
-                self.policy.was_read = true;
-                self.policy.keys = policy.keys().public_keys().cloned().collect();
-                let load_context = &self.load_context;
-                let memory = policy
-                    .memory_of_all()
-                    .unwrap_or(load_context.memory_of_board);
-                load_context.runtime.set_memory(memory);
-                self.policy.in_force = policy;
-            }
-            // What was granted stays granted: a slip of the pen takes no plugin down.
-            Err(error) => {
-                let error = chain(&error);
-                let standing = if self.policy.was_read {
-                    PolicyStanding::OlderInForce { error }
-                } else {
-                    PolicyStanding::Missing { error }
-                };
-                if self.policy.standing != standing {
-                    tracing::error!("{}", standing.error().unwrap_or_default());
-                }
-                self.policy.standing = standing;
-            }
-        }
     }
 
     fn begin_to_read(&mut self, file: &Path, record: &mut FileRecord) {

@@ -1,0 +1,61 @@
+//! The policy that plugins are judged by, and whether its files are what is in force.
+
+use std::sync::Arc;
+
+use signatures::PublicKey;
+
+use crate::failure::chain;
+use crate::loaded::LoadContext;
+use crate::policy::{Policy, PolicyFiles};
+use crate::table::PolicyStanding;
+
+/// The policy in force.
+pub(super) struct PolicyState {
+    pub(super) in_force: Policy,
+    pub(super) standing: PolicyStanding,
+    /// Whether one was read since the start.
+    was_read: bool,
+    /// The public keys that it names.
+    pub(super) keys: Arc<[PublicKey]>,
+}
+
+impl PolicyState {
+    /// One that grants nothing until `files` are read.
+    pub(super) fn new(files: &PolicyFiles) -> PolicyState {
+        PolicyState {
+            in_force: Policy::empty(files.clone()),
+            standing: PolicyStanding::Valid,
+            was_read: false,
+            keys: Arc::default(),
+        }
+    }
+
+    /// Reads the policy again.
+    pub(super) fn read(&mut self, load_context: &LoadContext) {
+        match Policy::read(&load_context.policy_files, load_context.allow_unpinned) {
+            Ok(policy) => {
+                self.standing = PolicyStanding::Valid;
+                self.was_read = true;
+                self.keys = policy.keys().public_keys().cloned().collect();
+                let memory = policy
+                    .memory_of_all()
+                    .unwrap_or(load_context.memory_of_board);
+                load_context.runtime.set_memory(memory);
+                self.in_force = policy;
+            }
+            // What was granted stays granted: a slip of the pen takes no plugin down.
+            Err(error) => {
+                let error = chain(&error);
+                let standing = if self.was_read {
+                    PolicyStanding::OlderInForce { error }
+                } else {
+                    PolicyStanding::Missing { error }
+                };
+                if self.standing != standing {
+                    tracing::error!("{}", standing.error().unwrap_or_default());
+                }
+                self.standing = standing;
+            }
+        }
+    }
+}
