@@ -6,6 +6,7 @@ use std::sync::Arc;
 use plugin_protocol::GuestCode;
 use signatures::PublicKey;
 use tokio::task::AbortHandle;
+use tokio::time::Instant;
 
 use crate::loaded::LoadedPlugin;
 use crate::policy::Grants;
@@ -32,6 +33,8 @@ pub(crate) struct FileRecord {
     pub(crate) reading: Option<Task>,
     /// Whether it may have changed since it began to be read.
     pub(crate) read_again: bool,
+    /// Until when its writer is expected to close it; none where nobody is writing it.
+    pub(crate) pending_until: Option<Instant>,
 }
 
 /// How far it is with the native code of a content.
@@ -84,6 +87,16 @@ impl FileRecord {
         self.failure = None;
         self.stamp = stamp;
         self.head = Some(head);
+    }
+
+    /// Whether nobody knows yet what it is, and it is being found out. What is being written may take any time.
+    pub(crate) fn is_to_be_read(&self) -> bool {
+        self.head.is_none() && self.pending_until.is_none()
+    }
+
+    /// Whether its content is in the making, and nothing that was loaded from it stands for it meanwhile.
+    pub(crate) fn is_unfinished(&self) -> bool {
+        self.pending_until.is_some() && self.loaded.is_none()
     }
 
     /// What the file says of itself, as far as it could be read.

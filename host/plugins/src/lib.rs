@@ -36,6 +36,7 @@ mod loader;
 mod log_lines;
 mod newest;
 mod owners;
+mod pending_writes;
 mod pins;
 mod plugin_context;
 mod plugin_host;

@@ -19,6 +19,7 @@ use std::sync::Arc;
 use plugin_protocol::GuestCode;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use crate::assembly::{Assembly, ExpectedPlugin};
 use crate::claims::Claims;
@@ -26,6 +27,7 @@ use crate::file_record::{FileRecord, LoadFailure, NativeCode, Task};
 use crate::kept::KeptVersions;
 use crate::loaded::{Counters, LoadContext};
 use crate::newest::NewestVersions;
+use crate::pending_writes::PendingWrites;
 use crate::routes::ReservedRoutes;
 use crate::settled_file::{FileHead, MOST_FILES, Stamp, plugin_files, read_head};
 use crate::table::{Standing, Table};
@@ -46,6 +48,7 @@ pub(crate) struct Loader {
     newest: NewestVersions,
     kept: KeptVersions,
     files: BTreeMap<PathBuf, FileRecord>,
+    pending: PendingWrites,
     /// How many files are not looked at because there are too many.
     left_out: usize,
     tasks: JoinSet<TaskOutput>,
@@ -75,6 +78,7 @@ impl Loader {
         kept: KeptVersions,
         folders: Vec<PathBuf>,
         reserved: ReservedRoutes,
+        pending: PendingWrites,
     ) -> Loader {
         let policy = PolicyState::new(&load_context.policy_files);
         let newest = NewestVersions::new(Arc::clone(&load_context.services.data));
@@ -87,6 +91,7 @@ impl Loader {
             newest,
             kept,
             files: BTreeMap::new(),
+            pending,
             left_out: 0,
             tasks: JoinSet::new(),
             readers: Arc::new(Semaphore::new(READ_AT_ONCE)),
@@ -101,10 +106,10 @@ impl Loader {
 
     /// Whether the device starts, and there are files of which nobody knows yet what they are.
     fn reads_first(&self) -> bool {
-        self.starts && self.files.values().any(|record| record.head.is_none())
+        self.starts && self.files.values().any(FileRecord::is_to_be_read)
     }
 
-    /// Reads the policy, and notes which files are there; those that have changed begin to be read.
+    /// Reads the policy, and notes which files are there; those that have changed begin to be read, once they are written.
     pub(crate) fn look(&mut self) {
         self.policy.read(&self.load_context);
         let mut last = std::mem::take(&mut self.files);
@@ -121,7 +126,10 @@ impl Loader {
         for (file, place) in listing.files {
             let mut record = last.remove(&file).unwrap_or_default();
             record.place = place.filter(|_| !anybodys);
-            if record.reading.is_some() {
+            record.pending_until = self.pending.deadline(&file);
+            if record.pending_until.is_some() {
+                // There is another look when it is closed, or at the latest then.
+            } else if record.reading.is_some() {
                 record.read_again = true;
             } else if record.stamp.is_none()
                 || record.stamp != Stamp::of(&file).ok()
@@ -139,6 +147,15 @@ impl Loader {
     /// Whether something is being read or compiled.
     pub(crate) fn is_busy(&self) -> bool {
         !self.tasks.is_empty()
+    }
+
+    /// When there is to be another look, because a file was neither changed nor closed by its writer.
+    pub(crate) fn deadline_of_writers(&self) -> Option<Instant> {
+        let pending = self
+            .files
+            .values()
+            .filter_map(|record| record.pending_until);
+        pending.min()
     }
 
     /// Waits until something was read or compiled, and takes note of it. Dropping the future loses nothing.
@@ -188,6 +205,10 @@ impl Loader {
     /// The table that is to follow `before`, by all that is known now. What has to be compiled for the next one
     /// begins to be.
     pub(crate) fn table(&mut self, before: &Table) -> Table {
+        for (file, record) in &mut self.files {
+            // One that has been closed by now is looked at next.
+            record.pending_until = self.pending.deadline(file).or(record.pending_until);
+        }
         let claims = self.claims(before);
         let files = self.files.iter();
         let verdicts: Vec<_> = files
@@ -220,6 +241,7 @@ impl Loader {
                 return None;
             }
             let reason = match (verdict, &record.failure) {
+                (Verdict::Unknown, _) => return None,
                 (Verdict::Refused(reason), _) | (_, Some(LoadFailure::Compile(reason))) => reason,
                 _ => return None,
             };

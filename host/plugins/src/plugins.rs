@@ -21,6 +21,7 @@ use crate::kept::KeptVersions;
 use crate::loaded::LoadContext;
 use crate::loader::Loader;
 use crate::log_lines::LineBudget;
+use crate::pending_writes::PendingWrites;
 use crate::policy::PolicyFiles;
 use crate::provision::led::Leds;
 use crate::provision::led_memory::LedMemory;
@@ -91,7 +92,13 @@ impl Plugins {
             owner: config.policy,
             stock: config.stock_plugins,
         };
-        let watch = Watch::start(&config.plugin_dirs, &policy_files, Arc::clone(&changed));
+        let pending = PendingWrites::default();
+        let watch = Watch::start(
+            &config.plugin_dirs,
+            &policy_files,
+            Arc::clone(&changed),
+            pending.clone(),
+        );
         let led_memory = Arc::new(LedMemory::open(&config.state_dir));
         let kept = KeptVersions::open(&config.state_dir);
         let load_context = Arc::new(LoadContext {
@@ -127,7 +134,7 @@ impl Plugins {
             busy_since: Arc::clone(&busy_since),
             table: publisher,
             actions: actions.clone(),
-            loader: Loader::new(load_context, kept, config.plugin_dirs, reserved),
+            loader: Loader::new(load_context, kept, config.plugin_dirs, reserved, pending),
         };
         let reloading = Some(tokio::spawn(reload.run(watch, changed)));
         let reloading = Mutex::new(reloading);

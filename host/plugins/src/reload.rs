@@ -1,5 +1,6 @@
 //! The task that takes up changed plugins.
 
+use std::future;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -27,6 +28,7 @@ impl Reload {
             if !self.loader.is_busy() {
                 self.loader.expect_writers();
             }
+            let deadline = self.loader.deadline_of_writers();
             tokio::select! {
                 () = changed.notified() => {
                     if let Some(Err(error)) = watch.as_mut().map(Watch::follow) {
@@ -35,6 +37,7 @@ impl Reload {
                     self.loader.look();
                 }
                 () = self.loader.progress(), if self.loader.is_busy() => {}
+                () = reached(deadline) => self.loader.look(),
             }
         }
     }
@@ -50,5 +53,13 @@ impl Reload {
             .loader
             .is_busy()
             .then(|| busy_since.unwrap_or_else(Instant::now));
+    }
+}
+
+/// Waits until then; for ever where there is no deadline.
+async fn reached(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
+        None => future::pending().await,
     }
 }

@@ -13,6 +13,7 @@ use notify::event::{AccessKind, AccessMode, EventKind};
 use notify::{ErrorKind, Event, RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::sync::Notify;
 
+use crate::pending_writes::PendingWrites;
 use crate::policy::PolicyFiles;
 
 /// How often in a row a folder may be another one when it is looked at again.
@@ -29,11 +30,12 @@ pub(crate) struct Watch {
 
 impl Watch {
     /// Notifies `changed` when a file of `folders`, or one of `policy`, was written, moved or removed, or when
-    /// a folder came or went; after that [`Watch::follow`] is to be called.
+    /// a folder came or went; after that [`Watch::follow`] is to be called. Before that, `pending` knows who is writing.
     pub(crate) fn start(
         folders: &[PathBuf],
         policy: &PolicyFiles,
         changed: Arc<Notify>,
+        pending: PendingWrites,
     ) -> notify::Result<Watch> {
         let mut all = Vec::new();
         for folder in folders {
@@ -57,6 +59,7 @@ impl Watch {
         let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
             let wake = match event {
                 Ok(event) => {
+                    pending.note(&event);
                     is_change(event.kind)
                         && (event.paths.is_empty() || event.paths.iter().any(&matters))
                 }
@@ -133,7 +136,8 @@ fn is_gone(error: &notify::Error) -> bool {
     }
 }
 
-/// Closed after writing, renamed or removed. A file that is being written will be closed.
+/// Closed after writing, renamed or removed. A file that is being written will be closed; [`PendingWrites`] says for how
+/// long that is waited for.
 fn is_change(kind: EventKind) -> bool {
     match kind {
         EventKind::Access(AccessKind::Close(AccessMode::Write))

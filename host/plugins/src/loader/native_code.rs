@@ -76,7 +76,7 @@ impl Loader {
     /// that the device ships with, and then the smaller ones.
     pub(super) fn begin_to_compile(&mut self, verdicts: &[(PathBuf, Verdict)]) {
         let is_sought = |record: &FileRecord| {
-            matches!(record.code, NativeCode::Sought(_)) || record.head.is_none()
+            matches!(record.code, NativeCode::Sought(_)) || record.is_to_be_read()
         };
         if self.starts && self.files.values().any(is_sought) {
             return;

@@ -15,7 +15,7 @@ use plugin_manifest::Manifest;
 
 /// What a file gets, by what it says of itself.
 pub(super) enum Verdict {
-    /// It is being read.
+    /// It is being written or read.
     Unknown,
     /// It may be loaded.
     Load(Box<Grants>),
@@ -45,6 +45,9 @@ impl Loader {
     pub(super) fn judge(&self, record: &FileRecord, claims: &Claims) -> Verdict {
         if let Some(reason) = &record.place {
             return Verdict::Refused(reason.clone());
+        }
+        if record.is_unfinished() {
+            return Verdict::Unknown;
         }
         let head = match &record.head {
             None => return Verdict::Unknown,

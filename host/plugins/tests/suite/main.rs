@@ -21,6 +21,7 @@ mod kept_versions;
 mod limits;
 mod loading;
 mod owners;
+mod pending_writes;
 mod pins;
 mod reload;
 mod routes_and_actions;
