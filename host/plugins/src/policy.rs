@@ -39,6 +39,7 @@
 //! boards = ["acme-*"]         # on these it goes before whoever provides them on all boards
 //! ```
 
+mod admission;
 mod file;
 mod grants;
 
@@ -54,6 +55,7 @@ use crate::pins::Pin;
 use crate::signature::Signatures;
 use crate::stock::{StockPlugin, StockPlugins};
 
+pub(crate) use admission::{DeviceRules, PluginFile};
 use file::parse;
 pub use file::{PolicyError, policy_text};
 pub(crate) use grants::Grants;

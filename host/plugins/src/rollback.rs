@@ -7,10 +7,8 @@ use semver::Version;
 
 use crate::embed::replace;
 use crate::failure::chain;
-use crate::grants::check_routes_and_actions;
 use crate::kept::KeptVersions;
-use crate::pins::Pin;
-use crate::policy::{Policy, PolicyFiles};
+use crate::policy::{DeviceRules, PluginFile, Policy, PolicyFiles};
 use crate::settled_file::bytes;
 use crate::signature::{self, Signatures};
 use plugin_manifest::Manifest;
@@ -136,22 +134,16 @@ fn may_be_loaded(
     };
     let policy = Policy::read(&files, device.allow_unpinned).map_err(|error| chain(&error))?;
     let keys: Vec<_> = policy.keys().public_keys().cloned().collect();
-    let signatures = Signatures::of(&to.component, &to.wasm, &keys);
-    let Manifest { name, version, .. } = &to.manifest;
-    let grants = match policy.of(name, &to.digest, &signatures, device.host_root) {
-        Err(_) if device.allow_unpinned => policy.without_pin(name, device.host_root),
-        pinned => pinned?,
+    let file = PluginFile {
+        manifest: &to.manifest,
+        digest: &to.digest,
+        signatures: &Signatures::of(&to.component, &to.wasm, &keys),
     };
-    check_routes_and_actions(&to.manifest, &grants, device.policy)?;
-    let is_older = from.is_some_and(|from| version.cmp_precedence(from).is_lt());
-    if is_older && matches!(grants.pin, Pin::Key(_)) {
-        return Err(format!(
-            "{version} is older, and a signature does not take a device back; to have it all the same, add \"{}\" to `sha256` in [plugins.{name}] of the policy `{}`",
-            to.digest,
-            device.policy.display()
-        ));
-    }
-    Ok(())
+    let device = DeviceRules {
+        host_root: device.host_root,
+        allow_unpinned: device.allow_unpinned,
+    };
+    policy.admit(file, device, from).map(|_| ())
 }
 
 /// Writes a version into the plugin's file, with its signature beside it. The signature comes first, so that the file is

@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
+use semver::Version;
+
 use crate::claims::Claims;
 use crate::file_record::FileRecord;
-use crate::grants;
-use crate::loaded::{LoadContext, LoadedPlugin};
+use crate::loaded::LoadedPlugin;
 use crate::loader::Loader;
-use crate::pins::Pin;
-use crate::policy::Grants;
-use crate::signature::Signatures;
+use crate::policy::{DeviceRules, Grants, PluginFile};
 use crate::table::Table;
 use plugin_manifest::Manifest;
 
@@ -64,43 +63,25 @@ impl Loader {
         if !manifest.is_for(&self.load_context.services.device.identity().device_type) {
             return Verdict::OtherBoard;
         }
-        match self.granted(manifest, &head.digest, &head.signatures) {
-            Ok(grants) if matches!(grants.pin, Pin::Key(_)) => {
-                match self.newest.check(manifest, &head.digest) {
-                    Ok(()) => Verdict::Load(Box::new(grants)),
-                    Err(downgrade) => Verdict::Refused(downgrade),
-                }
-            }
+        let file = PluginFile {
+            manifest,
+            digest: &head.digest,
+            signatures: &head.signatures,
+        };
+        let newest = self.newest.version(&manifest.name);
+        match self.admit(file, newest) {
             Ok(grants) => Verdict::Load(Box::new(grants)),
             Err(reason) => Verdict::Refused(reason),
         }
     }
 
-    /// What the policy gives the file of this digest, signed like this, where that is all that its manifest claims.
-    fn granted(
-        &self,
-        manifest: &Manifest,
-        digest: &str,
-        signatures: &Signatures,
-    ) -> Result<Grants, String> {
-        let LoadContext {
-            host_root,
-            policy_files,
-            allow_unpinned,
-            ..
-        } = &*self.load_context;
-        let grants = match self
-            .policy
-            .in_force
-            .of(&manifest.name, digest, signatures, host_root)
-        {
-            Err(_) if *allow_unpinned => {
-                self.policy.in_force.without_pin(&manifest.name, host_root)
-            }
-            pinned => pinned?,
+    /// What the policy in force gives a file of this device.
+    fn admit(&self, file: PluginFile<'_>, newest: Option<&Version>) -> Result<Grants, String> {
+        let device = DeviceRules {
+            host_root: &self.load_context.host_root,
+            allow_unpinned: self.load_context.allow_unpinned,
         };
-        grants::check_routes_and_actions(manifest, &grants, &policy_files.owner)?;
-        Ok(grants)
+        self.policy.in_force.admit(file, device, newest)
     }
 
     /// Whether the policy names this board for a plugin with these grants.
@@ -119,8 +100,13 @@ impl Loader {
             return None;
         }
         let signatures = &plugin.signatures;
-        let granted = self.granted(&plugin.manifest, &plugin.digest, signatures);
-        let grants = granted.ok()?;
+        let file = PluginFile {
+            manifest: &plugin.manifest,
+            digest: &plugin.digest,
+            signatures,
+        };
+        // It serves already: no signature brings it.
+        let grants = self.admit(file, None).ok()?;
         if grants == plugin.context.grants {
             return Some(Arc::clone(plugin));
         }

@@ -196,7 +196,7 @@ async fn m11_a_signature_does_not_take_a_device_back_to_an_older_version_and_a_d
     until_version(&device, "2.0.0").await;
     put(&device, "plugins/a.wasm.minisig", sign(&maker, &older));
     put(&device, "plugins/a.wasm", &older);
-    let reason = "version 1.0.0 is older than 2.0.0, which ran before";
+    let reason = "version 1.0.0 is older than 2.0.0, which this device has had";
     until_refused(&device, PluginState::Running, reason).await;
     assert_eq!(device.report("a").version.as_deref(), Some("2.0.0"));
 

@@ -1,0 +1,146 @@
+//! Whether the policy lets a file be loaded, and with which grants: one of the plugin folders as well as a version that
+//! its owner puts back.
+
+use std::path::Path;
+
+use semver::Version;
+
+use crate::grants::check_routes_and_actions;
+use crate::manifest::Manifest;
+use crate::pins::Pin;
+use crate::policy::{Grants, Policy};
+use crate::signature::Signatures;
+
+/// What the policy judges a file by.
+#[derive(Clone, Copy)]
+pub(crate) struct PluginFile<'a> {
+    pub(crate) manifest: &'a Manifest,
+    /// Of the whole file.
+    pub(crate) digest: &'a str,
+    pub(crate) signatures: &'a Signatures,
+}
+
+/// What the device adds to its policy.
+#[derive(Clone, Copy)]
+pub(crate) struct DeviceRules<'a> {
+    /// The host's root folder as this process sees it.
+    pub(crate) host_root: &'a Path,
+    /// Whether files need no pin.
+    pub(crate) allow_unpinned: bool,
+}
+
+impl Policy {
+    /// What the policy gives the file, if that is all that its manifest claims. Where the device has had the version
+    /// `newest`, a signature alone brings no older one.
+    ///
+    /// # Errors
+    /// Why it may not be loaded, and what its owner can do.
+    pub(crate) fn admit(
+        &self,
+        file: PluginFile<'_>,
+        device: DeviceRules<'_>,
+        newest: Option<&Version>,
+    ) -> Result<Grants, String> {
+        let Manifest { name, version, .. } = file.manifest;
+        let grants = match self.of(name, file.digest, file.signatures, device.host_root) {
+            Err(_) if device.allow_unpinned => self.without_pin(name, device.host_root),
+            pinned => pinned?,
+        };
+        let policy = &self.files.owner;
+        check_routes_and_actions(file.manifest, &grants, policy)?;
+        match newest {
+            Some(newest)
+                if matches!(grants.pin, Pin::Key(_)) && version.cmp_precedence(newest).is_lt() =>
+            {
+                Err(format!(
+                    "version {version} is older than {newest}, which this device has had, and a signature does not take a device back; to have it all the same, add \"{}\" to `sha256` in [plugins.{name}] of the policy `{}`",
+                    file.digest,
+                    policy.display()
+                ))
+            }
+            _ => Ok(grants),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use signatures::PublicKey;
+
+    use super::*;
+    use crate::policy::PolicyFiles;
+
+    /// What `policy` says of version `version` of the plugin `a` with the digest `5f0c`, where the device has had 1.2.0.
+    fn admit(policy: &Policy, version: &str, signatures: &Signatures) -> Result<Pin, String> {
+        let manifest = Manifest::parse(&format!(
+            "name = \"a\"\nversion = \"{version}\"\ninterface = \"1.0.0\"\nprovides = [\"identify\"]"
+        ))
+        .unwrap();
+        let file = PluginFile {
+            manifest: &manifest,
+            digest: &"5f0c".repeat(16),
+            signatures,
+        };
+        let device = DeviceRules {
+            host_root: Path::new("/"),
+            allow_unpinned: false,
+        };
+        let newest = Version::new(1, 2, 0);
+        let grants = policy.admit(file, device, Some(&newest))?;
+        Ok(grants.pin)
+    }
+
+    /// A policy with this section for the plugin.
+    fn policy(section: &str, key: &str) -> Policy {
+        let owner = format!("[keys.acme]\npublic = \"{key}\"\n[plugins.a]\n{section}\n");
+        let files = PolicyFiles {
+            owner: "policy.toml".into(),
+            stock: "stock-plugins.toml".into(),
+        };
+        Policy::parse(&files, &owner, "").unwrap()
+    }
+
+    #[test]
+    fn m11_a_signature_brings_no_version_of_a_lower_precedence_and_a_digest_does() {
+        let pair = minisign::KeyPair::generate_unencrypted_keypair().unwrap();
+        let key = pair.pk.to_base64();
+        let signatures = Signatures {
+            keys: vec![PublicKey::from_base64(&key).unwrap()],
+            ..Signatures::default()
+        };
+        let provides = "provides = [\"identify\"]";
+        let signed = policy(&format!("keys = [\"acme\"]\n{provides}"), &key);
+        let digest = "5f0c".repeat(16);
+        let pinned = policy(&format!("sha256 = [\"{digest}\"]\n{provides}"), &key);
+        for (version, is_admitted) in [
+            ("1.2.0", true),
+            ("1.2.0+build2", true),
+            ("1.10.0", true),
+            ("1.2.0-rc1", false),
+            ("1.1.9", false),
+        ] {
+            let admitted = admit(&signed, version, &signatures);
+            assert_eq!(admitted.is_ok(), is_admitted, "{version}: {admitted:?}");
+            if let Err(reason) = admitted {
+                let remedy = format!(
+                    "add \"{digest}\" to `sha256` in [plugins.a] of the policy `policy.toml`"
+                );
+                assert!(
+                    reason.contains("is older than 1.2.0") && reason.ends_with(&remedy),
+                    "{reason}"
+                );
+            }
+            assert_eq!(admit(&pinned, version, &signatures), Ok(Pin::Digest));
+        }
+    }
+
+    #[test]
+    fn m11_what_the_manifest_claims_and_the_policy_does_not_give_is_not_admitted() {
+        let pair = minisign::KeyPair::generate_unencrypted_keypair().unwrap();
+        let digest = "5f0c".repeat(16);
+        let pins = format!("sha256 = [\"{digest}\"]");
+        let policy = policy(&pins, &pair.pk.to_base64());
+        let refused = admit(&policy, "1.2.0", &Signatures::default());
+        assert!(refused.unwrap_err().contains("provides `identify`"));
+    }
+}
