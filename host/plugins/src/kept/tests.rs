@@ -1,0 +1,99 @@
+//! Which versions are kept, and in what form.
+
+use std::fs;
+
+use super::*;
+
+fn written(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder.join(FOLDER)).unwrap();
+    let mut names: Vec<_> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn bug3_two_versions_of_a_file_are_kept_and_found_again() {
+    let root = tempfile::tempdir().unwrap();
+    let file = root.path().join("a.wasm");
+    let kept = KeptVersions::open(root.path());
+    assert_eq!(kept.of(&file), None);
+    let mut digests = Vec::new();
+    for version in ["one", "two", "three"] {
+        fs::write(&file, version).unwrap();
+        fs::write(signature::file_beside(&file), version).unwrap();
+        let digest = compiled_code::digest(version.as_bytes());
+        kept.folder.keep(&file, &digest).unwrap();
+        digests.push(digest);
+    }
+    let [_, two, three] = &digests[..] else {
+        unreachable!()
+    };
+    let versions = Versions {
+        latest: three.clone(),
+        before: Some(two.clone()),
+    };
+    let again = KeptVersions::open(root.path());
+    assert_eq!(again.of(&file), Some(versions));
+    assert_eq!(fs::read(again.component(two)).unwrap(), b"two");
+    let mut expected = vec![INDEX.to_owned()];
+    for digest in [two, three] {
+        expected.extend([component_name(digest), signature_name(digest)]);
+    }
+    expected.sort();
+    assert_eq!(written(root.path()), expected);
+    // Another content than the one that served.
+    fs::write(&file, "four").unwrap();
+    kept.folder.keep(&file, "5f0c").unwrap();
+    assert_eq!(written(root.path()), expected);
+}
+
+#[test]
+fn bug3_a_damaged_list_is_no_list_and_nothing_is_kept_beyond_the_bound() {
+    let root = tempfile::tempdir().unwrap();
+    let file = root.path().join("a.wasm");
+    fs::write(&file, "one").unwrap();
+    let digest = compiled_code::digest(b"one");
+    let kept = KeptVersions::open(root.path());
+    kept.folder.keep(&file, &digest).unwrap();
+    // Sparse: it has the length and takes no space.
+    let large = fs::File::options()
+        .write(true)
+        .open(kept.component(&digest))
+        .unwrap();
+    large.set_len(TOTAL).unwrap();
+    fs::write(&file, "two").unwrap();
+    let digest = compiled_code::digest(b"two");
+    let error = kept.folder.keep(&file, &digest).unwrap_err();
+    assert!(error.to_string().contains("256 MiB"), "{error}");
+    assert!(!kept.component(&digest).exists());
+    let index = root.path().join(FOLDER).join(INDEX);
+    for damaged in [
+        "",
+        "[]",
+        "{\"a\":{\"latest\":1}}",
+        "{\"a\":{\"latest\":\"../a\",\"before\":null}}",
+    ] {
+        fs::write(&index, damaged).unwrap();
+        assert!(KeptVersions::open(root.path()).files().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn bug3_a_file_that_somebody_removed_is_forgotten_and_one_on_a_missing_disk_is_not() {
+    let root = tempfile::tempdir().unwrap();
+    let disk = root.path().join("disk");
+    fs::create_dir(&disk).unwrap();
+    let (removed, away) = (root.path().join("a.wasm"), disk.join("b.wasm"));
+    let mut kept = KeptVersions::open(root.path());
+    for file in [&removed, &away] {
+        fs::write(file, "one").unwrap();
+        let digest = compiled_code::digest(b"one");
+        kept.folder.keep(file, &digest).unwrap();
+    }
+    fs::remove_file(&removed).unwrap();
+    fs::rename(&disk, root.path().join("elsewhere")).unwrap();
+    kept.forget_removed();
+    assert_eq!(kept.files(), [away]);
+}
