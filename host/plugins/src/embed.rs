@@ -1,12 +1,12 @@
 //! Putting a signature into the file that it signs, so that there is one file to ship.
 
-use std::fs::{self, File};
-use std::io::Write as _;
+use std::fs;
 use std::path::Path;
 
 use signatures::Signature;
 
 use crate::failure::chain;
+use crate::file_with_signature::replace_alone;
 use crate::settled_file::bytes;
 use crate::signature;
 use plugin_manifest::Manifest;
@@ -52,23 +52,8 @@ fn embed(file: &Path) -> Result<(), String> {
         ));
     }
     wasm.extend(signature::section(&text));
-    replace(file, &wasm).map_err(|error| format!("it cannot be written: {error}"))?;
+    replace_alone(file, &wasm).map_err(|error| format!("it cannot be written: {error}"))?;
     fs::remove_file(&beside).map_err(failed)
-}
-
-/// Writes the file anew, in one step.
-pub(crate) fn replace(file: &Path, content: &[u8]) -> std::io::Result<()> {
-    let new = file.with_added_extension("new");
-    let write = || {
-        let mut opened = File::create(&new)?;
-        opened.set_permissions(fs::metadata(file)?.permissions())?;
-        opened.write_all(content)?;
-        opened.sync_all()?;
-        fs::rename(&new, file)
-    };
-    write().inspect_err(|_| {
-        let _ = fs::remove_file(&new);
-    })
 }
 
 #[cfg(test)]

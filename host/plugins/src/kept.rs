@@ -15,7 +15,6 @@ use secure_fs::{Access, DirError, SecureDir};
 use serde::{Deserialize, Serialize};
 
 use crate::settled_file::bytes;
-use crate::signature;
 
 /// The folder in the supervisor's folder of state.
 const FOLDER: &str = "plugin-versions";
@@ -102,8 +101,9 @@ impl KeptVersions {
         self.folder.path.join(component_name(digest))
     }
 
-    /// Keeps the content of `file`, which has this digest and serves. Runs in a tokio runtime, and waits for nothing.
-    pub(crate) fn keep(&mut self, file: &Path, digest: &str) {
+    /// Keeps the content of `file`, which has this digest and serves, and the signature beside it that it was judged
+    /// with: the one that is there now may be the next version's. Runs in a tokio runtime, and waits for nothing.
+    pub(crate) fn keep(&mut self, file: &Path, digest: &str, signature: Option<Arc<[u8]>>) {
         let is_requested = |of: &String| of == digest;
         let is_kept = self.of(file).is_some_and(|of| of.latest == digest);
         if is_kept || self.requested.get(file).is_some_and(is_requested) {
@@ -112,7 +112,7 @@ impl KeptVersions {
         self.requested.insert(file.to_owned(), digest.to_owned());
         let (folder, file, digest) = (Arc::clone(&self.folder), file.to_owned(), digest.to_owned());
         tokio::task::spawn_blocking(move || {
-            if let Err(error) = folder.keep(&file, &digest) {
+            if let Err(error) = folder.keep(&file, &digest, signature.as_deref()) {
                 let file = file.display();
                 tracing::warn!(
                     "the version that `{file}` has now cannot be gone back to later: {}",
@@ -158,7 +158,7 @@ impl KeptFolder {
         Ok(SecureDir::open(&self.path, Access::Private)?)
     }
 
-    fn keep(&self, file: &Path, digest: &str) -> Result<(), KeepError> {
+    fn keep(&self, file: &Path, digest: &str, signature: Option<&[u8]>) -> Result<(), KeepError> {
         let _writing = self.writing.lock();
         let (_, wasm) = bytes(file).map_err(KeepError::Source)?;
         if compiled_code::digest(&wasm) != digest {
@@ -189,9 +189,9 @@ impl KeptFolder {
         };
         dir.replace(&name, &wasm).map_err(failed)?;
         let beside = signature_name(digest);
-        match signature::read(&signature::file_beside(file)) {
-            Ok(Some(signature)) => dir.replace(&beside, &signature),
-            Ok(None) | Err(_) => dir.remove(&beside),
+        match signature {
+            Some(signature) => dir.replace(&beside, signature),
+            None => dir.remove(&beside),
         }
         .map_err(failed)?;
         self.write(&dir, &index)?;
@@ -233,7 +233,7 @@ fn component_name(digest: &str) -> String {
     format!("{digest}.wasm")
 }
 
-/// As [`signature::file_beside`] has it.
+/// As [`crate::signature::file_beside`] has it.
 fn signature_name(digest: &str) -> String {
     format!("{digest}.wasm.minisig")
 }

@@ -25,6 +25,7 @@ mod confinement_rule;
 mod embed;
 mod failure;
 mod file_record;
+mod file_with_signature;
 mod grants;
 mod holdings;
 mod identify;

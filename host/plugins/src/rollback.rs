@@ -1,12 +1,11 @@
 //! Putting the version of a plugin back that served before.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use semver::Version;
 
-use crate::embed::replace;
 use crate::failure::chain;
+use crate::file_with_signature::{ReplaceError, replace};
 use crate::kept::KeptVersions;
 use crate::policy::{DeviceRules, PluginFile, Policy, PolicyFiles};
 use crate::settled_file::bytes;
@@ -24,12 +23,25 @@ pub struct Rollback {
     pub from: Option<Version>,
 }
 
-/// Why no version was put back. The plugin's file is as it was.
+/// Why no version was put back.
 #[derive(Debug, thiserror::Error)]
-#[error("the plugin `{plugin}` stays as it is: {reason}")]
-pub struct RollbackError {
-    plugin: String,
-    reason: String,
+pub enum RollbackError {
+    /// The plugin's file and its signature are as they were.
+    #[error("the plugin `{plugin}` stays as it is: {reason}")]
+    Unchanged {
+        /// The plugin's name.
+        plugin: String,
+        /// What kept it from going back, in words.
+        reason: String,
+    },
+    /// The plugin's file is as it was, and the signature beside it is not.
+    #[error("the plugin `{plugin}` stays as it is, without its signature: {reason}")]
+    SignatureLost {
+        /// The plugin's name.
+        plugin: String,
+        /// What failed, in words, and how the signature is put back.
+        reason: String,
+    },
 }
 
 /// The device whose plugin goes back.
@@ -55,10 +67,33 @@ pub struct RollbackFolders<'a> {
 /// [`RollbackError`] where no version is kept to go back to, the policy does not let it be loaded, or the file cannot
 /// be written.
 pub fn rollback(plugin: &str, device: RollbackFolders<'_>) -> Result<Rollback, RollbackError> {
-    go_back(plugin, device).map_err(|reason| RollbackError {
+    let unchanged = |reason| RollbackError::Unchanged {
         plugin: plugin.to_owned(),
         reason,
+    };
+    let Replacement { file, to, from } = find(plugin, device).map_err(unchanged)?;
+    let signature = signature::file_beside(&to.component);
+    let signature = signature::read(&signature)
+        .map_err(|error| unchanged(format!("`{}` cannot be read: {error}", signature.display())))?;
+    replace(&file, &to.wasm, signature.as_deref()).map_err(|error| match error {
+        ReplaceError::Unchanged { .. } => unchanged(error.to_string()),
+        ReplaceError::SignatureLost { .. } => RollbackError::SignatureLost {
+            plugin: plugin.to_owned(),
+            reason: error.to_string(),
+        },
+    })?;
+    Ok(Rollback {
+        file,
+        to: to.manifest.version,
+        from,
     })
+}
+
+/// What is to be written into which file.
+struct Replacement {
+    file: PathBuf,
+    to: Candidate,
+    from: Option<Version>,
 }
 
 /// A version that is kept.
@@ -69,7 +104,8 @@ struct Candidate {
     manifest: Manifest,
 }
 
-fn go_back(plugin: &str, device: RollbackFolders<'_>) -> Result<Rollback, String> {
+/// Finds the version to go back to, which the policy lets be loaded.
+fn find(plugin: &str, device: RollbackFolders<'_>) -> Result<Replacement, String> {
     let kept = KeptVersions::open(device.state_dir);
     let (file, latest) = kept
         .files()
@@ -99,12 +135,7 @@ fn go_back(plugin: &str, device: RollbackFolders<'_>) -> Result<Rollback, String
     };
     let from = present_manifest.map(|manifest| manifest.version);
     may_be_loaded(&to, from.as_ref(), device)?;
-    put(&to, &file).map_err(|error| format!("`{}` cannot be written: {error}", file.display()))?;
-    Ok(Rollback {
-        file,
-        to: to.manifest.version,
-        from,
-    })
+    Ok(Replacement { file, to, from })
 }
 
 fn candidate(kept: &KeptVersions, digest: String) -> Result<Candidate, String> {
@@ -144,16 +175,4 @@ fn may_be_loaded(
         allow_unpinned: device.allow_unpinned,
     };
     policy.admit(file, device, from).map(|_| ())
-}
-
-/// Writes a version into the plugin's file, with its signature beside it. The signature comes first, so that the file is
-/// signed as soon as it is there.
-fn put(version: &Candidate, file: &Path) -> std::io::Result<()> {
-    let beside = signature::file_beside(file);
-    match signature::read(&signature::file_beside(&version.component))? {
-        Some(signature) => fs::write(&beside, signature)?,
-        None if beside.exists() => fs::remove_file(&beside)?,
-        None => {}
-    }
-    replace(file, &version.wasm)
 }

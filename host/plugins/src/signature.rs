@@ -7,6 +7,7 @@
 use std::ffi::OsString;
 use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use plugin_manifest::append_section;
 use signatures::PublicKey;
@@ -24,6 +25,16 @@ pub(crate) struct Signatures {
     pub(crate) keys: Vec<PublicKey>,
     /// Why other signatures do not count, in words.
     pub(crate) problems: Vec<String>,
+    /// The one in the file beside it.
+    pub(crate) beside: Option<SignatureBeside>,
+}
+
+/// A signature as it was read from the file beside the one that it signs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SignatureBeside {
+    text: Arc<[u8]>,
+    /// Whether it is of one of the keys, and of this content.
+    is_valid: bool,
 }
 
 impl Signatures {
@@ -33,7 +44,11 @@ impl Signatures {
         let beside = file_beside(file);
         let place = format!("the signature `{}`", beside.display());
         match read(&beside) {
-            Ok(Some(text)) => signatures.check(&place, wasm, &text, keys),
+            Ok(Some(text)) => {
+                let is_valid = signatures.check(&place, wasm, &text, keys);
+                let text = text.into();
+                signatures.beside = Some(SignatureBeside { text, is_valid });
+            }
             Ok(None) => {}
             Err(error) => signatures
                 .problems
@@ -41,15 +56,25 @@ impl Signatures {
         }
         let place = format!("the signature in its section `{SECTION}`");
         match last_section(wasm) {
-            Ok(Some(signed)) => signatures.check(&place, signed.content, signed.signature, keys),
+            Ok(Some(signed)) => {
+                signatures.check(&place, signed.content, signed.signature, keys);
+            }
             Ok(None) => {}
             Err(reason) => signatures.problems.push(reason),
         }
         signatures
     }
 
-    /// Adds the keys that have signed the same content, as was found before.
+    /// Adds the keys that have signed the same content, as was found before. A valid signature beside it counts more than
+    /// one that took its place and is not: that is the next version's, which has come before its file.
     pub(crate) fn remember(&mut self, before: &Signatures) {
+        let is_valid = |signatures: &Signatures| {
+            let beside = signatures.beside.as_ref();
+            beside.is_some_and(|beside| beside.is_valid)
+        };
+        if is_valid(before) && !is_valid(self) {
+            self.beside.clone_from(&before.beside);
+        }
         for key in &before.keys {
             if !self.keys.contains(key) {
                 self.keys.push(key.clone());
@@ -62,11 +87,24 @@ impl Signatures {
         !self.keys.is_empty() || !self.problems.is_empty()
     }
 
-    fn check(&mut self, place: &str, signed: &[u8], text: &[u8], keys: &[PublicKey]) {
+    /// The signature in the file beside it, if there was one when it was judged.
+    pub(crate) fn text_beside(&self) -> Option<Arc<[u8]>> {
+        self.beside.as_ref().map(|beside| Arc::clone(&beside.text))
+    }
+
+    /// Whether the signature `text` is of one of the keys, which it takes note of.
+    fn check(&mut self, place: &str, signed: &[u8], text: &[u8], keys: &[PublicKey]) -> bool {
         match signatures::signer(text, signed, keys) {
-            Ok(key) if self.keys.contains(key) => {}
-            Ok(key) => self.keys.push(key.clone()),
-            Err(problem) => self.problems.push(format!("{place} {problem}")),
+            Ok(key) => {
+                if !self.keys.contains(key) {
+                    self.keys.push(key.clone());
+                }
+                true
+            }
+            Err(problem) => {
+                self.problems.push(format!("{place} {problem}"));
+                false
+            }
         }
     }
 }

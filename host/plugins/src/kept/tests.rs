@@ -3,6 +3,7 @@
 use std::fs;
 
 use super::*;
+use crate::signature;
 
 fn written(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder.join(FOLDER)).unwrap();
@@ -22,9 +23,9 @@ fn bug3_two_versions_of_a_file_are_kept_and_found_again() {
     let mut digests = Vec::new();
     for version in ["one", "two", "three"] {
         fs::write(&file, version).unwrap();
-        fs::write(signature::file_beside(&file), version).unwrap();
         let digest = compiled_code::digest(version.as_bytes());
-        kept.folder.keep(&file, &digest).unwrap();
+        let signature = Some(version.as_bytes());
+        kept.folder.keep(&file, &digest, signature).unwrap();
         digests.push(digest);
     }
     let [_, two, three] = &digests[..] else {
@@ -45,8 +46,26 @@ fn bug3_two_versions_of_a_file_are_kept_and_found_again() {
     assert_eq!(written(root.path()), expected);
     // Another content than the one that served.
     fs::write(&file, "four").unwrap();
-    kept.folder.keep(&file, "5f0c").unwrap();
+    kept.folder.keep(&file, "5f0c", None).unwrap();
     assert_eq!(written(root.path()), expected);
+}
+
+#[test]
+fn a_version_is_kept_with_the_signature_that_it_was_judged_with() {
+    let root = tempfile::tempdir().unwrap();
+    let file = root.path().join("a.wasm");
+    let kept = KeptVersions::open(root.path());
+    fs::write(&file, "one").unwrap();
+    // The next version's, which comes before its file.
+    fs::write(signature::file_beside(&file), "of two").unwrap();
+    let digest = compiled_code::digest(b"one");
+    for judged_with in [Some("of one"), None] {
+        let signature = judged_with.map(str::as_bytes);
+        kept.folder.keep(&file, &digest, signature).unwrap();
+        let beside = signature::file_beside(&kept.component(&digest));
+        let kept = signature::read(&beside).unwrap();
+        assert_eq!(kept.as_deref(), signature, "{judged_with:?}");
+    }
 }
 
 #[test]
@@ -56,7 +75,7 @@ fn bug3_a_damaged_list_is_no_list_and_nothing_is_kept_beyond_the_bound() {
     fs::write(&file, "one").unwrap();
     let digest = compiled_code::digest(b"one");
     let kept = KeptVersions::open(root.path());
-    kept.folder.keep(&file, &digest).unwrap();
+    kept.folder.keep(&file, &digest, None).unwrap();
     // Sparse: it has the length and takes no space.
     let large = fs::File::options()
         .write(true)
@@ -65,7 +84,7 @@ fn bug3_a_damaged_list_is_no_list_and_nothing_is_kept_beyond_the_bound() {
     large.set_len(TOTAL).unwrap();
     fs::write(&file, "two").unwrap();
     let digest = compiled_code::digest(b"two");
-    let error = kept.folder.keep(&file, &digest).unwrap_err();
+    let error = kept.folder.keep(&file, &digest, None).unwrap_err();
     assert!(error.to_string().contains("256 MiB"), "{error}");
     assert!(!kept.component(&digest).exists());
     let index = root.path().join(FOLDER).join(INDEX);
@@ -90,7 +109,7 @@ async fn bug3_a_file_that_somebody_removed_is_forgotten_and_one_on_a_missing_dis
     for file in [&removed, &away] {
         fs::write(file, "one").unwrap();
         let digest = compiled_code::digest(b"one");
-        kept.folder.keep(file, &digest).unwrap();
+        kept.folder.keep(file, &digest, None).unwrap();
     }
     fs::remove_file(&removed).unwrap();
     fs::rename(&disk, root.path().join("elsewhere")).unwrap();

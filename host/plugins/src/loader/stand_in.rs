@@ -71,7 +71,8 @@ impl Loader {
             let is_file_itself =
                 |record: &FileRecord| record.digest() == Some(plugin.digest.as_str());
             if !plugin.context.grants.is_stock && self.files.get(file).is_some_and(is_file_itself) {
-                self.kept.keep(file, &plugin.digest);
+                let signature = plugin.signatures.text_beside();
+                self.kept.keep(file, &plugin.digest, signature);
             }
         }
     }

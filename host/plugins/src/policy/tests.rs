@@ -247,6 +247,7 @@ fn c1_a_name_is_pinned_to_keys_that_are_named_and_not_revoked() {
             .iter()
             .map(|problem| (*problem).to_owned())
             .collect(),
+        ..Signatures::default()
     };
     for (plugin, file, signatures, expected) in [
         (

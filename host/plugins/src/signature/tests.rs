@@ -123,6 +123,32 @@ fn m11_a_signature_counts_for_the_content_that_it_signs() {
     assert!(!inside(&wasm, &keys).are_there());
 }
 
+/// As the loader reads a file whose next version is being put in its place, signature first.
+#[test]
+fn a_valid_signature_is_remembered_beside_the_content_that_it_signs() {
+    let (pair, wasm) = (pair(), plugin());
+    let keys = [public(&pair)];
+    let (own, of_next) = (sign(&pair, &wasm), sign(&pair, b"the next version"));
+    let text = |signatures: &Signatures| signatures.text_beside().map(|text| text.to_vec());
+    let before = beside(&wasm, own.as_bytes(), &keys);
+    for now in [
+        beside(&wasm, of_next.as_bytes(), &keys),
+        inside(&wasm, &keys),
+        beside(&wasm, own.as_bytes(), &keys),
+    ] {
+        let mut now = now;
+        now.remember(&before);
+        assert_eq!(now.keys, keys);
+        assert_eq!(text(&now), Some(own.clone().into_bytes()));
+    }
+    // What nobody could check gives way to what is there now.
+    let unknown = beside(&wasm, own.as_bytes(), &[]);
+    let mut now = beside(&wasm, of_next.as_bytes(), &keys);
+    now.remember(&unknown);
+    assert_eq!(text(&now), Some(of_next.into_bytes()));
+    assert_eq!(now.keys, []);
+}
+
 /// Of minisign's documentation: whoever has its tool can sign for a device.
 #[test]
 fn m11_the_format_is_minisigns() {
