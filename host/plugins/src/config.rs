@@ -3,13 +3,13 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures::future::BoxFuture;
 use plugin_protocol::GuestRuntime;
 pub use plugin_protocol::{
     CloudRefusal, DEFAULT_SLOTS, DataError, HostNameError, Identity, LocksError,
 };
+pub use store::{Condition, ValueChange};
 
 /// All that [`crate::Plugins::start`] needs.
 pub struct PluginsConfig {
@@ -144,30 +144,12 @@ pub trait PluginData: Send + Sync + 'static {
     /// # Errors
     /// When the store cannot be read.
     fn get(&self, plugin: &str, key: &str) -> Result<Option<Vec<u8>>, DataError>;
-    /// Sets `key`, for so long by the clock where there is a lifetime; the write is on the disk when it returns.
-    ///
-    /// # Errors
-    /// When a limit is exceeded, or the store cannot be written.
-    fn set(
-        &self,
-        plugin: &str,
-        key: &str,
-        value: &[u8],
-        lifetime: Option<Duration>,
-    ) -> Result<(), DataError>;
-    /// Sets `key`, or removes it where there is no value, if it holds what is expected: none where it is not there.
-    /// Answers whether it did.
+    /// Changes what `key` holds; the change is on the disk when it returns. Answers whether it was made: not if its
+    /// condition did not hold.
     ///
     /// # Errors
     /// When a limit is exceeded, or the store cannot be read or written.
-    fn compare_and_set(
-        &self,
-        plugin: &str,
-        key: &str,
-        expected: Option<&[u8]>,
-        value: Option<&[u8]>,
-        lifetime: Option<Duration>,
-    ) -> Result<bool, DataError>;
+    fn change(&self, plugin: &str, key: &str, change: &ValueChange<'_>) -> Result<bool, DataError>;
     /// Removes `key`, if it is there.
     ///
     /// # Errors
@@ -185,27 +167,8 @@ impl PluginData for store::Store {
         self.plugin_get(plugin, key).map_err(data_error)
     }
 
-    fn set(
-        &self,
-        plugin: &str,
-        key: &str,
-        value: &[u8],
-        lifetime: Option<Duration>,
-    ) -> Result<(), DataError> {
-        self.plugin_set(plugin, key, value, lifetime)
-            .map_err(data_error)
-    }
-
-    fn compare_and_set(
-        &self,
-        plugin: &str,
-        key: &str,
-        expected: Option<&[u8]>,
-        value: Option<&[u8]>,
-        lifetime: Option<Duration>,
-    ) -> Result<bool, DataError> {
-        self.plugin_compare_and_set(plugin, key, expected, value, lifetime)
-            .map_err(data_error)
+    fn change(&self, plugin: &str, key: &str, change: &ValueChange<'_>) -> Result<bool, DataError> {
+        self.plugin_change(plugin, key, change).map_err(data_error)
     }
 
     fn delete(&self, plugin: &str, key: &str) -> Result<(), DataError> {

@@ -65,8 +65,9 @@ pub use body::{Body, BodyError};
 pub use boot_config::{BootComparison, BootConfigError, BootSetting};
 pub use bounds::memory_of_board;
 pub use config::{
-    AppLocks, Cloud, CloudRefusal, DEFAULT_SLOTS, DataError, Device, HeldLocks, HostName,
-    HostNameError, HostServices, Identity, LocksError, NoCloud, PluginData, PluginsConfig,
+    AppLocks, Cloud, CloudRefusal, Condition, DEFAULT_SLOTS, DataError, Device, HeldLocks,
+    HostName, HostNameError, HostServices, Identity, LocksError, NoCloud, PluginData,
+    PluginsConfig, ValueChange,
 };
 pub use confinement_rule::ConfinementRule;
 pub use embed::{EmbedError, embed_signature};

@@ -7,8 +7,7 @@ use std::sync::Arc;
 
 use semver::Version;
 
-use crate::PluginData;
-use plugin_manifest::Manifest;
+use crate::{PluginData, ValueChange};
 
 /// The key that a version is kept under.
 const KEY: &str = "newest-version";
@@ -51,7 +50,8 @@ impl NewestVersions {
         let data = Arc::clone(&self.data);
         tokio::task::spawn_blocking(move || {
             let version = version.to_string();
-            if let Err(error) = data.set(&owner(&name), KEY, version.as_bytes(), None) {
+            let change = ValueChange::set(version.as_bytes());
+            if let Err(error) = data.change(&owner(&name), KEY, &change) {
                 tracing::warn!(
                     plugin = name,
                     "after a restart an older version of the plugin `{name}` than {version} could be loaded: {error}"
@@ -88,8 +88,6 @@ fn owner(plugin: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use crate::DataError;
 
     use super::*;
@@ -106,26 +104,9 @@ mod tests {
             }
         }
 
-        fn set(
-            &self,
-            _: &str,
-            _: &str,
-            value: &[u8],
-            _: Option<Duration>,
-        ) -> Result<(), DataError> {
-            *self.0.lock().unwrap() = Some(value.to_owned());
-            Ok(())
-        }
-
-        fn compare_and_set(
-            &self,
-            _: &str,
-            _: &str,
-            _: Option<&[u8]>,
-            _: Option<&[u8]>,
-            _: Option<Duration>,
-        ) -> Result<bool, DataError> {
-            Err(DataError::Other("nobody compares versions".to_owned()))
+        fn change(&self, _: &str, _: &str, change: &ValueChange<'_>) -> Result<bool, DataError> {
+            *self.0.lock().unwrap() = change.value.map(<[u8]>::to_owned);
+            Ok(true)
         }
 
         fn delete(&self, _: &str, _: &str) -> Result<(), DataError> {

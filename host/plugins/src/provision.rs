@@ -20,7 +20,8 @@ use plugin_protocol::{
     StoreKeys, StoreSet,
 };
 
-use crate::config::PluginData;
+use crate::capability::Capability;
+use crate::config::{Condition, ValueChange};
 use crate::holdings::Holdings;
 use crate::plugin_context::PluginContext;
 use plugin_manifest::Capability;
@@ -76,15 +77,23 @@ impl PluginContext {
                 value,
                 lifetime,
             }) => {
-                let set = move |data: &dyn PluginData, plugin: &str| {
-                    data.set(plugin, &key, &value, lifetime)
-                };
-                Answer::StoreSet(self.with_data(set).await)
+                let result = self.with_data(move |data, plugin| {
+                    let change = ValueChange {
+                        lifetime,
+                        ..ValueChange::set(&value)
+                    };
+                    data.change(plugin, &key, &change)
+                });
+                Answer::StoreSet(result.await.map(|_| ()))
             }
             Call::StoreCompareAndSet(call) => {
                 let result = self.with_data(move |data, plugin| {
-                    let (expected, value) = (call.expected.as_deref(), call.value.as_deref());
-                    data.compare_and_set(plugin, &call.key, expected, value, call.lifetime)
+                    let change = ValueChange {
+                        condition: Condition::Holds(call.expected.as_deref()),
+                        value: call.value.as_deref(),
+                        lifetime: call.lifetime,
+                    };
+                    data.change(plugin, &call.key, &change)
                 });
                 Answer::StoreCompareAndSet(result.await)
             }

@@ -39,7 +39,7 @@ pub use keys::{KeyOwner, read_global_key};
 #[cfg(feature = "moments")]
 pub use moments::{AFTER_WRITE, BEFORE_WRITE};
 pub use open::{FILE_NAME, OpenStore};
-pub use plugin_data::{MAX_KEY, MAX_KEYS, MAX_TOTAL, MAX_VALUE};
+pub use plugin_data::{Condition, MAX_KEY, MAX_KEYS, MAX_TOTAL, MAX_VALUE, ValueChange};
 pub use settings::LogPosition;
 pub use store::Store;
 pub use targets::TargetSource;

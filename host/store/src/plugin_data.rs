@@ -86,13 +86,36 @@ fn milliseconds(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// What is to become of a key.
-struct Change<'a> {
-    /// Where it matters, what the key has to hold; none where it must not be there.
-    expected: Option<Option<&'a [u8]>>,
-    /// What it holds then; none to remove it.
-    value: Option<&'a [u8]>,
-    lifetime: Option<Duration>,
+/// What is to become of a plugin's key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ValueChange<'a> {
+    /// When the change is made.
+    pub condition: Condition<'a>,
+    /// What the key holds then; none to remove it.
+    pub value: Option<&'a [u8]>,
+    /// For how long by the device's clock; for ever where there is none.
+    pub lifetime: Option<Duration>,
+}
+
+/// When a change is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Condition<'a> {
+    /// Whatever the key holds.
+    Always,
+    /// If the key holds this; none where it must not be there.
+    Holds(Option<&'a [u8]>),
+}
+
+impl<'a> ValueChange<'a> {
+    /// Sets the key, whatever it holds.
+    #[must_use]
+    pub fn set(value: &'a [u8]) -> ValueChange<'a> {
+        ValueChange {
+            condition: Condition::Always,
+            value: Some(value),
+            lifetime: None,
+        }
+    }
 }
 
 impl Store {
@@ -103,47 +126,6 @@ impl Store {
     pub fn plugin_get(&self, plugin: &str, key: &str) -> Result<Option<Vec<u8>>, PluginDataError> {
         value_of(&self.connection(), plugin, key, now())
             .map_err(|source| StoreError::failed("read a plugin's data")(source).into())
-    }
-
-    /// Sets a plugin's `key`, in place of what it held; for so long by the device's clock, where there is a lifetime.
-    ///
-    /// # Errors
-    /// [`PluginDataError::TooLarge`] over a limit, [`PluginDataError::Store`] where it cannot be
-    /// written; nothing is changed then.
-    pub fn plugin_set(
-        &self,
-        plugin: &str,
-        key: &str,
-        value: &[u8],
-        lifetime: Option<Duration>,
-    ) -> Result<(), PluginDataError> {
-        let change = Change {
-            expected: None,
-            value: Some(value),
-            lifetime,
-        };
-        self.change(plugin, key, &change).map(|_| ())
-    }
-
-    /// Sets a plugin's `key`, or removes it where there is no value, if it holds what is expected: none where it is not
-    /// there. Answers whether it did; if not, nothing was changed.
-    ///
-    /// # Errors
-    /// As [`Store::plugin_set`].
-    pub fn plugin_compare_and_set(
-        &self,
-        plugin: &str,
-        key: &str,
-        expected: Option<&[u8]>,
-        value: Option<&[u8]>,
-        lifetime: Option<Duration>,
-    ) -> Result<bool, PluginDataError> {
-        let change = Change {
-            expected: Some(expected),
-            value,
-            lifetime,
-        };
-        self.change(plugin, key, &change)
     }
 
     /// Removes a plugin's `key`; one that is not there is no error.
@@ -162,12 +144,17 @@ impl Store {
         Ok(deleted?)
     }
 
-    /// Answers whether it was made: not if the key held something else than expected.
-    fn change(
+    /// Changes what a plugin's `key` holds. Answers whether it did: not if the condition did not hold, and nothing was
+    /// changed then.
+    ///
+    /// # Errors
+    /// [`PluginDataError::TooLarge`] over a limit, [`PluginDataError::Store`] where it cannot be read or written; nothing
+    /// is changed then.
+    pub fn plugin_change(
         &self,
         plugin: &str,
         key: &str,
-        change: &Change<'_>,
+        change: &ValueChange<'_>,
     ) -> Result<bool, PluginDataError> {
         if key.len() > MAX_KEY {
             return Err(PluginDataError::TooLarge(format!(
@@ -183,7 +170,7 @@ impl Store {
         }
         // Held until the write is done, so that the sum is that of what is stored.
         let mut usage = self.plugin_usage();
-        if let Some(expected) = change.expected {
+        if let Condition::Holds(expected) = change.condition {
             // Nobody else writes meanwhile: what differs now differs when it would be written, and needs no write.
             let value = value_of(&self.connection(), plugin, key, now());
             let value = value.map_err(StoreError::failed("read a plugin's data"))?;

@@ -246,35 +246,21 @@ impl plugins::PluginData for PluginData {
         self.store.get(plugin, key)
     }
 
-    fn set(
+    fn change(
         &self,
         plugin: &str,
         key: &str,
-        value: &[u8],
-        lifetime: Option<Duration>,
-    ) -> Result<(), plugins::DataError> {
-        self.may_write(plugin, key.len().saturating_add(value.len()))?;
-        self.store.set(plugin, key, value, lifetime)
-    }
-
-    fn compare_and_set(
-        &self,
-        plugin: &str,
-        key: &str,
-        expected: Option<&[u8]>,
-        value: Option<&[u8]>,
-        lifetime: Option<Duration>,
+        change: &plugins::ValueChange<'_>,
     ) -> Result<bool, plugins::DataError> {
-        let bytes = key.len().saturating_add(value.map_or(0, <[u8]>::len));
+        let value = change.value.unwrap_or_default();
+        let bytes = key.len().saturating_add(value.len());
         self.may_write(plugin, bytes)?;
-        let is_set = self
-            .store
-            .compare_and_set(plugin, key, expected, value, lifetime)?;
-        if !is_set {
+        let is_made = self.store.change(plugin, key, change)?;
+        if !is_made {
             // It was compared in memory, and nothing reached the disk.
             self.writes.give_back(plugin, bytes);
         }
-        Ok(is_set)
+        Ok(is_made)
     }
 
     fn delete(&self, plugin: &str, key: &str) -> Result<(), plugins::DataError> {

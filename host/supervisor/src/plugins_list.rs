@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use plugins::{DataError, HostServices, Identity, Plugins};
+use plugins::{DataError, HostServices, Identity, Plugins, ValueChange};
 use serde_json::{Value, json};
 
 use crate::arguments::Flags;
@@ -186,18 +186,7 @@ impl plugins::PluginData for Idle {
         Ok(None)
     }
 
-    fn set(&self, _: &str, _: &str, _: &[u8], _: Option<Duration>) -> Result<(), DataError> {
-        Err(DataError::Other("the supervisor is not running".into()))
-    }
-
-    fn compare_and_set(
-        &self,
-        _: &str,
-        _: &str,
-        _: Option<&[u8]>,
-        _: Option<&[u8]>,
-        _: Option<Duration>,
-    ) -> Result<bool, DataError> {
+    fn change(&self, _: &str, _: &str, _: &ValueChange<'_>) -> Result<bool, DataError> {
         Err(DataError::Other("the supervisor is not running".into()))
     }
 

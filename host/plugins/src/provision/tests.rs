@@ -43,18 +43,7 @@ impl PluginData for NoData {
         Ok(None)
     }
 
-    fn set(&self, _: &str, _: &str, _: &[u8], _: Option<Duration>) -> Result<(), DataError> {
-        Ok(())
-    }
-
-    fn compare_and_set(
-        &self,
-        _: &str,
-        _: &str,
-        _: Option<&[u8]>,
-        _: Option<&[u8]>,
-        _: Option<Duration>,
-    ) -> Result<bool, DataError> {
+    fn change(&self, _: &str, _: &str, _: &ValueChange<'_>) -> Result<bool, DataError> {
         Ok(true)
     }
 

@@ -3,13 +3,43 @@
 use super::*;
 use crate::plugin_data;
 
+fn set(
+    store: &Store,
+    plugin: &str,
+    key: &str,
+    value: &[u8],
+    lifetime: Option<Duration>,
+) -> Result<(), PluginDataError> {
+    let change = ValueChange {
+        lifetime,
+        ..ValueChange::set(value)
+    };
+    assert!(store.plugin_change(plugin, key, &change)?);
+    Ok(())
+}
+
+fn compare_and_set(
+    store: &Store,
+    plugin: &str,
+    key: &str,
+    expected: Option<&[u8]>,
+    value: Option<&[u8]>,
+) -> Result<bool, PluginDataError> {
+    let change = ValueChange {
+        condition: Condition::Holds(expected),
+        value,
+        lifetime: None,
+    };
+    store.plugin_change(plugin, key, &change)
+}
+
 #[test]
 fn plugins_have_spaces_of_their_own() {
     let folder = folder();
     let store = open(folder.path());
-    store.plugin_set("one", "a", b"1", None).unwrap();
-    store.plugin_set("two", "a", b"\0\xff", None).unwrap();
-    store.plugin_set("one", "a", b"", None).unwrap();
+    set(&store, "one", "a", b"1", None).unwrap();
+    set(&store, "two", "a", b"\0\xff", None).unwrap();
+    set(&store, "one", "a", b"", None).unwrap();
     assert_eq!(store.plugin_get("one", "a").unwrap(), Some(Vec::new()));
     assert_eq!(
         store.plugin_get("two", "a").unwrap(),
@@ -26,9 +56,9 @@ fn a_plugins_keys_are_found_by_prefix() {
     let folder = folder();
     let store = open(folder.path());
     for key in ["b/2", "b/1", "a", "b", "c", "b%", "é", ""] {
-        store.plugin_set("p", key, b"", None).unwrap();
+        set(&store, "p", key, b"", None).unwrap();
     }
-    store.plugin_set("other", "b/3", b"", None).unwrap();
+    set(&store, "other", "b/3", b"", None).unwrap();
     for (prefix, keys) in [
         ("", vec!["", "a", "b", "b%", "b/1", "b/2", "c", "é"]),
         ("b", vec!["b", "b%", "b/1", "b/2"]),
@@ -45,13 +75,11 @@ fn a_plugins_keys_are_found_by_prefix() {
 fn a_plugin_keeps_to_its_limits() {
     let folder = folder();
     let store = open(folder.path());
-    let refused = |key: &str, value: &[u8]| match store.plugin_set("p", key, value, None) {
+    let refused = |key: &str, value: &[u8]| match set(&store, "p", key, value, None) {
         Err(PluginDataError::TooLarge(text)) => text,
         other => panic!("not refused: {other:?}"),
     };
-    store
-        .plugin_set("p", &"k".repeat(MAX_KEY), b"", None)
-        .unwrap();
+    set(&store, "p", &"k".repeat(MAX_KEY), b"", None).unwrap();
     assert_eq!(
         refused(&"é".repeat(129), b""),
         "a key of 258 bytes is over the limit of 256"
@@ -65,19 +93,13 @@ fn a_plugin_keeps_to_its_limits() {
     // 15 of them, each with a key of 2 bytes, leave 65,536 - 30 bytes of the 16th.
     let value = vec![0; MAX_VALUE];
     for index in 10..25 {
-        store
-            .plugin_set("p", &index.to_string(), &value, None)
-            .unwrap();
+        set(&store, "p", &index.to_string(), &value, None).unwrap();
     }
-    store
-        .plugin_set("p", "xx", &value[..MAX_VALUE - 32], None)
-        .unwrap();
+    set(&store, "p", "xx", &value[..MAX_VALUE - 32], None).unwrap();
     assert!(refused("y", b"").contains("over the limit of 1048576"));
-    store
-        .plugin_set("p", "xx", &value[..MAX_VALUE - 33], None)
-        .unwrap();
-    store.plugin_set("p", "y", b"", None).unwrap();
-    store.plugin_set("other", "y", &value, None).unwrap();
+    set(&store, "p", "xx", &value[..MAX_VALUE - 33], None).unwrap();
+    set(&store, "p", "y", b"", None).unwrap();
+    set(&store, "other", "y", &value, None).unwrap();
     assert_eq!(store.plugin_get("p", "y").unwrap(), Some(Vec::new()));
 }
 
@@ -96,7 +118,7 @@ fn m12_the_sum_in_memory_is_that_of_what_is_stored() {
             }
             _ => {
                 let value = vec![0; round * 37 % 1000];
-                store.plugin_set("p", &key, &value, None).unwrap();
+                set(&store, "p", &key, &value, None).unwrap();
                 expected.insert(key, value.len());
             }
         }
@@ -112,7 +134,7 @@ fn m12_the_sum_in_memory_is_that_of_what_is_stored() {
     // One that was refused changes nothing.
     let before = store.plugin_usage().get("p").copied();
     for index in 0..20 {
-        let _ = store.plugin_set("q", &index.to_string(), &[0; MAX_VALUE], None);
+        let _ = set(&store, "q", &index.to_string(), &[0; MAX_VALUE], None);
     }
     assert_eq!(store.plugin_usage().get("p").copied(), before);
     let read = plugin_data::Usage::read(&store.connection(), "q").unwrap();
@@ -137,12 +159,12 @@ fn bug6_of_many_updates_at_once_none_is_lost() {
                     loop {
                         let before = store.plugin_get("p", "count").unwrap();
                         let after = (number(&before) + 1).to_string();
-                        let is_set = store.plugin_compare_and_set(
+                        let is_set = compare_and_set(
+                            &store,
                             "p",
                             "count",
                             before.as_deref(),
                             Some(after.as_bytes()),
-                            None,
                         );
                         if is_set.unwrap() {
                             break;
@@ -163,7 +185,7 @@ fn bug6_a_value_is_set_or_removed_only_in_place_of_the_expected_one() {
     let folder = folder();
     let store = open(folder.path());
     let change = |expected: Option<&[u8]>, value: Option<&[u8]>| {
-        let is_set = store.plugin_compare_and_set("p", "k", expected, value, None);
+        let is_set = compare_and_set(&store, "p", "k", expected, value);
         (is_set.unwrap(), store.plugin_get("p", "k").unwrap())
     };
     let one = Some(b"1".to_vec());
@@ -176,7 +198,7 @@ fn bug6_a_value_is_set_or_removed_only_in_place_of_the_expected_one() {
     assert_eq!(change(Some(b"1"), Some(b"")), (true, Some(Vec::new())));
     assert_eq!(change(Some(b""), None), (true, None));
     let large = vec![0; MAX_VALUE + 1];
-    let refused = store.plugin_compare_and_set("p", "k", None, Some(&large), None);
+    let refused = compare_and_set(&store, "p", "k", None, Some(&large));
     assert!(matches!(refused, Err(PluginDataError::TooLarge(_))));
     let read = plugin_data::Usage::read(&store.connection(), "p").unwrap();
     assert_eq!(store.plugin_usage().get("p").copied(), Some(read));
@@ -190,24 +212,20 @@ fn bug6_what_has_outlived_its_time_is_gone_and_makes_room() {
     let (over, ahead) = (Some(Duration::ZERO), Some(Duration::from_secs(3600)));
     // More than all that it may store, if they were there.
     for index in 0..40 {
-        store
-            .plugin_set("p", &format!("old/{index}"), &value, over)
-            .unwrap();
+        set(&store, "p", &format!("old/{index}"), &value, over).unwrap();
     }
-    store.plugin_set("p", "new/1", &value, ahead).unwrap();
-    store
-        .plugin_set("p", "new/2", &value, Some(Duration::MAX))
-        .unwrap();
+    set(&store, "p", "new/1", &value, ahead).unwrap();
+    set(&store, "p", "new/2", &value, Some(Duration::MAX)).unwrap();
     assert_eq!(store.plugin_keys("p", "").unwrap(), ["new/1", "new/2"]);
     assert_eq!(store.plugin_get("p", "old/1").unwrap(), None);
     assert_eq!(store.plugin_get("p", "new/1").unwrap(), Some(value));
     let read = plugin_data::Usage::read(&store.connection(), "p").unwrap();
     assert_eq!(read.keys, 2);
     // It counts as not there, and what is set without a lifetime stays.
-    store.plugin_set("p", "k", b"1", over).unwrap();
-    let is_set = store.plugin_compare_and_set("p", "k", None, Some(b"2"), None);
+    set(&store, "p", "k", b"1", over).unwrap();
+    let is_set = compare_and_set(&store, "p", "k", None, Some(b"2"));
     assert!(is_set.unwrap());
-    store.plugin_set("p", "other", b"", None).unwrap();
+    set(&store, "p", "other", b"", None).unwrap();
     assert_eq!(store.plugin_get("p", "k").unwrap(), Some(b"2".to_vec()));
 }
 
@@ -227,11 +245,11 @@ fn a_plugin_has_only_so_many_keys() {
             Ok(())
         })
         .unwrap();
-    let refused = store.plugin_set("p", "new", b"", None).unwrap_err();
+    let refused = set(&store, "p", "new", b"", None).unwrap_err();
     assert_eq!(
         refused.to_string(),
         "there are 10000 keys, which is the limit"
     );
-    store.plugin_set("p", "0", b"known", None).unwrap();
-    store.plugin_set("other", "new", b"", None).unwrap();
+    set(&store, "p", "0", b"known", None).unwrap();
+    set(&store, "other", "new", b"", None).unwrap();
 }

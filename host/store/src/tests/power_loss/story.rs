@@ -117,9 +117,15 @@ fn of_plugins_and_services() -> Vec<Step> {
         app: APP,
         service: service("web"),
     };
+    let set = |plugin: &'static str, key: &'static str, value: Vec<u8>| {
+        step(move |store| {
+            let change = ValueChange::set(&value);
+            assert!(store.plugin_change(plugin, key, &change).unwrap());
+        })
+    };
     vec![
-        step(|store| store.plugin_set("one", "key", &[1; 30_000], None).unwrap()),
-        step(|store| store.plugin_set("one", "other", &[2; 100], None).unwrap()),
+        set("one", "key", vec![1; 30_000]),
+        set("one", "other", vec![2; 100]),
         step(|store| store.plugin_delete("one", "key").unwrap()),
         lock("web", 1),
         lock("db", 1),
