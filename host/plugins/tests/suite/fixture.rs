@@ -77,9 +77,23 @@ fn cache_with(compiler: PathBuf) -> Cache {
 
 /// A plugin that was built for a version of the interface, such as `1.0` (`tests/plugins-1.0`).
 pub(crate) fn built_for(version: &str, name: &str) -> Vec<u8> {
+    fs::read(folder_of(version).join(format!("{name}.wasm"))).unwrap()
+}
+
+/// The names of all that [`built_for`] finds, sorted.
+pub(crate) fn kept_binaries(version: &str) -> Vec<String> {
+    let files = fs::read_dir(folder_of(version)).unwrap();
+    let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<_> = names
+        .filter_map(|name| name.strip_suffix(".wasm").map(str::to_owned))
+        .collect();
+    names.sort();
+    names
+}
+
+fn folder_of(version: &str) -> PathBuf {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests");
-    let folder = tests.join(format!("plugins-{version}"));
-    fs::read(folder.join(format!("{name}.wasm"))).unwrap()
+    tests.join(format!("plugins-{version}"))
 }
 
 /// A manifest with one route for each method under `/v3/NAME`, and `more`.

@@ -1,0 +1,168 @@
+//! Plugins that were built for earlier versions of the interface go on: their binaries are in `tests/plugins-1.0` and the
+//! folders beside it.
+
+use std::fs;
+
+use http::StatusCode;
+use plugins::{BootSetting, CallerScope, INTERFACE};
+
+use crate::fixture::{
+    ALL, Fixture, built_for, grant_all, kept_binaries, led, manifest, setup, shown, with_section,
+};
+
+/// What was built for each version, the oldest first: the guest that imports and exports all worlds, which has no
+/// manifest, and plugins as their authors have built them with the SDK of that time.
+const VERSIONS: [(&str, &[&str]); 3] = [
+    (
+        "1.0",
+        &["all_worlds", "boot_config_txt", "greeter", "led_blink"],
+    ),
+    ("1.1", &["all_worlds", "greeter"]),
+    ("1.2", &["all_worlds", "greeter"]),
+];
+
+/// Else nothing that is loaded here is of the version that it stands for.
+#[test]
+fn item2_binaries_of_each_earlier_version_are_kept_and_import_no_later_one() {
+    assert_eq!(
+        VERSIONS.len() as u64,
+        INTERFACE.minor,
+        "keep binaries of the version before {INTERFACE} as well"
+    );
+    for (minor, (version, names)) in VERSIONS.iter().enumerate() {
+        assert_eq!(*version, format!("1.{minor}"));
+        assert_eq!(kept_binaries(version), *names, "{version}");
+        for name in *names {
+            let binary = built_for(version, name);
+            let imports = |minor: usize| {
+                let text = format!("@1.{minor}.0");
+                binary
+                    .windows(text.len())
+                    .any(|part| part == text.as_bytes())
+            };
+            assert!(imports(minor), "{version} {name}");
+            for later in minor + 1..=VERSIONS.len() {
+                assert!(!imports(later), "{version} {name}: 1.{later}");
+            }
+        }
+    }
+}
+
+/// Each answer of the plugin `old` that is no failure.
+async fn assert_answers(device: &Fixture, version: &str, expected: &[(&str, &str)]) {
+    for (path, expected) in expected {
+        let (status, body) = device.get(&format!("/v3/old/{path}")).await;
+        assert_eq!(
+            (status, body.as_str()),
+            (StatusCode::OK, *expected),
+            "{version} {path}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn item2_a_component_of_an_earlier_version_calls_what_it_imports_and_is_called() {
+    for (version, _) in VERSIONS {
+        let setup = setup();
+        led(&setup.root.path().join("host/sys/class/leds"), "ACT");
+        let provides = "provides = [\"proxy-redirector\", \"identify\"]";
+        let manifest = manifest("old", &format!("{ALL}\n{provides}")).replace(
+            "interface = \"1.0.0\"",
+            &format!("interface = \"{version}.0\""),
+        );
+        let file = with_section(
+            &built_for(version, "all_worlds"),
+            "platform:manifest",
+            manifest.as_bytes(),
+        );
+        let device = setup
+            .file("old.wasm", &file)
+            .policy(&grant_all(&["old"]))
+            .config("[old]\nidentify-fails = true\n")
+            .start()
+            .await;
+        let interface = device.report("old").interface;
+        assert_eq!(interface, Some(format!("{version}.0")));
+        let answers = [
+            ("hello", "hello"),
+            ("config", "{\"identify-fails\":true}"),
+            (
+                "device",
+                "0123456789abcdef0123456789abcdef kitchen acme-board2 aarch64",
+            ),
+            ("leds", "ACT"),
+            ("light?ms=1", "lit at most 100"),
+            ("store?set=3", "kept"),
+            ("store", "Some(3) [\"k\"]"),
+            ("sleep?ms=1", "slept"),
+        ];
+        assert_answers(&device, version, &answers).await;
+        if version != "1.0" {
+            let caller = [("caller", "CallerScope::DeviceKey None")];
+            assert_answers(&device, version, &caller).await;
+        }
+        // It has itself do what it provides.
+        let (status, body) = device.get("/v3/old/proxy").await;
+        assert_eq!(status, StatusCode::OK, "{version}: {body}");
+        assert!(body.contains("identify-fails"), "{version}: {body}");
+        let (status, body) = device.get("/v3/old/identify").await;
+        assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR, "{version}");
+        assert!(body.contains("FORGED"), "{version}: {body}");
+        // What passes through it: a request's body and an answer's, as streams.
+        let long = vec![b'x'; 100_000];
+        let (status, body) = device.post("/v3/old/echo", long.clone()).await;
+        assert_eq!((status, body.len()), (StatusCode::OK, long.len()));
+        let (status, _) = device.get("/v3/old/panic").await;
+        assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR, "{version}");
+    }
+}
+
+#[tokio::test]
+async fn item2_plugins_built_with_the_sdk_of_an_earlier_version_go_on() {
+    let policy = "[plugins.greeter]\ngrants = [\"device\"]\n[plugins.led-blink]\ngrants = [\"led\"]\n\
+                  [plugins.boot-config-txt]\ngrants = [\"files\"]\n\
+                  files = [{ host = \"mnt/boot\", guest = \"/boot\", write = true }]\n";
+    for (version, names) in VERSIONS {
+        let setup = setup();
+        let act = led(&setup.root.path().join("host/sys/class/leds"), "ACT");
+        let boot = setup.root.path().join("host/mnt/boot");
+        fs::create_dir_all(&boot).unwrap();
+        fs::write(boot.join("config.txt"), "gpu_mem=64\n").unwrap();
+        let plugins: Vec<_> = names.iter().filter(|name| **name != "all_worlds").collect();
+        let mut setup = setup.policy(policy).board("raspberrypi4-64");
+        for name in &plugins {
+            setup = setup.file(&format!("{name}.wasm"), &built_for(version, name));
+        }
+        let device = setup.start().await;
+        for name in &plugins {
+            match **name {
+                "greeter" => {
+                    let (status, body) = device.get("/v3/greet/Ada?greeting=Salut").await;
+                    let greeting = "{\"greeting\":\"Salut, Ada! I am kitchen.\"}";
+                    assert_eq!((status, body.as_str()), (StatusCode::OK, greeting));
+                    let (status, body) = device.get("/v3/greet/Ada").await;
+                    assert_eq!(status, StatusCode::BAD_REQUEST, "{version}: {body}");
+                }
+                "led_blink" => {
+                    device.plugins.identify(CallerScope::DeviceKey);
+                    device
+                        .until("it blinks", |_| shown(&act) == "100 none")
+                        .await;
+                }
+                "boot_config_txt" => {
+                    let settings = device.plugins.boot_settings().await.unwrap();
+                    let memory = BootSetting {
+                        name: "HOST_CONFIG_gpu_mem".to_owned(),
+                        value: "64".to_owned(),
+                    };
+                    assert_eq!(settings, [memory]);
+                }
+                other => panic!("{version}: nothing calls `{other}`"),
+            }
+            let report = device.report(&name.replace('_', "-"));
+            let interface = format!("{version}.0");
+            assert_eq!(report.interface, Some(interface), "{name}");
+            assert_eq!((report.calls > 0, report.failures), (true, 0), "{name}");
+        }
+    }
+}
