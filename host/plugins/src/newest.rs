@@ -2,6 +2,7 @@
 //! its faults back for ever; so a signature alone does not take a device back to an older version, also after a
 //! restart. A digest in the policy does.
 
+use plugin_manifest::Manifest;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -20,7 +20,6 @@ use plugin_protocol::{
     StoreKeys, StoreSet,
 };
 
-use crate::capability::Capability;
 use crate::config::{Condition, ValueChange};
 use crate::holdings::Holdings;
 use crate::plugin_context::PluginContext;

@@ -10,7 +10,6 @@ use crate::loaded::LoadedPlugin;
 use crate::loader::Loader;
 use crate::policy::{DeviceRules, Grants, PluginFile};
 use crate::table::Table;
-use plugin_manifest::Manifest;
 
 /// What a file gets, by what it says of itself.
 pub(super) enum Verdict {

@@ -6,10 +6,10 @@ use std::path::Path;
 use semver::Version;
 
 use crate::grants::check_routes_and_actions;
-use crate::manifest::Manifest;
 use crate::pins::Pin;
 use crate::policy::{Grants, Policy};
 use crate::signature::Signatures;
+use plugin_manifest::Manifest;
 
 /// What the policy judges a file by.
 #[derive(Clone, Copy)]
