@@ -681,7 +681,15 @@ async fn what_trust_prints_is_all_that_a_plugin_needs() {
         "{}",
         shown.stdout
     );
-    fs::write(&policy, format!("{STOCK}{}", shown.stdout)).unwrap();
+    let mut grant = words;
+    grant[1] = "grant";
+    let granted = device.supervisor.subcommand(&grant);
+    assert!(granted.status.success(), "{granted:?}");
+    let added = fs::read_to_string(&policy).unwrap();
+    assert!(
+        added.starts_with(STOCK) && added.ends_with(&shown.stdout),
+        "{added}"
+    );
     device.until_status("/v3/greet/Ada?greeting=Hi", 200).await;
     let shown = device.supervisor.subcommand(&words);
     assert!(

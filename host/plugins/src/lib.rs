@@ -26,6 +26,7 @@ mod embed;
 mod failure;
 mod file_record;
 mod file_with_signature;
+mod grant;
 mod grants;
 mod holdings;
 mod identify;
@@ -71,6 +72,7 @@ pub use config::{
 };
 pub use confinement_rule::ConfinementRule;
 pub use embed::{EmbedError, embed_signature};
+pub use grant::{GrantError, grant};
 pub use limits::{Limits, default_limits};
 pub use owners::OwnerError;
 pub use plugin_manifest::{

@@ -134,7 +134,11 @@ impl Policy {
         Policy::parse(files, &owner, &stock)
     }
 
-    fn parse(files: &PolicyFiles, owner: &str, stock: &str) -> Result<Policy, PolicyError> {
+    pub(crate) fn parse(
+        files: &PolicyFiles,
+        owner: &str,
+        stock: &str,
+    ) -> Result<Policy, PolicyError> {
         let owner: OwnerPolicy = parse(&files.owner, owner)?;
         let stock: StockPlugins = parse(&files.stock, stock)?;
         let invalid = |reason| PolicyError::Invalid {

@@ -69,7 +69,7 @@ fn table(file: &Path) -> toml::Table {
 }
 
 /// Whether there is a table `[plugins.NAME]`.
-fn has_section(table: &toml::Table, name: &str) -> bool {
+pub(crate) fn has_section(table: &toml::Table, name: &str) -> bool {
     let plugins = table.get("plugins").and_then(toml::Value::as_table);
     plugins.is_some_and(|plugins| plugins.contains_key(name))
 }

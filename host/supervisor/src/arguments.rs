@@ -85,6 +85,15 @@ pub(crate) enum PluginsCommand {
         #[command(flatten)]
         flags: Box<Flags>,
     },
+    /// Add the lines to the policy that grant a plugin's file what it asks for, and print them; a running supervisor
+    /// acts on them at once
+    #[command(mut_args(|flag| shown_where(flag, &["file", "config", "policy", "allow_unpinned"])))]
+    Grant {
+        /// The plugin's file
+        file: PathBuf,
+        #[command(flatten)]
+        flags: Box<Flags>,
+    },
     /// Print what a plugin's file asks for, and the lines of the policy that grant it
     #[command(mut_args(|flag| shown_where(flag, &["file", "config", "policy"])))]
     Trust {

@@ -52,6 +52,9 @@ fn main() -> ExitCode {
         Command::Plugins(PluginsCommand::Trust { file, flags }) => {
             plugins_trust::trust(&file, *flags)
         }
+        Command::Plugins(PluginsCommand::Grant { file, flags }) => {
+            plugins_trust::grant(&file, *flags)
+        }
         Command::Plugins(PluginsCommand::Rollback { name, flags }) => {
             plugins_rollback::rollback(&name, *flags)
         }
