@@ -1,0 +1,107 @@
+"""Bodies of requests and answers, whole or in pieces."""
+
+from collections.abc import AsyncIterator
+
+import componentize_py_async_support
+import wit_world
+from componentize_py_async_support.streams import ByteStreamReader
+from wit_world.imports import types as wit
+
+from .errors import TooLarge
+
+CHUNK = 64 << 10
+"""How much of a stream is requested at a time, in bytes."""
+
+
+class Body:
+    """The body of a request, or what another body is answered with: nothing, bytes, or a stream of bytes.
+
+    Which of them a request has is the host's choice; `async for` and `bytes` read either::
+
+        async def shout(text: Body):
+            async for piece in text:
+                yield piece.upper()
+    """
+
+    def __init__(self, content: bytes | str = b""):
+        self._bytes = content.encode() if isinstance(content, str) else content
+        self._stream: ByteStreamReader | None = None
+
+    @classmethod
+    def of_stream(cls, stream: ByteStreamReader) -> "Body":
+        """A stream that the host gave."""
+        body = cls()
+        body._stream = stream
+        return body
+
+    @classmethod
+    def of_wit(cls, body: wit.Body) -> "Body":
+        match body:
+            case wit.Body_Bytes(value):
+                return cls(value)
+            case wit.Body_Stream(value):
+                return cls.of_stream(value)
+            case _:
+                return cls()
+
+    def into_wit(self) -> wit.Body:
+        """The body as an answer's. A stream passes outside the plugin."""
+        if self._stream is not None:
+            return wit.Body_Stream(self._stream)
+        return wit.Body_Bytes(self._bytes) if self._bytes else wit.Body_Empty()
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        """The body's pieces, of which none is empty."""
+        if self._stream is None:
+            content, self._bytes = self._bytes, b""
+            if content:
+                yield content
+            return
+        with self._stream as stream:
+            while not stream.writer_dropped:
+                piece = await stream.read(CHUNK)
+                if piece:
+                    yield piece
+
+    async def bytes(self, limit: int = 10 << 20) -> bytes:
+        """Reads the whole body. Raises `TooLarge` if it has more than `limit` bytes."""
+        pieces, length = [], 0
+        async for piece in self:
+            length += len(piece)
+            if length > limit:
+                raise TooLarge(f"the body is longer than {limit} bytes")
+            pieces.append(piece)
+        return b"".join(pieces)
+
+
+def stream_of(pieces, report) -> wit.Body:
+    """A body that a task of its own writes from a generator's pieces, and that ends with them, or with what `report`
+    makes of an exception."""
+    writer, reader = wit_world.byte_stream()
+
+    async def write() -> None:
+        with writer:
+            try:
+                async for piece in _asynchronous(pieces):
+                    piece = piece.encode() if isinstance(piece, str) else bytes(piece)
+                    if await writer.write_all(piece) < len(piece):
+                        return  # The caller has disconnected: there is nobody to write for.
+            except Exception as error:
+                report(error)
+                # The host closes the connection of a call that fails, so that the caller sees that something is missing.
+                raise
+            finally:
+                if hasattr(pieces, "aclose"):
+                    await pieces.aclose()
+
+    componentize_py_async_support.spawn(write())
+    return wit.Body_Stream(reader)
+
+
+async def _asynchronous(pieces):
+    if hasattr(pieces, "__aiter__"):
+        async for piece in pieces:
+            yield piece
+    else:
+        for piece in pieces:
+            yield piece

@@ -1,0 +1,42 @@
+"""Turns what a capability raises into the errors of `errors`."""
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+
+from componentize_py_types import Err
+
+from .errors import Error, Internal
+
+
+def answers(**classes: type[Error]):
+    """Decorates the functions of a capability: the case `TooLarge` of its error is raised as what `TooLarge=` names,
+    and one that is not named as `Internal`."""
+
+    def error_of(raised: Err) -> Error:
+        # `StoreError_TooLarge` is the class of the case `too-large` of `store-error`.
+        case = type(raised.value).__name__.rpartition("_")[2]
+        text = getattr(raised.value, "value", raised.value)
+        return classes.get(case, Internal)(text)
+
+    def decorate(function: Callable):
+        if inspect.iscoroutinefunction(function):
+
+            @wraps(function)
+            async def call(*arguments, **named):
+                try:
+                    return await function(*arguments, **named)
+                except Err as raised:
+                    raise error_of(raised) from None
+        else:
+
+            @wraps(function)
+            def call(*arguments, **named):
+                try:
+                    return function(*arguments, **named)
+                except Err as raised:
+                    raise error_of(raised) from None
+
+        return call
+
+    return decorate

@@ -1,0 +1,29 @@
+"""The cloud's records of this device. Capability `cloud`; the policy names the kinds of records."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from wit_world.imports import cloud as wit
+
+from .capability import answers
+from .errors import Internal
+
+_answers = answers()
+
+
+@_answers
+async def records(kind: str, fields: list[str]) -> list[dict[str, Any]]:
+    """Reads all rows of a kind from the cloud, with these fields."""
+    rows = await wit.records(kind, fields)
+    try:
+        return json.loads(rows)
+    except ValueError as error:
+        raise Internal(f"the cloud's `{kind}` has an unexpected form: {error}") from None
+
+
+@_answers
+async def queue(kind: str, values: Mapping[str, str]) -> None:
+    """Has the cloud set values by name. They are on the disk when this returns, and are sent until the cloud takes
+    them."""
+    await wit.queue(kind, list(values.items()))

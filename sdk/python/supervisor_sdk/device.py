@@ -1,0 +1,17 @@
+"""What the supervisor knows of its device. Capability `device`."""
+
+import json
+from typing import Any
+
+from wit_world.imports import device as wit
+from wit_world.imports.device import DeviceIdentity as Identity
+
+
+def identity() -> Identity:
+    """Who the device is: `uuid`, `name`, `device_type` and `arch`."""
+    return wit.identity()
+
+
+def state() -> dict[str, Any]:
+    """The device state as in `GET /v1/device`."""
+    return json.loads(wit.state())

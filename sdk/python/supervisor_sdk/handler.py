@@ -1,0 +1,58 @@
+"""Calls a plugin's functions for the requests on their routes. The module `routes` that the build writes from
+`plugin.toml` uses this; nobody else does."""
+
+import inspect
+from collections.abc import Callable
+
+from componentize_py_types import Err
+from wit_world import exports
+from wit_world.imports import types as wit
+
+from . import log, sealing
+from .errors import Error
+from .parameters import Taker, takers
+from .request import Request
+from .response import Response
+
+
+def handler(routes: dict[str, Callable]) -> type:
+    """The class that a component exports, for functions by `METHOD PATH`. Raises a `TypeError` if one does not fit its
+    route."""
+    table = {}
+    for line, function in routes.items():
+        method, path = line.split(" ", 1)
+        table[method, path] = (function, takers(function, path))
+
+    class Handler(exports.Handler):
+        async def handle(self, req: wit.Request) -> wit.Response:
+            sealing.seal()
+            function, parameters = table[req.method, req.route]
+            try:
+                return (await _call(function, parameters, Request(req))).into_wit(_report)
+            except Error as error:
+                raise Err(wit.Error(error.status, error.code, error.message)) from None
+            except Exception as error:
+                _report(error)
+                raise
+
+    return Handler
+
+
+async def _call(function: Callable, parameters: dict[str, Taker], request: Request) -> Response:
+    arguments = {name: await take(request) for name, take in parameters.items()}
+    result = function(**arguments)
+    if inspect.isawaitable(result):
+        result = await result
+    return result if isinstance(result, Response) else Response(result)
+
+
+def _report(error: Exception) -> None:
+    """Logs a bug of the plugin before the call fails. (The module `traceback` looks for the source files, which are not
+    there.)"""
+    lines = []
+    at = error.__traceback__
+    while at is not None:
+        code = at.tb_frame.f_code
+        lines.append(f"    at {code.co_name} ({code.co_filename}:{at.tb_lineno})")
+        at = at.tb_next
+    log.error("\n".join([f"{type(error).__name__}: {error}", *reversed(lines)]))

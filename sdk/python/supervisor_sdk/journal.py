@@ -1,0 +1,26 @@
+"""The output of the host's journal command. Capability `journal`."""
+
+from wit_world.imports import journal as wit
+
+from .body import Body
+from .capability import answers
+from .errors import BadRequest, Unavailable
+
+_answers = answers(Invalid=BadRequest, Busy=Unavailable, Other=Unavailable)
+
+
+@_answers
+async def read(
+    *,
+    all: bool = False,
+    follow: bool = False,
+    unit: str | None = None,
+    identifier: str | None = None,
+    count: int | None = None,
+    since: str | None = None,
+    until: str | None = None,
+    format: str | None = None,
+) -> Body:
+    """Starts the journal command. Returned as an answer, the body passes outside the plugin and outlives the call."""
+    options = wit.Options(all, follow, unit, identifier, count, since, until, format)
+    return Body.of_stream(await wit.read(options))

@@ -1,0 +1,52 @@
+"""The device's LEDs, by their names in the kernel's LED class. Capability `led`; the policy may limit them."""
+
+from wit_world.imports import led as wit
+
+from .capability import answers
+from .errors import Conflict, NotFound
+
+_answers = answers(NotFound=NotFound, Busy=Conflict)
+
+
+@_answers
+def names() -> list[str]:
+    """Lists the LEDs that are there and granted, sorted."""
+    return wit.names()
+
+
+class Light:
+    """One LED, for as long as the `with` block lasts: then the LED shows again what it showed before::
+
+        with led.Light("ACT") as light:
+            light.on()
+            await timer.sleep(1)
+    """
+
+    @_answers
+    def __init__(self, name: str):
+        self._light = wit.Light.open(name)
+
+    @property
+    def max(self) -> int:
+        """The highest value that `set` takes."""
+        return self._light.max()
+
+    @_answers
+    def set(self, brightness: int) -> None:
+        """Sets the brightness; values above `max` are taken as `max`."""
+        self._light.set(brightness)
+
+    def on(self) -> None:
+        """Sets the highest brightness."""
+        self.set(0xFFFF_FFFF)
+
+    def off(self) -> None:
+        """Sets the brightness to 0."""
+        self.set(0)
+
+    def __enter__(self) -> "Light":
+        self._light.__enter__()
+        return self
+
+    def __exit__(self, *raised) -> None:
+        self._light.__exit__(*raised)

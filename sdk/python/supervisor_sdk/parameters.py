@@ -1,0 +1,260 @@
+"""Reads a handler's parameters out of a request, by their names and annotations.
+
+What can be found out before the first request is found out while the plugin is built, so that a handler that does not
+fit its route fails there.
+"""
+
+import dataclasses
+import enum
+import inspect
+import types
+import typing
+from collections.abc import Awaitable, Callable
+from typing import Any, Literal, Union
+
+from .body import Body
+from .caller import Caller
+from .errors import BadRequest
+from .request import Headers, Request
+
+SHOWN = 64
+"""How much of a refused value an error shows, in characters."""
+
+
+class Json:
+    """The annotation of a parameter that takes a JSON body of any form."""
+
+
+class Misfit(Exception):
+    """A value that is not of the type that its parameter has. `at` is the place in a JSON value."""
+
+    def __init__(self, text: str, at: str = ""):
+        super().__init__(text)
+        self.at = at
+
+
+type Taker = Callable[[Request], Awaitable[Any]]
+
+
+def takers(function: Callable, route: str) -> dict[str, Taker]:
+    """What takes each parameter of a handler out of a request on `route`. Raises a `TypeError` that says what is wrong
+    with the handler."""
+    in_path = {part[1:] for part in route.split("/") if part.startswith(":")}
+    signature = inspect.signature(function)
+    annotations = typing.get_type_hints(function)
+    found = {}
+    of_body = None
+    for name, parameter in signature.parameters.items():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
+            raise TypeError(f"parameter `{name}` of `{function.__name__}`: a handler's parameters are given by name")
+        annotation = annotations.get(name, str)
+        found[name] = taker = _taker(name, annotation, parameter.default, in_path)
+        if taker.takes_body:
+            if of_body is not None:
+                raise TypeError(f"`{function.__name__}` takes the body twice: as `{of_body}` and as `{name}`")
+            of_body = name
+    return {name: taker.take for name, taker in found.items()}
+
+
+@dataclasses.dataclass
+class _Taking:
+    take: Taker
+    takes_body: bool = False
+
+
+def _taker(name: str, annotation: Any, default: Any, in_path: set[str]) -> _Taking:
+    if annotation is Request:
+        return _Taking(_whole, True)
+    if annotation is Body:
+        return _Taking(_body, True)
+    if annotation is Headers:
+        return _Taking(_headers)
+    if annotation is Caller:
+        return _Taking(_caller)
+    if name in in_path:
+        return _Taking(_of_path(name, annotation))
+    if annotation is Json or _is_structure(annotation):
+        return _Taking(_of_json(annotation), True)
+    return _Taking(_of_query(name, annotation, default))
+
+
+async def _whole(request: Request) -> Request:
+    return request
+
+
+async def _body(request: Request) -> Body:
+    return request.body
+
+
+async def _headers(request: Request) -> Headers:
+    return request.headers
+
+
+async def _caller(_: Request) -> Caller:
+    return Caller.current()
+
+
+def _of_path(name: str, annotation: Any) -> Taker:
+    async def take(request: Request) -> Any:
+        try:
+            return from_text(request.params[name], annotation)
+        except Misfit as misfit:
+            raise BadRequest(f"path parameter `{name}` {misfit}") from None
+
+    return take
+
+
+def _of_query(name: str, annotation: Any, default: Any) -> Taker:
+    optional, inner = _without_none(annotation)
+    is_list = inner is list or typing.get_origin(inner) is list
+    item = (typing.get_args(inner) or (str,))[0] if is_list else inner
+
+    async def take(request: Request) -> Any:
+        values = request.query.get(name)
+        if values is None:
+            if default is not inspect.Parameter.empty:
+                return default
+            if is_list:
+                return []
+            if optional:
+                return None
+            raise BadRequest(f"query parameter `{name}` is missing")
+        try:
+            if is_list:
+                return [from_text(value, item) for value in values]
+            if len(values) > 1:
+                raise Misfit("is given more than once")
+            return from_text(values[0], item)
+        except Misfit as misfit:
+            raise BadRequest(f"query parameter `{name}` {misfit}") from None
+
+    return take
+
+
+def _of_json(annotation: Any) -> Taker:
+    async def take(request: Request) -> Any:
+        value = await request.json()
+        if annotation is Json:
+            return value
+        try:
+            return from_json(value, annotation)
+        except Misfit as misfit:
+            place = f"field `{misfit.at}` of the body" if misfit.at else "the body"
+            raise BadRequest(f"{place} {misfit}") from None
+
+    return take
+
+
+def from_text(text: str, annotation: Any) -> Any:
+    """Parses a path's or a query's text as what `annotation` says. Raises a `Misfit` if it is not that."""
+    _, kind = _without_none(annotation)
+    if kind in (str, Any):
+        return text
+    if kind is int:
+        # Python also reads `1_000` and spaces as numbers.
+        if text.removeprefix("-").isascii() and text.removeprefix("-").isdigit() and len(text) <= 40:
+            return int(text)
+        raise Misfit(f"must be a whole number, not `{_shown(text)}`")
+    if kind is float:
+        try:
+            number = float(text)
+            if number - number == 0:
+                return number
+        except ValueError:
+            pass
+        raise Misfit(f"must be a number, not `{_shown(text)}`")
+    if kind is bool:
+        if text in ("true", "false"):
+            return text == "true"
+        raise Misfit(f"must be `true` or `false`, not `{_shown(text)}`")
+    return _of_choice(text, kind)
+
+
+def from_json(value: Any, annotation: Any, at: str = "") -> Any:
+    """Checks a value of a JSON body against `annotation`, and makes the dataclasses that stand in it. Raises a `Misfit`
+    with the place of what does not fit."""
+    optional, kind = _without_none(annotation)
+    if kind is Any or kind is Json:
+        return value
+    if value is None and optional:
+        return None
+    if dataclasses.is_dataclass(kind):
+        return _record(value, kind, at)
+    origin, arguments = typing.get_origin(kind) or kind, typing.get_args(kind)
+    if origin is list:
+        _expect(isinstance(value, list), "a list", value, at)
+        item = (arguments or (Any,))[0]
+        return [from_json(entry, item, f"{at}[{index}]") for index, entry in enumerate(value)]
+    if origin is dict:
+        _expect(isinstance(value, dict), "an object", value, at)
+        item = (arguments or (str, Any))[1]
+        return {name: from_json(entry, item, _below(at, name)) for name, entry in value.items()}
+    if kind is bool:
+        _expect(isinstance(value, bool), "`true` or `false`", value, at)
+    elif kind is int:
+        _expect(isinstance(value, int) and not isinstance(value, bool), "a whole number", value, at)
+    elif kind is float:
+        _expect(isinstance(value, int | float) and not isinstance(value, bool), "a number", value, at)
+        return float(value)
+    elif kind is str:
+        _expect(isinstance(value, str), "text", value, at)
+    else:
+        return _of_choice(value, kind, at)
+    return value
+
+
+def _record(value: Any, kind: type, at: str) -> Any:
+    _expect(isinstance(value, dict), "an object", value, at)
+    annotations = typing.get_type_hints(kind)
+    fields = {}
+    for field in dataclasses.fields(kind):
+        place = _below(at, field.name)
+        if field.name in value:
+            fields[field.name] = from_json(value[field.name], annotations[field.name], place)
+        elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
+            raise Misfit("is missing", place)
+    return kind(**fields)
+
+
+def _of_choice(value: Any, kind: Any, at: str = "") -> Any:
+    """One of the values of a `Literal` or an `Enum`."""
+    if typing.get_origin(kind) is Literal:
+        choices = {str(choice): choice for choice in typing.get_args(kind)}
+    elif isinstance(kind, type) and issubclass(kind, enum.Enum):
+        choices = {str(member.value): member for member in kind}
+    else:
+        raise TypeError(f"a parameter cannot be of the type `{kind}`")
+    try:
+        return choices[value if isinstance(value, str) else str(value)]
+    except KeyError:
+        names = ", ".join(f"`{choice}`" for choice in choices)
+        raise Misfit(f"must be one of {names}, not `{_shown(value)}`", at) from None
+
+
+def _expect(fits: bool, expected: str, value: Any, at: str) -> None:
+    if not fits:
+        raise Misfit(f"must be {expected}, not `{_shown(value)}`", at)
+
+
+def _is_structure(annotation: Any) -> bool:
+    _, kind = _without_none(annotation)
+    return kind is dict or typing.get_origin(kind) is dict or dataclasses.is_dataclass(kind)
+
+
+def _without_none(annotation: Any) -> tuple[bool, Any]:
+    """Whether `None` is one of the types, and the type that it is besides."""
+    if typing.get_origin(annotation) not in (Union, types.UnionType):
+        return False, annotation
+    kinds = [kind for kind in typing.get_args(annotation) if kind is not type(None)]
+    if len(kinds) != 1:
+        raise TypeError(f"a parameter cannot be of the type `{annotation}`")
+    return True, kinds[0]
+
+
+def _below(at: str, name: str) -> str:
+    return f"{at}.{name}" if at else name
+
+
+def _shown(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."

@@ -1,0 +1,83 @@
+"""The request as a handler may see it whole."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import parse_qsl
+
+from wit_world.imports import types as wit
+
+from .body import Body
+from .errors import BadRequest, UnsupportedType
+
+
+class Headers:
+    """Header fields in the order in which they came; names in lower case, a repeated one stands here repeatedly."""
+
+    def __init__(self, fields: list[tuple[str, bytes]]):
+        self._fields = fields
+
+    def get(self, name: str, default: str | None = None) -> str | None:
+        """The first value of `name`."""
+        name = name.lower()
+        return next((value for found, value in self if found == name), default)
+
+    def get_all(self, name: str) -> list[str]:
+        """All values of `name`."""
+        name = name.lower()
+        return [value for found, value in self if found == name]
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        """All fields. A value that is not UTF-8 is read as Latin-1, as browsers do."""
+        for name, value in self._fields:
+            try:
+                yield name, value.decode()
+            except UnicodeDecodeError:
+                yield name, value.decode("latin-1")
+
+    def __contains__(self, name: str) -> bool:
+        return self.get(name) is not None
+
+
+class Request:
+    """One HTTP request on one of the plugin's routes. The host has checked the caller's key, and has taken it out of
+    the query and the headers."""
+
+    def __init__(self, request: wit.Request):
+        self.method: str = request.method
+        """In upper case."""
+        self.path: str = request.path
+        """As it arrived, percent-encoded, without the query."""
+        self.route: str = request.route
+        """The matching pattern of `plugin.toml`."""
+        self.params: dict[str, str] = dict(request.params)
+        """What the pattern's `:names` stand for."""
+        self.query_string: str = request.query
+        """As it arrived, without the question mark."""
+        self.headers = Headers(request.headers)
+        self.body = Body.of_wit(request.body)
+
+    @property
+    def query(self) -> dict[str, list[str]]:
+        """The query's parameters: of each name all values."""
+        values: dict[str, list[str]] = {}
+        for name, value in parse_qsl(self.query_string, keep_blank_values=True):
+            values.setdefault(name, []).append(value)
+        return values
+
+    async def json(self) -> Any:
+        """Reads a JSON body. It must be there and be declared as JSON, or not be declared at all."""
+        declared, _, parameters = (self.headers.get("content-type") or "application/json").partition(";")
+        declared = declared.strip().lower()
+        if declared != "application/json" and not (declared.startswith("application/") and declared.endswith("+json")):
+            raise UnsupportedType(f"the body is `{declared[:100]}`, but must be `application/json`")
+        if self.headers.get("content-encoding", "identity").lower() != "identity":
+            raise UnsupportedType("compressed bodies are not supported: send it without `Content-Encoding`")
+        content = await self.body.bytes()
+        if not content:
+            raise BadRequest("the body is missing: it must be JSON")
+        try:
+            # Some editors and shells write a byte-order mark (RFC 8259, section 8.1).
+            return json.loads(content.removeprefix(b"\xef\xbb\xbf").decode())
+        except (ValueError, RecursionError) as error:
+            raise BadRequest(f"the body is not JSON: {str(error)[:200]}") from None

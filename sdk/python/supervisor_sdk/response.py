@@ -1,0 +1,72 @@
+"""The answer to a request, if text, JSON or a generator are not enough."""
+
+import dataclasses
+import json
+from collections.abc import AsyncIterable, Callable, Iterable
+from typing import Any
+
+from wit_world.imports import types as wit
+
+from .body import Body, stream_of
+from .errors import Internal
+
+JSON = "application/json; charset=utf-8"
+TEXT = "text/plain; charset=utf-8"
+
+type Content = None | str | bytes | Body | dict | list | int | float | bool | Iterable | AsyncIterable | Any
+
+
+class Response:
+    """An answer with its status, headers and content, which is what a handler may return by itself: text, bytes, a
+    `Body`, what JSON can express, a dataclass, or a generator, whose pieces are streamed::
+
+        return Response({"id": 7}, status=201, headers={"location": "/v3/things/7"})
+        return Response(rows(), content_type="text/csv")
+    """
+
+    def __init__(
+        self,
+        content: Content = None,
+        *,
+        status: int = 200,
+        content_type: str | None = None,
+        headers: dict[str, str] | Iterable[tuple[str, str]] = (),
+    ):
+        self.content = content
+        self.status = status
+        self.headers = list(headers.items() if isinstance(headers, dict) else headers)
+        self.content_type = content_type
+
+    def into_wit(self, report: Callable[[Exception], None]) -> wit.Response:
+        body, content_type = _body(self.content, report)
+        headers = [(name.lower(), str(value).encode()) for name, value in self.headers]
+        content_type = self.content_type or content_type
+        if content_type and not any(name == "content-type" for name, _ in headers):
+            headers.insert(0, ("content-type", content_type.encode()))
+        return wit.Response(self.status, headers, body)
+
+
+def _body(content: Content, report: Callable[[Exception], None]) -> tuple[wit.Body, str | None]:
+    """The body, and the type that it has unless the answer names one."""
+    match content:
+        case None:
+            return wit.Body_Empty(), None
+        case str():
+            return wit.Body_Bytes(content.encode()), TEXT
+        case bytes() | bytearray() | memoryview():
+            return wit.Body_Bytes(bytes(content)), "application/octet-stream"
+        case Body():
+            return content.into_wit(), None
+    if hasattr(content, "__aiter__") or hasattr(content, "__next__"):
+        return stream_of(content, report), TEXT
+    try:
+        text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_plain)
+    except (TypeError, ValueError) as error:
+        raise Internal(f"failed to write the answer: {error}") from None
+    return wit.Body_Bytes(text.encode()), JSON
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dataclasses.asdict(value)
+    raise TypeError(f"a value of the type `{type(value).__name__}` is neither text, bytes, a generator nor JSON")

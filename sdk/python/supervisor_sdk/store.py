@@ -1,0 +1,91 @@
+"""A small store of the plugin's own that outlives its instances and restarts of the supervisor. Capability `store`.
+
+Keys are at most 256 bytes, values at most 64 KiB, all of them together at most 1 MiB and 10,000 keys for one plugin.
+A value is `bytes`, or text, which is stored as UTF-8. What passes a limit raises `TooLarge`.
+"""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from wit_world.imports import store as wit
+
+from .capability import answers
+from .errors import Internal, TooLarge
+
+_answers = answers(TooLarge=TooLarge)
+
+
+@_answers
+async def get(key: str) -> bytes | None:
+    """Reads the value of `key`, if there is one."""
+    return await wit.get(key)
+
+
+@_answers
+async def set(key: str, value: bytes | str) -> None:
+    """Sets `key`. The write has reached the disk when this returns."""
+    await wit.set(key, _bytes(value))
+
+
+@_answers
+async def set_for(key: str, value: bytes | str, seconds: float) -> None:
+    """Sets `key` for a time by the device's clock: after that it is as if it were removed. Milliseconds count."""
+    await wit.set_for(key, _bytes(value), round(seconds * 1000))
+
+
+@_answers
+async def compare_and_set(
+    key: str, expected: bytes | str | None, value: bytes | str | None, seconds: float | None = None
+) -> bool:
+    """Sets `key` to `value`, or removes it for `None`, if the key holds what is expected: `None` if it is not there.
+    Answers whether it did; `update` does this until it succeeds."""
+    lifetime = None if seconds is None else round(seconds * 1000)
+    return await wit.compare_and_set(key, _bytes(expected), _bytes(value), lifetime)
+
+
+async def update(key: str, change: Callable[[bytes | None], bytes | str | None]) -> bytes | None:
+    """Changes the value of `key` so that no change that another call makes at the same time is lost.
+
+    `change` gets the value, and returns the one in its place; `None` is a key that is not there. It is called again if
+    the value has changed meanwhile. Returns the value that was set::
+
+        calls = int(await store.update("calls", lambda calls: str(int(calls or 0) + 1)))
+    """
+    while True:
+        before = await get(key)
+        after = _bytes(change(before))
+        if await compare_and_set(key, before, after):
+            return after
+
+
+@_answers
+async def delete(key: str) -> None:
+    """Removes `key`; a missing key is not an error."""
+    await wit.delete(key)
+
+
+@_answers
+async def keys(prefix: str = "") -> list[str]:
+    """Lists the keys that begin with `prefix`, sorted."""
+    return await wit.keys(prefix)
+
+
+async def get_json(key: str) -> Any:
+    """Reads the value of `key` that `set_json` wrote; `None` if there is none."""
+    value = await get(key)
+    if value is None:
+        return None
+    try:
+        return json.loads(value)
+    except ValueError as error:
+        raise Internal(f"the value of `{key}` has an unexpected form: {error}") from None
+
+
+async def set_json(key: str, value: Any) -> None:
+    """Sets `key` to a value in JSON."""
+    await set(key, json.dumps(value, ensure_ascii=False))
+
+
+def _bytes(value: bytes | str | None) -> bytes | None:
+    return value.encode() if isinstance(value, str) else value

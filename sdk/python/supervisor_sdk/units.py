@@ -1,0 +1,32 @@
+"""The host's systemd units that the policy names. Capability `units`."""
+
+from dataclasses import dataclass
+
+from wit_world.imports import units as wit
+
+from .capability import answers
+from .errors import NotFound
+
+_answers = answers(NotFound=NotFound)
+
+
+@dataclass(frozen=True)
+class State:
+    """The service manager's own words: `loaded`, `active`, `running`."""
+
+    load: str
+    active: str
+    sub: str
+
+
+@_answers
+async def state(unit: str) -> State:
+    """The state of a unit such as `openvpn.service`. One that the host does not have is `not-found` in `load`."""
+    found = await wit.state(unit)
+    return State(found.load_state, found.active_state, found.sub_state)
+
+
+@_answers
+async def restart(unit: str) -> None:
+    """Restarts a unit, or starts it if it is stopped. Returns before the unit is up."""
+    await wit.restart(unit)
