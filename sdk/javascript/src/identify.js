@@ -1,0 +1,7 @@
+import wit from "platform:supervisor/identify@1.3.0";
+
+import { answers } from "./capability.js";
+
+export const run = answers()(async () => {
+  await wit.identify();
+});

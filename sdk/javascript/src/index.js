@@ -1,0 +1,25 @@
+/**
+ * What a plugin of the device supervisor is written with in JavaScript; `types/index.d.ts` describes all of it.
+ *
+ * A capability's module is in the component only if the plugin names it, since the plugin's world has only those that
+ * `plugin.toml` asks for.
+ */
+export * from "./errors.js";
+export { Body } from "./body.js";
+export { Response } from "./response.js";
+export { flag, integer, listOf, number, oneOf, optional, record, text } from "./kinds.js";
+
+export * as caller from "./caller.js";
+export * as cloud from "./cloud.js";
+export * as config from "./config.js";
+export * as device from "./device.js";
+export * as hostName from "./host-name.js";
+export * as identify from "./identify.js";
+export * as journal from "./journal.js";
+export * as led from "./led.js";
+export * as log from "./log.js";
+export * as metrics from "./metrics.js";
+export * as store from "./store.js";
+export * as timer from "./timer.js";
+export * as units from "./units.js";
+export * as updateLock from "./update-lock.js";

@@ -1,0 +1,140 @@
+/**
+ * Kinds of values: what a path's, a query's or a body's value is read as. Each turns a value into one of its kind or
+ * throws a `Misfit`, which the reader answers as a 400 with the value's name.
+ */
+
+import { BadRequest } from "./errors.js";
+
+const SHOWN = 64;
+
+export class Misfit {
+  constructor(text, at = "") {
+    this.text = text;
+    this.at = at;
+  }
+}
+
+const shown = (value) => {
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  return text.length > SHOWN ? `${text.slice(0, SHOWN)}...` : text;
+};
+
+/** A kind by how it reads text and how it reads JSON; `missing` stands for a value that is not there, if it may be so. */
+function kind(expected, ofText, ofJson, options) {
+  const read = (value, isText) => {
+    const result = isText ? ofText(value) : ofJson(value);
+    if (result === undefined) throw new Misfit(`must be ${expected}, not \`${shown(value)}\``);
+    return result;
+  };
+  return options.length > 0 ? { read, missing: () => options[0] } : { read };
+}
+
+export const text = (...missing) =>
+  kind("text", (value) => value, (value) => (typeof value === "string" ? value : undefined), missing);
+
+export const integer = (...missing) =>
+  kind(
+    "a whole number",
+    (value) => (/^-?\d+$/.test(value) && Number.isSafeInteger(Number(value)) ? Number(value) : undefined),
+    (value) => (Number.isSafeInteger(value) ? value : undefined),
+    missing,
+  );
+
+export const number = (...missing) =>
+  kind(
+    "a number",
+    (value) => (value.trim() !== "" && Number.isFinite(Number(value)) ? Number(value) : undefined),
+    (value) => (typeof value === "number" ? value : undefined),
+    missing,
+  );
+
+export const flag = (...missing) =>
+  kind(
+    "`true` or `false`",
+    (value) => ({ true: true, false: false })[value],
+    (value) => (typeof value === "boolean" ? value : undefined),
+    missing,
+  );
+
+export const oneOf = (choices, ...missing) => {
+  const read = (value) => choices.find((choice) => choice === value);
+  const names = choices.map((choice) => `\`${choice}\``).join(", ");
+  return kind(`one of ${names}`, read, read, missing);
+};
+
+export const optional = (inner) => ({
+  ...inner,
+  read: (value, isText) => (value === null && !isText ? undefined : inner.read(value, isText)),
+  missing: () => undefined,
+});
+
+export const listOf = (inner) => ({
+  isList: true,
+  read: (values, isText) => {
+    if (!Array.isArray(values)) throw new Misfit(`must be a list, not \`${shown(values)}\``);
+    return values.map((value, index) => within(`[${index}]`, () => inner.read(value, isText)));
+  },
+  ...(inner.isList ? {} : { missing: () => [] }),
+});
+
+export const record = (fields) => ({
+  read: (value) => {
+    if (typeof value !== "object" || value === null || Array.isArray(value)) {
+      throw new Misfit(`must be an object, not \`${shown(value)}\``);
+    }
+    const result = {};
+    for (const [name, inner] of Object.entries(fields)) {
+      result[name] = within(name, () => {
+        if (Object.hasOwn(value, name)) return inner.read(value[name], false);
+        if (inner.missing === undefined) throw new Misfit("is missing");
+        return inner.missing();
+      });
+    }
+    return result;
+  },
+});
+
+/** Adds the place to a misfit. */
+function within(name, read) {
+  try {
+    return read();
+  } catch (misfit) {
+    if (!(misfit instanceof Misfit)) throw misfit;
+    const joint = misfit.at === "" || misfit.at.startsWith("[") ? "" : ".";
+    throw new Misfit(misfit.text, `${name}${joint}${misfit.at}`);
+  }
+}
+
+/** Reads values by name, each of which is a list of texts, as the kinds of `fields`. `source` says what they are. */
+export function readTexts(source, values, fields) {
+  const result = {};
+  for (const [name, inner] of Object.entries(fields)) {
+    const found = values.get(name) ?? [];
+    try {
+      if (found.length === 0) {
+        if (inner.missing === undefined) throw new Misfit("is missing");
+        result[name] = inner.missing();
+      } else if (inner.isList) {
+        result[name] = inner.read(found, true);
+      } else {
+        if (found.length > 1) throw new Misfit("is given more than once");
+        result[name] = inner.read(found[0], true);
+      }
+    } catch (misfit) {
+      if (!(misfit instanceof Misfit)) throw misfit;
+      throw new BadRequest(`${source} \`${name}${misfit.at}\` ${misfit.text}`);
+    }
+  }
+  return result;
+}
+
+/** Reads a JSON body as the kinds of `fields`. */
+export function readJson(value, fields) {
+  try {
+    return record(fields).read(value);
+  } catch (misfit) {
+    if (!(misfit instanceof Misfit)) throw misfit;
+    const place = misfit.at === "" ? "the body" : `field \`${misfit.at}\` of the body`;
+    throw new BadRequest(`${place} ${misfit.text}`);
+  }
+}

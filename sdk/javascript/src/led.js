@@ -1,0 +1,36 @@
+import wit from "platform:supervisor/led@1.3.0";
+
+import { answers } from "./capability.js";
+import { Conflict, NotFound } from "./errors.js";
+
+const answering = answers({ "not-found": NotFound, busy: Conflict });
+
+export const names = answering(() => wit.names());
+
+export class Light {
+  #light;
+
+  constructor(light) {
+    this.#light = light;
+  }
+
+  static open = answering((name) => new Light(wit.Light.open(name)));
+
+  get max() {
+    return this.#light.max();
+  }
+
+  set = answering((brightness) => this.#light.set(brightness));
+
+  on() {
+    this.set(0xffff_ffff);
+  }
+
+  off() {
+    this.set(0);
+  }
+
+  close() {
+    this.#light[Symbol.dispose]();
+  }
+}

@@ -1,0 +1,9 @@
+import wit from "platform:supervisor/log@1.3.0";
+
+const write = (level) => (message) => wit.write(level, String(message));
+
+export const trace = write("trace");
+export const debug = write("debug");
+export const info = write("info");
+export const warn = write("warn");
+export const error = write("error");

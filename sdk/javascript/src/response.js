@@ -1,0 +1,52 @@
+/** The answer to a request, if text, JSON or a generator are not enough. */
+
+import { Body } from "./body.js";
+import { bytesOf } from "./capability.js";
+import { Internal } from "./errors.js";
+
+const JSON_TYPE = "application/json; charset=utf-8";
+const TEXT_TYPE = "text/plain; charset=utf-8";
+
+export class Response {
+  constructor(content, { status = 200, contentType, headers = {} } = {}) {
+    this.content = content;
+    this.status = status;
+    this.contentType = contentType;
+    this.headers = Array.isArray(headers) ? headers : Object.entries(headers);
+  }
+
+  /** What the host takes. `report` is called with an error that ends a stream. */
+  toWit(report) {
+    const [body, ownType] = bodyOf(this.content, report);
+    const headers = this.headers.map(([name, value]) => [name.toLowerCase(), bytesOf(String(value))]);
+    const contentType = this.contentType ?? ownType;
+    if (contentType !== undefined && !headers.some(([name]) => name === "content-type")) {
+      headers.unshift(["content-type", bytesOf(contentType)]);
+    }
+    return { status: this.status, headers, body };
+  }
+}
+
+/** The body, and the type that it has unless the answer names one. */
+function bodyOf(content, report) {
+  if (content === undefined || content === null) return [{ tag: "empty" }];
+  if (typeof content === "string") return [{ tag: "bytes", val: bytesOf(content) }, TEXT_TYPE];
+  if (content instanceof Uint8Array) return [{ tag: "bytes", val: content }, "application/octet-stream"];
+  if (content instanceof Body) return [content.toWit()];
+  if (typeof content[Symbol.asyncIterator] === "function" || typeof content.next === "function") {
+    return [{ tag: "stream", val: pieces(content, report) }, TEXT_TYPE];
+  }
+  const text = JSON.stringify(content);
+  if (text === undefined) throw new Internal(`failed to write the answer: a ${typeof content} is not JSON`);
+  return [{ tag: "bytes", val: bytesOf(text) }, JSON_TYPE];
+}
+
+async function* pieces(content, report) {
+  try {
+    for await (const piece of content) yield bytesOf(piece);
+  } catch (error) {
+    report(error);
+    // The host closes the connection of a call that fails, so that the caller sees that something is missing.
+    throw error;
+  }
+}

@@ -1,0 +1,37 @@
+/**
+ * Calls a plugin's functions for the requests on their routes. The file `routes.js` that the build writes from
+ * `plugin.toml` uses this; nobody else does.
+ */
+
+import "./globals.js";
+import { HttpError } from "./errors.js";
+import { error as logError } from "./log.js";
+import { Request } from "./request.js";
+import { Response } from "./response.js";
+
+export function serve(routes) {
+  for (const [route, handler] of Object.entries(routes)) {
+    if (typeof handler !== "function") {
+      throw new TypeError(`plugin.toml answers \`${route}\` with a function that the plugin does not export`);
+    }
+  }
+  return {
+    async handle(request) {
+      try {
+        const result = await routes[`${request.method} ${request.route}`](new Request(request));
+        return (result instanceof Response ? result : new Response(result)).toWit(report);
+      } catch (error) {
+        if (error instanceof HttpError) {
+          throw { status: error.status, code: error.code, message: error.message };
+        }
+        report(error);
+        throw error;
+      }
+    },
+  };
+}
+
+/** Logs a bug of the plugin before the call fails. */
+function report(error) {
+  logError(error instanceof Error ? `${error.name}: ${error.message}\n${error.stack ?? ""}`.trimEnd() : String(error));
+}

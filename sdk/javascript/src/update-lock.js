@@ -1,0 +1,20 @@
+import wit from "platform:supervisor/update-lock@1.3.0";
+
+import { answers } from "./capability.js";
+import { Locked, Unavailable } from "./errors.js";
+
+const answering = answers({ locked: Locked, other: Unavailable });
+
+export class AllLocks {
+  #lock;
+
+  constructor(lock) {
+    this.#lock = lock;
+  }
+
+  static acquire = answering(async ({ force = false } = {}) => new AllLocks(await wit.Lock.acquireAll(force)));
+
+  release() {
+    this.#lock[Symbol.dispose]();
+  }
+}
