@@ -1,0 +1,333 @@
+#include "supervisor.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// How much of a request's body is taken at a time.
+#define CHUNK (64 << 10)
+
+typedef platform_supervisor_types_body_t body_t;
+
+struct stream {
+    platform_supervisor_types_stream_u8_writer_t writer;
+    bool reader_left;
+};
+
+struct request {
+    exports_platform_supervisor_handler_request_t *wit;
+    exports_platform_supervisor_handler_response_t response;
+    stream_t stream;
+    uint8_t *chunk;
+    bool answered;
+    bool streaming;
+    bool body_ended;
+};
+
+// ---- Text
+
+// An allocation that fails ends the call with a trap, which the host answers with a 500.
+static void *allocate(size_t length) {
+    void *memory = calloc(length ? length : 1, 1);
+    if (memory == NULL) abort();
+    return memory;
+}
+
+static char *copy_of(const void *bytes, size_t length) {
+    char *copy = allocate(length + 1);
+    memcpy(copy, bytes, length);
+    return copy;
+}
+
+static char *vformat(const char *format, va_list arguments, size_t *length) {
+    va_list again;
+    va_copy(again, arguments);
+    int count = vsnprintf(NULL, 0, format, again);
+    va_end(again);
+    if (count < 0) abort();
+    char *text = allocate((size_t)count + 1);
+    vsnprintf(text, (size_t)count + 1, format, arguments);
+    *length = (size_t)count;
+    return text;
+}
+
+static bool equals(plugin_string_t text, const char *other) {
+    return text.len == strlen(other) && memcmp(text.ptr, other, text.len) == 0;
+}
+
+plugin_string_t string_of(const char *text) {
+    size_t length = strlen(text);
+    return (plugin_string_t){(uint8_t *)copy_of(text, length), length};
+}
+
+char *json_escaped(const char *text) {
+    char *escaped = allocate(6 * strlen(text) + 1), *at = escaped;
+    for (; *text; text++) {
+        unsigned char byte = (unsigned char)*text;
+        if (byte == '"' || byte == '\\') {
+            *at++ = '\\';
+            *at++ = (char)byte;
+        } else if (byte < 0x20) {
+            at += sprintf(at, "\\u%04x", byte);
+        } else {
+            *at++ = (char)byte;
+        }
+    }
+    return escaped;
+}
+
+// ---- The request
+
+const char *param(const request_t *request, const char *name) {
+    for (size_t index = 0; index < request->wit->params.len; index++) {
+        plugin_tuple2_string_string_t *pair = &request->wit->params.ptr[index];
+        if (equals(pair->f0, name)) return copy_of(pair->f1.ptr, pair->f1.len);
+    }
+    return NULL;
+}
+
+const char *header(const request_t *request, const char *name) {
+    for (size_t index = 0; index < request->wit->headers.len; index++) {
+        plugin_tuple2_string_list_u8_t *pair = &request->wit->headers.ptr[index];
+        if (equals(pair->f0, name)) return copy_of(pair->f1.ptr, pair->f1.len);
+    }
+    return NULL;
+}
+
+static int hexadecimal(char digit) {
+    if (digit >= '0' && digit <= '9') return digit - '0';
+    digit |= 0x20;
+    return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
+}
+
+// Decodes as browsers do: what is not an escape stands for itself.
+static char *decoded(const char *text, size_t length) {
+    char *result = allocate(length + 1), *to = result;
+    for (size_t at = 0; at < length; at++) {
+        if (text[at] == '%' && at + 2 < length && hexadecimal(text[at + 1]) >= 0 && hexadecimal(text[at + 2]) >= 0) {
+            *to++ = (char)(hexadecimal(text[at + 1]) << 4 | hexadecimal(text[at + 2]));
+            at += 2;
+        } else {
+            *to++ = text[at] == '+' ? ' ' : text[at];
+        }
+    }
+    return result;
+}
+
+const char *query(const request_t *request, const char *name) {
+    const char *at = (const char *)request->wit->query.ptr, *end = at + request->wit->query.len;
+    while (at < end) {
+        const char *next = memchr(at, '&', (size_t)(end - at));
+        if (next == NULL) next = end;
+        const char *equal = memchr(at, '=', (size_t)(next - at));
+        if (equal == NULL) equal = next;
+        if (strcmp(decoded(at, (size_t)(equal - at)), name) == 0) {
+            return equal < next ? decoded(equal + 1, (size_t)(next - equal - 1)) : "";
+        }
+        at = next + 1;
+    }
+    return NULL;
+}
+
+bool query_long(request_t *request, const char *name, long least, long most, long otherwise, long *value) {
+    const char *text = query(request, name);
+    *value = otherwise;
+    if (text == NULL) return true;
+    char *end;
+    errno = 0;
+    *value = strtol(text, &end, 10);
+    if (errno == 0 && end != text && *end == '\0' && *value >= least && *value <= most) return true;
+    answer_errorf(request, 400, "query parameter `%s` must be a whole number from %ld to %ld, not `%.64s`", name, least, most,
+                  text);
+    return false;
+}
+
+// The outcome of a read or a write of a stream: what it is at once or, if it is blocked, after waiting for it.
+static plugin_waitable_status_t finished(uint32_t stream, plugin_waitable_status_t status) {
+    if (status != PLUGIN_WAITABLE_STATUS_BLOCKED) return status;
+    plugin_waitable_set_t set = plugin_waitable_set_new();
+    plugin_waitable_join(stream, set);
+    plugin_event_t event;
+    plugin_waitable_set_wait(set, &event);
+    plugin_waitable_join(stream, 0);
+    plugin_waitable_set_drop(set);
+    return event.code;
+}
+
+size_t body_chunk(request_t *request, const uint8_t **bytes) {
+    body_t *body = &request->wit->body;
+    if (request->body_ended) return 0;
+    if (body->tag != PLATFORM_SUPERVISOR_TYPES_BODY_STREAM) {
+        request->body_ended = true;
+        bool is_empty = body->tag == PLATFORM_SUPERVISOR_TYPES_BODY_EMPTY;
+        *bytes = is_empty ? NULL : body->val.bytes.ptr;
+        return is_empty ? 0 : body->val.bytes.len;
+    }
+    if (request->chunk == NULL) request->chunk = allocate(CHUNK);
+    *bytes = request->chunk;
+    for (;;) {
+        uint32_t stream = body->val.stream;
+        plugin_waitable_status_t status =
+            finished(stream, platform_supervisor_types_stream_u8_read(stream, request->chunk, CHUNK));
+        if (PLUGIN_WAITABLE_STATE(status) != PLUGIN_WAITABLE_COMPLETED) {
+            request->body_ended = true;
+            platform_supervisor_types_stream_u8_drop_readable(stream);
+        }
+        if (request->body_ended || PLUGIN_WAITABLE_COUNT(status) > 0) return PLUGIN_WAITABLE_COUNT(status);
+    }
+}
+
+// ---- The answer
+
+void set_status(request_t *request, uint16_t status) {
+    request->response.status = status;
+}
+
+void add_header(request_t *request, const char *name, const char *value) {
+    plugin_list_tuple2_string_list_u8_t *headers = &request->response.headers;
+    headers->ptr = realloc(headers->ptr, (headers->len + 1) * sizeof *headers->ptr);
+    if (headers->ptr == NULL) abort();
+    plugin_string_t text = string_of(value);
+    headers->ptr[headers->len++] = (plugin_tuple2_string_list_u8_t){string_of(name), {text.ptr, text.len}};
+}
+
+// Takes the answer to the host. The function that exports the call goes on afterwards.
+static void give(request_t *request, body_t body) {
+    // A second answer is a bug of the plugin; the host ends the call for it as well.
+    if (request->answered) abort();
+    request->answered = true;
+    request->response.body = body;
+    exports_platform_supervisor_handler_result_response_error_t result = {.is_err = false, .val.ok = request->response};
+    exports_platform_supervisor_handler_handle_return(result);
+}
+
+void answer(request_t *request, const char *content_type, const void *bytes, size_t length) {
+    add_header(request, "content-type", content_type);
+    body_t body = {.tag = PLATFORM_SUPERVISOR_TYPES_BODY_BYTES, .val.bytes = {(uint8_t *)bytes, length}};
+    give(request, body);
+}
+
+void answer_textf(request_t *request, const char *format, ...) {
+    size_t length;
+    va_list arguments;
+    va_start(arguments, format);
+    char *text = vformat(format, arguments, &length);
+    va_end(arguments);
+    answer(request, TEXT, text, length);
+}
+
+void answer_jsonf(request_t *request, const char *format, ...) {
+    size_t length;
+    va_list arguments;
+    va_start(arguments, format);
+    char *text = vformat(format, arguments, &length);
+    va_end(arguments);
+    answer(request, JSON, text, length);
+}
+
+void answer_errorf(request_t *request, uint16_t status, const char *format, ...) {
+    size_t length;
+    va_list arguments;
+    va_start(arguments, format);
+    char *text = vformat(format, arguments, &length);
+    va_end(arguments);
+    if (request->answered) abort();
+    request->answered = true;
+    exports_platform_supervisor_handler_result_response_error_t result = {
+        .is_err = true,
+        .val.err = {status, string_of("plugin"), {(uint8_t *)text, length}},
+    };
+    exports_platform_supervisor_handler_handle_return(result);
+}
+
+stream_t *answer_stream(request_t *request, const char *content_type) {
+    add_header(request, "content-type", content_type);
+    body_t body = {.tag = PLATFORM_SUPERVISOR_TYPES_BODY_STREAM};
+    body.val.stream = platform_supervisor_types_stream_u8_new(&request->stream.writer);
+    request->streaming = true;
+    give(request, body);
+    return &request->stream;
+}
+
+bool stream_write(stream_t *stream, const void *bytes, size_t length) {
+    const uint8_t *at = bytes;
+    while (length > 0 && !stream->reader_left) {
+        plugin_waitable_status_t status =
+            finished(stream->writer, platform_supervisor_types_stream_u8_write(stream->writer, at, length));
+        stream->reader_left = PLUGIN_WAITABLE_STATE(status) != PLUGIN_WAITABLE_COMPLETED;
+        at += PLUGIN_WAITABLE_COUNT(status);
+        length -= PLUGIN_WAITABLE_COUNT(status);
+    }
+    return length == 0;
+}
+
+bool stream_writef(stream_t *stream, const char *format, ...) {
+    size_t length;
+    va_list arguments;
+    va_start(arguments, format);
+    char *text = vformat(format, arguments, &length);
+    va_end(arguments);
+    bool is_written = stream_write(stream, text, length);
+    free(text);
+    return is_written;
+}
+
+static void log_line(platform_supervisor_log_level_t level, const char *format, va_list arguments) {
+    plugin_string_t line;
+    line.ptr = (uint8_t *)vformat(format, arguments, &line.len);
+    platform_supervisor_log_write(level, &line);
+    free(line.ptr);
+}
+
+void logf_info(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    log_line(PLATFORM_SUPERVISOR_LOG_LEVEL_INFO, format, arguments);
+    va_end(arguments);
+}
+
+void logf_error(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    log_line(PLATFORM_SUPERVISOR_LOG_LEVEL_ERROR, format, arguments);
+    va_end(arguments);
+}
+
+// ---- What the component exports
+
+plugin_callback_code_t exports_platform_supervisor_handler_handle(exports_platform_supervisor_handler_request_t *wit) {
+    request_t request = {.wit = wit, .response.status = 200};
+    for (size_t index = 0; index < routes_count; index++) {
+        if (equals(wit->method, routes[index].method) && equals(wit->route, routes[index].path)) {
+            routes[index].handler(&request);
+            if (!request.answered) give(&request, (body_t){.tag = PLATFORM_SUPERVISOR_TYPES_BODY_EMPTY});
+            if (request.streaming) platform_supervisor_types_stream_u8_drop_writable(request.stream.writer);
+            return PLUGIN_CALLBACK_CODE_EXIT;
+        }
+    }
+    abort(); // The host calls the routes of the manifest alone.
+}
+
+plugin_callback_code_t exports_platform_supervisor_handler_handle_callback(plugin_event_t *event) {
+    (void)event;
+    abort(); // The call never returns to the host before it is over.
+}
+
+// The C library closes, seeks and writes files when it ends; a plugin has none. In place of WASI's functions, so that the
+// component does not import them.
+int32_t __imported_wasi_snapshot_preview1_fd_close(int32_t file) {
+    (void)file;
+    return 8; // EBADF
+}
+
+int32_t __imported_wasi_snapshot_preview1_fd_seek(int32_t file, int64_t offset, int32_t whence, int32_t position) {
+    (void)file, (void)offset, (void)whence, (void)position;
+    return 8;
+}
+
+int32_t __imported_wasi_snapshot_preview1_fd_write(int32_t file, int32_t pieces, int32_t count, int32_t written) {
+    (void)file, (void)pieces, (void)count, (void)written;
+    return 8;
+}
