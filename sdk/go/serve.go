@@ -1,0 +1,79 @@
+package supervisor
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/url"
+	"runtime/debug"
+	"strings"
+
+	witTypes "go.bytecodealliance.org/pkg/wit/types"
+	wit "supervisor/imports/platform_supervisor_types"
+	"supervisor/log"
+)
+
+// Handler answers the requests on a route.
+type Handler func(*Request) (*Response, error)
+
+var routes map[string]Handler
+
+// Serve has the functions called for the requests on their routes, by METHOD PATH. For the file that the build writes
+// from plugin.toml.
+func Serve(table map[string]Handler) {
+	routes = table
+}
+
+// Handle serves one request. For the package that the component exports.
+func Handle(request wit.Request) witTypes.Result[wit.Response, wit.Error] {
+	defer report()
+	response, err := routes[request.Method+" "+request.Route](requestOf(request))
+	if err != nil {
+		return witTypes.Err[wit.Response, wit.Error](errorOf(err))
+	}
+	if response == nil {
+		response = &Response{Status: 200, body: wit.MakeBodyEmpty()}
+	}
+	answer := wit.Response{Status: uint16(response.Status), Body: response.body}
+	for _, field := range response.Headers {
+		header := witTypes.Tuple2[string, []uint8]{F0: strings.ToLower(field.Name), F1: []byte(field.Value)}
+		answer.Headers = append(answer.Headers, header)
+	}
+	return witTypes.Ok[wit.Response, wit.Error](answer)
+}
+
+// report logs a panic before it ends the call: what Go prints of it goes nowhere.
+func report() {
+	if problem := recover(); problem != nil {
+		log.Error(fmt.Sprintf("panic: %v\n%s", problem, debug.Stack()))
+		panic(problem)
+	}
+}
+
+func requestOf(request wit.Request) *Request {
+	// What is not an escape is left out, as the package url does.
+	query, _ := url.ParseQuery(request.Query)
+	r := &Request{
+		Method: request.Method, Path: request.Path, Route: request.Route,
+		params: request.Params, query: query, headers: request.Headers,
+	}
+	switch request.Body.Tag() {
+	case wit.Body_Bytes:
+		r.Body = bytes.NewReader(request.Body.Bytes())
+	case wit.Body_Stream:
+		r.Body = &streamReader{request.Body.Stream()}
+	default:
+		r.Body = bytes.NewReader(nil)
+	}
+	return r
+}
+
+func errorOf(err error) wit.Error {
+	var answer *Error
+	if errors.As(err, &answer) {
+		return wit.Error{Status: uint16(answer.Status), Code: answer.Code, Message: answer.Message}
+	}
+	// Of another error the caller does not learn what is inside.
+	log.Error(err)
+	return wit.Error{Status: 500, Code: "internal", Message: "the plugin failed; its log says why"}
+}

@@ -1,0 +1,84 @@
+// Package store keeps keys and values of the plugin's own, which survive restarts of the supervisor. Capability store.
+//
+// Keys are at most 256 bytes, values at most 64 KiB, all of them together at most 1 MiB and 10,000 keys for one plugin.
+package store
+
+import (
+	"time"
+
+	witTypes "go.bytecodealliance.org/pkg/wit/types"
+	"supervisor"
+	wit "supervisor/imports/platform_supervisor_store"
+)
+
+// Get reads a value; nil if there is none.
+func Get(key string) ([]byte, error) {
+	found, err := outcome(wit.Get(key))
+	if err != nil || found.IsNone() {
+		return nil, err
+	}
+	return found.Some(), nil
+}
+
+// Set sets a value. The write has reached the disk when this returns.
+func Set(key string, value []byte) error {
+	_, err := outcome(wit.Set(key, value))
+	return err
+}
+
+// SetFor sets a value for a time by the device's clock: after that it is as if it were removed.
+func SetFor(key string, value []byte, lifetime time.Duration) error {
+	_, err := outcome(wit.SetFor(key, value, uint64(lifetime.Milliseconds())))
+	return err
+}
+
+// CompareAndSet sets a value, or removes it if it is nil, if the key holds what is expected: nil if it is not there. It
+// returns whether it did.
+func CompareAndSet(key string, expected, value []byte) (bool, error) {
+	return outcome(wit.CompareAndSet(key, option(expected), option(value), witTypes.None[uint64]()))
+}
+
+// Update changes a value so that no change of another call at the same time is lost: change gets the value, and returns
+// the one in its place; nil is a key that is not there. It is called again if the value has changed meanwhile. Update
+// returns the value that was set.
+func Update(key string, change func(value []byte) []byte) ([]byte, error) {
+	for {
+		before, err := Get(key)
+		if err != nil {
+			return nil, err
+		}
+		after := change(before)
+		if done, err := CompareAndSet(key, before, after); done || err != nil {
+			return after, err
+		}
+	}
+}
+
+// Delete removes a key; a missing one is not an error.
+func Delete(key string) error {
+	_, err := outcome(wit.Delete(key))
+	return err
+}
+
+// Keys lists the keys that begin with prefix, sorted.
+func Keys(prefix string) ([]string, error) {
+	return outcome(wit.Keys(prefix))
+}
+
+func option(value []byte) witTypes.Option[[]byte] {
+	if value == nil {
+		return witTypes.None[[]byte]()
+	}
+	return witTypes.Some(value)
+}
+
+func outcome[T any](result witTypes.Result[T, wit.StoreError]) (value T, err error) {
+	if result.IsOk() {
+		return result.Ok(), nil
+	}
+	refused := result.Err()
+	if refused.Tag() == wit.StoreError_TooLarge {
+		return value, supervisor.TooLarge("%s", refused.TooLarge())
+	}
+	return value, supervisor.Internal("%s", refused.Other())
+}
