@@ -1,5 +1,6 @@
 //! How a project becomes a component, in each language.
 
+mod python;
 mod rust;
 
 use std::path::PathBuf;
@@ -21,6 +22,7 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
     output.note(&format!("building {name} ({language})"));
     let built = match language {
         Language::Rust => rust::build(project, output)?,
+        Language::Python => python::build(project, output)?,
         language => bail!("this version of the tool cannot build {language}"),
     };
     let mut wasm =

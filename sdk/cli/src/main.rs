@@ -16,6 +16,8 @@ mod policy;
 mod project;
 mod sdk_sources;
 mod templates;
+mod toolchain;
+mod world;
 
 use std::process::ExitCode;
 

@@ -1,5 +1,7 @@
 //! What people and programs read: sentences, or with `--json` one document on standard output.
 
+use std::io::Write as _;
+
 use anyhow::Error;
 use serde_json::{Value, json};
 
@@ -16,9 +18,9 @@ impl Output {
     /// A result.
     pub(crate) fn result(&self, text: &str, document: &Value) {
         if self.is_json {
-            println!("{document:#}");
+            print(&format!("{document:#}"));
         } else {
-            println!("{}", text.trim_end());
+            print(text.trim_end());
         }
     }
 
@@ -32,11 +34,16 @@ impl Output {
     /// Why the command failed.
     pub(crate) fn error(&self, error: &Error) {
         if self.is_json {
-            println!("{:#}", json!({ "error": format!("{error:#}") }));
+            print(&format!("{:#}", json!({ "error": format!("{error:#}") })));
         } else {
             eprintln!("error: {error:#}");
         }
     }
+}
+
+/// Writes a line to standard output, as long as somebody reads it: `head` may have had enough.
+fn print(text: &str) {
+    let _ = writeln!(std::io::stdout().lock(), "{text}");
 }
 
 /// A number of bytes, for people.

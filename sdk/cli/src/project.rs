@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use plugin_manifest::{Language, Project};
+use plugin_manifest::{Language, Project, Route};
 
 /// A project and where it is.
 pub(crate) struct ProjectFolder {
@@ -40,6 +40,17 @@ impl ProjectFolder {
 
     pub(crate) fn language(&self) -> Language {
         self.project.build.language
+    }
+
+    /// The main source file, below the folder: the one that the project names, or the language's default.
+    pub(crate) fn source<'a>(&'a self, default: &'a str) -> &'a str {
+        self.project.build.source.as_deref().unwrap_or(default)
+    }
+
+    /// The routes, each with the function that answers it.
+    pub(crate) fn routes(&self) -> impl Iterator<Item = (&Route, &str)> {
+        let handlers = self.project.handlers.iter().map(String::as_str);
+        self.project.manifest.routes.iter().zip(handlers)
     }
 
     /// Where the built component is put.

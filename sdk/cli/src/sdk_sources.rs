@@ -20,8 +20,6 @@ static CRATES: &[(&str, &str, Dir)] = &[
         include_dir!("$CARGO_MANIFEST_DIR/../lenient/src"),
     ),
 ];
-/// The interfaces, from which the SDK makes its bindings.
-static WIT: Dir = include_dir!("$CARGO_MANIFEST_DIR/../../wit");
 /// Versions of what the crates depend on.
 const WORKSPACE: &str = include_str!("../../../Cargo.toml");
 
@@ -42,7 +40,7 @@ pub(crate) fn write(folder: &Path) -> Result<()> {
         write_folder(&place.join("src"), sources)?;
         crates.push(cargo);
     }
-    write_folder(&folder.join("wit"), &WIT)?;
+    write_folder(&folder.join("wit"), &crate::world::WIT)?;
     let root = workspace_of(&workspace, &crates);
     write_file(&folder.join("Cargo.toml"), root.to_string().as_bytes())
 }
@@ -85,7 +83,8 @@ fn workspace_of(repository: &Table, crates: &[Table]) -> Table {
     root
 }
 
-fn write_folder(place: &Path, folder: &Dir) -> Result<()> {
+/// Writes the files of a folder.
+pub(crate) fn write_folder(place: &Path, folder: &Dir) -> Result<()> {
     for file in folder.files() {
         let name = file.path().file_name().context("a file has a name")?;
         write_file(&place.join(name), file.contents())?;

@@ -10,6 +10,7 @@ use crate::sdk_sources::{self, write_file};
 
 /// Files that every project has.
 static COMMON: Dir = include_dir!("$CARGO_MANIFEST_DIR/templates/common");
+static PYTHON: Dir = include_dir!("$CARGO_MANIFEST_DIR/templates/python");
 static RUST: Dir = include_dir!("$CARGO_MANIFEST_DIR/templates/rust");
 
 /// What stands in the templates for the plugin's name.
@@ -26,6 +27,7 @@ pub(crate) fn write(folder: &Path, name: &str, language: Language) -> Result<()>
             write_template(folder, &RUST, name)?;
             sdk_sources::write(&folder.join("supervisor-sdk"))
         }
+        Language::Python => write_template(folder, &PYTHON, name),
         language => anyhow::bail!("this version of the tool has no template for {language}"),
     }
 }

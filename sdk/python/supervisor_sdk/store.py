@@ -74,17 +74,31 @@ async def keys(prefix: str = "") -> list[str]:
 async def get_json(key: str) -> Any:
     """Reads the value of `key` that `set_json` wrote; `None` if there is none."""
     value = await get(key)
-    if value is None:
-        return None
-    try:
-        return json.loads(value)
-    except ValueError as error:
-        raise Internal(f"the value of `{key}` has an unexpected form: {error}") from None
+    return None if value is None else _from_json(key, value)
 
 
 async def set_json(key: str, value: Any) -> None:
     """Sets `key` to a value in JSON."""
     await set(key, json.dumps(value, ensure_ascii=False))
+
+
+async def update_json(key: str, change: Callable[[Any], Any]) -> Any:
+    """As `update` with values in JSON. `change` gets `None` if there is no value::
+
+        calls = await store.update_json("calls", lambda calls: (calls or 0) + 1)
+    """
+    while True:
+        before = await get(key)
+        after = change(None if before is None else _from_json(key, before))
+        if await compare_and_set(key, before, json.dumps(after, ensure_ascii=False)):
+            return after
+
+
+def _from_json(key: str, value: bytes) -> Any:
+    try:
+        return json.loads(value)
+    except ValueError as error:
+        raise Internal(f"the value of `{key}` has an unexpected form: {error}") from None
 
 
 def _bytes(value: bytes | str | None) -> bytes | None:

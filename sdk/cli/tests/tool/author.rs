@@ -55,7 +55,11 @@ impl Author {
             .stdin(Stdio::null())
             // With the other tests' crates, of which none has to be built once more.
             .env("CARGO_TARGET_DIR", tests::repository().join("target"))
-            .env("XDG_CACHE_HOME", self.path("cache"))
+            // What the tool downloads, it downloads once for all tests.
+            .env(
+                "XDG_CACHE_HOME",
+                tests::repository().join("target/tool-cache"),
+            )
             .env("SUPERVISOR_DIST", tests::distribution());
         command
     }

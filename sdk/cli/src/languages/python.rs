@@ -1,0 +1,85 @@
+//! Python: componentize-py puts an interpreter, the SDK and the sources into a component.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+use include_dir::{Dir, include_dir};
+
+use crate::output::Output;
+use crate::project::ProjectFolder;
+use crate::sdk_sources::{write_file, write_folder};
+use crate::toolchain;
+use crate::world;
+
+/// The package of PyPI, and the version that this tool is tried with.
+const PACKAGE: &str = "componentize-py";
+const VERSION: &str = "0.25.1";
+/// Where the sources are if the project does not say.
+const SOURCE: &str = "src/plugin.py";
+
+static SDK: Dir = include_dir!("$CARGO_MANIFEST_DIR/../python/supervisor_sdk");
+
+/// Builds the module in the project's folder.
+///
+/// # Errors
+/// The tools cannot be installed, or the sources cannot be loaded; Python has shown why.
+pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf> {
+    let source = project.path.join(project.source(SOURCE));
+    ensure!(source.is_file(), "there is no `{}`", source.display());
+    let program = toolchain::python_program(PACKAGE, PACKAGE, VERSION, output)?;
+    let build = project.path.join("build");
+    let wit = build.join("wit");
+    world::write(&wit, &project.project.manifest)?;
+    write_folder(&build.join("sdk/supervisor_sdk"), &SDK)?;
+    write_file(
+        &build.join("routes.py"),
+        routes(project, &source)?.as_bytes(),
+    )?;
+    let component = build.join("component.wasm");
+    let mut command = Command::new(program);
+    command.arg("--quiet").arg("--wit-path").arg(&wit).args([
+        "--world",
+        world::WORLD,
+        "componentize",
+    ]);
+    if !world::uses_wasi(&project.project.manifest) {
+        command.arg("--stub-wasi");
+    }
+    let folder = source.parent().unwrap_or(&project.path);
+    for path in [&build, folder, &build.join("sdk")] {
+        command.arg("--python-path").arg(path);
+    }
+    command.arg("routes").arg("--output").arg(&component);
+    toolchain::run(&mut command)?;
+    Ok(component)
+}
+
+/// The module that the component begins with: which function answers which route.
+fn routes(project: &ProjectFolder, source: &Path) -> Result<String> {
+    let module = source
+        .file_stem()
+        .and_then(|stem| stem.to_str())
+        .with_context(|| format!("`{}` is not the name of a Python module", source.display()))?;
+    let mut text = format!(
+        "# Written by `supervisor-plugin build` from plugin.toml.\nfrom supervisor_sdk.handler import handler\n\nimport {module}\n\nHandler = handler({{\n"
+    );
+    for (route, handler) in project.routes() {
+        ensure!(
+            is_identifier(handler),
+            "`{handler}`, which answers `{route}`, is not the name of a function in Python"
+        );
+        let _ = writeln!(text, "    {:?}: {module}.{handler},", route.to_string());
+    }
+    text.push_str("})\n");
+    Ok(text)
+}
+
+fn is_identifier(name: &str) -> bool {
+    let begins = |char: char| char.is_alphabetic() || char == '_';
+    name.starts_with(begins)
+        && name
+            .chars()
+            .all(|char| char.is_alphanumeric() || char == '_')
+}
