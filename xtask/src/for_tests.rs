@@ -39,6 +39,12 @@ const STAND_INS: &[Needed] = &[
     ),
 ];
 
+/// What the tool of plugin authors installs the toolchains of other languages with.
+const LANGUAGES: &[Needed] = &[
+    ("python3", "python3"),
+    ("/usr/share/doc/python3-venv", "python3-venv"),
+];
+
 /// Tests that this machine cannot run.
 pub(crate) struct SkippedTests {
     /// As they are called, such as `the tests on PostgreSQL`.
@@ -156,6 +162,16 @@ pub(crate) fn shells() -> Option<SkippedTests> {
     let error = require(SHELLS, "the tests of shell completion").err()?;
     Some(SkippedTests {
         tests: "the tests of completion in some shells",
+        reason: format!("{error:#}"),
+        remedy: None,
+    })
+}
+
+/// Whether tests of plugins in other languages than Rust miss a toolchain.
+pub(crate) fn languages() -> Option<SkippedTests> {
+    let error = require(LANGUAGES, "the tests of plugins in other languages").err()?;
+    Some(SkippedTests {
+        tests: "the tests of plugins in other languages",
         reason: format!("{error:#}"),
         remedy: None,
     })

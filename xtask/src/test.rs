@@ -63,6 +63,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let chromium = for_tests::chromium();
     let nats = for_tests::nats();
     let shells = for_tests::shells();
+    let languages = for_tests::languages();
     println!("running the tests");
     let prepare = |test: &mut Command| {
         test.env("SUPERVISOR_DIST", &layout.folder)
@@ -100,6 +101,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         chromium.skipped,
         nats.skipped,
         shells,
+        languages,
         docker.skipped(),
     ];
     skipped

@@ -85,6 +85,20 @@ impl Author {
         fs::copy(lock, self.path(name).join("Cargo.lock")).unwrap();
     }
 
+    /// A copy of an example of this repository, without what was built of it.
+    pub(crate) fn copy_example(&self, name: &str) {
+        let example = tests::repository().join("examples").join(name);
+        for below in ["", "src", "test"] {
+            fs::create_dir_all(self.path(name).join(below)).unwrap();
+            for entry in fs::read_dir(example.join(below)).unwrap().flatten() {
+                let path = entry.path();
+                if path.is_file() && path.extension().is_none_or(|extension| extension != "wasm") {
+                    fs::copy(&path, self.path(name).join(below).join(entry.file_name())).unwrap();
+                }
+            }
+        }
+    }
+
     /// Starts a command that goes on until it is dropped.
     pub(crate) fn start_in(&self, folder: &str, words: &str) -> Started {
         let mut command = self.command(&self.path(folder), words.split_whitespace());

@@ -9,6 +9,7 @@
 mod author;
 mod check;
 mod first_plugin;
+mod languages;
 mod run;
 mod signatures;
 mod test;
