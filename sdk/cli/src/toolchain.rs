@@ -2,6 +2,7 @@
 //! cache, which it installs once, in versions that are known to work.
 
 use std::ffi::OsStr;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -32,8 +33,11 @@ pub(crate) fn python_program(
     if let Some(program) = on_path(name) {
         return Ok(program);
     }
-    let folder = cache_folder()?.join(format!("{package}-{version}"));
+    let cache = cache_folder()?;
+    let folder = cache.join(format!("{package}-{version}"));
     let program = folder.join("bin").join(name);
+    // Until this is dropped, other builds wait: none takes half an installation for a whole one.
+    let _lock = lock(&cache)?;
     if program.is_file() {
         return Ok(program);
     }
@@ -56,6 +60,15 @@ pub(crate) fn python_program(
             let _ = std::fs::remove_dir_all(&folder);
         })?;
     Ok(program)
+}
+
+/// Waits for its turn to install something into the cache.
+fn lock(cache: &Path) -> Result<File> {
+    let path = cache.join("installing.lock");
+    let failed = || format!("cannot lock `{}`", path.display());
+    let file = File::create(&path).with_context(failed)?;
+    file.lock().with_context(failed)?;
+    Ok(file)
 }
 
 /// Runs a program of a build, whose own messages the author sees.

@@ -28,15 +28,13 @@ static SDK: Dir = include_dir!("$CARGO_MANIFEST_DIR/../python/supervisor_sdk");
 pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf> {
     let source = project.path.join(project.source(SOURCE));
     ensure!(source.is_file(), "there is no `{}`", source.display());
+    let routes = routes(project, &source)?;
     let program = toolchain::python_program(PACKAGE, PACKAGE, VERSION, output)?;
     let build = project.path.join("build");
     let wit = build.join("wit");
     world::write(&wit, &project.project.manifest)?;
     write_folder(&build.join("sdk/supervisor_sdk"), &SDK)?;
-    write_file(
-        &build.join("routes.py"),
-        routes(project, &source)?.as_bytes(),
-    )?;
+    write_file(&build.join("routes.py"), routes.as_bytes())?;
     let component = build.join("component.wasm");
     let mut command = Command::new(program);
     command.arg("--quiet").arg("--wit-path").arg(&wit).args([
