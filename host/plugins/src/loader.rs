@@ -27,9 +27,8 @@ use crate::file_record::{FileRecord, LoadFailure, NativeCode, Task};
 use crate::kept::KeptVersions;
 use crate::loaded::{Counters, LoadContext};
 use crate::newest::NewestVersions;
-use crate::pending_writes::PendingWrites;
 use crate::routes::ReservedRoutes;
-use crate::settled_file::{FileHead, MOST_FILES, Stamp, plugin_files, read_head};
+use crate::settled_file::{FileHead, MOST_FILES, PluginFolders, Stamp, plugin_files, read_head};
 use crate::table::{Standing, Table};
 use crate::text::cut;
 use policy_state::PolicyState;
@@ -41,14 +40,13 @@ const READ_AT_ONCE: usize = 4;
 /// Loads plugins.
 pub(crate) struct Loader {
     load_context: Arc<LoadContext>,
-    folders: Vec<PathBuf>,
+    folders: PluginFolders,
     reserved: ReservedRoutes,
     counters: HashMap<String, Arc<Counters>>,
     policy: PolicyState,
     newest: NewestVersions,
     kept: KeptVersions,
     files: BTreeMap<PathBuf, FileRecord>,
-    pending: PendingWrites,
     /// How many files are not looked at because there are too many.
     left_out: usize,
     tasks: JoinSet<TaskOutput>,
@@ -76,9 +74,8 @@ impl Loader {
     pub(crate) fn new(
         load_context: Arc<LoadContext>,
         kept: KeptVersions,
-        folders: Vec<PathBuf>,
+        folders: PluginFolders,
         reserved: ReservedRoutes,
-        pending: PendingWrites,
     ) -> Loader {
         let policy = PolicyState::new(&load_context.policy_files);
         let newest = NewestVersions::new(Arc::clone(&load_context.services.data));
@@ -91,7 +88,6 @@ impl Loader {
             newest,
             kept,
             files: BTreeMap::new(),
-            pending,
             left_out: 0,
             tasks: JoinSet::new(),
             readers: Arc::new(Semaphore::new(READ_AT_ONCE)),
@@ -115,7 +111,7 @@ impl Loader {
         let mut last = std::mem::take(&mut self.files);
         let anybodys = self.load_context.allow_unpinned;
         let is_known = |file: &Path| last.get(file).and_then(FileRecord::manifest).is_some();
-        let listing = plugin_files(&self.folders, is_known);
+        let listing = plugin_files(&self.folders.paths, is_known);
         if listing.left_out != self.left_out {
             self.left_out = listing.left_out;
             tracing::warn!(
@@ -126,7 +122,7 @@ impl Loader {
         for (file, place) in listing.files {
             let mut record = last.remove(&file).unwrap_or_default();
             record.place = place.filter(|_| !anybodys);
-            record.pending_until = self.pending.deadline(&file);
+            record.pending_until = self.folders.pending_writes.deadline(&file);
             if record.pending_until.is_some() {
                 // There is another look when it is closed, or at the latest then.
             } else if record.reading.is_some() {
@@ -151,11 +147,9 @@ impl Loader {
 
     /// When there is to be another look, because a file was neither changed nor closed by its writer.
     pub(crate) fn deadline_of_writers(&self) -> Option<Instant> {
-        let pending = self
-            .files
-            .values()
-            .filter_map(|record| record.pending_until);
-        pending.min()
+        let deadlines = self.files.values();
+        let deadlines = deadlines.filter_map(|record| record.pending_until);
+        deadlines.min()
     }
 
     /// Waits until something was read or compiled, and takes note of it. Dropping the future loses nothing.
@@ -205,9 +199,10 @@ impl Loader {
     /// The table that is to follow `before`, by all that is known now. What has to be compiled for the next one
     /// begins to be.
     pub(crate) fn table(&mut self, before: &Table) -> Table {
+        let pending_writes = &self.folders.pending_writes;
         for (file, record) in &mut self.files {
             // One that has been closed by now is looked at next.
-            record.pending_until = self.pending.deadline(file).or(record.pending_until);
+            record.pending_until = pending_writes.deadline(file).or(record.pending_until);
         }
         let claims = self.claims(before);
         let files = self.files.iter();

@@ -28,6 +28,7 @@ use crate::provision::led_memory::LedMemory;
 use crate::reload::Reload;
 use crate::route_match::{RouteLookup, RouteMatch};
 use crate::routes::ReservedRoutes;
+use crate::settled_file::PluginFolders;
 use crate::table::Table;
 use crate::watch::Watch;
 use crate::{
@@ -92,12 +93,12 @@ impl Plugins {
             owner: config.policy,
             stock: config.stock_plugins,
         };
-        let pending = PendingWrites::default();
+        let pending_writes = PendingWrites::default();
         let watch = Watch::start(
             &config.plugin_dirs,
             &policy_files,
             Arc::clone(&changed),
-            pending.clone(),
+            pending_writes.clone(),
         );
         let led_memory = Arc::new(LedMemory::open(&config.state_dir));
         let kept = KeptVersions::open(&config.state_dir);
@@ -128,13 +129,17 @@ impl Plugins {
                 (None, Some(problem))
             }
         };
+        let folders = PluginFolders {
+            paths: config.plugin_dirs,
+            pending_writes,
+        };
         let (publisher, table) = watch::channel(Arc::new(Table::unread()));
         let busy_since = Arc::new(Mutex::new(Some(Instant::now())));
         let reload = Reload {
             busy_since: Arc::clone(&busy_since),
             table: publisher,
             actions: actions.clone(),
-            loader: Loader::new(load_context, kept, config.plugin_dirs, reserved, pending),
+            loader: Loader::new(load_context, kept, folders, reserved),
         };
         let reloading = Some(tokio::spawn(reload.run(watch, changed)));
         let reloading = Mutex::new(reloading);

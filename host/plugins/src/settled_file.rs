@@ -15,6 +15,7 @@ use crate::PluginData;
 use crate::failure::chain;
 use crate::newest;
 use crate::owners;
+use crate::pending_writes::PendingWrites;
 use crate::signature::{self, Signatures};
 use plugin_manifest::Manifest;
 
@@ -28,6 +29,13 @@ const LOOKS: u32 = 100;
 pub(crate) const MOST_FILES: usize = 512;
 /// What a component begins with: the magic number, the version of the binary format, and that it is a component.
 const COMPONENT: &[u8; 8] = b"\0asm\x0d\0\x01\0";
+
+/// The folders whose files are plugins.
+pub(crate) struct PluginFolders {
+    pub(crate) paths: Vec<PathBuf>,
+    /// Which of their files somebody is writing.
+    pub(crate) pending_writes: PendingWrites,
+}
 
 /// The files of plugins that are looked at.
 pub(crate) struct PluginFiles {

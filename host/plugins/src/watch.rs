@@ -30,12 +30,12 @@ pub(crate) struct Watch {
 
 impl Watch {
     /// Notifies `changed` when a file of `folders`, or one of `policy`, was written, moved or removed, or when
-    /// a folder came or went; after that [`Watch::follow`] is to be called. Before that, `pending` knows who is writing.
+    /// a folder came or went, and `pending_writes` has taken note of it; after that [`Watch::follow`] is to be called.
     pub(crate) fn start(
         folders: &[PathBuf],
         policy: &PolicyFiles,
         changed: Arc<Notify>,
-        pending: PendingWrites,
+        pending_writes: PendingWrites,
     ) -> notify::Result<Watch> {
         let mut all = Vec::new();
         for folder in folders {
@@ -59,7 +59,7 @@ impl Watch {
         let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
             let wake = match event {
                 Ok(event) => {
-                    pending.note(&event);
+                    pending_writes.note(&event);
                     is_change(event.kind)
                         && (event.paths.is_empty() || event.paths.iter().any(&matters))
                 }

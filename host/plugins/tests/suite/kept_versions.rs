@@ -114,6 +114,11 @@ async fn bug3_what_is_kept_serves_no_longer_than_the_policy_grants_it_and_its_fi
     device
         .until("it is gone", |_| nobody_answers(&device))
         .await;
+    let index = device.path("state/plugin-versions/index.json");
+    let is_forgotten = || fs::read_to_string(&index).is_ok_and(|index| !index.contains("a.wasm"));
+    device
+        .until("its versions are forgotten", |_| is_forgotten())
+        .await;
     put(&device, b"no component");
     let device = device.restart().await;
     assert!(

@@ -63,16 +63,21 @@ async fn bug9_a_file_that_is_being_written_is_judged_only_when_it_is_closed() {
         .until("it serves", is_in(PluginState::Running, "a"))
         .await;
 
-    // The next version, written over the one that serves.
+    // The next version, written over the one that serves, and over one that was refused.
     let content = version(2);
     let (start, rest) = content.split_at(content.len() / 2);
     let mut file = File::create(device.path("plugins/a.wasm")).unwrap();
-    file.write_all(start).unwrap();
+    let mut again = File::create(device.path("plugins/cut-off.wasm")).unwrap();
+    for file in [&mut file, &mut again] {
+        file.write_all(start).unwrap();
+    }
     let granted = ["a", "other"];
     until_all_is_judged(&device, &granted, PluginState::Running, "cut-off-as-well").await;
     let report = device.report("a");
     assert_eq!((report.state, report.refused), (PluginState::Running, None));
     assert_eq!(report.version.as_deref(), Some("1.0.1"));
+    let report = device.report("cut-off");
+    assert_eq!((report.state, report.refused), (PluginState::Loading, None));
     assert_eq!(device.get("/v3/a/hello").await.0, StatusCode::OK);
     file.write_all(rest).unwrap();
     drop(file);

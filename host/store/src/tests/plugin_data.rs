@@ -221,8 +221,11 @@ fn bug6_what_has_outlived_its_time_is_gone_and_makes_room() {
     assert_eq!(store.plugin_get("p", "new/1").unwrap(), Some(value));
     let read = plugin_data::Usage::read(&store.connection(), "p").unwrap();
     assert_eq!(read.keys, 2);
-    // It counts as not there, and what is set without a lifetime stays.
+    // It counts as not there, also in place of what had no lifetime; and what is set without one stays.
+    set(&store, "p", "k", b"0", None).unwrap();
     set(&store, "p", "k", b"1", over).unwrap();
+    assert_eq!(store.plugin_get("p", "k").unwrap(), None);
+    assert_eq!(store.plugin_keys("p", "").unwrap(), ["new/1", "new/2"]);
     let is_set = compare_and_set(&store, "p", "k", None, Some(b"2"));
     assert!(is_set.unwrap());
     set(&store, "p", "other", b"", None).unwrap();
