@@ -160,7 +160,10 @@ mod tests {
             .collect()
     }
 
-    const SIGNATURES: [(Option<&[u8]>, Option<&[u8]>); 4] = [
+    /// The present signature, and the new one.
+    type Signatures = (Option<&'static [u8]>, Option<&'static [u8]>);
+
+    const SIGNATURES: [Signatures; 4] = [
         (None, None),
         (None, Some(b"by new")),
         (Some(b"by old"), None),
