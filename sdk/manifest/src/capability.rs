@@ -50,6 +50,18 @@ macro_rules! capabilities {
                     $(Capability::$capability => imports!($origin $name $([$($import),*])?),)*
                 }
             }
+
+            /// All of them.
+            #[must_use]
+            pub fn all() -> &'static [Capability] {
+                Capability::VARIANTS
+            }
+
+            /// Whether a manifest can ask for it. What stands for no interface is for policies alone.
+            #[must_use]
+            pub fn is_for_manifests(self) -> bool {
+                !self.imports().is_empty()
+            }
         }
     };
 }

@@ -7,6 +7,7 @@
 
 #![warn(missing_docs)]
 
+mod about;
 mod action;
 mod capability;
 mod core_routes;
@@ -15,18 +16,22 @@ mod limits;
 mod manifest;
 mod pattern;
 mod project;
+mod project_file;
+mod route;
 #[cfg(feature = "component")]
 mod section;
 
+pub use about::About;
 pub use action::Action;
 pub use capability::Capability;
 pub use core_routes::{CORE_ROUTES, core_route};
 pub use glob::glob;
 pub use limits::{LIMITS, LimitError, LimitRange, WrittenLimit, WrittenLimits};
-pub use manifest::{
-    About, INTERFACE, Manifest, ManifestError, Need, Route, check_name, check_text, parse_method,
-};
+pub use manifest::{COUNT, INTERFACE, Manifest, ManifestError, Need, SIZE, check_name, check_text};
 pub use pattern::{Pattern, PatternError};
 pub use project::{Build, Language, Project, ProjectError};
+pub use project_file::{ProjectFile, WrittenBuild};
+pub use route::{Route, parse_method};
 #[cfg(feature = "component")]
 pub use section::{DESCRIPTION, SECTION, append_section, check_beginning};
+pub use toml::Spanned;

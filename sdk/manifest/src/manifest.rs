@@ -2,24 +2,23 @@
 //! not trust, so the size of the text and the number and length of everything in it are bounded.
 
 use std::fmt;
-use std::str::FromStr as _;
 
-use http::Method;
 use semver::Version;
 use serde::{Deserialize, Serialize};
 
 use crate::glob;
 use crate::limits::LimitError;
 use crate::pattern::{Pattern, PatternError};
-use crate::{Action, Capability, WrittenLimits};
+use crate::route::{Route, parse_method};
+use crate::{About, Action, Capability, WrittenLimits};
 
 /// The version of `platform:supervisor` that this release of the project has.
 pub const INTERFACE: Version = Version::new(1, 3, 0);
 
-/// The largest manifest, in bytes.
-pub(crate) const SIZE: usize = 64 << 10;
-/// The most routes, capabilities and boards.
-const COUNT: usize = 64;
+/// The largest manifest, and the largest description of routes, in bytes.
+pub const SIZE: usize = 64 << 10;
+/// The most routes of a plugin, the most capabilities and the most boards.
+pub const COUNT: usize = 64;
 /// The longest reason, version, board or text about the plugin, in bytes.
 const TEXT: usize = 512;
 /// The longest name, in bytes.
@@ -48,33 +47,6 @@ pub struct Manifest {
     pub limits: WrittenLimits,
     /// What it says of its routes, from a section of its own: a JSON object, which is read when somebody asks for it.
     pub openapi: Option<Box<str>>,
-}
-
-/// What a plugin says about itself to people. The device acts on none of it, and checks none of it but its form.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct About {
-    /// What the plugin is for, in a sentence.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-    /// Who makes it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub vendor: Option<String>,
-    /// The licence of its code, as an SPDX expression, for example `Apache-2.0`.
-    #[serde(default, alias = "license", skip_serializing_if = "Option::is_none")]
-    pub licence: Option<String>,
-    /// A web page about it: an address that begins with `https://` or `http://`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub homepage: Option<String>,
-}
-
-/// A route: a method and a pattern.
-#[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
-#[display("{method} {pattern}")]
-pub struct Route {
-    /// GET, POST, PUT, PATCH or DELETE.
-    pub method: Method,
-    /// The path.
-    pub pattern: Pattern,
 }
 
 /// A capability that a plugin needs.
@@ -227,7 +199,7 @@ impl Manifest {
     pub fn check(&self) -> Result<(), ManifestError> {
         check_name(&self.name).map_err(invalid)?;
         self.check_counts()?;
-        self.about.check()?;
+        self.about.check().map_err(invalid)?;
         for (index, route) in self.routes.iter().enumerate() {
             let mut before = self.routes.iter().take(index);
             if let Some(other) = before.find(|other| other.is_the_same_as(route)) {
@@ -287,68 +259,6 @@ impl Manifest {
     }
 }
 
-impl About {
-    fn check(&self) -> Result<(), ManifestError> {
-        for (what, text) in [
-            ("`description`", &self.description),
-            ("`vendor`", &self.vendor),
-            ("`licence`", &self.licence),
-            ("`homepage`", &self.homepage),
-        ] {
-            if let Some(text) = text {
-                check_text(what, text).map_err(invalid)?;
-                // People read these in terminals and logs.
-                if text.chars().any(char::is_control) {
-                    return Err(invalid(format_args!("{what} must be one line of text")));
-                }
-            }
-        }
-        // It becomes a link.
-        let is_web_address = |homepage: &String| {
-            ["https://", "http://"]
-                .iter()
-                .any(|scheme| homepage.starts_with(scheme))
-        };
-        if self
-            .homepage
-            .as_ref()
-            .is_some_and(|homepage| !is_web_address(homepage))
-        {
-            return Err(invalid(
-                "`homepage` must begin with `https://` or `http://`",
-            ));
-        }
-        Ok(())
-    }
-}
-
-impl Route {
-    /// Parses `GET /v3/greet/:name`.
-    ///
-    /// # Errors
-    /// A sentence that says what is wrong with it.
-    pub fn parse(text: &str) -> Result<Route, String> {
-        let Some((method, path)) = text.split_once(' ') else {
-            let text: String = text.chars().take(300).collect();
-            return Err(format!(
-                "`{text}` is not a route: a route is a method and a path, for example `GET /v3/greet/:name`"
-            ));
-        };
-        Ok(Route {
-            method: parse_method(method)?,
-            pattern: Pattern::parse(path.trim_start()).map_err(|error| error.to_string())?,
-        })
-    }
-
-    /// Whether both match the same paths, so that the second of them could never be called.
-    #[must_use]
-    pub fn is_the_same_as(&self, other: &Route) -> bool {
-        self.method == other.method
-            && self.pattern.overlaps(&other.pattern)
-            && self.pattern.rank() == other.pattern.rank()
-    }
-}
-
 /// Checks the name of a plugin.
 ///
 /// # Errors
@@ -375,24 +285,6 @@ pub fn check_text(what: impl fmt::Display, text: &str) -> Result<(), String> {
         ));
     }
     Ok(())
-}
-
-/// Parses the method of a route.
-///
-/// # Errors
-/// Which methods a route can have.
-pub fn parse_method(text: &str) -> Result<Method, String> {
-    match Method::from_str(text) {
-        Ok(
-            method @ (Method::GET | Method::POST | Method::PUT | Method::PATCH | Method::DELETE),
-        ) => Ok(method),
-        _ => {
-            let text: String = text.chars().take(20).collect();
-            Err(format!(
-                "its method is `{text}`, and must be GET, POST, PUT, PATCH or DELETE"
-            ))
-        }
-    }
 }
 
 fn check_interface(interface: &Version) -> Result<(), ManifestError> {

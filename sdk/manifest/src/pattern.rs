@@ -1,5 +1,7 @@
 //! Path patterns: `/v3/greet/:name`.
 
+use std::fmt;
+
 use percent_encoding::percent_decode_str;
 
 /// The longest pattern, in bytes.
@@ -9,8 +11,7 @@ const SEGMENTS: usize = 16;
 
 /// A path of literal segments and `:names`. Literals match in either case, and a trailing slash of the
 /// path does not matter (docs/spec/device.md#http-paths).
-#[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
-#[display("{text}")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pattern {
     text: String,
     segments: Vec<Segment>,
@@ -154,6 +155,12 @@ impl Pattern {
             .iter()
             .map(|segment| matches!(segment, Segment::Literal(_)))
             .collect()
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
     }
 }
 

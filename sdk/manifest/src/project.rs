@@ -3,14 +3,13 @@
 //! It says what the manifest says, shorter, and beside it what only the build needs: the language, and which function
 //! of the sources answers which route.
 
-use std::collections::BTreeMap;
 use std::str::FromStr as _;
 
-use semver::Version;
 use serde::Deserialize;
+use toml::Spanned;
 
-use crate::manifest::{About, INTERFACE, Manifest, ManifestError, Need, Route};
-use crate::{Action, Capability, WrittenLimits};
+use crate::manifest::{INTERFACE, Manifest, ManifestError, Need};
+use crate::{About, ProjectFile, Route, WrittenLimits};
 
 /// A plugin as its author declares it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,11 +27,9 @@ pub struct Project {
 }
 
 /// How a component is built of its sources.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Build {
     /// What the sources are written in.
-    #[serde(default)]
     pub language: Language,
     /// The main source file, beside `plugin.toml`; each language has a default.
     pub source: Option<String>,
@@ -86,35 +83,6 @@ pub enum ProjectError {
     Manifest(String),
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ProjectToml {
-    name: String,
-    version: Version,
-    interface: Option<Version>,
-    description: Option<String>,
-    vendor: Option<String>,
-    #[serde(alias = "license")]
-    licence: Option<String>,
-    homepage: Option<String>,
-    openapi: Option<String>,
-    #[serde(default)]
-    boards: Vec<String>,
-    #[serde(default)]
-    build: Build,
-    /// Each with its reason.
-    #[serde(default)]
-    capabilities: BTreeMap<Capability, String>,
-    /// Method and path, each with its handler.
-    #[serde(default)]
-    routes: BTreeMap<String, String>,
-    /// Each with what provides it.
-    #[serde(default)]
-    provides: BTreeMap<Action, String>,
-    #[serde(default)]
-    limits: WrittenLimits,
-}
-
 impl Project {
     /// The name of the file.
     pub const FILE: &'static str = "plugin.toml";
@@ -124,11 +92,12 @@ impl Project {
     /// # Errors
     /// When it is not valid, or when no device would accept the manifest.
     pub fn parse(text: &str) -> Result<Project, ProjectError> {
-        let written: ProjectToml =
-            toml::from_str(text).map_err(|error| ProjectError::Parse(Box::new(error)))?;
+        let file =
+            ProjectFile::parse(text).map_err(|error| ProjectError::Parse(Box::new(error)))?;
         let mut routes = Vec::new();
         let mut handlers = Vec::new();
-        for (route, handler) in written.routes {
+        for (route, handler) in file.routes {
+            let (route, handler) = (route.into_inner(), handler.into_inner());
             if handler.trim().is_empty() {
                 return Err(ProjectError::Invalid(format!(
                     "the route `{route}` has no handler: name the function that answers it"
@@ -137,23 +106,34 @@ impl Project {
             routes.push(Route::parse(&route).map_err(ProjectError::Invalid)?);
             handlers.push(handler);
         }
-        let (provides, providers) = written.provides.into_iter().unzip();
-        let needs = written.capabilities.into_iter();
+        let mut limits = WrittenLimits::default();
+        for (key, value) in file.limits {
+            let set = limits.set(key.get_ref(), *value.get_ref());
+            set.map_err(|error| ProjectError::Invalid(error.to_string()))?;
+        }
+        let needs = file.capabilities.into_iter().map(|(name, reason)| Need {
+            name: name.into_inner(),
+            reason: reason.into_inner(),
+        });
+        let provides = file.provides.into_iter();
+        let (provides, providers) = provides
+            .map(|(action, provider)| (action.into_inner(), provider.into_inner()))
+            .unzip();
         let manifest = Manifest {
-            name: written.name,
-            version: written.version,
-            interface: written.interface.unwrap_or(INTERFACE),
+            name: file.name.into_inner(),
+            version: file.version.into_inner(),
+            interface: file.interface.map_or(INTERFACE, Spanned::into_inner),
             about: About {
-                description: written.description,
-                vendor: written.vendor,
-                licence: written.licence,
-                homepage: written.homepage,
+                description: file.description.map(Spanned::into_inner),
+                vendor: file.vendor.map(Spanned::into_inner),
+                licence: file.licence.map(Spanned::into_inner),
+                homepage: file.homepage.map(Spanned::into_inner),
             },
             routes,
             provides,
-            capabilities: needs.map(|(name, reason)| Need { name, reason }).collect(),
-            boards: written.boards,
-            limits: written.limits,
+            capabilities: needs.collect(),
+            boards: file.boards.into_iter().map(Spanned::into_inner).collect(),
+            limits,
             openapi: None,
         };
         manifest.check().map_err(refused)?;
@@ -164,8 +144,14 @@ impl Project {
             manifest,
             handlers,
             providers,
-            openapi: written.openapi,
-            build: written.build,
+            openapi: file.openapi.map(Spanned::into_inner),
+            build: Build {
+                language: file
+                    .build
+                    .language
+                    .map_or_else(Language::default, Spanned::into_inner),
+                source: file.build.source,
+            },
         })
     }
 }
@@ -280,7 +266,11 @@ memory_mib = 32
                 "the reason for the capability `store`",
             ),
             ("memory_mib = 32", "memory_mib = 33", "`memory_mib` is 33"),
-            ("memory_mib = 32", "memory = 3", "unknown field `memory`"),
+            (
+                "memory_mib = 32",
+                "memory = 3",
+                "there is no limit `memory`",
+            ),
             ("\"acme-rails\"", "\"Acme_R\"", "lower-case letters"),
             ("identify =", "identity =", "unknown variant `identity`"),
             ("\"python\"", "\"cobol\"", "unknown variant `cobol`"),

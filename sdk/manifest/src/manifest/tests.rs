@@ -1,3 +1,4 @@
+use http::Method;
 use proptest::prelude::*;
 
 use super::*;
@@ -33,6 +34,12 @@ fn refusal(text: &str) -> String {
 fn with(more: &str) -> String {
     let route = "[[routes]]\nmethod = \"GET\"\npath = \"/v3/a\"";
     format!("name = \"a\"\nversion = \"1.0.0\"\ninterface = \"1.0.0\"\n{more}\n{route}")
+}
+
+#[test]
+fn the_interface_is_the_one_of_the_wit_package() {
+    let types = include_str!("../../../../wit/types.wit");
+    assert!(types.contains(&format!("package platform:supervisor@{INTERFACE};")));
 }
 
 #[test]

@@ -1,0 +1,59 @@
+//! What a plugin says about itself to people.
+
+use serde::{Deserialize, Serialize};
+
+use crate::check_text;
+
+/// What a plugin says about itself to people. The device acts on none of it, and checks none of it but its form.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct About {
+    /// What the plugin is for, in a sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Who makes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vendor: Option<String>,
+    /// The licence of its code, as an SPDX expression, for example `Apache-2.0`.
+    #[serde(default, alias = "license", skip_serializing_if = "Option::is_none")]
+    pub licence: Option<String>,
+    /// A web page about it: an address that begins with `https://` or `http://`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub homepage: Option<String>,
+}
+
+impl About {
+    /// Checks the form of the texts.
+    ///
+    /// # Errors
+    /// What the first text must be that is not as it must be.
+    pub fn check(&self) -> Result<(), String> {
+        for (what, text) in [
+            ("`description`", &self.description),
+            ("`vendor`", &self.vendor),
+            ("`licence`", &self.licence),
+            ("`homepage`", &self.homepage),
+        ] {
+            if let Some(text) = text {
+                check_text(what, text)?;
+                // People read these in terminals and logs.
+                if text.chars().any(char::is_control) {
+                    return Err(format!("{what} must be one line of text"));
+                }
+            }
+        }
+        // It becomes a link.
+        let is_web_address = |homepage: &String| {
+            ["https://", "http://"]
+                .iter()
+                .any(|scheme| homepage.starts_with(scheme))
+        };
+        if self
+            .homepage
+            .as_ref()
+            .is_some_and(|homepage| !is_web_address(homepage))
+        {
+            return Err("`homepage` must begin with `https://` or `http://`".to_owned());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,87 @@
+//! `plugin.toml` as it is written: each value with its place in the file, so that whoever refuses one can say where it
+//! is.
+
+use std::collections::BTreeMap;
+
+use semver::Version;
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::{Action, Capability, Language};
+
+/// The values of a `plugin.toml`, of which nothing but their form is checked.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProjectFile {
+    /// The plugin's name.
+    pub name: Spanned<String>,
+    /// The plugin's own version.
+    pub version: Spanned<Version>,
+    /// The version of `platform:supervisor`, if it is not that of this release.
+    pub interface: Option<Spanned<Version>>,
+    /// What the plugin is for.
+    pub description: Option<Spanned<String>>,
+    /// Who makes it.
+    pub vendor: Option<Spanned<String>>,
+    /// The licence of its code.
+    #[serde(alias = "license")]
+    pub licence: Option<Spanned<String>>,
+    /// A web page about it.
+    pub homepage: Option<Spanned<String>>,
+    /// The file beside `plugin.toml` that describes the routes.
+    pub openapi: Option<Spanned<String>>,
+    /// Patterns of device types.
+    #[serde(default)]
+    pub boards: Vec<Spanned<String>>,
+    /// How it is built.
+    #[serde(default)]
+    pub build: WrittenBuild,
+    /// What it needs, each with the reason.
+    #[serde(default)]
+    pub capabilities: BTreeMap<Spanned<Capability>, Spanned<String>>,
+    /// Method and path, each with its handler.
+    #[serde(default)]
+    pub routes: BTreeMap<Spanned<String>, Spanned<String>>,
+    /// The actions, each with what provides it.
+    #[serde(default)]
+    pub provides: BTreeMap<Spanned<Action>, Spanned<String>>,
+    /// The limits, each with its value.
+    #[serde(default)]
+    pub limits: BTreeMap<Spanned<String>, Spanned<u32>>,
+}
+
+/// The table `build` of a `plugin.toml`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WrittenBuild {
+    /// What the sources are written in.
+    pub language: Option<Spanned<Language>>,
+    /// The main source file.
+    pub source: Option<String>,
+}
+
+impl ProjectFile {
+    /// Parses the text of a `plugin.toml`.
+    ///
+    /// # Errors
+    /// When it is not TOML, or a value has another type.
+    pub fn parse(text: &str) -> Result<ProjectFile, toml::de::Error> {
+        toml::from_str(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_value_knows_its_place() {
+        let text = "name = 'a'\nversion = '1.0.0'\n[capabilities]\nhost-name = 'x'\n[limits]\ncpu_ms = 5\n";
+        let file = ProjectFile::parse(text).unwrap();
+        let (capability, reason) = file.capabilities.first_key_value().unwrap();
+        assert_eq!(&text[capability.span()], "host-name");
+        assert_eq!(&text[reason.span()], "'x'");
+        let (key, value) = file.limits.first_key_value().unwrap();
+        assert_eq!((&text[key.span()], &text[value.span()]), ("cpu_ms", "5"));
+    }
+}
