@@ -45,7 +45,7 @@ pub struct Fields<T>(pub T);
 
 impl<T: DeserializeOwned> FromRequest for Path<T> {
     async fn from_request(request: &mut Request) -> Result<Self, Error> {
-        pairs::read("path parameter", request.params.clone()).map(Self)
+        pairs::read_names(&request.route, request.params.clone()).map(Self)
     }
 }
 

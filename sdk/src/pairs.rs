@@ -25,9 +25,25 @@ pub(crate) fn read<T: DeserializeOwned>(
     kind: &'static str,
     pairs: Vec<(String, String)>,
 ) -> Result<T, Error> {
-    T::deserialize(Pairs(pairs)).map_err(|problem| match problem.field {
-        Some(field) => Error::bad_request(format_args!("{kind} `{field}` {}", problem.text)),
-        None => Error::bad_request(format_args!("{kind}s: {}", problem.text)),
+    T::deserialize(Pairs(pairs)).map_err(|problem| Error::bad_request(problem.describe(kind)))
+}
+
+/// Reads the `:names` of `route` into `T`, as [`read`] does. What does not fit because of the names and not because of
+/// a value is a mistake of the plugin's author, which no caller can do anything about.
+pub(crate) fn read_names<T: DeserializeOwned>(
+    route: &str,
+    names: Vec<(String, String)>,
+) -> Result<T, Error> {
+    const KIND: &str = "path parameter";
+    T::deserialize(Pairs(names)).map_err(|problem| {
+        if problem.is_about_names {
+            Error::internal(format_args!(
+                "the plugin's author has to correct this: the `Path` of the handler does not fit the route `{route}`: {}",
+                problem.describe(KIND)
+            ))
+        } else {
+            Error::bad_request(problem.describe(KIND))
+        }
     })
 }
 
@@ -36,13 +52,34 @@ pub(crate) fn read<T: DeserializeOwned>(
 struct FieldProblem {
     field: Option<String>,
     text: String,
+    /// Whether the type expects other names, or another number of them. Otherwise a value does not fit.
+    is_about_names: bool,
 }
 
 impl FieldProblem {
-    fn of(field: &str, text: impl Display) -> Self {
+    /// A value that does not fit.
+    fn of_value(text: String) -> Self {
         Self {
-            field: Some(field.to_owned()),
+            field: None,
+            text,
+            is_about_names: false,
+        }
+    }
+
+    /// Other names than the type expects, or another number of them.
+    fn of_names(field: Option<&str>, text: impl Display) -> Self {
+        Self {
+            field: field.map(str::to_owned),
             text: text.to_string(),
+            is_about_names: true,
+        }
+    }
+
+    /// The problem in words; `kind` says what a pair is.
+    fn describe(&self, kind: &str) -> String {
+        match &self.field {
+            Some(field) => format!("{kind} `{field}` {}", self.text),
+            None => format!("{kind}s: {}", self.text),
         }
     }
 
@@ -62,18 +99,15 @@ impl std::error::Error for FieldProblem {}
 
 impl de::Error for FieldProblem {
     fn custom<T: Display>(text: T) -> Self {
-        Self {
-            field: None,
-            text: format!("is not valid: {text}"),
-        }
+        Self::of_value(format!("is not valid: {text}"))
     }
 
     fn missing_field(field: &'static str) -> Self {
-        Self::of(field, "is missing")
+        Self::of_names(Some(field), "is missing")
     }
 
     fn unknown_field(field: &str, _: &'static [&'static str]) -> Self {
-        Self::of(field, "is not a known field")
+        Self::of_names(Some(field), "is not a known field")
     }
 
     fn unknown_variant(value: &str, expected: &'static [&'static str]) -> Self {
@@ -83,10 +117,7 @@ impl de::Error for FieldProblem {
             text.push_str(name);
             text.push('`');
         }
-        Self {
-            field: None,
-            text: format!("{text}, not `{}`", shortened(value)),
-        }
+        Self::of_value(format!("{text}, not `{}`", shortened(value)))
     }
 }
 
@@ -105,9 +136,10 @@ impl Pairs {
         let count = self.0.len();
         match self.0.into_iter().next() {
             Some((name, value)) if count == 1 => Ok((name, Values::one(value))),
-            _ => Err(de::Error::custom(format_args!(
-                "there are {count} values, but exactly one is expected"
-            ))),
+            _ => Err(FieldProblem::of_names(
+                None,
+                format_args!("there are {count} values, but exactly one is expected"),
+            )),
         }
     }
 
@@ -181,9 +213,10 @@ impl<'de> de::Deserializer<'de> for Pairs {
         // Checked here, so that the plugin's author reads of the counts and not of a "trailing" value.
         let count = self.0.len();
         if count != length {
-            return Err(de::Error::custom(format_args!(
-                "there are {count} values, but {length} are expected"
-            )));
+            return Err(FieldProblem::of_names(
+                None,
+                format_args!("there are {count} values, but {length} are expected"),
+            ));
         }
         self.deserialize_seq(visitor)
     }

@@ -125,6 +125,57 @@ fn one_parameter_reads_as_a_plain_value_and_several_as_a_tuple() {
     assert!(read::<(u64,)>("path parameter", two()).is_err());
 }
 
+#[test]
+fn names_that_do_not_fit_are_the_authors_mistake_and_values_are_the_callers() {
+    #[derive(Debug, Deserialize)]
+    struct Other {
+        #[expect(dead_code, reason = "it cannot be read")]
+        other: String,
+    }
+    fn status<T: DeserializeOwned + fmt::Debug>(text: &str) -> (u16, String) {
+        let error = read_names::<T>("/v3/things/:id", pairs(text)).unwrap_err();
+        (error.status(), error.message().to_owned())
+    }
+    let blamed = "the plugin's author has to correct this: the `Path` of the handler does not fit the route \
+                  `/v3/things/:id`: path parameter";
+    for (found, expected) in [
+        (
+            status::<Other>("id=7"),
+            (500, format!("{blamed} `other` is missing")),
+        ),
+        (
+            status::<(u8, u8)>("id=7"),
+            (
+                500,
+                format!("{blamed}s: there are 1 values, but 2 are expected"),
+            ),
+        ),
+        (
+            status::<u8>(""),
+            (
+                500,
+                format!("{blamed}s: there are 0 values, but exactly one is expected"),
+            ),
+        ),
+        (
+            status::<(Other,)>("id=7"),
+            (
+                500,
+                format!("{blamed}s: is one value, but several are expected"),
+            ),
+        ),
+        (
+            status::<u8>("id=300"),
+            (
+                400,
+                "path parameter `id` must be a whole number from 0 to 255, not `300`".to_owned(),
+            ),
+        ),
+    ] {
+        assert_eq!(found, expected);
+    }
+}
+
 proptest! {
     #[test]
     fn no_query_makes_the_reader_panic(text in ".{0,200}") {
