@@ -32,6 +32,11 @@ use crate::{Error, Json, Response};
 /// Requests that a handler's arguments refuse are answered in the common error format all the same; a
 /// family that wants its own there too takes the argument as a `Result`, for example
 /// `Result<Json<Order>, Error>`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the answer of a handler",
+    label = "this handler returns `{Self}`",
+    note = "a handler returns `Json<T>`, text, `()`, `Response`, `Error` or a `Result` of these; implement `Answer` for other types"
+)]
 pub trait Answer {
     /// The response, or the error that the host is to answer in the common format.
     ///

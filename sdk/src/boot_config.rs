@@ -17,6 +17,10 @@ use crate::bindings::boot::exports::platform::supervisor::boot_config as wit;
 pub mod provide;
 
 /// What a plugin implements to provide the action.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not provide the action `boot-config`",
+    note = "implement `supervisor_sdk::boot_config::Provider` for `{Self}`"
+)]
 pub trait Provider {
     /// Returns the settings of the next boot, as far as they apply to all boards of the kind.
     ///

@@ -14,6 +14,11 @@ const SHOWN: usize = 100;
 ///
 /// At most one argument may take the body ([`Json`], [`Fields`], [`Body`], [`Request`]); a second one
 /// would find it empty.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be an argument of a handler",
+    label = "this handler takes `{Self}`",
+    note = "a handler takes `Path`, `Query`, `Json`, `Fields`, `Headers`, `Body`, `Caller` or `Request`, or a `Result` of one and `Error`"
+)]
 pub trait FromRequest: Sized {
     /// Takes the value out of the request.
     ///

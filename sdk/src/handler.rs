@@ -1,38 +1,100 @@
 //! Turns an `async fn` into what the host calls. The macro [`crate::plugin!`] calls this; nobody else.
+//!
+//! Each thing that can be wrong with a handler is a bound of its own, so that the compiler names the one that is: how
+//! many arguments it has ([`Handler`]), each argument ([`FromRequest`]), whether it is `async` ([`AsyncReturn`]), and
+//! what it returns ([`Answer`]).
 
 use std::fmt::Display;
 
 use crate::bindings::endpoint::platform::supervisor::types as wit;
 use crate::{Answer, Error, FromRequest, Request};
 
-/// An `async fn` of up to six arguments that are each [`FromRequest`], which returns an [`Answer`].
+pub(crate) mod names;
+
+/// A function of up to six arguments.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a handler",
-    note = "a handler is an `async fn`; its arguments are `Path`, `Query`, `Json`, `Fields`, `Headers`, `Body`, `Caller` or `Request`, and it returns an `Answer`: `Json`, text, `()`, `Response`, or a `Result` of these"
+    label = "not a function of up to six arguments",
+    note = "a handler is an `async fn` with up to six arguments: `Path`, `Query`, `Json`, `Fields`, `Headers`, `Body`, `Caller` or `Request`"
 )]
 pub trait Handler<Arguments> {
-    /// Takes the arguments out of `request`, and calls the function.
-    fn call(self, request: Request) -> impl Future<Output = Result<wit::Response, wit::Error>>;
+    /// What it returns: a future, if it is an `async fn`.
+    type Returned;
+
+    /// Calls it.
+    fn call(self, arguments: Arguments) -> Self::Returned;
+}
+
+/// What an `async fn` returns.
+#[diagnostic::on_unimplemented(
+    message = "a handler must be an `async fn`",
+    label = "this function is not `async`",
+    note = "write `async fn` in place of `fn`"
+)]
+pub trait AsyncReturn {
+    /// What it returns after `await`.
+    type Outcome;
+
+    /// Waits for it.
+    fn outcome(self) -> impl Future<Output = Self::Outcome>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<F: Future> AsyncReturn for F {
+    type Outcome = F::Output;
+
+    fn outcome(self) -> impl Future<Output = F::Output> {
+        self
+    }
+}
+
+/// All arguments of a handler.
+pub trait Arguments: Sized {
+    /// Takes them out of the request, one after the other.
+    fn take(request: &mut Request) -> impl Future<Output = Result<Self, Error>>;
 }
 
 macro_rules! handlers {
     ($(($($argument:ident)*))*) => {
-        $(impl<Function, Answering, $($argument,)*> Handler<($($argument,)*)> for Function
-        where
-            Function: FnOnce($($argument),*) -> Answering,
-            Answering: Future<Output: Answer>,
-            $($argument: FromRequest,)*
-        {
-            #[allow(unused_mut, unused_variables, non_snake_case, reason = "it has from zero to six arguments")]
-            async fn call(self, mut request: Request) -> Result<wit::Response, wit::Error> {
-                $(let $argument = $argument::from_request(&mut request).await?;)*
-                Ok(self($($argument),*).await.answer()?.into())
+        $(
+            impl<Function, Returned, $($argument,)*> Handler<($($argument,)*)> for Function
+            where
+                Function: FnOnce($($argument),*) -> Returned,
+            {
+                type Returned = Returned;
+
+                #[allow(non_snake_case, reason = "arguments are named after their types")]
+                fn call(self, ($($argument,)*): ($($argument,)*)) -> Returned {
+                    self($($argument),*)
+                }
             }
-        })*
+
+            impl<$($argument: FromRequest,)*> Arguments for ($($argument,)*) {
+                #[allow(unused_variables, reason = "it has from zero to six arguments")]
+                async fn take(request: &mut Request) -> Result<Self, Error> {
+                    Ok(($($argument::from_request(request).await?,)*))
+                }
+            }
+        )*
     };
 }
 
 handlers! { () (A) (A B) (A B C) (A B C D) (A B C D E) (A B C D E F) }
+
+/// Takes the arguments out of `request`, and calls the function.
+///
+/// # Errors
+/// What the caller gets instead of an answer.
+pub async fn call<F, A>(function: F, mut request: Request) -> Result<wit::Response, wit::Error>
+where
+    F: Handler<A>,
+    A: Arguments,
+    F::Returned: AsyncReturn<Outcome: Answer>,
+{
+    let arguments = A::take(&mut request).await?;
+    let answer = function.call(arguments).outcome().await;
+    Ok(answer.answer()?.into())
+}
 
 /// The answer to a call that the manifest does not promise. The host makes no such calls.
 ///
@@ -47,13 +109,20 @@ pub fn unknown(request: &Request) -> Result<wit::Response, wit::Error> {
 ///
 /// # Errors
 /// What the function failed with, as text for the log.
-pub async fn identify<Outcome: Identified>(
-    function: impl AsyncFnOnce() -> Outcome,
-) -> Result<(), String> {
-    function().await.outcome()
+pub async fn identify<F>(function: F) -> Result<(), String>
+where
+    F: Handler<()>,
+    F::Returned: AsyncReturn<Outcome: Identified>,
+{
+    function.call(()).outcome().await.outcome()
 }
 
 /// What a function behind `identify` may return.
+#[diagnostic::on_unimplemented(
+    message = "the function behind `identify` cannot return `{Self}`",
+    label = "returns `{Self}`",
+    note = "it returns nothing, or a `Result<(), E>` whose error is text for the log"
+)]
 pub trait Identified {
     #[doc(hidden)]
     fn outcome(self) -> Result<(), String>;

@@ -55,8 +55,6 @@ pub mod identify;
 pub mod journal;
 pub mod led;
 pub mod log;
-#[doc(hidden)]
-pub mod manifest;
 pub mod metrics;
 mod pairs;
 mod plugin_macro;
@@ -75,6 +73,7 @@ pub use error::Error;
 pub use extract::{Fields, FromRequest, Json, Path, Query};
 pub use headers::Headers;
 pub use lenient;
+pub use plugin_macro::plugin;
 pub use request::Request;
 pub use response::Response;
 
@@ -82,7 +81,8 @@ pub use response::Response;
 #[doc(hidden)]
 pub mod expansion {
     pub use crate::boot_config::provide::BootExports;
-    pub use crate::handler::{Handler, identify, unknown};
+    pub use crate::handler::names::{UnknownNumber, arguments, fits};
+    pub use crate::handler::{call, identify, unknown};
     pub use crate::proxy_redirector::provide::ProxyExports;
 }
 

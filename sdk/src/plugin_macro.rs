@@ -2,12 +2,11 @@
 
 /// Declares the plugin: its manifest, and which function answers which route.
 ///
-/// Name and version are those of the crate. Sections come in this order, each may be left out:
-///
 /// ```
 /// use supervisor_sdk::{Error, Path, plugin};
 ///
 /// plugin! {
+///     description: "Greets people, and shows them which device it is"
 ///     capabilities: {
 ///         device => "says which device answered",
 ///         led => "shows the device to a person",
@@ -25,6 +24,10 @@
 /// async fn blink() -> Result<(), Error> { Ok(()) }
 /// ```
 ///
+/// The parts stand in any order, with or without a comma between them. A plugin has at least one route or one action
+/// (`identify`, `proxy_redirector`, `boot_config`); all else may be left out. In names, `-` and `_` are the same.
+///
+/// - `description`, `vendor`, `licence`, `homepage`: texts that people read before they trust the plugin.
 /// - `capabilities`: what the plugin asks for, with the reason that people read before they grant it.
 /// - `routes`: method, path pattern (`:name` stands for one segment) and the `async fn` that answers.
 /// - `openapi`: a file in the crate's folder that describes the routes, a part of an OpenAPI 3.1 document
@@ -36,7 +39,11 @@
 ///   before a plugin that is for all boards and provides the same.
 /// - `limits`: what the plugin needs beyond the defaults; the device's policy may allow less.
 ///
-/// Mistakes are compile errors:
+/// Name and version are those of the crate. If there is a `plugin.toml` beside `Cargo.toml`, name and version are
+/// from there, and each part may be there instead: then `plugin! {}` can be all. docs/plugins.md describes that file.
+/// Cargo notices its changes, but not that it is new: `touch src/lib.rs` once after you have added it.
+///
+/// The macro checks a declaration by the rules by which a device checks the manifest, and reports all mistakes at once:
 ///
 /// ```compile_fail
 /// supervisor_sdk::plugin! { capabilities: { gpoi => "a typo" } }
@@ -49,122 +56,19 @@
 /// supervisor_sdk::plugin! { routes: { FETCH "/v3/hello" => hello } }
 /// async fn hello() {}
 /// ```
-#[macro_export]
-macro_rules! plugin {
-    (
-        $(capabilities: { $($capability:ident => $reason:literal),* $(,)? } $(,)?)?
-        $(routes: { $($method:ident $path:literal => $($handler:ident)::+),* $(,)? } $(,)?)?
-        $(openapi: $openapi:literal $(,)?)?
-        $(identify => $($identify:ident)::+ $(,)?)?
-        $(proxy_redirector => $($proxy:ident)::+ $(,)?)?
-        $(boot_config => $($boot:ident)::+ $(,)?)?
-        $(boards: [$($board:literal),* $(,)?] $(,)?)?
-        $(limits: { $($limit:ident: $value:literal),* $(,)? } $(,)?)?
-    ) => {
-        /// The implementation of this plugin's exports.
-        #[doc(hidden)]
-        pub struct Plugin;
-
-        const _: () = {
-            use $crate::manifest::Part::{Hyphenated, Quoted, Raw};
-
-            $($($crate::manifest::check_capability(stringify!($capability));)*)?
-            $($($crate::manifest::check_route(stringify!($method), $path);)*)?
-            $($($crate::manifest::check_limit(stringify!($limit)); let _: u32 = $value;)*)?
-
-            const PARTS: &[$crate::manifest::Part] = &[
-                Raw("name = "), Quoted(env!("CARGO_PKG_NAME")),
-                Raw("\nversion = "), Quoted(env!("CARGO_PKG_VERSION")),
-                Raw("\ninterface = "), Quoted($crate::manifest::INTERFACE),
-                Raw("\n"),
-                Raw("provides = ["),
-                $(Raw({ let _ = stringify!($($identify)::+); "\"identify\", " }),)?
-                $(Raw({ let _ = stringify!($($proxy)::+); "\"proxy-redirector\", " }),)?
-                $(Raw({ let _ = stringify!($($boot)::+); "\"boot-config\", " }),)?
-                Raw("]\n"),
-                $(Raw("boards = ["), $(Quoted($board), Raw(", "),)* Raw("]\n"),)?
-                $(Raw("\n[limits]\n"), $(Raw(concat!(stringify!($limit), " = ", $value, "\n")),)*)?
-                $($(
-                    Raw("\n[[capabilities]]\nname = \""),
-                    Hyphenated(stringify!($capability)),
-                    Raw("\"\nreason = "),
-                    Quoted($reason),
-                    Raw("\n"),
-                )*)?
-                $($(
-                    Raw(concat!("\n[[routes]]\nmethod = \"", stringify!($method), "\"\npath = ")),
-                    Quoted($path),
-                    Raw("\n"),
-                )*)?
-            ];
-            const LENGTH: usize = $crate::manifest::length(PARTS);
-
-            #[used]
-            #[cfg_attr(target_arch = "wasm32", unsafe(link_section = "platform:manifest"))]
-            static MANIFEST: [u8; LENGTH] = $crate::manifest::text(PARTS);
-
-            // A component's custom section is outside what its code can reach.
-            #[cfg(not(target_arch = "wasm32"))]
-            impl Plugin {
-                /// Returns the manifest as the component contains it.
-                #[doc(hidden)]
-                pub fn manifest() -> &'static [u8] {
-                    &MANIFEST
-                }
-            }
-        };
-
-        $(const _: () = {
-            const FILE: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/", $openapi));
-
-            #[used]
-            #[cfg_attr(target_arch = "wasm32", unsafe(link_section = "platform:openapi"))]
-            static DESCRIPTION: [u8; FILE.len()] =
-                *include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/", $openapi));
-        };)?
-
-        $(const _: () = {
-            use $crate::bindings::endpoint::exports::platform::supervisor::handler as exported_handler;
-
-            impl exported_handler::Guest for Plugin {
-                async fn handle(
-                    request: exported_handler::Request,
-                ) -> Result<exported_handler::Response, exported_handler::Error> {
-                    let request = $crate::Request::from(request);
-                    $(if request.is(stringify!($method), $path) {
-                        return $crate::expansion::Handler::call($($handler)::+, request).await;
-                    })*
-                    $crate::expansion::unknown(&request)
-                }
-            }
-            $crate::bindings::endpoint::export_endpoint!(
-                Plugin with_types_in $crate::bindings::endpoint
-            );
-        };)?
-
-        $(
-            impl $crate::bindings::identifier::exports::platform::supervisor::identify::Guest for Plugin {
-                async fn identify() -> Result<(), String> {
-                    $crate::expansion::identify($($identify)::+).await
-                }
-            }
-            $crate::bindings::identifier::export_identifier!(
-                Plugin with_types_in $crate::bindings::identifier
-            );
-        )?
-
-        $(const _: () = {
-            type ExportsOfPlugin = $crate::expansion::ProxyExports<$($proxy)::+>;
-            $crate::bindings::proxy::export_proxy!(
-                ExportsOfPlugin with_types_in $crate::bindings::proxy
-            );
-        };)?
-
-        $(const _: () = {
-            type ExportsOfPlugin = $crate::expansion::BootExports<$($boot)::+>;
-            $crate::bindings::boot::export_boot!(
-                ExportsOfPlugin with_types_in $crate::bindings::boot
-            );
-        };)?
-    };
-}
+/// A `Path` that takes another number of values than its route has `:names` is a mistake, too:
+///
+/// ```compile_fail
+/// use supervisor_sdk::Path;
+///
+/// supervisor_sdk::plugin! { routes: { GET "/v3/hello/:name" => hello } }
+/// async fn hello(_: Path<(String, String)>) {}
+/// ```
+/// A crate declares one plugin:
+///
+/// ```compile_fail
+/// supervisor_sdk::plugin! { routes: { GET "/v3/hello" => hello } }
+/// supervisor_sdk::plugin! { routes: { GET "/v3/hello" => hello } }
+/// async fn hello() {}
+/// ```
+pub use supervisor_sdk_macros::plugin;

@@ -19,6 +19,10 @@ pub mod check;
 pub mod provide;
 
 /// What a plugin implements to provide the action.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not provide the action `proxy-redirector`",
+    note = "implement `supervisor_sdk::proxy_redirector::Provider` for `{Self}`"
+)]
 pub trait Provider {
     /// How the device is configured.
     ///

@@ -41,6 +41,15 @@ fn the_code_of_the_page_is_the_code_that_is_tested() {
 }
 
 #[test]
+fn the_plugin_toml_of_the_page_declares_a_plugin() {
+    let page = include_str!("../../docs/plugins.md");
+    let block = page.split("<!-- project -->\n```toml\n").nth(1).unwrap();
+    let text = block.split("```").next().unwrap();
+    let project = plugin_manifest::Project::parse(text).unwrap();
+    assert_eq!(project.handlers, ["reset", "rails::show"]);
+}
+
+#[test]
 fn a_whole_endpoint_takes_25_lines() {
     let greeter = include_str!("../../examples/greeter/src/lib.rs");
     let code = greeter.lines().filter(|line| !line.starts_with("//!"));

@@ -1,33 +1,33 @@
 //! The macro as a plugin's crate uses it: from outside, under this workspace's lints.
 
 use futures::FutureExt;
-use supervisor_sdk::bindings::endpoint::exports::platform::supervisor::handler::Guest;
+use plugin_manifest::Manifest;
 use supervisor_sdk::bindings::endpoint::platform::supervisor::types as wit;
 use supervisor_sdk::boot_config::{self, Comparison, Setting};
 use supervisor_sdk::proxy_redirector::{self, Redirection, State};
-use supervisor_sdk::{Error, Path};
+use supervisor_sdk::{Error, Path, Request};
 
 mod full {
+    // In an order of its own, with and without commas, and with names in both ways.
     supervisor_sdk::plugin! {
-        capabilities: {
-            device => "says \"which\" device answered",
-            led => "shows the device to a person",
-            proxy_redirector => "asks whether there is a proxy",
-        }
+        limits: { memory_mib: 16, wall_ms: 5000 }
+        boot-config => super::Firmware
+        boards: ["acme-*", "pine"],
+        license: "Apache-2.0",
         routes: {
             GET "/v3/hello/:name" => super::hello,
             POST "/v3/hello/:name" => super::hello_again,
+            GET "/v3/request" => super::request,
         }
-        identify => super::blink,
+        identify => super::blink
+        description: "Says \"hello\""
+        capabilities: {
+            device => "says \"which\" device answered",
+            host_name => "says the host's name",
+            proxy-redirector => "asks whether there is a proxy",
+        }
         proxy_redirector => super::Redirector,
-        boot_config => super::Firmware,
-        boards: ["acme-*", "pine"]
-        limits: { memory_mib: 16, wall_ms: 5000 }
     }
-}
-
-mod smallest {
-    supervisor_sdk::plugin! {}
 }
 
 async fn hello(Path(name): Path<String>) -> String {
@@ -36,6 +36,12 @@ async fn hello(Path(name): Path<String>) -> String {
 
 async fn hello_again(Path(name): Path<String>) -> Result<String, Error> {
     Err(Error::conflict(format_args!("`{name}` was here before")))
+}
+
+/// Its name is also that of a variable in the code that the macro writes.
+async fn request(numbers: Result<Path<Vec<String>>, Error>, request: Request) -> String {
+    let count = numbers.map_or(0, |Path(numbers)| numbers.len());
+    format!("{} {count}", request.method())
 }
 
 async fn blink() {}
@@ -87,8 +93,10 @@ fn the_manifest_says_what_the_macro_was_given() {
         name = "supervisor-sdk"
         version = "0.1.0"
         interface = "1.3.0"
-        provides = ["identify", "proxy-redirector", "boot-config", ]
-        boards = ["acme-*", "pine", ]
+        description = 'Says "hello"'
+        licence = "Apache-2.0"
+        provides = ["boot-config", "identify", "proxy-redirector"]
+        boards = ["acme-*", "pine"]
 
         [limits]
         memory_mib = 16
@@ -96,11 +104,11 @@ fn the_manifest_says_what_the_macro_was_given() {
 
         [[capabilities]]
         name = "device"
-        reason = "says \"which\" device answered"
+        reason = 'says "which" device answered'
 
         [[capabilities]]
-        name = "led"
-        reason = "shows the device to a person"
+        name = "host-name"
+        reason = "says the host's name"
 
         [[capabilities]]
         name = "proxy-redirector"
@@ -113,12 +121,14 @@ fn the_manifest_says_what_the_macro_was_given() {
         [[routes]]
         method = "POST"
         path = "/v3/hello/:name"
+
+        [[routes]]
+        method = "GET"
+        path = "/v3/request"
     "#]]
     .assert_eq(text);
-    let table: toml::Table = text.parse().unwrap();
-    assert_eq!(table["routes"].as_array().unwrap().len(), 2);
-    let smallest = str::from_utf8(smallest::Plugin::manifest()).unwrap();
-    assert_eq!(smallest.parse::<toml::Table>().unwrap().len(), 4);
+    let manifest = Manifest::parse(text).unwrap();
+    assert_eq!(manifest.routes.len(), 3);
 }
 
 fn call(method: &str, route: &str) -> Result<(u16, Vec<u8>), (u16, String)> {
@@ -153,5 +163,6 @@ fn each_route_reaches_its_own_function() {
         call("POST", route),
         Err((409, "`ada` was here before".to_owned()))
     );
+    assert_eq!(call("GET", "/v3/request"), Ok((200, b"GET 1".to_vec())));
     assert_eq!(call("GET", "/v3/other").unwrap_err().0, 500);
 }

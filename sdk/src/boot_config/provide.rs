@@ -1,23 +1,28 @@
 //! From the exported functions to a [`Provider`]'s. The macro [`crate::plugin!`] exports this; nobody else.
 
-use std::marker::PhantomData;
-
 use super::{Provider, Setting, wit};
 
-/// What a plugin exports whose provider is `P`.
-pub struct BootExports<P>(PhantomData<P>);
+/// What a plugin exports: a type that names the provider.
+pub trait BootExports {
+    /// The plugin's own type.
+    type Provider: Provider;
+}
 
-impl<P: Provider> wit::Guest for BootExports<P> {
+impl<T: BootExports> wit::Guest for T {
     async fn get() -> Result<Vec<wit::Setting>, String> {
-        Ok(P::get().await?.into_iter().map(Into::into).collect())
+        Ok(T::Provider::get()
+            .await?
+            .into_iter()
+            .map(Into::into)
+            .collect())
     }
 
     async fn compare(target: Vec<wit::Setting>) -> Result<wit::Comparison, String> {
-        Ok(P::compare(settings(target)).await?.into())
+        Ok(T::Provider::compare(settings(target)).await?.into())
     }
 
     async fn set(target: Vec<wit::Setting>) -> Result<wit::Comparison, String> {
-        Ok(P::set(settings(target)).await?.into())
+        Ok(T::Provider::set(settings(target)).await?.into())
     }
 }
 

@@ -1,31 +1,32 @@
 //! From the exported functions to a [`Provider`]'s. The macro [`crate::plugin!`] exports this; nobody else.
 
-use std::marker::PhantomData;
-
 use super::{Provider, wit};
 use crate::bindings::proxy::exports::platform::supervisor::proxy_redirector::Guest;
 
-/// What a plugin exports whose provider is `P`.
-pub struct ProxyExports<P>(PhantomData<P>);
+/// What a plugin exports: a type that names the provider.
+pub trait ProxyExports {
+    /// The plugin's own type.
+    type Provider: Provider;
+}
 
-impl<P: Provider> Guest for ProxyExports<P> {
+impl<T: ProxyExports> Guest for T {
     async fn get() -> Result<wit::ProxyState, wit::ProxyError> {
-        Ok(P::get().await?.into())
+        Ok(T::Provider::get().await?.into())
     }
 
     async fn set(target: Option<wit::Redirection>) -> Result<(), wit::ProxyError> {
-        Ok(P::set(target.map(Into::into)).await?)
+        Ok(T::Provider::set(target.map(Into::into)).await?)
     }
 
     async fn no_proxy() -> Result<Vec<String>, wit::ProxyError> {
-        Ok(P::no_proxy().await?)
+        Ok(T::Provider::no_proxy().await?)
     }
 
     async fn set_no_proxy(addresses: Vec<String>) -> Result<(), wit::ProxyError> {
-        Ok(P::set_no_proxy(addresses).await?)
+        Ok(T::Provider::set_no_proxy(addresses).await?)
     }
 
     async fn apply() -> Result<(), wit::ProxyError> {
-        Ok(P::apply().await?)
+        Ok(T::Provider::apply().await?)
     }
 }

@@ -1,0 +1,239 @@
+//! Writes the code that the macro stands for.
+
+use plugin_manifest::{Action, Project, Route};
+use proc_macro2::{Ident, Literal, Span, TokenStream};
+use quote::{ToTokens as _, quote, quote_spanned};
+use syn::spanned::Spanned as _;
+
+use crate::check::Plugin;
+use crate::declare::{Declaration, ValidPlugin};
+use crate::package::Package;
+
+/// Expands the macro: to the plugin, or to its errors.
+pub(crate) fn expand(input: TokenStream, package: &Package) -> TokenStream {
+    let Declaration {
+        outcome,
+        functions,
+        types,
+        has_project,
+    } = Declaration::read(input, package);
+    // Makes cargo build again if the file changes.
+    let project = has_project.then(|| {
+        let file = beside_cargo_toml(Project::FILE);
+        quote!(
+            const _: &[::core::primitive::u8] = ::core::include_bytes!(#file);
+        )
+    });
+    match outcome {
+        Ok(valid) => {
+            let plugin = write(&valid);
+            quote!(#plugin #project)
+        }
+        Err(error) => {
+            let errors = error.into_compile_error();
+            quote! {
+                #errors
+                #project
+                #(const _: () = { let _ = #functions; };)*
+                #(const _: ::core::marker::PhantomData<#types> = ::core::marker::PhantomData;)*
+            }
+        }
+    }
+}
+
+fn write(valid: &ValidPlugin) -> TokenStream {
+    let ValidPlugin { plugin, manifest } = valid;
+    let length = manifest.len();
+    let manifest = Literal::byte_string(manifest.as_bytes());
+    let description = plugin.openapi.as_deref().map(description);
+    let endpoint = (!plugin.handlers.is_empty()).then(|| endpoint(plugin));
+    let providers = plugin.manifest.provides.iter().zip(&plugin.providers);
+    let providers = providers.map(|(action, path)| provider(*action, path));
+    quote! {
+        // The compiler names what is defined twice, so the name says what is wrong.
+        #[doc(hidden)]
+        #[allow(dead_code, non_camel_case_types, reason = "the name is a sentence")]
+        struct A_crate_can_call_plugin_only_once;
+
+        /// What the component contains, for tests of the crate. Nothing of a component's own can read it there.
+        #[doc(hidden)]
+        #[cfg(not(target_arch = "wasm32"))]
+        pub struct Plugin;
+
+        const _: () = {
+            // Two modules of a crate can define the same name, but not the same symbol. Of several that are defined
+            // twice the compiler names the first by the alphabet, in which capitals are before what else is exported.
+            #[used]
+            #[unsafe(export_name = "A_crate_can_call_plugin_only_once")]
+            #[cfg_attr(target_arch = "wasm32", unsafe(link_section = "platform:manifest"))]
+            static MANIFEST: [::core::primitive::u8; #length] = *#manifest;
+
+            #[cfg(not(target_arch = "wasm32"))]
+            impl Plugin {
+                /// Returns the manifest.
+                #[doc(hidden)]
+                #[must_use]
+                pub fn manifest() -> &'static [::core::primitive::u8] {
+                    &MANIFEST
+                }
+            }
+        };
+
+        #description
+        #endpoint
+        #(#providers)*
+    }
+}
+
+/// The section that describes the routes.
+fn description(path: &str) -> TokenStream {
+    let file = beside_cargo_toml(path);
+    quote! {
+        const _: () = {
+            const FILE: &[::core::primitive::u8] = ::core::include_bytes!(#file);
+
+            #[used]
+            #[cfg_attr(target_arch = "wasm32", unsafe(link_section = "platform:openapi"))]
+            static DESCRIPTION: [::core::primitive::u8; FILE.len()] = *::core::include_bytes!(#file);
+        };
+    }
+}
+
+fn beside_cargo_toml(path: &str) -> TokenStream {
+    let path = format!("/{path}");
+    quote!(::core::concat!(::core::env!("CARGO_MANIFEST_DIR"), #path))
+}
+
+/// The export `handler`, which calls the function of the route.
+fn endpoint(plugin: &Plugin) -> TokenStream {
+    let checks = plugin.manifest.routes.iter().zip(&plugin.handlers);
+    let checks = checks.map(|(route, handler)| check_names(route, handler));
+    // A handler may have any name, also that of a variable here.
+    let request = Ident::new("request", Span::mixed_site());
+    let calls = plugin.manifest.routes.iter().zip(&plugin.handlers);
+    let calls = calls.map(|(route, handler)| {
+        let (method, path) = (route.method.as_str(), route.pattern.as_str());
+        let call = quote_spanned!(handler.span()=> ::supervisor_sdk::expansion::call(#handler, #request).await);
+        quote! {
+            if #request.is(#method, #path) {
+                return #call;
+            }
+        }
+    });
+    let wit = quote!(::supervisor_sdk::bindings::endpoint::exports::platform::supervisor::handler);
+    quote! {
+        const _: () = {
+            #(#checks)*
+
+            struct ExportsOfPlugin;
+
+            impl #wit::Guest for ExportsOfPlugin {
+                async fn handle(
+                    #request: #wit::Request,
+                ) -> ::core::result::Result<#wit::Response, #wit::Error> {
+                    let #request = ::supervisor_sdk::Request::from(#request);
+                    #(#calls)*
+                    ::supervisor_sdk::expansion::unknown(&#request)
+                }
+            }
+
+            #[cfg(not(target_arch = "wasm32"))]
+            impl Plugin {
+                /// Calls a handler as the host does.
+                #[doc(hidden)]
+                pub async fn handle(
+                    #request: #wit::Request,
+                ) -> ::core::result::Result<#wit::Response, #wit::Error> {
+                    <ExportsOfPlugin as #wit::Guest>::handle(#request).await
+                }
+            }
+
+            ::supervisor_sdk::bindings::endpoint::export_endpoint!(
+                ExportsOfPlugin with_types_in ::supervisor_sdk::bindings::endpoint
+            );
+        };
+    }
+}
+
+/// Checks that the `Path` of a handler takes as many values as its route has `:names`, as far as the type says so.
+fn check_names(route: &Route, handler: &syn::Path) -> TokenStream {
+    let count = route.pattern.names().count();
+    let names = match count {
+        0 => "no `:name`".to_owned(),
+        1 => "one `:name`".to_owned(),
+        count => format!("{count} `:names`"),
+    };
+    let remedy = match count {
+        0 => "leave out its argument `Path`".to_owned(),
+        1 => "take `Path<String>`, for example".to_owned(),
+        count => format!(
+            "take `Path<({})>`, for example",
+            vec!["String"; count].join(", ")
+        ),
+    };
+    let function = handler.to_token_stream().to_string().replace(' ', "");
+    let message = format!(
+        "`{route}` has {names}, and the `Path` of `{function}` takes another number of values: {remedy}"
+    );
+    let names = quote_spanned!(handler.span()=> ::supervisor_sdk::expansion::arguments(#handler));
+    let assertion = quote_spanned!(handler.span()=> ::core::assert!(FITS, #message););
+    quote! {
+        const _: () = {
+            const FITS: ::core::primitive::bool = ::supervisor_sdk::expansion::fits(&|| {
+                #[allow(unused_imports, reason = "for arguments that do not say how many values they take")]
+                use ::supervisor_sdk::expansion::UnknownNumber as _;
+                let (a, b, c, d, e, f) = #names;
+                (a.number(), b.number(), c.number(), d.number(), e.number(), f.number())
+            }, #count);
+            #assertion
+        };
+    }
+}
+
+/// The export of an action.
+fn provider(action: Action, path: &syn::Path) -> TokenStream {
+    let sdk = quote!(::supervisor_sdk::bindings);
+    match action {
+        Action::Identify => {
+            let wit = quote!(#sdk::identifier::exports::platform::supervisor::identify);
+            let call = quote_spanned!(path.span()=> ::supervisor_sdk::expansion::identify(#path));
+            quote! {
+                const _: () = {
+                    struct ExportsOfPlugin;
+
+                    impl #wit::Guest for ExportsOfPlugin {
+                        async fn identify() -> ::core::result::Result<(), ::std::string::String> {
+                            #call.await
+                        }
+                    }
+
+                    #sdk::identifier::export_identifier!(
+                        ExportsOfPlugin with_types_in #sdk::identifier
+                    );
+                };
+            }
+        }
+        Action::ProxyRedirector => quote! {
+            const _: () = {
+                struct ExportsOfPlugin;
+
+                impl ::supervisor_sdk::expansion::ProxyExports for ExportsOfPlugin {
+                    type Provider = #path;
+                }
+
+                #sdk::proxy::export_proxy!(ExportsOfPlugin with_types_in #sdk::proxy);
+            };
+        },
+        Action::BootConfig => quote! {
+            const _: () = {
+                struct ExportsOfPlugin;
+
+                impl ::supervisor_sdk::expansion::BootExports for ExportsOfPlugin {
+                    type Provider = #path;
+                }
+
+                #sdk::boot::export_boot!(ExportsOfPlugin with_types_in #sdk::boot);
+            };
+        },
+    }
+}

@@ -1,0 +1,141 @@
+//! The parts of a declaration, from the macro's input or from `plugin.toml`.
+
+use plugin_manifest::{About, Action};
+
+use crate::problems::{Place, PlacedValue};
+
+/// A part, for example `routes`.
+pub(crate) struct Part {
+    pub(crate) kind: PartKind,
+    /// Where its name stands.
+    pub(crate) place: Place,
+    /// `None` if it could not be read.
+    pub(crate) content: Option<Content>,
+}
+
+/// What a part says. Nothing of it is checked yet.
+pub(crate) enum Content {
+    Text(PlacedValue<String>),
+    Capabilities(Vec<CapabilityLine>),
+    Routes(Vec<RouteLine>),
+    Provider(syn::Path),
+    Boards(Vec<PlacedValue<String>>),
+    Limits(Vec<LimitLine>),
+}
+
+/// `store => "keeps the counters"`
+pub(crate) struct CapabilityLine {
+    pub(crate) name: PlacedValue<String>,
+    pub(crate) reason: PlacedValue<String>,
+}
+
+/// `GET "/v3/hello/:name" => hello`
+pub(crate) struct RouteLine {
+    pub(crate) method: PlacedValue<String>,
+    pub(crate) path: PlacedValue<String>,
+    pub(crate) handler: syn::Path,
+}
+
+/// `wall_ms: 5000`
+pub(crate) struct LimitLine {
+    pub(crate) name: PlacedValue<String>,
+    pub(crate) value: PlacedValue<u64>,
+}
+
+/// Which part it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PartKind {
+    Capabilities,
+    Routes,
+    Openapi,
+    Provides(Action),
+    Boards,
+    Limits,
+    About(AboutField),
+}
+
+/// A text about the plugin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AboutField {
+    Description,
+    Vendor,
+    Licence,
+    Homepage,
+}
+
+impl PartKind {
+    /// All parts, by their names in the macro.
+    const NAMES: &[(&str, PartKind)] = &[
+        ("capabilities", PartKind::Capabilities),
+        ("routes", PartKind::Routes),
+        ("openapi", PartKind::Openapi),
+        ("identify", PartKind::Provides(Action::Identify)),
+        (
+            "proxy_redirector",
+            PartKind::Provides(Action::ProxyRedirector),
+        ),
+        ("boot_config", PartKind::Provides(Action::BootConfig)),
+        ("boards", PartKind::Boards),
+        ("limits", PartKind::Limits),
+        ("description", PartKind::About(AboutField::Description)),
+        ("vendor", PartKind::About(AboutField::Vendor)),
+        ("licence", PartKind::About(AboutField::Licence)),
+        ("license", PartKind::About(AboutField::Licence)),
+        ("homepage", PartKind::About(AboutField::Homepage)),
+    ];
+
+    /// Finds a part by its name, which has `_` in place of `-`.
+    pub(crate) fn find(name: &str) -> Option<PartKind> {
+        let mut names = PartKind::NAMES.iter();
+        names
+            .find(|(other, _)| *other == name)
+            .map(|(_, kind)| *kind)
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        let mut names = PartKind::NAMES.iter();
+        names
+            .find(|(_, kind)| *kind == self)
+            .map_or("", |(name, _)| *name)
+    }
+
+    /// How it is written.
+    pub(crate) fn example(self) -> &'static str {
+        match self {
+            PartKind::Capabilities => "capabilities: { store => \"why it is needed\" }",
+            PartKind::Routes => "routes: { GET \"/v3/hello\" => hello }",
+            PartKind::Openapi => "openapi: \"openapi.json\"",
+            PartKind::Provides(Action::Identify) => "identify => blink",
+            PartKind::Provides(Action::ProxyRedirector) => "proxy_redirector => MyRedirector",
+            PartKind::Provides(Action::BootConfig) => "boot_config => MyFirmware",
+            PartKind::Boards => "boards: [\"acme-*\"]",
+            PartKind::Limits => "limits: { wall_ms: 5000 }",
+            PartKind::About(AboutField::Description) => "description: \"Shows the power rails\"",
+            PartKind::About(AboutField::Vendor) => "vendor: \"Acme\"",
+            PartKind::About(AboutField::Licence) => "licence: \"Apache-2.0\"",
+            PartKind::About(AboutField::Homepage) => "homepage: \"https://example.com\"",
+        }
+    }
+
+    /// The names of all parts, for messages.
+    pub(crate) fn list() -> String {
+        let names = PartKind::NAMES.iter().map(|(name, _)| *name);
+        let names: Vec<String> = names
+            .filter(|name| *name != "license")
+            .map(|name| format!("`{name}`"))
+            .collect();
+        names.join(", ")
+    }
+}
+
+impl AboutField {
+    pub(crate) fn set(self, about: &mut About, text: String) {
+        let field = match self {
+            AboutField::Description => &mut about.description,
+            AboutField::Vendor => &mut about.vendor,
+            AboutField::Licence => &mut about.licence,
+            AboutField::Homepage => &mut about.homepage,
+        };
+        *field = Some(text);
+    }
+}

@@ -1,0 +1,89 @@
+//! Where something stands that an author wrote, and the errors about it.
+
+use std::fmt::Display;
+
+use proc_macro2::Span;
+
+/// Where something stands.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Place {
+    /// In the input of the macro.
+    Macro(Span),
+    /// In `plugin.toml`, at this byte.
+    File(usize),
+}
+
+/// A value and its place.
+#[derive(Debug, Clone)]
+pub(crate) struct PlacedValue<T> {
+    pub(crate) value: T,
+    pub(crate) place: Place,
+}
+
+impl<T> PlacedValue<T> {
+    pub(crate) fn map<U>(self, change: impl FnOnce(T) -> U) -> PlacedValue<U> {
+        PlacedValue {
+            value: change(self.value),
+            place: self.place,
+        }
+    }
+}
+
+/// Collects all errors, so that an author sees them at once.
+pub(crate) struct Problems<'a> {
+    error: Option<syn::Error>,
+    /// The text of `plugin.toml`, in which lines and columns are counted.
+    project: &'a str,
+}
+
+impl<'a> Problems<'a> {
+    pub(crate) fn new(project: &'a str) -> Self {
+        Self {
+            error: None,
+            project,
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.error.is_none()
+    }
+
+    /// Adds an error about what stands at `place`. The compiler shows no other files than sources, so the place in
+    /// `plugin.toml` is part of the message.
+    pub(crate) fn add(&mut self, place: Place, message: impl Display) {
+        self.add_error(match place {
+            Place::Macro(span) => syn::Error::new(span, message),
+            Place::File(offset) => {
+                let (line, column) = self.line_and_column(offset);
+                let message = format!("plugin.toml:{line}:{column}: {message}");
+                syn::Error::new(Span::call_site(), message)
+            }
+        });
+    }
+
+    /// Adds an error about the whole declaration.
+    pub(crate) fn add_general(&mut self, message: impl Display) {
+        self.add(Place::Macro(Span::call_site()), message);
+    }
+
+    pub(crate) fn add_error(&mut self, error: syn::Error) {
+        match &mut self.error {
+            Some(first) => first.combine(error),
+            None => self.error = Some(error),
+        }
+    }
+
+    /// # Errors
+    /// All errors, if there are any.
+    pub(crate) fn into_result(self) -> syn::Result<()> {
+        self.error.map_or(Ok(()), Err)
+    }
+
+    /// Counts from 1, in characters, as editors do.
+    pub(crate) fn line_and_column(&self, offset: usize) -> (usize, usize) {
+        let before = self.project.get(..offset).unwrap_or(self.project);
+        let line = before.matches('\n').count() + 1;
+        let start = before.rfind('\n').map_or(0, |at| at + 1);
+        (line, before[start..].chars().count() + 1)
+    }
+}
