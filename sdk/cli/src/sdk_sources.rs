@@ -19,6 +19,16 @@ static CRATES: &[(&str, &str, Dir)] = &[
         include_str!("../../lenient/Cargo.toml"),
         include_dir!("$CARGO_MANIFEST_DIR/../lenient/src"),
     ),
+    (
+        "macros",
+        include_str!("../../macros/Cargo.toml"),
+        include_dir!("$CARGO_MANIFEST_DIR/../macros/src"),
+    ),
+    (
+        "manifest",
+        include_str!("../../manifest/Cargo.toml"),
+        include_dir!("$CARGO_MANIFEST_DIR/../manifest/src"),
+    ),
 ];
 /// Versions of what the crates depend on.
 const WORKSPACE: &str = include_str!("../../../Cargo.toml");
