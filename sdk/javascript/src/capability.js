@@ -6,10 +6,11 @@ import { Internal } from "./errors.js";
  */
 export function answers(classes = {}) {
   const errorOf = (thrown) => {
-    // A variant of `wit/`; anything else is a bug, and stays what it is.
-    if (typeof thrown === "string") return new Internal(thrown);
-    if (typeof thrown?.tag !== "string") return thrown;
-    return new (classes[thrown.tag] ?? Internal)(thrown.val ?? thrown.tag);
+    // The engine throws an error of `wit/` as the payload of an `Error`; anything else is a bug, and stays what it is.
+    const payload = thrown?.payload;
+    if (typeof payload === "string") return new Internal(payload);
+    if (typeof payload?.tag !== "string") return thrown;
+    return new (classes[payload.tag] ?? Internal)(payload.val ?? payload.tag);
   };
   return (call) =>
     (...given) => {

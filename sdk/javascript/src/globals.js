@@ -45,15 +45,13 @@ class TextEncoder {
 class TextDecoder {
   encoding = "utf-8";
   #rest = new Uint8Array(0);
+  #atStart = true;
 
   constructor(label = "utf-8", { fatal = false, ignoreBOM = false } = {}) {
     if (!/^\s*(utf-?8|unicode-1-1-utf-8)\s*$/i.test(label)) throw new RangeError(`\`${label}\` is not supported: only UTF-8 is`);
     this.fatal = fatal;
     this.ignoreBOM = ignoreBOM;
-    this.#atStart = true;
   }
-
-  #atStart;
 
   decode(input = new Uint8Array(0), { stream = false } = {}) {
     let bytes = ArrayBuffer.isView(input)
@@ -68,7 +66,6 @@ class TextDecoder {
     this.#rest = new Uint8Array(0);
     let at = 0;
     if (this.#atStart && !this.ignoreBOM && bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) at = 3;
-    this.#atStart = !stream;
     const pieces = [];
     let units = [];
     while (at < bytes.length) {
@@ -90,6 +87,7 @@ class TextDecoder {
         units = [];
       }
     }
+    this.#atStart = !stream || (this.#atStart && at === 0);
     pieces.push(String.fromCodePoint(...units));
     return pieces.join("");
   }

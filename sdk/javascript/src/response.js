@@ -46,7 +46,6 @@ async function* pieces(content, report) {
     for await (const piece of content) yield bytesOf(piece);
   } catch (error) {
     report(error);
-    // The host closes the connection of a call that fails, so that the caller sees that something is missing.
     throw error;
   }
 }

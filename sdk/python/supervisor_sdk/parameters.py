@@ -33,7 +33,7 @@ class Misfit(Exception):
         self.at = at
 
 
-type Taker = Callable[[Request], Awaitable[Any]]
+Taker = Callable[[Request], Awaitable[Any]]
 
 
 def takers(function: Callable, route: str) -> dict[str, Taker]:

@@ -13,7 +13,7 @@ from .errors import Internal
 JSON = "application/json; charset=utf-8"
 TEXT = "text/plain; charset=utf-8"
 
-type Content = None | str | bytes | Body | dict | list | int | float | bool | Iterable | AsyncIterable | Any
+Content = None | str | bytes | Body | dict | list | int | float | bool | Iterable | AsyncIterable
 
 
 class Response:

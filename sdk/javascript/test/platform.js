@@ -1,0 +1,30 @@
+/** In place of the interfaces of `platform:supervisor`, which only a device has: `node --import ./test/platform.js`. */
+import { register } from "node:module";
+
+const SOURCES = {
+  "platform:supervisor/log@1.3.0": "export default { write(level, message) { globalThis.logged.push([level, message]); } };",
+  // A store whose first `compareAndSet` may find that another call was faster.
+  "platform:supervisor/store@1.3.0": `export default {
+    get: async (key) => globalThis.stored.get(key) ?? null,
+    set: async (key) => { throw Object.assign(new Error(), { payload: { tag: "too-large", val: key + " is too long" } }); },
+    compareAndSet: async (key, expected, value) => {
+      const other = globalThis.interferences.pop();
+      if (other) globalThis.stored.set(key, other);
+      if (String(globalThis.stored.get(key) ?? null) !== String(expected)) return false;
+      globalThis.stored.set(key, value);
+      return true;
+    },
+  };`,
+};
+globalThis.logged = [];
+globalThis.stored = new Map();
+globalThis.interferences = [];
+
+register(
+  `data:text/javascript,${encodeURIComponent(`
+    const SOURCES = ${JSON.stringify(SOURCES)};
+    export const resolve = (name, context, next) => (name in SOURCES ? { url: name, shortCircuit: true } : next(name, context));
+    export const load = (url, context, next) =>
+      url in SOURCES ? { format: "module", source: SOURCES[url], shortCircuit: true } : next(url, context);
+  `)}`,
+);

@@ -1,0 +1,150 @@
+/** `node --import ./test/platform.js --test` in sdk/javascript: what a handler takes and answers, without a device. */
+import assert from "node:assert/strict";
+import test from "node:test";
+
+const own = { TextEncoder, TextDecoder };
+delete globalThis.TextEncoder;
+delete globalThis.TextDecoder;
+const { serve } = await import("../src/serve.js");
+const { flag, integer, listOf, number, oneOf, optional, record, text } = await import("../src/kinds.js");
+const { NotFound } = await import("../src/errors.js");
+const { Response } = await import("../src/response.js");
+const store = await import("../src/store.js");
+const { TextEncoder: Encoder, TextDecoder: Decoder } = globalThis;
+
+/** Status and text of an answer. */
+async function call(handler, { params = [], query = "", body, headers = [] } = {}) {
+  const bytes = (value) => new own.TextEncoder().encode(value);
+  const request = {
+    method: "POST",
+    path: "/v3/x",
+    route: "/v3/x",
+    params,
+    query,
+    headers: headers.map(([name, value]) => [name, bytes(value)]),
+    body: body === undefined ? { tag: "empty" } : { tag: "bytes", val: bytes(body) },
+  };
+  try {
+    const answer = await serve({ "POST /v3/x": handler }).handle(request);
+    return [answer.status, answer.body.tag === "bytes" ? new own.TextDecoder().decode(answer.body.val) : ""];
+  } catch (error) {
+    if (error instanceof Error) throw error;
+    return [error.status, error.message];
+  }
+}
+
+test("parameters are read as their kinds, and a misfit names its parameter", async () => {
+  const handler = ({ params, query }) => [
+    params.as({ id: integer() }),
+    query.as({ on: flag(false), ids: listOf(integer()), ratio: optional(number()), kind: oneOf(["a", "b"], "b") }),
+  ];
+  assert.deepEqual(await call(handler, { params: [["id", "7"]] }), [200, '[{"id":7},{"on":false,"ids":[],"kind":"b"}]']);
+  const query = "on=true&ids=1&ids=2&ratio=.5&kind=a&more";
+  assert.deepEqual(await call(handler, { params: [["id", "-7"]], query }), [
+    200,
+    '[{"id":-7},{"on":true,"ids":[1,2],"ratio":0.5,"kind":"a"}]',
+  ]);
+  const table = {
+    "on=yes": "query parameter `on` must be `true` or `false`, not `yes`",
+    "on=true&on=true": "query parameter `on` is given more than once",
+    "ids=1&ids=x": "query parameter `ids[1]` must be a whole number, not `x`",
+    "ratio=": "query parameter `ratio` must be a number, not ``",
+    "kind=c": "query parameter `kind` must be one of `a`, `b`, not `c`",
+  };
+  for (const [query, message] of Object.entries(table)) {
+    assert.deepEqual(await call(handler, { params: [["id", "7"]], query }), [400, message]);
+  }
+  assert.deepEqual(await call(handler), [400, "path parameter `id` is missing"]);
+});
+
+test("names that objects have by themselves are names like others", async () => {
+  const handler = ({ query }) => [query.__proto__, query.constructor ?? null, query.as({ as: text() })];
+  assert.deepEqual(await call(handler, { query: "__proto__=1&as=2" }), [200, '["1",null,{"as":"2"}]']);
+});
+
+test("a query is decoded as browsers decode it", async () => {
+  for (const query of ["a=%C3%A9+%F0%9F%98%80", "a=%zz%", "a=%ff", "%61=é", "a", "a=b=c", "&&a=1&"]) {
+    const expected = new URLSearchParams(query).get("a");
+    assert.deepEqual(await call(({ query }) => query.a, { query }), [200, expected], query);
+  }
+});
+
+test("a JSON body is read as kinds, and a misfit names its field", async () => {
+  const handler = ({ json }) =>
+    json({ name: text(), items: listOf(record({ count: integer(), kind: oneOf(["a"], "a") })), speed: optional(text()) });
+  assert.deepEqual(await call(handler, { body: '\ufeff{"name":"x","items":[{"count":1}],"speed":null}' }), [
+    200,
+    '{"name":"x","items":[{"count":1,"kind":"a"}]}',
+  ]);
+  const table = {
+    "[]": "the body must be an object, not `[]`",
+    '{"items":[]}': "field `name` of the body is missing",
+    '{"name":5}': "field `name` of the body must be text, not `5`",
+    '{"name":"x","items":[{"count":1},{"count":"2"}]}': "field `items[1].count` of the body must be a whole number, not `2`",
+    '{"name":"x","items":5}': "field `items` of the body must be a list, not `5`",
+  };
+  for (const [body, message] of Object.entries(table)) {
+    assert.deepEqual(await call(handler, { body }), [400, message]);
+  }
+});
+
+test("a body that is not JSON is refused", async () => {
+  const handler = ({ json }) => json();
+  assert.deepEqual(await call(handler, { body: "[1]" }), [200, "[1]"]);
+  assert.deepEqual(await call(handler), [400, "the body is missing: it must be JSON"]);
+  assert.equal((await call(handler, { body: "[1" }))[0], 400);
+  assert.equal((await call(handler, { body: "[1]", headers: [["content-type", "text/plain"]] }))[0], 415);
+  assert.equal((await call(handler, { body: "[1]", headers: [["content-type", "application/a+json; charset=utf-8"]] }))[0], 200);
+  assert.equal((await call(handler, { body: "[1]", headers: [["content-encoding", "gzip"]] }))[0], 415);
+});
+
+test("what is returned is the answer, an error is answered, and a bug is logged", async () => {
+  const table = [
+    [undefined, [200, ""]],
+    ["é", [200, "é"]],
+    [new Uint8Array([120]), [200, "x"]],
+    [[1], [200, "[1]"]],
+    [new Response({ id: 7 }, { status: 201 }), [201, '{"id":7}']],
+  ];
+  for (const [value, expected] of table) assert.deepEqual(await call(() => value), expected);
+  const missing = () => {
+    throw new NotFound("there is no rail `x`");
+  };
+  assert.deepEqual(await call(missing), [404, "there is no rail `x`"]);
+  logged.length = 0;
+  await assert.rejects(call(() => undefinedFunction()), ReferenceError);
+  assert.match(logged[0][1], /^ReferenceError: undefinedFunction is not defined\n/);
+  assert.throws(() => serve({ "GET /v3/x": undefined }), /GET \/v3\/x/);
+});
+
+test("an update that another call overtakes is done again, and a limit is an error of the SDK", async () => {
+  interferences.push(new own.TextEncoder().encode("5"));
+  assert.equal(await store.update("count", (count) => String(Number(count ?? 0) + 1)), "6");
+  await assert.rejects(store.set("key", "x"), { name: "TooLarge", status: 413, message: "key is too long" });
+});
+
+test("text is encoded and decoded as browsers do it", () => {
+  const encoded = (value) => [...new Encoder().encode(value)];
+  for (const value of ["", "aé€😀", "\ud800", "\udc00x", "a\ud83d", "\ufeffa"]) {
+    assert.deepEqual(encoded(value), [...new own.TextEncoder().encode(value)]);
+  }
+  let seed = 1;
+  const random = (below) => (seed = (seed * 48271) % 0x7fffffff) % below;
+  const leads = [0x00, 0x7f, 0x80, 0xbb, 0xbf, 0xc0, 0xc2, 0xdf, 0xe0, 0xed, 0xef, 0xf0, 0xf4, 0xf5, 0xff, 0x9f, 0xa0, 0x90, 0x8f];
+  for (let round = 0; round < 20_000; round += 1) {
+    const bytes = Uint8Array.from({ length: random(8) }, () => (random(2) ? leads[random(leads.length)] : random(256)));
+    const expected = new own.TextDecoder().decode(bytes);
+    assert.equal(new Decoder().decode(bytes), expected, `${bytes}`);
+    const cut = random(bytes.length + 1);
+    const decoder = new Decoder();
+    const pieces = decoder.decode(bytes.subarray(0, cut), { stream: true }) + decoder.decode(bytes.subarray(cut));
+    assert.equal(pieces, expected, `${bytes} at ${cut}`);
+  }
+  const decoder = new Decoder();
+  const marked = [0xef, 0xbb, 0xbf, 0x61].map((byte) => decoder.decode(Uint8Array.of(byte), { stream: true }));
+  assert.equal(marked.join(""), "a");
+  const long = "é".repeat(100_000);
+  assert.equal(new Decoder().decode(new Encoder().encode(long)), long);
+  assert.throws(() => new Decoder("utf-8", { fatal: true }).decode(new Uint8Array([0xff])), TypeError);
+  assert.throws(() => new Decoder("utf-16"), RangeError);
+});

@@ -1,0 +1,2 @@
+def spawn(coroutine):
+    raise NotImplementedError

@@ -1,0 +1,17 @@
+"""A store whose first `compare_and_set` of a test finds that another call was faster."""
+
+values = {}
+interferences = []
+
+
+async def get(key):
+    return values.get(key)
+
+
+async def compare_and_set(key, expected, value, lifetime):
+    if interferences:
+        values[key] = interferences.pop()
+    if values.get(key) != expected:
+        return False
+    values[key] = value
+    return True

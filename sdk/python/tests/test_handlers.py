@@ -1,0 +1,172 @@
+"""`python -m unittest discover sdk/python/tests`: what a handler takes and answers, without a device."""
+
+import asyncio
+import enum
+import pathlib
+import sys
+import unittest
+from dataclasses import dataclass
+from typing import Literal
+
+HERE = pathlib.Path(__file__).parent
+sys.path[:0] = [str(HERE / "fakes"), str(HERE.parent)]
+
+from componentize_py_types import Err  # noqa: E402
+from supervisor_sdk import Caller, Conflict, Json, NotFound, Request, Response, sealing, store  # noqa: E402
+from supervisor_sdk.handler import handler  # noqa: E402
+from wit_world.imports import log  # noqa: E402
+from wit_world.imports import store as wit_store  # noqa: E402
+from wit_world.imports import types as wit  # noqa: E402
+
+# The tests go on importing after a call.
+sealing.seal = lambda: None
+
+
+def call(function, *, route="/v3/x", params=(), query="", body=None, headers=()):
+    """Status and text of an answer."""
+    request = wit.Request(
+        "POST",
+        route,
+        route,
+        list(params),
+        query,
+        [(name, value.encode()) for name, value in headers],
+        wit.Body_Empty() if body is None else wit.Body_Bytes(body.encode()),
+    )
+    try:
+        answer = asyncio.run(handler({f"POST {route}": function})().handle(request))
+    except Err as error:
+        return error.value.status, error.value.message
+    return answer.status, getattr(answer.body, "value", b"").decode()
+
+
+class Kind(enum.Enum):
+    A = "a"
+    B = "b"
+
+
+@dataclass
+class Item:
+    count: int
+    kind: Kind = Kind.A
+
+
+@dataclass
+class Order:
+    name: str
+    items: list[Item]
+    speed: Literal["fast", "slow"] | None = None
+
+
+class Parameters(unittest.TestCase):
+    def test_a_path_parameter_is_read_as_its_annotation_says(self):
+        def thing(id: int, name):
+            return {"id": id, "name": name}
+
+        route = "/v3/:id/:name"
+        found = call(thing, route=route, params=[("id", "7"), ("name", "é")])
+        self.assertEqual(found, (200, '{"id":7,"name":"é"}'))
+        for value in ["x", "1_000", " 1", "", "٣", "1.0"]:
+            status, message = call(thing, route=route, params=[("id", value), ("name", "")])
+            self.assertEqual(status, 400)
+            self.assertEqual(message, f"path parameter `id` must be a whole number, not `{value}`")
+
+    def test_a_query_parameter_has_its_default_or_is_missing(self):
+        def rows(count: int, on: bool = False, ids: list[int] = [], ratio: float | None = None, kind: Kind = Kind.B):
+            return [count, on, ids, ratio, kind.value]
+
+        self.assertEqual(call(rows, query="count=2"), (200, '[2,false,[],null,"b"]'))
+        self.assertEqual(
+            call(rows, query="count=-2&on=true&ids=1&ids=2&ratio=.5&kind=a&more"), (200, '[-2,true,[1,2],0.5,"a"]')
+        )
+        table = {
+            "": "query parameter `count` is missing",
+            "count=1&count=2": "query parameter `count` is given more than once",
+            "count=1&on=yes": "query parameter `on` must be `true` or `false`, not `yes`",
+            "count=1&ids=1&ids=x": "query parameter `ids` must be a whole number, not `x`",
+            "count=1&ratio=nan": "query parameter `ratio` must be a number, not `nan`",
+            "count=1&kind=c": "query parameter `kind` must be one of `a`, `b`, not `c`",
+        }
+        for query, message in table.items():
+            self.assertEqual(call(rows, query=query), (400, message))
+
+    def test_a_json_body_becomes_a_dataclass_and_a_misfit_names_its_field(self):
+        def order(order: Order):
+            return {"name": order.name, "kinds": [item.kind.value for item in order.items], "speed": order.speed}
+
+        body = '\ufeff{"name":"x","items":[{"count":1},{"count":2,"kind":"b"}],"speed":"fast"}'
+        self.assertEqual(call(order, body=body), (200, '{"name":"x","kinds":["a","b"],"speed":"fast"}'))
+        table = {
+            '{"items":[]}': "field `name` of the body is missing",
+            '{"name":5,"items":[]}': "field `name` of the body must be text, not `5`",
+            '{"name":"x","items":[{"count":true}]}': "field `items[0].count` of the body must be a whole number, not `True`",
+            '{"name":"x","items":[{"count":1,"kind":"c"}]}': "field `items[0].kind` of the body must be one of `a`, `b`, not `c`",
+            "[]": "the body must be an object, not `[]`",
+        }
+        for body, message in table.items():
+            self.assertEqual(call(order, body=body), (400, message))
+
+    def test_a_body_that_is_not_json_is_refused(self):
+        def any(value: Json):
+            return value
+
+        self.assertEqual(call(any, body="[1]"), (200, "[1]"))
+        self.assertEqual(call(any), (400, "the body is missing: it must be JSON"))
+        self.assertEqual(call(any, body="[1")[0], 400)
+        self.assertEqual(call(any, body="[" * 100_000)[0], 400)
+        self.assertEqual(call(any, body="[1]", headers=[("content-type", "text/plain")])[0], 415)
+        self.assertEqual(call(any, body="[1]", headers=[("content-type", "application/a+json; charset=utf-8")])[0], 200)
+        self.assertEqual(call(any, body="[1]", headers=[("content-encoding", "gzip")])[0], 415)
+
+    def test_the_request_and_the_caller_are_given_as_they_are(self):
+        def seen(request: Request, caller: Caller):
+            return [request.method, request.headers.get("X-A"), caller.app_id, caller.covers(7), caller.covers(8)]
+
+        self.assertEqual(call(seen, headers=[("x-a", "1")]), (200, '["POST","1",7,true,false]'))
+
+    def test_a_handler_that_cannot_serve_its_route_is_refused_at_the_build(self):
+        def twice(a: dict, b: dict): ...
+        def all(**values): ...
+        def union(a: int | str): ...
+
+        for function in [twice, all, union]:
+            with self.assertRaises(TypeError):
+                handler({"GET /v3/x": function})
+
+
+class Answers(unittest.TestCase):
+    def test_what_is_returned_is_the_answer(self):
+        table = [
+            (None, (200, "")),
+            ("é", (200, "é")),
+            (b"x", (200, "x")),
+            ([1], (200, "[1]")),
+            (Item(1, "a"), (200, '{"count":1,"kind":"a"}')),
+            (Response({"id": 7}, status=201), (201, '{"id":7}')),
+        ]
+        for value, expected in table:
+            self.assertEqual(call(lambda: value), expected)
+        self.assertEqual(call(lambda: {1: object()})[0], 500)
+
+    def test_an_error_is_answered_and_a_bug_is_logged_and_ends_the_call(self):
+        async def missing():
+            raise NotFound("there is no rail `x`")
+
+        self.assertEqual(call(missing), (404, "there is no rail `x`"))
+        self.assertEqual(Conflict("x", code="busy").code, "busy")
+        log.lines.clear()
+        with self.assertRaises(KeyError):
+            call(lambda: {}["x"])
+        self.assertIn("KeyError: 'x'\n    at <lambda> (", log.lines[0][1])
+
+
+class Store(unittest.TestCase):
+    def test_an_update_that_another_call_overtakes_is_done_again(self):
+        wit_store.values.clear()
+        wit_store.interferences[:] = [b"5"]
+        found = asyncio.run(store.update("count", lambda count: str(int(count or 0) + 1)))
+        self.assertEqual((found, wit_store.values), (b"6", {"count": b"6"}))
+
+
+if __name__ == "__main__":
+    unittest.main()
