@@ -1,10 +1,12 @@
 //! The test programs of the workspace, run in two rows: the cloud's beside the device's.
 //!
 //! Cargo runs one program after the other, and for much of the time both processors wait for what the
-//! tests started. The two halves of the workspace share nothing on a machine: tests of the cloud use
-//! PostgreSQL, NATS and browsers, those of the device Docker, the firewall and D-Bus. Programs of one half
-//! do share, so they take turns.
+//! tests started. Two groups of programs share nothing on a machine with each other: those of the cloud use
+//! PostgreSQL, NATS and browsers, those of whole devices Docker, control groups and D-Bus. Programs of one
+//! group do share, so they take turns. All others share nothing with anything, and whichever row is through
+//! its own first takes them, so that neither processor is idle while the other row goes on.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
@@ -12,6 +14,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use crate::cargo;
@@ -25,11 +28,28 @@ struct TestProgram {
     source: PathBuf,
 }
 
-/// All test programs, by half.
-pub(crate) struct TestPrograms {
-    cloud: Vec<TestProgram>,
-    device: Vec<TestProgram>,
+/// What a program shares with others on the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Group {
+    /// PostgreSQL, NATS, browsers.
+    Cloud,
+    /// Docker, control groups, D-Bus.
+    Device,
+    /// Nothing.
+    Apart,
 }
+
+/// The folders whose programs are of [`Group::Device`].
+const OF_DEVICES: [&str; 5] = [
+    "tests",
+    "host/confinement",
+    "host/engine",
+    "host/os",
+    "sdk/cli",
+];
+
+/// All test programs.
+pub(crate) struct TestPrograms(Vec<TestProgram>);
 
 impl TestPrograms {
     /// Has cargo build those of `packages`.
@@ -48,22 +68,15 @@ impl TestPrograms {
             bail!("building the tests failed ({})", messages.status);
         }
         let repository = cargo::repository();
-        let mut halves = TestPrograms {
-            cloud: Vec::new(),
-            device: Vec::new(),
-        };
-        for line in messages.stdout.split(|byte| *byte == b'\n') {
-            let message: Value = serde_json::from_slice(line).unwrap_or_default();
-            let Some(program) = TestProgram::of_message(&message, &repository) else {
-                continue;
-            };
-            if program.source.starts_with("cloud") {
-                halves.cloud.push(program);
-            } else {
-                halves.device.push(program);
-            }
-        }
-        Ok(halves)
+        let messages = messages.stdout.split(|byte| *byte == b'\n');
+        let mut programs: Vec<TestProgram> = messages
+            .filter_map(|line| {
+                let message: Value = serde_json::from_slice(line).unwrap_or_default();
+                TestProgram::of_message(&message, &repository)
+            })
+            .collect();
+        programs.sort_by_key(|program| is_unit_tests(&program.source));
+        Ok(TestPrograms(programs))
     }
 
     /// Runs all of them, in an environment that `prepare` completes, and shows what each prints when it ends.
@@ -71,14 +84,26 @@ impl TestPrograms {
     /// # Errors
     /// Names the programs with tests that failed.
     pub(crate) fn run(&self, prepare: impl Fn(&mut Command) + Sync) -> Result<()> {
-        let prepare = &prepare;
+        let queue = |group| {
+            let programs = self.0.iter();
+            Mutex::new(
+                programs
+                    .filter(|program| group_of(&program.source) == group)
+                    .collect::<VecDeque<_>>(),
+            )
+        };
+        let apart = queue(Group::Apart);
+        let rows = [Group::Cloud, Group::Device].map(queue);
+        let (prepare, apart) = (&prepare, &apart);
         let failed = std::thread::scope(|threads| {
-            let rows = [&self.cloud, &self.device].map(|row| {
+            let rows = rows.each_ref().map(|own| {
                 threads.spawn(move || -> Result<Vec<&Path>> {
                     let mut failed = Vec::new();
-                    for program in row {
-                        if !program.run(prepare)? {
-                            failed.push(program.source.as_path());
+                    for queue in [own, apart] {
+                        while let Some(program) = next(queue) {
+                            if !program.run(prepare)? {
+                                failed.push(program.source.as_path());
+                            }
                         }
                     }
                     Ok(failed)
@@ -99,6 +124,30 @@ impl TestPrograms {
         }
         Ok(())
     }
+}
+
+/// Takes the first program of a queue.
+fn next<'a>(queue: &Mutex<VecDeque<&'a TestProgram>>) -> Option<&'a TestProgram> {
+    queue.lock().pop_front()
+}
+
+/// By the place of a program's source below the repository.
+fn group_of(source: &Path) -> Group {
+    if source.starts_with("cloud") {
+        Group::Cloud
+    } else if OF_DEVICES.iter().any(|folder| source.starts_with(folder)) {
+        Group::Device
+    } else {
+        Group::Apart
+    }
+}
+
+/// Whether a program is built from a crate itself. Those are through in seconds and so come last: a long one
+/// that began last would run alone.
+fn is_unit_tests(source: &Path) -> bool {
+    source
+        .parent()
+        .is_some_and(|folder| folder.ends_with("src"))
 }
 
 impl TestProgram {
@@ -145,4 +194,33 @@ fn show(printed: &mut File, source: &Path, seconds: u64) -> Result<()> {
     writeln!(out, "\n{}, {seconds} s:", source.display())?;
     out.write_all(&text)?;
     Ok(out.flush()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_that_share_something_on_a_machine_are_of_one_group() {
+        for (source, expected) in [
+            ("cloud/server/tests/cloud/main.rs", Group::Cloud),
+            ("cloud/odata/src/lib.rs", Group::Cloud),
+            ("tests/tests/device/main.rs", Group::Device),
+            ("tests/hostile/tests/hostile.rs", Group::Device),
+            ("host/engine/tests/docker.rs", Group::Device),
+            ("host/confinement/tests/walls.rs", Group::Device),
+            ("host/os/tests/system_bus.rs", Group::Device),
+            ("host/reconcile/tests/reconcile/main.rs", Group::Apart),
+            ("host/plan/tests/plan/main.rs", Group::Apart),
+            ("xtask/src/main.rs", Group::Apart),
+        ] {
+            assert_eq!(group_of(Path::new(source)), expected, "{source}");
+        }
+    }
+
+    #[test]
+    fn programs_with_tests_of_a_crate_itself_come_last() {
+        assert!(is_unit_tests(Path::new("host/plan/src/lib.rs")));
+        assert!(!is_unit_tests(Path::new("host/plan/tests/plan/main.rs")));
+    }
 }

@@ -61,11 +61,7 @@ impl Crate {
         // A device reads it, too.
         let manifest = Manifest::parse(&valid.manifest).unwrap();
         assert_eq!(manifest, valid.plugin.manifest);
-        let paths = valid
-            .plugin
-            .handlers
-            .iter()
-            .chain(&valid.plugin.providers);
+        let paths = valid.plugin.handlers.iter().chain(&valid.plugin.providers);
         let paths: Vec<String> = paths
             .map(|path| quote::quote!(#path).to_string().replace(' ', ""))
             .collect();
