@@ -3,7 +3,7 @@
 mod requests;
 mod watcher;
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ pub(crate) async fn run(arguments: &Run, output: &Output) -> Result<ExitCode> {
 async fn follow(
     watcher: Option<Watcher>,
     arguments: &Run,
-    folder: &PathBuf,
+    folder: &Path,
     served: &RwLock<Served>,
     output: &Output,
 ) -> anyhow::Error {
@@ -90,7 +90,7 @@ async fn follow(
 /// It does not build, or a device would not load it.
 async fn start(
     arguments: &Run,
-    folder: &PathBuf,
+    folder: &Path,
     served: &RwLock<Served>,
     output: &Output,
 ) -> Result<()> {

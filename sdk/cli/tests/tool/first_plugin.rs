@@ -40,14 +40,15 @@ async fn a_stranger_has_a_signed_plugin_on_a_device_with_five_commands() {
         author.path("plugins/rails.wasm"),
     )
     .unwrap();
-    until("the plugin to answer", || async {
+    let text = until("the plugin to answer", || async {
         let answer = device.get("/v3/rails/Ada").await;
         match answer.status {
-            200 => Ok(assert_eq!(answer.text, "Hello, Ada! This is call 1.\n")),
+            200 => Ok(answer.text),
             _ => Err(device.json("/v3/plugins").await),
         }
     })
     .await;
+    assert_eq!(text, "Hello, Ada! This is call 1.\n");
     let report = device.json("/v3/plugins").await;
     assert_eq!(report["plugins"][0]["signedBy"], "acme", "{report}");
     let description = &report["plugins"][0]["description"];

@@ -25,16 +25,14 @@ async fn a_saved_file_is_served_and_a_broken_one_leaves_the_version_before() {
     running.until_printed("GET /v3/rails/Ada  200").await;
 
     author.edit("rails/src/lib.rs", "Hello, ", "Good day, ");
-    until("the new version", || async {
+    let text = until("the new version", || async {
         let (_, text) = get(&client, &hello).await;
-        // What the plugin stored is still there.
-        if text.starts_with("Good day, Ada! This is call ") {
-            Ok(assert!(!text.contains("call 1."), "{text}"))
-        } else {
-            Err(text)
-        }
+        let is_new = text.starts_with("Good day, Ada! This is call ");
+        if is_new { Ok(text) } else { Err(text) }
     })
     .await;
+    // What the plugin stored is still there.
+    assert!(!text.contains("call 1."), "{text}");
 
     author.edit("rails/src/lib.rs", "async fn hello", "async fun hello");
     running.until_printed("error: ").await;
