@@ -1,5 +1,5 @@
 ;; Is a link to a file of the host that is no plugin, of which an error could tell something.
 ;; file: link /etc/passwd
-;; refused: not a WebAssembly component
+;; refused: it is not WebAssembly
 
 (component)

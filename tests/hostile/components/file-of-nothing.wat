@@ -1,5 +1,5 @@
 ;; Is a file with nothing in it.
 ;; cut: 0
-;; refused: not a WebAssembly component
+;; refused: it is empty
 
 (component)

@@ -13,6 +13,8 @@ async fn a_stranger_has_a_signed_plugin_on_a_device_with_five_commands() {
     let built = author.run_in("rails", "build").succeeds();
     assert!(built.out.contains("rails 0.1.0"), "{}", built.out);
     assert!(built.out.contains("asks for: store"), "{}", built.out);
+    let tested = author.run_in("rails", "test").succeeds();
+    assert!(tested.out.contains("3 passed, 0 failed"), "{}", tested.out);
     author.run("keygen acme.key --no-password").succeeds();
     author
         .run("sign rails/rails.wasm --key acme.key")

@@ -9,6 +9,8 @@ use crate::author::Author;
 async fn a_saved_file_is_served_and_a_broken_one_leaves_the_version_before() {
     let author = Author::new();
     author.new_project("rails");
+    // The first build may take longer than a test waits for a line.
+    author.run_in("rails", "build").succeeds();
     let running = author.start_in("rails", "run --listen 127.0.0.1:0");
     let line = running.until_printed("listening on ").await;
     let base = line

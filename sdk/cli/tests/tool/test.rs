@@ -41,11 +41,3 @@ answer = { status = 400, contains = ["`greeting` is empty"] }
     let json = author.run(&format!("{words} --json")).fails().json();
     assert_eq!(json["failed"].as_array().unwrap().len(), 2);
 }
-
-#[test]
-fn the_template_of_a_project_passes_its_own_test() {
-    let author = Author::new();
-    author.new_project("rails");
-    let passed = author.run_in("rails", "test").succeeds();
-    assert!(passed.out.contains("3 passed, 0 failed"), "{}", passed.out);
-}
