@@ -90,7 +90,7 @@ const TARGETS: [Target; 16] = [
     ),
     Target(
         "manifests",
-        "plugins",
+        "plugin-manifest",
         &["--lib"],
         "manifest::fuzz_tests::whatever_stands_in_a_manifest_is_refused_or_within_bounds",
     ),
@@ -188,7 +188,7 @@ mod tests {
         ("cloud/fleet/src/deploy/compose/fuzz_tests.rs", "fleet"),
         ("host/plan/tests/plan/fuzz.rs", "plan"),
         ("host/cloud-link/src/client/fuzz_tests.rs", "cloud-link"),
-        ("host/plugins/src/manifest/fuzz_tests.rs", "plugins"),
+        ("sdk/manifest/src/manifest/fuzz_tests.rs", "plugin-manifest"),
         ("host/plugins/src/policy/fuzz_tests.rs", "plugins"),
         (
             "plugins/boot-config-txt/src/config_txt/fuzz_tests.rs",
