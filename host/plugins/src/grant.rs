@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::file_with_signature::replace_alone;
 use crate::policy::{Policy, PolicyError, PolicyFiles, policy_text};
-use crate::trust::{TrustError, has_section, trust_lines};
+use crate::trust::{TrustError, TrustedPlugin, has_section, trust};
 
 /// Why nothing was added to the policy, which is as it was.
 #[derive(Debug, thiserror::Error)]
@@ -50,7 +50,7 @@ pub fn grant(
     stock_plugins: &Path,
     anybodys: bool,
 ) -> Result<String, GrantError> {
-    let lines = trust_lines(file, policy, stock_plugins)?;
+    let TrustedPlugin { name, lines } = trust(file, policy, stock_plugins)?;
     let text = policy_text(policy, anybodys)?;
     let files = PolicyFiles {
         owner: policy.to_owned(),
@@ -59,11 +59,10 @@ pub fn grant(
     let stock = policy_text(stock_plugins, anybodys)?.unwrap_or_default();
     let before = text.clone().unwrap_or_default();
     Policy::parse(&files, &before, &stock)?;
-    let plugin = section_name(&lines);
-    if has_section(&before.parse().unwrap_or_default(), plugin) {
+    if has_section(&before.parse().unwrap_or_default(), &name) {
         return Err(GrantError::Present {
             policy: policy.to_owned(),
-            plugin: plugin.to_owned(),
+            plugin: name,
             lines,
         });
     }
@@ -86,14 +85,6 @@ pub fn grant(
         source,
     })?;
     Ok(lines)
-}
-
-/// The plugin of the section among the lines of `trust`, which have one.
-fn section_name(lines: &str) -> &str {
-    lines
-        .lines()
-        .find_map(|line| line.strip_prefix("[plugins.")?.strip_suffix(']'))
-        .unwrap_or_default()
 }
 
 #[cfg(test)]

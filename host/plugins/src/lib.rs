@@ -73,7 +73,7 @@ pub use config::{
 pub use confinement_rule::ConfinementRule;
 pub use embed::{EmbedError, embed_signature};
 pub use grant::{GrantError, grant};
-pub use limits::{Limits, default_limits};
+pub use limits::Limits;
 pub use owners::OwnerError;
 pub use plugin_manifest::{
     Action, Capability, INTERFACE, Manifest, ManifestError, Need, Pattern, PatternError, Route,

@@ -22,12 +22,6 @@ pub(crate) fn of(manifest: &WrittenLimits, policy: &WrittenLimits) -> Limits {
     }
 }
 
-/// What a plugin has where neither its manifest nor the policy says otherwise.
-#[must_use]
-pub fn default_limits() -> Limits {
-    of(&WrittenLimits::default(), &WrittenLimits::default())
-}
-
 #[cfg(test)]
 mod tests {
     use plugin_manifest::LIMITS;
@@ -44,7 +38,7 @@ mod tests {
         let expected = Limits {
             memory: 8 << 20,
             cpu: Duration::from_millis(5),
-            ..default_limits()
+            ..of(&WrittenLimits::default(), &WrittenLimits::default())
         };
         assert_eq!(limits, expected);
     }

@@ -16,6 +16,8 @@ use notify::{Event, event::Flag};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
+use crate::settled_file::MOST_FILES;
+
 /// For how long a file that is not closed is left alone after its last change. Longer than a copy stalls that waits for
 /// a slow disk or network.
 const QUIET: Duration = Duration::from_secs(10);
@@ -61,7 +63,13 @@ impl PendingWrites {
     }
 
     fn changed(&self, file: &Path) {
-        self.changes.lock().insert(file.to_owned(), Instant::now());
+        let now = Instant::now();
+        let mut changes = self.changes.lock();
+        if changes.len() >= MOST_FILES {
+            // Names that nobody closes do not fill the memory.
+            changes.retain(|_, changed| *changed + QUIET > now);
+        }
+        changes.insert(file.to_owned(), now);
     }
 }
 

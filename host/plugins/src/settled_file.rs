@@ -17,7 +17,7 @@ use crate::newest;
 use crate::owners;
 use crate::pending_writes::PendingWrites;
 use crate::signature::{self, Signatures};
-use plugin_manifest::Manifest;
+use plugin_manifest::{COMPONENT, Manifest};
 
 /// The largest plugin, in bytes.
 const SIZE: u64 = 64 << 20;
@@ -27,8 +27,6 @@ const SETTLED: Duration = Duration::from_millis(50);
 const LOOKS: u32 = 100;
 /// How many files are looked at, of all folders together.
 pub(crate) const MOST_FILES: usize = 512;
-/// What a component begins with: the magic number, the version of the binary format, and that it is a component.
-const COMPONENT: &[u8; 8] = b"\0asm\x0d\0\x01\0";
 
 /// The folders whose files are plugins.
 pub(crate) struct PluginFolders {

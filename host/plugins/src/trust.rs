@@ -31,6 +31,26 @@ pub struct TrustError {
 /// # Errors
 /// [`TrustError`] where the file cannot be read, or has no manifest that can be used.
 pub fn trust_lines(file: &Path, policy: &Path, stock_plugins: &Path) -> Result<String, TrustError> {
+    Ok(trust(file, policy, stock_plugins)?.lines)
+}
+
+/// What a file asks for.
+pub(crate) struct TrustedPlugin {
+    /// The plugin's name.
+    pub(crate) name: String,
+    /// As [`trust_lines`] returns them.
+    pub(crate) lines: String,
+}
+
+/// As [`trust_lines`], with whose lines they are.
+///
+/// # Errors
+/// [`TrustError`].
+pub(crate) fn trust(
+    file: &Path,
+    policy: &Path,
+    stock_plugins: &Path,
+) -> Result<TrustedPlugin, TrustError> {
     let failed = |reason| TrustError {
         file: file.display().to_string(),
         reason,
@@ -59,7 +79,10 @@ pub fn trust_lines(file: &Path, policy: &Path, stock_plugins: &Path) -> Result<S
     let signatures = Signatures::of(file, &wasm, &keys);
     let pin = lines.pin(&named, &signatures, &compiled_code::digest(&wasm));
     lines.section(&manifest, &pin);
-    Ok(lines.0)
+    Ok(TrustedPlugin {
+        name: manifest.name,
+        lines: lines.0,
+    })
 }
 
 /// What a file of TOML says. One that cannot be read says nothing, and is refused elsewhere.

@@ -6,7 +6,7 @@ mod rust;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 use plugin_manifest::{DESCRIPTION, Language, Manifest, SECTION, append_section};
 
 use crate::output::Output;
@@ -37,19 +37,16 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
             project.path.display()
         )
     })?;
-    if manifest != project.project.manifest && language == Language::Rust {
-        let in_file = &project.project.manifest;
-        if (&manifest.name, &manifest.version) != (&in_file.name, &in_file.version) {
-            bail!(
-                "the component is `{} {}`, and plugin.toml says `{} {}`: does `src/lib.rs` contain `plugin! {{}}` of the \
-                 SDK that is in this project?",
-                manifest.name,
-                manifest.version,
-                in_file.name,
-                in_file.version
-            );
-        }
-    }
+    let in_file = &project.project.manifest;
+    ensure!(
+        (&manifest.name, &manifest.version) == (&in_file.name, &in_file.version),
+        "the component is `{} {}`, and plugin.toml says `{} {}`: does `src/lib.rs` contain `plugin! {{}}` of the SDK that is \
+         in this project?",
+        manifest.name,
+        manifest.version,
+        in_file.name,
+        in_file.version
+    );
     let component = project.component();
     // In one step, for whoever loads it meanwhile.
     let new = component.with_extension("wasm.new");

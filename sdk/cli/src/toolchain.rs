@@ -19,23 +19,18 @@ pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
         .find(|program| program.is_file())
 }
 
-/// The program `name` of the Python package `package` in this version; installed into the cache from PyPI where the
+/// The program of the Python package of the same name in this version; installed into the cache from PyPI where the
 /// author has none.
 ///
 /// # Errors
 /// Python is missing, or the package cannot be installed.
-pub(crate) fn python_program(
-    name: &str,
-    package: &str,
-    version: &str,
-    output: &Output,
-) -> Result<PathBuf> {
-    if let Some(program) = on_path(name) {
+pub(crate) fn python_program(package: &str, version: &str, output: &Output) -> Result<PathBuf> {
+    if let Some(program) = on_path(package) {
         return Ok(program);
     }
     let cache = cache_folder()?;
     let folder = cache.join(format!("{package}-{version}"));
-    let program = folder.join("bin").join(name);
+    let program = folder.join("bin").join(package);
     // Until this is dropped, other builds wait: none takes half an installation for a whole one.
     let _lock = lock(&cache)?;
     if program.is_file() {
@@ -43,13 +38,15 @@ pub(crate) fn python_program(
     }
     output.note(&format!("installing {package} {version} from PyPI (once)"));
     let python = on_path("python3").with_context(|| {
-        format!("Python 3 is not installed; install it, or install {package} so that `{name}` is on your PATH")
+        format!(
+            "Python 3 is not installed; install it, or install {package} so that it is on your PATH"
+        )
     })?;
     let environment = ["-m", "venv"].map(OsStr::new);
     run(Command::new(python).args(environment).arg(&folder)).with_context(|| {
         format!(
             "failed to create a virtual environment; on Debian, `apt-get install python3-venv` helps; or install {package} \
-             so that `{name}` is on your PATH"
+             so that it is on your PATH"
         )
     })?;
     let requirement = format!("{package}=={version}");

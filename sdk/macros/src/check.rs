@@ -3,8 +3,8 @@
 use std::str::FromStr as _;
 
 use plugin_manifest::{
-    About, COUNT, Capability, INTERFACE, LIMITS, LimitError, Manifest, Need, Pattern, Route, SIZE,
-    WrittenLimits, check_name, check_text, core_route, parse_method,
+    About, COUNT, Capability, INTERFACE, LimitError, Manifest, Need, Pattern, Route, SIZE,
+    WrittenLimits, check_name, check_text, core_route, limit_names, parse_method,
 };
 use semver::Version;
 
@@ -262,11 +262,7 @@ fn limits(lines: Vec<LimitLine>, problems: &mut Problems) -> WrittenLimits {
             Ok(()) => {}
             Err(error @ LimitError::Range { .. }) => problems.add(value.place, error),
             Err(LimitError::Unknown { key }) => {
-                let keys: Vec<String> = LIMITS
-                    .iter()
-                    .map(|range| format!("`{}`", range.key))
-                    .collect();
-                let message = format!("there is no limit `{key}`: use {}", keys.join(", "));
+                let message = format!("there is no limit `{key}`: use {}", limit_names());
                 problems.add(name.place, message);
             }
         }

@@ -22,23 +22,29 @@ pub struct About {
 }
 
 impl About {
+    /// The texts that it has, each with its key in manifests.
+    pub fn texts(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let texts = [
+            ("description", &self.description),
+            ("vendor", &self.vendor),
+            ("licence", &self.licence),
+            ("homepage", &self.homepage),
+        ];
+        texts
+            .into_iter()
+            .filter_map(|(key, text)| Some((key, text.as_deref()?)))
+    }
+
     /// Checks the form of the texts.
     ///
     /// # Errors
     /// What the first text must be that is not as it must be.
     pub fn check(&self) -> Result<(), String> {
-        for (what, text) in [
-            ("`description`", &self.description),
-            ("`vendor`", &self.vendor),
-            ("`licence`", &self.licence),
-            ("`homepage`", &self.homepage),
-        ] {
-            if let Some(text) = text {
-                check_text(what, text)?;
-                // People read these in terminals and logs.
-                if text.chars().any(char::is_control) {
-                    return Err(format!("{what} must be one line of text"));
-                }
+        for (key, text) in self.texts() {
+            check_text(format_args!("`{key}`"), text)?;
+            // People read these in terminals and logs.
+            if text.chars().any(char::is_control) {
+                return Err(format!("`{key}` must be one line of text"));
             }
         }
         // It becomes a link.

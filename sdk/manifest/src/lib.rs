@@ -26,12 +26,12 @@ pub use action::Action;
 pub use capability::Capability;
 pub use core_routes::{CORE_ROUTES, core_route};
 pub use glob::glob;
-pub use limits::{LIMITS, LimitError, LimitRange, WrittenLimit, WrittenLimits};
+pub use limits::{LIMITS, LimitError, LimitRange, WrittenLimit, WrittenLimits, limit_names};
 pub use manifest::{COUNT, INTERFACE, Manifest, ManifestError, Need, SIZE, check_name, check_text};
 pub use pattern::{Pattern, PatternError};
 pub use project::{Build, Language, Project, ProjectError};
 pub use project_file::{ProjectFile, WrittenBuild};
 pub use route::{Route, parse_method};
 #[cfg(feature = "component")]
-pub use section::{DESCRIPTION, SECTION, append_section, check_beginning};
+pub use section::{COMPONENT, DESCRIPTION, SECTION, append_section, check_beginning};
 pub use toml::Spanned;

@@ -38,7 +38,7 @@ pub enum LimitError {
         most: u32,
     },
     /// There is no such limit.
-    #[error("there is no limit `{key}`; the limits are {}", keys())]
+    #[error("there is no limit `{key}`; the limits are {}", limit_names())]
     Unknown {
         /// What was written.
         key: String,
@@ -175,7 +175,8 @@ impl WrittenLimit {
 }
 
 /// The names of all limits, for messages.
-fn keys() -> String {
+#[must_use]
+pub fn limit_names() -> String {
     let keys: Vec<String> = LIMITS
         .iter()
         .map(|range| format!("`{}`", range.key))

@@ -13,7 +13,7 @@ pub const SECTION: &str = "platform:manifest";
 pub const DESCRIPTION: &str = "platform:openapi";
 
 /// What the file of a component begins with: the magic bytes, and the number of the format's version and layer.
-pub(crate) const COMPONENT: &[u8] = b"\0asm\x0d\0\x01\0";
+pub const COMPONENT: &[u8] = b"\0asm\x0d\0\x01\0";
 /// The same of a core module.
 const MODULE: &[u8] = b"\0asm\x01\0\0\0";
 

@@ -6,18 +6,8 @@ use crate::policy::{Policy, PolicyFiles};
 
 /// A component with nothing in it but a manifest.
 fn component(manifest: &str) -> Vec<u8> {
-    let name = crate::SECTION.as_bytes();
-    let mut section = vec![u8::try_from(name.len()).unwrap()];
-    section.extend(name);
-    section.extend(manifest.as_bytes());
-    let mut wasm = b"\0asm\x0d\0\x01\0\0".to_vec();
-    let mut length = section.len();
-    while length >= 0x80 {
-        wasm.push(u8::try_from(length & 0x7f).unwrap() | 0x80);
-        length >>= 7;
-    }
-    wasm.push(u8::try_from(length).unwrap());
-    wasm.extend(section);
+    let mut wasm = plugin_manifest::COMPONENT.to_vec();
+    plugin_manifest::append_section(&mut wasm, crate::SECTION, manifest.as_bytes());
     wasm
 }
 

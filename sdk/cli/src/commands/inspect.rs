@@ -28,15 +28,8 @@ pub(crate) fn run(arguments: &ComponentArguments, output: &Output) -> Result<Exi
     let mut row = |title: &str, value: &str| {
         let _ = writeln!(text, "  {title:<12} {value}");
     };
-    for (title, value) in [
-        ("description", &about.description),
-        ("vendor", &about.vendor),
-        ("licence", &about.licence),
-        ("homepage", &about.homepage),
-    ] {
-        if let Some(value) = value {
-            row(title, value);
-        }
+    for (key, text) in about.texts() {
+        row(key, text);
     }
     row("interface", &manifest.interface.to_string());
     row("signature", signature.as_deref().unwrap_or("none"));

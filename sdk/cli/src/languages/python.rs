@@ -29,7 +29,7 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
     let source = project.path.join(project.source(SOURCE));
     ensure!(source.is_file(), "there is no `{}`", source.display());
     let routes = routes(project, &source)?;
-    let program = toolchain::python_program(PACKAGE, PACKAGE, VERSION, output)?;
+    let program = toolchain::python_program(PACKAGE, VERSION, output)?;
     let build = project.path.join("build");
     let wit = build.join("wit");
     world::write(&wit, &project.project.manifest)?;
