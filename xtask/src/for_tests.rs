@@ -43,6 +43,8 @@ const STAND_INS: &[Needed] = &[
 const LANGUAGES: &[Needed] = &[
     ("python3", "python3"),
     ("/usr/share/doc/python3-venv", "python3-venv"),
+    ("node", "nodejs"),
+    ("npm", "npm"),
 ];
 
 /// Tests that this machine cannot run.

@@ -24,6 +24,7 @@ mod reachable_docker;
 mod run;
 mod samples;
 mod sbom;
+mod sdk_tests;
 mod simulate;
 mod stock_plugins;
 mod struct_sizes;

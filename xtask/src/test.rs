@@ -10,6 +10,7 @@ use crate::for_tests::{self, SkippedTests};
 use crate::layout::{self, build_components, components_folder, crates_in, guest_crates};
 use crate::private_docker::{PrivateDocker, install_packages_if_debian_root};
 use crate::reachable_docker::ReachableDocker;
+use crate::sdk_tests;
 use crate::test_programs::TestPrograms;
 
 #[derive(clap::Args)]
@@ -90,6 +91,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     prepare(&mut cargo_test);
     result.and(cargo::finish(cargo_test))?;
     if everything {
+        sdk_tests::run()?;
         // By itself, since its code generator must not be unified into the others.
         let profile = layout::compiler_profile(&UNOPTIMIZED);
         let arguments = ["test", "--profile", profile, "--package", COMPILER];

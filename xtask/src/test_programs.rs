@@ -40,13 +40,11 @@ enum Group {
 }
 
 /// The folders whose programs are of [`Group::Device`].
-const OF_DEVICES: [&str; 5] = [
-    "tests",
-    "host/confinement",
-    "host/engine",
-    "host/os",
-    "sdk/cli",
-];
+const OF_DEVICES: [&str; 4] = ["tests", "host/confinement", "host/engine", "host/os"];
+
+/// The folders whose programs take minutes: the first of their group, so that none of them is left over at the end, when
+/// nothing else is there to run beside it.
+const LONG: [&str; 3] = ["sdk/cli", "tests/tests/load.rs", "tests/simulator"];
 
 /// All test programs.
 pub(crate) struct TestPrograms(Vec<TestProgram>);
@@ -75,7 +73,10 @@ impl TestPrograms {
                 TestProgram::of_message(&message, &repository)
             })
             .collect();
-        programs.sort_by_key(|program| is_unit_tests(&program.source));
+        programs.sort_by_key(|program| {
+            let is_long = LONG.iter().any(|long| program.source.starts_with(long));
+            (is_unit_tests(&program.source), !is_long)
+        });
         Ok(TestPrograms(programs))
     }
 

@@ -1,5 +1,10 @@
 //! How a project becomes a component, in each language.
 
+mod async_imports;
+mod c;
+mod core_module;
+mod go;
+mod javascript;
 mod python;
 mod rust;
 
@@ -7,7 +12,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use plugin_manifest::{DESCRIPTION, Language, Manifest, SECTION, append_section};
+use plugin_manifest::{Action, DESCRIPTION, Language, Manifest, SECTION, append_section};
 
 use crate::output::Output;
 use crate::project::ProjectFolder;
@@ -20,10 +25,14 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
     let started = Instant::now();
     let (name, language) = (project.name(), project.language());
     output.note(&format!("building {name} ({language})"));
+    check_actions(project)?;
     let built = match language {
         Language::Rust => rust::build(project, output)?,
+        Language::C => c::build(project, output)?,
+        Language::Go => go::build(project, output)?,
+        Language::JavaScript => javascript::build(project, "src/plugin.js", output)?,
+        Language::TypeScript => javascript::build(project, "src/plugin.ts", output)?,
         Language::Python => python::build(project, output)?,
-        language => bail!("this version of the tool cannot build {language}"),
     };
     let mut wasm =
         std::fs::read(&built).with_context(|| format!("cannot read `{}`", built.display()))?;
@@ -58,6 +67,23 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
     Ok(component)
 }
 
+/// Refuses actions that the SDK of the language has nothing for.
+fn check_actions(project: &ProjectFolder) -> Result<()> {
+    let language = project.language();
+    let can_provide = |action: &Action| match language {
+        Language::Rust => true,
+        Language::JavaScript | Language::TypeScript | Language::Python => *action == Action::Events,
+        Language::C | Language::Go => false,
+    };
+    let mut provided = project.project.manifest.provides.iter();
+    if let Some(action) = provided.find(|action| !can_provide(action)) {
+        bail!(
+            "a plugin in {language} cannot provide `{action}`: write it in Rust, or leave `{action}` out of [provides]"
+        );
+    }
+    Ok(())
+}
+
 /// Adds the manifest, and the description of the routes if there is one.
 fn add_sections(project: &ProjectFolder, wasm: &mut Vec<u8>) -> Result<()> {
     let manifest = project.project.manifest.to_toml()?;
@@ -69,4 +95,13 @@ fn add_sections(project: &ProjectFolder, wasm: &mut Vec<u8>) -> Result<()> {
         append_section(wasm, DESCRIPTION, &description);
     }
     Ok(())
+}
+
+/// Whether this can be the name of a function.
+fn is_identifier(name: &str) -> bool {
+    let begins = |char: char| char.is_alphabetic() || char == '_';
+    name.starts_with(begins)
+        && name
+            .chars()
+            .all(|char| char.is_alphanumeric() || char == '_')
 }

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
-use plugin_manifest::{Language, Project, Route};
+use anyhow::{Context as _, Result, ensure};
+use plugin_manifest::{Action, Language, Project, Route};
 
 /// A project and where it is.
 pub(crate) struct ProjectFolder {
@@ -42,15 +42,29 @@ impl ProjectFolder {
         self.project.build.language
     }
 
-    /// The main source file, below the folder: the one that the project names, or the language's default.
-    pub(crate) fn source<'a>(&'a self, default: &'a str) -> &'a str {
-        self.project.build.source.as_deref().unwrap_or(default)
+    /// The main source file: the one that the project names, or the language's default, below the folder.
+    ///
+    /// # Errors
+    /// It is not there.
+    pub(crate) fn source(&self, default: &str) -> Result<PathBuf> {
+        let named = self.project.build.source.as_deref();
+        let source = self.path.join(named.unwrap_or(default));
+        let missing = || format!("there is no `{}`", source.display());
+        ensure!(source.is_file(), missing());
+        Ok(source)
     }
 
     /// The routes, each with the function that answers it.
     pub(crate) fn routes(&self) -> impl Iterator<Item = (&Route, &str)> {
         let handlers = self.project.handlers.iter().map(String::as_str);
         self.project.manifest.routes.iter().zip(handlers)
+    }
+
+    /// What provides an action.
+    pub(crate) fn provider(&self, action: Action) -> Option<&str> {
+        let providers = self.project.providers.iter().map(String::as_str);
+        let mut provided = self.project.manifest.provides.iter().zip(providers);
+        provided.find_map(|(provided, provider)| (*provided == action).then_some(provider))
     }
 
     /// Where the built component is put.

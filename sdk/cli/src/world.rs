@@ -4,9 +4,10 @@
 
 use std::path::Path;
 
-use anyhow::Result;
-use include_dir::{Dir, include_dir};
+use anyhow::{Context as _, Result};
+use include_dir::{Dir, File, include_dir};
 use plugin_manifest::{Action, Manifest};
+use wit_parser::{Resolve, WorldId};
 
 use crate::sdk_sources::write_file;
 
@@ -18,21 +19,68 @@ pub(crate) const WORLD: &str = "plugin";
 /// What every plugin may import without asking.
 const ALWAYS: [&str; 4] = ["log", "config", "timer", "caller"];
 
+/// A world, as generators of bindings take it.
+pub(crate) struct World {
+    pub(crate) resolve: Resolve,
+    pub(crate) id: WorldId,
+}
+
+/// Writes the interfaces and the plugin's world into `folder`, and reads them.
+///
+/// # Errors
+/// A file cannot be written.
+pub(crate) fn load(folder: &Path, manifest: &Manifest) -> Result<World> {
+    write(folder, manifest)?;
+    let mut resolve = Resolve::default();
+    let (package, _) = resolve
+        .push_dir(folder)
+        .with_context(|| format!("cannot read the interfaces in `{}`", folder.display()))?;
+    let id = resolve.select_world(&[package], Some(WORLD))?;
+    Ok(World { resolve, id })
+}
+
 /// Writes the interfaces and the plugin's world into `folder`.
 ///
 /// # Errors
 /// A file cannot be written.
 pub(crate) fn write(folder: &Path, manifest: &Manifest) -> Result<()> {
-    for file in WIT.files() {
-        if file
-            .path()
-            .extension()
-            .is_some_and(|extension| extension == "wit")
-        {
-            write_file(&folder.join(file.path()), file.contents())?;
-        }
+    for file in interfaces() {
+        write_file(&folder.join(file.path()), file.contents())?;
     }
     write_file(&folder.join("plugin.wit"), text(manifest).as_bytes())
+}
+
+/// Writes the same with imports that are not asynchronous, whatever they are on a device.
+///
+/// # Errors
+/// A file cannot be written.
+pub(crate) fn write_without_async_imports(folder: &Path, manifest: &Manifest) -> Result<()> {
+    write(folder, manifest)?;
+    let exported = exports(manifest);
+    for file in interfaces() {
+        // Each file is one interface and has its name.
+        let name = file.path().file_stem().unwrap_or_default();
+        let text = file.contents_utf8().unwrap_or_default();
+        if exported.iter().all(|export| name != export.as_str()) {
+            let text = text.replace(": async func(", ": func(");
+            write_file(&folder.join(file.path()), text.as_bytes())?;
+        }
+    }
+    Ok(())
+}
+
+fn interfaces() -> impl Iterator<Item = &'static File<'static>> {
+    WIT.files().filter(|file| {
+        let extension = file.path().extension();
+        extension.is_some_and(|extension| extension == "wit")
+    })
+}
+
+/// The interfaces that the plugin exports.
+fn exports(manifest: &Manifest) -> Vec<String> {
+    let handler = (!manifest.routes.is_empty()).then(|| "handler".to_owned());
+    let actions = manifest.provides.iter().map(Action::to_string);
+    handler.into_iter().chain(actions).collect()
 }
 
 /// The text of the world.
@@ -46,15 +94,11 @@ fn text(manifest: &Manifest) -> String {
     for interface in ALWAYS.into_iter().chain(ours) {
         lines.push(format!("    import {interface};"));
     }
-    if !manifest.routes.is_empty() {
-        lines.push("    export handler;".to_owned());
+    if manifest.provides.contains(&Action::Identify) {
+        lines.push("    import identify-window;".to_owned());
     }
-    for action in &manifest.provides {
-        if *action == Action::Identify {
-            lines.push("    import identify-window;".to_owned());
-        }
-        lines.push(format!("    export {action};"));
-    }
+    let exports = exports(manifest);
+    lines.extend(exports.iter().map(|name| format!("    export {name};")));
     lines.push("}\n".to_owned());
     lines.join("\n")
 }
@@ -87,7 +131,7 @@ mod tests {
         assert_eq!(
             text(&manifest),
             "world plugin {\n    import log;\n    import config;\n    import timer;\n    import caller;\n    import store;\n    \
-             export handler;\n    import identify-window;\n    export identify;\n}\n"
+             import identify-window;\n    export handler;\n    export identify;\n}\n"
         );
         assert!(uses_wasi(&manifest));
         assert!(!uses_wasi(&project("[routes]\n\"GET /v3/a\" = \"a\"\n")));

@@ -2,20 +2,23 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 use include_dir::{Dir, include_dir};
+use plugin_manifest::Action;
 
+use super::is_identifier;
 use crate::output::Output;
 use crate::project::ProjectFolder;
 use crate::sdk_sources::{write_file, write_folder};
-use crate::toolchain;
+use crate::toolchain::{self, PythonPackage};
 use crate::world;
 
-/// The package of PyPI, and the version that this tool is tried with.
-const PACKAGE: &str = "componentize-py";
-const VERSION: &str = "0.25.1";
+/// Makes the component.
+const COMPONENTIZE: PythonPackage = PythonPackage {
+    name: "componentize-py",
+    version: "0.25.1",
+};
 /// Where the sources are if the project does not say.
 const SOURCE: &str = "src/plugin.py";
 
@@ -26,17 +29,15 @@ static SDK: Dir = include_dir!("$CARGO_MANIFEST_DIR/../python/supervisor_sdk");
 /// # Errors
 /// The tools cannot be installed, or the sources cannot be loaded; Python has shown why.
 pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf> {
-    let source = project.path.join(project.source(SOURCE));
-    ensure!(source.is_file(), "there is no `{}`", source.display());
+    let source = project.source(SOURCE)?;
     let routes = routes(project, &source)?;
-    let program = toolchain::python_program(PACKAGE, VERSION, output)?;
     let build = project.path.join("build");
     let wit = build.join("wit");
     world::write(&wit, &project.project.manifest)?;
     write_folder(&build.join("sdk/supervisor_sdk"), &SDK)?;
     write_file(&build.join("routes.py"), routes.as_bytes())?;
     let component = build.join("component.wasm");
-    let mut command = Command::new(program);
+    let mut command = toolchain::python_program(&COMPONENTIZE, COMPONENTIZE.name, output)?;
     command.arg("--quiet").arg("--wit-path").arg(&wit).args([
         "--world",
         world::WORLD,
@@ -71,13 +72,15 @@ fn routes(project: &ProjectFolder, source: &Path) -> Result<String> {
         let _ = writeln!(text, "    {:?}: {module}.{handler},", route.to_string());
     }
     text.push_str("})\n");
+    if let Some(watcher) = project.provider(Action::Events) {
+        ensure!(
+            is_identifier(watcher),
+            "`{watcher}`, which provides `events`, is not the name of a function in Python"
+        );
+        let _ = writeln!(
+            text,
+            "\nfrom supervisor_sdk.handler import watcher\n\nEvents = watcher({module}.{watcher})"
+        );
+    }
     Ok(text)
-}
-
-fn is_identifier(name: &str) -> bool {
-    let begins = |char: char| char.is_alphabetic() || char == '_';
-    name.starts_with(begins)
-        && name
-            .chars()
-            .all(|char| char.is_alphanumeric() || char == '_')
 }

@@ -5,43 +5,173 @@ use std::process::Command;
 
 use crate::author::Author;
 
-/// Whether a program of the language is on this machine; its tests are skipped where it is not.
-fn has(program: &str) -> bool {
-    let found = Command::new(program).arg("--version").output().is_ok();
-    if !found {
-        eprintln!("skipped: there is no `{program}`");
+/// Whether the programs that the tool needs of this machine for a language are there. What else it needs it installs.
+/// Where they are not, the tests of the language are skipped, except in CI.
+fn can_build(language: &str) -> bool {
+    let programs: &[&str] = match language {
+        "javascript" | "typescript" => &["node", "npm"],
+        _ => &["python3"],
+    };
+    let missing = programs.iter().find(|program| {
+        let started = Command::new(program).arg("--version").output();
+        !started.is_ok_and(|output| output.status.success())
+    });
+    if let Some(program) = missing {
+        assert!(
+            std::env::var_os("CI").is_none(),
+            "`{program}` is missing, which building in {language} takes"
+        );
+        eprintln!("skipped: `{program}` is missing");
     }
-    found
+    missing.is_none()
+}
+
+/// A new project passes the test that it comes with.
+fn template(language: &str) {
+    if !can_build(language) {
+        return;
+    }
+    let author = Author::new();
+    author
+        .run(&format!("new rails --lang {language}"))
+        .succeeds();
+    let passed = author.run_in("rails", "test").succeeds();
+    assert!(passed.out.contains("3 passed, 0 failed"), "{}", passed.out);
+    // It asks a device for nothing but what plugin.toml says.
+    let file = author.run("--json inspect rails/rails.wasm").succeeds();
+    let imports = file.json()["imports"].to_string();
+    assert!(imports.contains("platform:supervisor/store"), "{imports}");
+    assert!(!imports.contains("wasi:"), "{imports}");
+}
+
+/// The example counts in the store, waits, streams, and answers what it refuses.
+fn example(language: &str, requests: usize) {
+    if !can_build(language) {
+        return;
+    }
+    let author = Author::new();
+    let name = format!("hello-{language}");
+    author.copy_example(&name);
+    let passed = author.run_in(&name, "test").succeeds();
+    let expected = format!("{requests} passed, 0 failed");
+    assert!(passed.out.contains(&expected), "{}", passed.out);
+}
+
+#[test]
+fn a_new_plugin_in_c_passes_its_own_test() {
+    template("c");
+}
+
+#[test]
+fn a_new_plugin_in_go_passes_its_own_test() {
+    template("go");
+}
+
+#[test]
+fn a_new_plugin_in_javascript_passes_its_own_test() {
+    template("javascript");
+}
+
+#[test]
+fn a_new_plugin_in_typescript_passes_its_own_test() {
+    template("typescript");
 }
 
 #[test]
 fn a_new_plugin_in_python_passes_its_own_test() {
-    if has("python3") {
-        let author = Author::new();
-        author.run("new rails --lang python").succeeds();
-        let passed = author.run_in("rails", "test").succeeds();
-        assert!(passed.out.contains("3 passed, 0 failed"), "{}", passed.out);
-    }
+    template("python");
+}
+
+#[test]
+fn the_example_in_c_counts_waits_and_streams() {
+    example("c", 6);
+}
+
+#[test]
+fn the_example_in_go_counts_waits_and_streams() {
+    example("go", 9);
+}
+
+#[test]
+fn the_example_in_javascript_counts_waits_and_streams() {
+    example("javascript", 9);
+}
+
+#[test]
+fn the_example_in_typescript_counts_waits_and_streams() {
+    example("typescript", 9);
 }
 
 #[test]
 fn the_example_in_python_counts_waits_and_streams() {
-    if has("python3") {
-        let author = Author::new();
-        author.copy_example("hello-python");
-        let passed = author.run_in("hello-python", "test").succeeds();
-        assert!(passed.out.contains("9 passed, 0 failed"), "{}", passed.out);
-    }
+    example("python", 9);
 }
 
 #[test]
 fn a_handler_that_is_no_function_of_the_language_is_refused_before_the_build() {
-    if has("python3") {
+    for (language, shown) in [
+        ("c", "C"),
+        ("go", "Go"),
+        ("javascript", "JavaScript"),
+        ("typescript", "JavaScript"),
+        ("python", "Python"),
+    ] {
         let author = Author::new();
-        author.run("new rails --lang python").succeeds();
+        author
+            .run(&format!("new rails --lang {language}"))
+            .succeeds();
         author.edit("rails/plugin.toml", "\"hello\"", "\"say hello\"");
         let built = author.run_in("rails", "build").fails();
-        let expected = "is not the name of a function in Python";
+        let expected = format!("is not the name of a function in {shown}");
+        assert!(built.err.contains(&expected), "{}", built.err);
+    }
+}
+
+#[test]
+fn a_mistake_in_the_sources_is_shown_at_its_line() {
+    for (language, source, from, to, place) in [
+        (
+            "c",
+            "plugin.c",
+            "unsigned count;",
+            "unsigned count",
+            "plugin.c:31",
+        ),
+        (
+            "go",
+            "plugin.go",
+            "return supervisor.Textf",
+            "return supervisor.Texf",
+            "plugin.go:20",
+        ),
+        (
+            "typescript",
+            "plugin.ts",
+            "return `",
+            "return return `",
+            "plugin.ts:7",
+        ),
+    ] {
+        if can_build(language) {
+            let author = Author::new();
+            author
+                .run(&format!("new rails --lang {language}"))
+                .succeeds();
+            author.edit(&format!("rails/src/{source}"), from, to);
+            let built = author.run_in("rails", "build").fails();
+            assert!(built.err.contains(place), "{}", built.err);
+        }
+    }
+}
+
+#[test]
+fn a_handler_that_the_sources_do_not_have_is_named() {
+    if can_build("javascript") {
+        let author = Author::new();
+        author.run("new rails --lang javascript").succeeds();
+        author.edit("rails/plugin.toml", "\"hello\"", "\"greet\"");
+        let built = author.run_in("rails", "build").fails();
+        let expected = "`GET /v3/rails/:name` with a function that the plugin does not export";
         assert!(built.err.contains(expected), "{}", built.err);
     }
 }

@@ -1,0 +1,122 @@
+//! C: zig's clang compiles the sources, the SDK and the bindings.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result, ensure};
+use include_dir::{Dir, include_dir};
+use wit_bindgen_core::{AsyncFilterSet, Files};
+
+use super::{core_module, is_identifier};
+use crate::output::Output;
+use crate::project::ProjectFolder;
+use crate::sdk_sources::{write_file, write_files, write_folder};
+use crate::toolchain::{self, PythonPackage};
+use crate::world;
+
+/// clang with the C library of WASI and all else that it needs, in one package. The author's own clang is often without.
+const ZIG: PythonPackage = PythonPackage {
+    name: "ziglang",
+    version: "0.17.1",
+};
+/// Where the sources are if the project does not say: all files in C in the folder of this one are compiled.
+const SOURCE: &str = "src/plugin.c";
+/// A stack as small as a plugin's memory asks for. An overflow is a trap.
+const STACK: &str = "-Wl,-z,stack-size=65536";
+
+static SDK: Dir = include_dir!("$CARGO_MANIFEST_DIR/../c");
+
+/// Builds the sources in the project's folder.
+///
+/// # Errors
+/// The compiler cannot be installed, or refuses the sources; it has shown why.
+pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf> {
+    let source = project.source(SOURCE)?;
+    let build = project.path.join("build");
+    let wit = build.join("wit");
+    let mut world = world::load(&wit, &project.project.manifest)?;
+    let bindings = wit_bindgen_c::Opts {
+        // C has nothing to wait with but a call that blocks.
+        async_: AsyncFilterSet::all(false),
+        ..Default::default()
+    };
+    let mut files = Files::default();
+    bindings
+        .build()
+        .generate(&mut world.resolve, world.id, &mut files)
+        .context("failed to write the bindings")?;
+    let bound = build.join("bindings");
+    write_files(&bound, &files)?;
+    let sdk = build.join("sdk");
+    write_folder(&sdk, &SDK)?;
+    let routes = build.join("routes.c");
+    write_file(&routes, self::routes(project)?.as_bytes())?;
+
+    let module = build.join("core.wasm");
+    let folder = source.parent().unwrap_or(&project.path);
+    let mut command = toolchain::python_module(&ZIG, output)?;
+    command
+        .args([
+            "cc",
+            "-target",
+            "wasm32-wasi",
+            "-mexec-model=reactor",
+            "-Os",
+            "-s",
+            STACK,
+        ])
+        .args(["-std=gnu17", "-Wall", "-Wextra"]);
+    for folder in [folder, &sdk, &bound] {
+        command.arg("-I").arg(folder);
+    }
+    for file in files_in_c(folder)? {
+        command.arg(file);
+    }
+    command
+        .arg(sdk.join("supervisor.c"))
+        .arg(bound.join(format!("{}.c", world::WORLD)))
+        .arg(bound.join(format!("{}_component_type.o", world::WORLD)))
+        .arg(routes)
+        .arg("-o")
+        .arg(&module);
+    toolchain::run(&mut command)?;
+    let module = std::fs::read(&module).context("cannot read what the compiler has written")?;
+    let component = build.join("component.wasm");
+    let wasm = core_module::component(module, &world, &project.project.manifest)?;
+    write_file(&component, &wasm)?;
+    Ok(component)
+}
+
+/// The sources, sorted, so that the same sources give the same component.
+fn files_in_c(folder: &std::path::Path) -> Result<Vec<PathBuf>> {
+    let failed = || format!("cannot list `{}`", folder.display());
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).with_context(failed)? {
+        let file = entry.with_context(failed)?.path();
+        if file.extension().is_some_and(|extension| extension == "c") {
+            files.push(file);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// The table of routes: which function answers which.
+fn routes(project: &ProjectFolder) -> Result<String> {
+    let mut functions = String::new();
+    let mut table = String::new();
+    let mut count = 0;
+    for (route, handler) in project.routes() {
+        ensure!(
+            handler.is_ascii() && is_identifier(handler),
+            "`{handler}`, which answers `{route}`, is not the name of a function in C"
+        );
+        let (method, path) = (&route.method, &route.pattern);
+        let _ = writeln!(functions, "void {handler}(request_t *request);");
+        let _ = writeln!(table, "    {{\"{method}\", \"{path}\", {handler}}},");
+        count += 1;
+    }
+    Ok(format!(
+        "// Written by `supervisor-plugin build` from plugin.toml.\n#include \"supervisor.h\"\n\n{functions}\nconst route_t routes[] = {{\n{table}}};\nconst size_t routes_count = {count};\n"
+    ))
+}

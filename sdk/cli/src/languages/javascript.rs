@@ -1,0 +1,105 @@
+//! JavaScript and TypeScript: esbuild makes one file of the sources and the SDK, and componentize-qjs puts it into a
+//! component with QuickJS.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, ensure};
+use include_dir::{Dir, include_dir};
+use plugin_manifest::Action;
+use serde_json::json;
+
+use super::{async_imports, is_identifier};
+use crate::output::Output;
+use crate::project::ProjectFolder;
+use crate::sdk_sources::{write_file, write_folder};
+use crate::toolchain::{self, NodePackage};
+use crate::world;
+
+/// The packages of npm, in the versions that this tool is tried with.
+const PACKAGES: [NodePackage; 2] = [
+    NodePackage {
+        name: "esbuild",
+        version: "0.28.2",
+    },
+    NodePackage {
+        name: "componentize-qjs",
+        version: "0.4.5",
+    },
+];
+/// Runs them.
+const SCRIPT: &str = include_str!("javascript/build.mjs");
+
+static SDK: Dir = include_dir!("$CARGO_MANIFEST_DIR/../javascript");
+
+/// Builds the module in the project's folder; `default` is where it is if the project does not say.
+///
+/// # Errors
+/// The tools cannot be installed, or refuse the sources; they have shown why.
+pub(crate) fn build(project: &ProjectFolder, default: &str, output: &Output) -> Result<PathBuf> {
+    let source = project.source(default)?;
+    let manifest = &project.project.manifest;
+    let build = project.path.join("build");
+    let world = world::load(&build.join("wit"), manifest)?;
+    let wit = build.join("wit-without-async-imports");
+    world::write_without_async_imports(&wit, manifest)?;
+    let sdk = build.join("sdk");
+    write_folder(&sdk, &SDK)?;
+    let routes = build.join("routes.js");
+    write_file(&routes, self::routes(project, &source)?.as_bytes())?;
+
+    let packages = toolchain::node_packages(&PACKAGES, output)?;
+    let script = packages.join("build.mjs");
+    write_file(&script, SCRIPT.as_bytes())?;
+    let component = build.join("component.wasm");
+    let task = json!({
+        "routes": routes,
+        "sdk": sdk,
+        "wit": wit,
+        "world": world::WORLD,
+        "stubWasi": !world::uses_wasi(manifest),
+        "bundle": build.join("bundle.js"),
+        "component": component,
+    });
+    let mut command = toolchain::node()?;
+    command.arg(script).arg(task.to_string());
+    toolchain::run(&mut command)?;
+    let mut wasm = std::fs::read(&component).context("cannot read what was built")?;
+    async_imports::declare(
+        &mut wasm,
+        &async_imports::of_world(&world.resolve, world.id),
+    )
+    .context("componentize-qjs has written a component that this tool does not understand")?;
+    write_file(&component, &wasm)?;
+    Ok(component)
+}
+
+/// The module that the component begins with: which function answers which route.
+fn routes(project: &ProjectFolder, source: &Path) -> Result<String> {
+    let source = source
+        .to_str()
+        .with_context(|| format!("the path `{}` is not UTF-8", source.display()))?;
+    let mut text = format!(
+        "// Written by `supervisor-plugin build` from plugin.toml.\nimport {{ serve }} from \"supervisor-sdk/serve\";\nimport * as plugin from {};\n\nexport const handler = serve({{\n",
+        json!(source)
+    );
+    for (route, handler) in project.routes() {
+        ensure!(
+            is_identifier(handler),
+            "`{handler}`, which answers `{route}`, is not the name of a function in JavaScript"
+        );
+        let _ = writeln!(text, "  {}: plugin.{handler},", json!(route.to_string()));
+    }
+    text.push_str("});\n");
+    if let Some(watcher) = project.provider(Action::Events) {
+        ensure!(
+            is_identifier(watcher),
+            "`{watcher}`, which provides `events`, is not the name of a function in JavaScript"
+        );
+        let _ = writeln!(
+            text,
+            "\nimport {{ watch }} from \"supervisor-sdk/serve\";\nexport const events = watch(plugin.{watcher});"
+        );
+    }
+    Ok(text)
+}
