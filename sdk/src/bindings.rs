@@ -31,7 +31,7 @@ pub mod endpoint {
         inline: "
             package platform:sdk;
             world endpoint {
-                export platform:supervisor/handler@1.3.0;
+                export platform:supervisor/handler@1.4.0;
             }
         ",
         world: "platform:sdk/endpoint",
@@ -48,8 +48,8 @@ pub mod identifier {
         inline: "
             package platform:sdk;
             world identifier {
-                import platform:supervisor/identify-window@1.3.0;
-                export platform:supervisor/identify@1.3.0;
+                import platform:supervisor/identify-window@1.4.0;
+                export platform:supervisor/identify@1.4.0;
             }
         ",
         world: "platform:sdk/identifier",
@@ -66,14 +66,14 @@ pub mod proxy {
         inline: "
             package platform:sdk;
             world proxy {
-                export platform:supervisor/proxy-redirector@1.3.0;
+                export platform:supervisor/proxy-redirector@1.4.0;
             }
         ",
         world: "platform:sdk/proxy",
         pub_export_macro: true,
         export_macro_name: "export_proxy",
         with: {
-            "platform:supervisor/proxy-types@1.3.0": super::capabilities::platform::supervisor::proxy_types,
+            "platform:supervisor/proxy-types@1.4.0": super::capabilities::platform::supervisor::proxy_types,
         },
     });
 }
@@ -85,12 +85,29 @@ pub mod boot {
         inline: "
             package platform:sdk;
             world boot {
-                export platform:supervisor/boot-config@1.3.0;
+                export platform:supervisor/boot-config@1.4.0;
             }
         ",
         world: "platform:sdk/boot",
         pub_export_macro: true,
         export_macro_name: "export_boot",
+        generate_all,
+    });
+}
+
+/// What a plugin exports that is called for events.
+pub mod watcher {
+    wit_bindgen::generate!({
+        path: "../wit",
+        inline: "
+            package platform:sdk;
+            world watcher {
+                export platform:supervisor/events@1.4.0;
+            }
+        ",
+        world: "platform:sdk/watcher",
+        pub_export_macro: true,
+        export_macro_name: "export_watcher",
         generate_all,
     });
 }

@@ -46,6 +46,7 @@ pub mod cloud;
 pub mod config;
 pub mod device;
 mod error;
+pub mod events;
 mod extract;
 pub mod folder;
 mod handler;
@@ -81,6 +82,7 @@ pub use response::Response;
 #[doc(hidden)]
 pub mod expansion {
     pub use crate::boot_config::provide::BootExports;
+    pub use crate::events::handle as event;
     pub use crate::handler::names::{UnknownNumber, arguments, fits};
     pub use crate::handler::{call, identify, unknown};
     pub use crate::proxy_redirector::provide::ProxyExports;

@@ -92,7 +92,7 @@ fn the_manifest_says_what_the_macro_was_given() {
     expect_test::expect![[r#"
         name = "supervisor-sdk"
         version = "0.1.0"
-        interface = "1.3.0"
+        interface = "1.4.0"
         description = 'Says "hello"'
         licence = "Apache-2.0"
         provides = ["boot-config", "identify", "proxy-redirector"]

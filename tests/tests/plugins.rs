@@ -303,7 +303,7 @@ async fn the_report_tells_of_each_plugin_what_it_is_what_it_may_and_how_it_does(
     assert_eq!(
         report,
         json!({
-            "name": "device-info", "file": null, "version": env!("CARGO_PKG_VERSION"), "interface": "1.3.0",
+            "name": "device-info", "file": null, "version": env!("CARGO_PKG_VERSION"), "interface": "1.4.0",
             "digest": digest(&stock("device_info")), "state": "running",
             "routes": [
                 {"method": "GET", "path": "/v2/local/device-info"},

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use model::error_chain;
-use parking_lot::Mutex;
 use reqwest::Url;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::Device;
@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Clone)]
 pub struct Connectivity {
     /// Why it could not be reached the last time; `None` where it could, or nobody asks.
-    broken: Arc<Mutex<Option<String>>>,
+    broken: Arc<watch::Sender<Option<String>>>,
 }
 
 impl Connectivity {
@@ -43,7 +43,13 @@ impl Connectivity {
     /// What is wrong.
     #[must_use]
     pub fn problem(&self) -> Option<String> {
-        self.broken.lock().clone()
+        self.broken.borrow().clone()
+    }
+
+    /// What is wrong, with each change of it.
+    #[must_use]
+    pub fn problems(&self) -> watch::Receiver<Option<String>> {
+        self.broken.subscribe()
     }
 
     async fn run(&self, address: Option<(String, u16)>, device: Arc<dyn Device>) {
@@ -54,7 +60,7 @@ impl Connectivity {
             } else {
                 None
             };
-            let before = std::mem::replace(&mut *self.broken.lock(), problem.clone());
+            let before = self.broken.send_replace(problem.clone());
             match (before, problem) {
                 (None, Some(why)) => tracing::warn!("{why}"),
                 (Some(_), None) => tracing::info!("the cloud can be reached again"),

@@ -42,6 +42,8 @@ pub enum Event {
     Download(Download),
     /// An update waits for a lock.
     LockWait(LockWait),
+    /// A plugin postpones an update.
+    UpdatePostponed(UpdatePostponed),
     /// A step failed and is tried again.
     StepFailed(StepFailed),
     /// The device began to apply its target.
@@ -60,6 +62,7 @@ impl Event {
     pub fn bounded(mut self) -> Self {
         if let Event::LockWait(LockWait { message, .. })
         | Event::PluginFault(PluginFault { message, .. })
+        | Event::UpdatePostponed(UpdatePostponed { message, .. })
         | Event::StepFailed(StepFailed { message, .. }) = &mut self
             && message.len() > MAX_MESSAGE
         {
@@ -128,6 +131,20 @@ pub struct LockWait {
     /// Which lock is in the way.
     pub message: String,
     /// When it is tried again at the latest; ISO 8601.
+    pub retry_at: Moment,
+}
+
+/// A plugin postpones an update.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct UpdatePostponed {
+    /// The app's number.
+    pub app_id: AppId,
+    /// The plugin's name.
+    pub plugin: String,
+    /// Its reason.
+    pub message: String,
+    /// When it is asked again; ISO 8601.
     pub retry_at: Moment,
 }
 

@@ -40,6 +40,8 @@ pub struct PluginReport {
     pub routes: Vec<RouteReport>,
     /// The actions that it provides.
     pub provides: Vec<&'static str>,
+    /// The events that it is called for.
+    pub events: Vec<&'static str>,
     /// The capabilities that the policy grants it.
     pub grants: Vec<&'static str>,
     /// How often it was called since the supervisor started.

@@ -85,12 +85,21 @@ pub struct Failure {
     pub retry_at: Moment,
     /// The number of failures in a row.
     pub failures: u32,
+    /// The plugin that postpones it, where it is that and no failure.
+    pub postponed_by: Option<String>,
 }
 
 impl Failure {
     /// The blocker that this failure is.
     #[must_use]
     pub fn blocker(&self) -> Blocker {
+        if let Some(plugin) = &self.postponed_by {
+            return Blocker::UpdateGate {
+                plugin: plugin.clone(),
+                until: self.retry_at,
+                reason: self.reason.clone(),
+            };
+        }
         Blocker::BackOff {
             until: self.retry_at,
             failures: self.failures,

@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Action, BootComparison, BootSetting, ProxyError, ProxyState, Redirection};
+use crate::{
+    Action, BootComparison, BootSetting, EventAnswer, PluginEvent, ProxyError, ProxyState,
+    Redirection,
+};
 
 /// A call of the function of an action that a plugin exports.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,6 +16,8 @@ pub enum ActionCall {
     Proxy(ProxyCall),
     /// `wit/boot-config.wit`
     BootConfig(BootCall),
+    /// `wit/events.wit`
+    Event(PluginEvent),
 }
 
 impl ActionCall {
@@ -23,6 +28,7 @@ impl ActionCall {
             ActionCall::Identify => Action::Identify,
             ActionCall::Proxy(_) => Action::ProxyRedirector,
             ActionCall::BootConfig(_) => Action::BootConfig,
+            ActionCall::Event(_) => Action::Events,
         }
     }
 }
@@ -36,6 +42,8 @@ pub enum ActionAnswer {
     Proxy(Result<ProxyAnswer, ProxyError>),
     /// `wit/boot-config.wit`
     BootConfig(Result<BootAnswer, String>),
+    /// `wit/events.wit`
+    Event(Result<EventAnswer, String>),
 }
 
 /// A function of `wit/proxy-redirector.wit`.

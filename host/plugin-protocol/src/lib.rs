@@ -18,6 +18,7 @@ mod bound;
 mod caller;
 mod capability_call;
 mod errors;
+mod event;
 mod failure;
 mod limits;
 mod origin;
@@ -32,10 +33,11 @@ pub use bound::{Bound, DEFAULT_SLOTS, PATIENCE};
 pub use caller::{Caller, CallerScope};
 pub use capability_call::*;
 pub use errors::*;
+pub use event::{EventAnswer, PendingUpdate, PluginEvent, ServiceChange, TargetProgress};
 pub use failure::Failure;
 pub use limits::Limits;
 pub use origin::{Origin, ServedCall};
-pub use plugin_manifest::{Action, Capability};
+pub use plugin_manifest::{Action, Capability, EventKind};
 pub use runtime::{
     AnswerBody, AnswerStream, GuestAnswer, GuestCode, GuestError, GuestPlugin, GuestRequest,
     GuestRuntime, HostCalls, InstanceId, JournalAnswer, LogEntry, LogLevel, Outcome, RequestBody,

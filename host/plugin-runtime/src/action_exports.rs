@@ -2,10 +2,10 @@
 
 use plugin_protocol::{
     Action, ActionAnswer, ActionCall, BootAnswer, BootCall, BootComparison, BootSetting,
-    ProxyAnswer, ProxyCall,
+    EventAnswer, PendingUpdate, PluginEvent, ProxyAnswer, ProxyCall, ServiceChange, TargetProgress,
 };
 
-use crate::bindings::exports::platform::supervisor::{boot_config, proxy_redirector};
+use crate::bindings::exports::platform::supervisor::{boot_config, events, proxy_redirector};
 use crate::exports::Exports;
 use crate::guest::{Answer, Guest};
 use wasmtime::component::Accessor;
@@ -31,6 +31,11 @@ impl Exports {
             ActionCall::BootConfig(call) => {
                 let provider = exported(self.boot_config.as_ref(), action)?;
                 ActionAnswer::BootConfig(boot(provider, inside, call).await?)
+            }
+            ActionCall::Event(event) => {
+                let watcher = exported(self.events.as_ref(), action)?;
+                let answer = watcher.call_handle(inside, event.into()).await?;
+                ActionAnswer::Event(answer.map(Into::into))
             }
         })
     }
@@ -106,5 +111,33 @@ impl From<boot_config::Comparison> for BootAnswer {
             foreign: comparison.foreign,
             needs_reboot: comparison.needs_reboot,
         })
+    }
+}
+
+mirror! { one way struct ServiceChange, events::ServiceChange { app_id, service, status, before } }
+mirror! { one way enum TargetProgress, events::TargetProgress { Applying, Reached, Stopped } }
+mirror! { one way struct PendingUpdate, events::Update { app_id, app_uuid, services, running_commit, target_commit } }
+
+impl From<PluginEvent> for events::Event {
+    fn from(event: PluginEvent) -> Self {
+        match event {
+            PluginEvent::Start(is_first) => events::Event::Start(is_first),
+            PluginEvent::Schedule(name) => events::Event::Schedule(name),
+            PluginEvent::Services(changes) => events::Event::Services(converted(changes)),
+            PluginEvent::Target(progress) => events::Event::Target(progress.into()),
+            PluginEvent::Connection(is_there) => events::Event::Connection(is_there),
+            PluginEvent::UpdateGate(update) => events::Event::UpdateGate(update.into()),
+        }
+    }
+}
+
+impl From<events::Answer> for EventAnswer {
+    fn from(answer: events::Answer) -> Self {
+        match answer {
+            events::Answer::GoOn => EventAnswer::GoOn,
+            events::Answer::Postpone(events::Postponement { reason, seconds }) => {
+                EventAnswer::Postpone { reason, seconds }
+            }
+        }
     }
 }

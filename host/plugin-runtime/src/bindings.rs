@@ -14,13 +14,14 @@ wasmtime::component::bindgen!({
     inline: "
         package platform:host;
         world everything {
-            include platform:supervisor/capabilities@1.3.0;
-            import platform:supervisor/identify-window@1.3.0;
-            import platform:supervisor/identify@1.3.0;
-            export platform:supervisor/handler@1.3.0;
-            export platform:supervisor/identify@1.3.0;
-            export platform:supervisor/proxy-redirector@1.3.0;
-            export platform:supervisor/boot-config@1.3.0;
+            include platform:supervisor/capabilities@1.4.0;
+            import platform:supervisor/identify-window@1.4.0;
+            import platform:supervisor/identify@1.4.0;
+            export platform:supervisor/handler@1.4.0;
+            export platform:supervisor/identify@1.4.0;
+            export platform:supervisor/proxy-redirector@1.4.0;
+            export platform:supervisor/boot-config@1.4.0;
+            export platform:supervisor/events@1.4.0;
         }
     ",
     world: "platform:host/everything",

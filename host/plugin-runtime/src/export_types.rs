@@ -8,6 +8,7 @@ use wasmtime::component::types::{Component, ComponentFunc, ComponentItem};
 use wasmtime::component::{ComponentNamedList, Lift, Lower};
 
 use crate::bindings::exports::platform::supervisor::boot_config::{Comparison, Setting};
+use crate::bindings::exports::platform::supervisor::events;
 use crate::bindings::exports::platform::supervisor::proxy_redirector::{
     ProxyError, ProxyState, Redirection,
 };
@@ -27,6 +28,13 @@ const INTERFACES: &[Interface] = &[
     Interface {
         name: "handler",
         functions: &[("handle", check::<(Request,), (Result<Response, Error>,)>)],
+    },
+    Interface {
+        name: "events",
+        functions: &[(
+            "handle",
+            check::<(events::Event,), (Result<events::Answer, String>,)>,
+        )],
     },
     Interface {
         name: "identify",

@@ -7,7 +7,7 @@ use wasmtime::Store;
 use wasmtime::component::{Instance, InstancePre};
 
 use crate::bindings::exports::platform::supervisor::{
-    boot_config, handler, identify, proxy_redirector,
+    boot_config, events, handler, identify, proxy_redirector,
 };
 use crate::guest::Guest;
 
@@ -57,4 +57,5 @@ exports! {
     identify provides Identify;
     proxy_redirector provides ProxyRedirector;
     boot_config provides BootConfig;
+    events provides Events;
 }

@@ -59,23 +59,33 @@ impl Actions {
         let action = call.action();
         let none = ActionError::NoProvider(action.into());
         let provider = self.provider(action).ok_or(none)?;
-        let task = tokio::spawn(async move {
-            let _timed = provider.counters.called();
-            let limit = provider.limits.wall;
-            let work = async {
-                let _permit = provider.permit().await?;
-                provider.act(origin, call).await
-            };
-            let outcome = tokio::time::timeout(limit, work)
-                .await
-                .unwrap_or(Err(Failure::Wall { limit }));
-            outcome.map_err(|failure| {
-                let name = provider.manifest.name.as_str();
-                provider.failed(&failure);
-                ActionError::Failed(failure.message(name))
-            })
-        });
-        task.await
-            .unwrap_or_else(|_| Err(ActionError::Failed("the supervisor is stopping".to_owned())))
+        perform(&provider, origin, call).await
     }
+}
+
+/// Has the plugin do what `call` says, within its limits, in a task of its own.
+pub(crate) async fn perform(
+    plugin: &Arc<LoadedPlugin>,
+    origin: Origin,
+    call: ActionCall,
+) -> Result<ActionAnswer, ActionError> {
+    let plugin = Arc::clone(plugin);
+    let task = tokio::spawn(async move {
+        let _timed = plugin.counters.called();
+        let limit = plugin.limits.wall;
+        let work = async {
+            let _permit = plugin.permit().await?;
+            plugin.act(origin, call).await
+        };
+        let outcome = tokio::time::timeout(limit, work)
+            .await
+            .unwrap_or(Err(Failure::Wall { limit }));
+        outcome.map_err(|failure| {
+            let name = plugin.manifest.name.as_str();
+            plugin.failed(&failure);
+            ActionError::Failed(failure.message(name))
+        })
+    });
+    task.await
+        .unwrap_or_else(|_| Err(ActionError::Failed("the supervisor is stopping".to_owned())))
 }

@@ -99,7 +99,8 @@ impl<'a> Assembly<'a> {
         }
         for (file, plugin) in self.serving {
             table.routes.add(&plugin, &plugin.manifest.routes);
-            for action in &plugin.manifest.provides {
+            let provided = plugin.manifest.provides.iter();
+            for action in provided.filter(|action| action.has_one_provider()) {
                 // A board's own provider goes before a general one.
                 let general = table
                     .providers
@@ -242,7 +243,8 @@ fn conflict(plugin: Demand<'_>, other: Demand<'_>) -> Result<(), String> {
     let manifest = plugin.manifest;
     overlap(&manifest.routes, name, routes)?;
     let mut both = manifest.provides.iter();
-    let Some(action) = both.find(|action| provides.contains(action)) else {
+    let Some(action) = both.find(|action| action.has_one_provider() && provides.contains(action))
+    else {
         return Ok(());
     };
     if plugin.is_boards_own != other.is_boards_own {

@@ -66,6 +66,10 @@ pub trait Device: Send + Sync + 'static {
     fn identity(&self) -> Identity;
     /// The object that `GET /v1/device` answers.
     fn state(&self) -> serde_json::Value;
+    /// Whether the supervisor has started for the first time since the device booted.
+    fn is_first_start(&self) -> bool {
+        false
+    }
     /// Told that a plugin failed at a call through its own fault. Must not wait for anything.
     fn faulted(&self, plugin: &str, message: &str) {
         let _ = (plugin, message);

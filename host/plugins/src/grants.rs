@@ -54,14 +54,27 @@ pub(crate) fn check_routes_and_actions(
             quoted(&paths, '"')
         ));
     }
-    let mut provides = manifest.provides.iter();
-    if provides.any(|action| !granted.provides.contains(action)) {
-        let provides = manifest.provides.iter();
-        let actions: Vec<_> = provides.map(<&str>::from).collect();
+    // Events are granted by their kinds.
+    let actions = manifest.provides.iter();
+    let actions = actions.filter(|action| action.has_one_provider());
+    if actions
+        .clone()
+        .any(|action| !granted.provides.contains(action))
+    {
+        let actions: Vec<_> = actions.map(<&str>::from).collect();
         wrong.push(format!(
             "plugin `{plugin}` provides {}, which the policy `{policy}` does not let it; to let it, give its section `[plugins.{plugin}]` the line `provides = [{}]`",
             quoted(&actions, '`'),
             quoted(&actions, '"')
+        ));
+    }
+    let events = manifest.event_kinds();
+    if !events.is_subset(&granted.events) {
+        let events: Vec<_> = events.iter().map(<&str>::from).collect();
+        wrong.push(format!(
+            "plugin `{plugin}` asks for the events {}, which the policy `{policy}` does not give it; to give it them, give its section `[plugins.{plugin}]` the line `events = [{}]`",
+            quoted(&events, '`'),
+            quoted(&events, '"')
         ));
     }
     all_of(wrong)
@@ -247,11 +260,11 @@ mod tests {
         assert_eq!(
             refusal(
                 &["led"],
-                &["platform:supervisor/gpio@1.3.0"],
+                &["platform:supervisor/gpio@1.4.0"],
                 &[Capability::Led]
             ),
-            "it imports `platform:supervisor/gpio@1.3.0`, which this supervisor does not have (it has \
-             `platform:supervisor` 1.3.0)"
+            "it imports `platform:supervisor/gpio@1.4.0`, which this supervisor does not have (it has \
+             `platform:supervisor` 1.4.0)"
         );
         assert_eq!(
             refusal(

@@ -23,6 +23,7 @@ mod claims;
 mod config;
 mod confinement_rule;
 mod embed;
+mod events;
 mod failure;
 mod file_record;
 mod file_with_signature;
@@ -72,6 +73,7 @@ pub use config::{
 };
 pub use confinement_rule::ConfinementRule;
 pub use embed::{EmbedError, embed_signature};
+pub use events::Postponement;
 pub use grant::{GrantError, grant};
 pub use limits::Limits;
 pub use owners::OwnerError;
@@ -79,7 +81,7 @@ pub use plugin_manifest::{
     Action, Capability, INTERFACE, Manifest, ManifestError, Need, Pattern, PatternError, Route,
     SECTION,
 };
-pub use plugin_protocol::CallerScope;
+pub use plugin_protocol::{CallerScope, PendingUpdate, PluginEvent, ServiceChange, TargetProgress};
 pub use plugins::{Plugins, StartError, UNPINNED};
 pub use policy::{PolicyError, policy_text};
 pub use rollback::{Rollback, RollbackError, RollbackFolders, rollback};

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use device_types::{PluginReport, PluginRoutes, PluginStats};
 use http::{Method, Request, Response};
 use parking_lot::Mutex;
-use plugin_protocol::{BootCall, GuestRuntime, Origin};
+use plugin_protocol::{BootCall, GuestRuntime, Origin, PendingUpdate, PluginEvent};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -16,6 +16,7 @@ use crate::actions::Actions;
 use crate::boot_config;
 use crate::bounds;
 use crate::call;
+use crate::events::{Events, Postponement};
 use crate::identify::Identify;
 use crate::kept::KeptVersions;
 use crate::loaded::LoadContext;
@@ -54,6 +55,7 @@ struct Inner {
     runtime: Arc<dyn GuestRuntime>,
     identify: Identify,
     actions: Actions,
+    events: Events,
     led_memory: Arc<LedMemory>,
     reloading: Mutex<Option<JoinHandle<()>>>,
     /// Since when files are being read or compiled without a pause.
@@ -85,6 +87,7 @@ impl Plugins {
         }
         let runtime = config.runtime;
         let actions = Actions::default();
+        let events = Events::default();
         let identify = Identify::new(&actions);
         let changed = Arc::new(Notify::new());
         let allow_unpinned = config.allow_unpinned;
@@ -139,6 +142,7 @@ impl Plugins {
             busy_since: Arc::clone(&busy_since),
             table: publisher,
             actions: actions.clone(),
+            events: events.clone(),
             loader: Loader::new(load_context, kept, folders, reserved),
         };
         let reloading = Some(tokio::spawn(reload.run(watch, changed)));
@@ -149,6 +153,7 @@ impl Plugins {
                 runtime,
                 identify,
                 actions,
+                events,
                 led_memory,
                 reloading,
                 busy_since,
@@ -211,6 +216,17 @@ impl Plugins {
     /// once; success also where no plugin provides it. Runs in a tokio runtime.
     pub fn identify(&self, scope: CallerScope) {
         self.inner.identify.start(Origin::outside(scope));
+    }
+
+    /// Has the plugins called that ask for this event. Returns at once.
+    pub fn publish(&self, event: &PluginEvent) {
+        self.inner.events.publish(event);
+    }
+
+    /// Asks the plugins that are gates whether an app may be disturbed now; `None` where nothing is in the way. A gate
+    /// that fails, or takes too long, postpones as well, and none for longer than the policy says.
+    pub async fn postponement(&self, update: &PendingUpdate) -> Option<Postponement> {
+        self.inner.events.postponement(update).await
     }
 
     /// The settings of the board's boot configuration, as the next boot will have them.

@@ -8,6 +8,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use crate::actions::Actions;
+use crate::events::Events;
 use crate::loader::Loader;
 use crate::table::Table;
 use crate::watch::Watch;
@@ -16,6 +17,7 @@ use crate::watch::Watch;
 pub(crate) struct Reload {
     pub(crate) table: watch::Sender<Arc<Table>>,
     pub(crate) actions: Actions,
+    pub(crate) events: Events,
     pub(crate) loader: Loader,
     pub(crate) busy_since: Arc<Mutex<Option<Instant>>>,
 }
@@ -46,6 +48,7 @@ impl Reload {
         let before = Arc::clone(&self.table.borrow());
         let next = self.loader.table(&before);
         self.actions.set_providers(&next.providers);
+        self.events.set_plugins(next.serving());
         self.table.send_replace(Arc::new(next));
         drop(before);
         let mut busy_since = self.busy_since.lock();

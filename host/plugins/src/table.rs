@@ -155,7 +155,7 @@ impl Table {
     }
 
     /// The plugins that answer.
-    fn serving(&self) -> impl Iterator<Item = &Arc<LoadedPlugin>> {
+    pub(crate) fn serving(&self) -> impl Iterator<Item = &Arc<LoadedPlugin>> {
         self.entries
             .values()
             .filter_map(|entry| entry.serving.as_ref())
@@ -323,6 +323,11 @@ fn report(file: &Path, entry: &Entry) -> PluginReport {
         provides: manifest
             .iter()
             .flat_map(|manifest| &manifest.provides)
+            .map(<&str>::from)
+            .collect(),
+        events: manifest
+            .iter()
+            .flat_map(|manifest| manifest.event_kinds())
             .map(<&str>::from)
             .collect(),
         grants: grants

@@ -139,8 +139,15 @@ impl Lines {
             }
             self.comment(&text);
         }
-        for action in &manifest.provides {
+        let actions = manifest.provides.iter();
+        for action in actions.filter(|action| action.has_one_provider()) {
             self.comment(&format!("- to {} (`{}`)", of_action(*action), action));
+        }
+        for kind in manifest.event_kinds() {
+            self.comment(&format!("- to {} (event `{kind}`)", kind.may()));
+        }
+        for (name, schedule) in &manifest.schedules {
+            self.comment(&format!("  `{name}`: {schedule}"));
         }
         for need in &manifest.capabilities {
             let text = format!("- to {} (`{}`)", need.name.may(), need.name);
@@ -194,8 +201,9 @@ impl Lines {
             }
         }
         self.list("routes", &paths);
-        let actions = manifest.provides.iter().map(|action| action.to_string());
-        let actions: Vec<_> = actions.collect();
+        let actions = manifest.provides.iter();
+        let actions = actions.filter(|action| action.has_one_provider());
+        let actions: Vec<_> = actions.map(|action| action.to_string()).collect();
         self.list("provides", &actions);
         if !actions.is_empty() {
             let boards = manifest
@@ -206,6 +214,9 @@ impl Lines {
             let boards: Vec<_> = boards.collect();
             self.list("boards", &boards);
         }
+        let events = manifest.event_kinds();
+        let events: Vec<_> = events.iter().map(|kind| kind.to_string()).collect();
+        self.list("events", &events);
         let needs = manifest.capabilities.iter().map(|need| need.name);
         let grants: Vec<_> = needs.clone().map(|name| name.to_string()).collect();
         self.list("grants", &grants);
@@ -250,6 +261,7 @@ fn of_action(action: Action) -> &'static str {
             "read and write the proxy of the device's connections, with its password, for all who ask for that"
         }
         Action::BootConfig => "write the boot configuration of the board",
+        Action::Events => "be called for what happens on the device",
     }
 }
 

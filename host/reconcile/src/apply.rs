@@ -11,7 +11,7 @@ use crate::messages::{Message, StepFailure};
 use crate::step_context::StepContext;
 use crate::step_span;
 use crate::steps;
-use crate::{LockError, LockPolicy, UpdateLocks};
+use crate::{LockError, LockPolicy, PendingUpdate, UpdateLocks, UpdatePostponement};
 
 /// Says that the step about a subject has ended, also where its task panicked or was dropped.
 struct StepReport {
@@ -68,14 +68,18 @@ pub(crate) fn spawn(context: &Arc<StepContext>, step: Step, cancel: Cancellation
     tokio::spawn(running.instrument(span));
 }
 
-/// Takes the locks that are not in `held`, then starts the work of each service.
-pub(crate) fn spawn_locked(
-    context: &Arc<StepContext>,
-    locked: LockedWork,
-    scope: LockScope,
-    held: Vec<Arc<UpdateLocks>>,
-    policy: LockPolicy,
-) {
+/// How the locks of an app are taken.
+pub(crate) struct Locking {
+    pub scope: LockScope,
+    /// Those that are held already.
+    pub held: Vec<Arc<UpdateLocks>>,
+    pub policy: LockPolicy,
+    /// The update that begins with it, where somebody may want that to wait.
+    pub update: Option<PendingUpdate>,
+}
+
+/// Takes the locks that are not held yet, then starts the work of each service.
+pub(crate) fn spawn_locked(context: &Arc<StepContext>, locked: LockedWork, locking: Locking) {
     let span = step_span::of_locking(&locked);
     let lock_report = StepReport::new(context, Subject::Locks(locked.app.clone()));
     let reports: Vec<(ServiceWork, StepReport)> = locked
@@ -88,7 +92,17 @@ pub(crate) fn spawn_locked(
         .collect();
     let context = Arc::clone(context);
     let running = async move {
-        let mut guards = held;
+        let Locking {
+            scope,
+            held: mut guards,
+            policy,
+            update,
+        } = locking;
+        if let Some(update) = update
+            && let Some(postponement) = context.host.postponement(&update).await
+        {
+            return postpone(lock_report, reports, postponement);
+        }
         let (locks, have) = (&context.locks, guards.clone());
         let taking = locks.blocking(move |locks| {
             locks.take_missing(locked.app_id, locked.services, scope, &have, policy)
@@ -129,6 +143,20 @@ pub(crate) fn spawn_locked(
         }
     };
     tokio::spawn(running.instrument(span));
+}
+
+fn postpone(
+    lock_report: StepReport,
+    reports: Vec<(ServiceWork, StepReport)>,
+    postponement: UpdatePostponement,
+) {
+    for (_, report) in reports {
+        report.finish(Err(StepFailure::cancelled("the update is postponed")));
+    }
+    lock_report.finish(Err(StepFailure {
+        postponement: Some(postponement),
+        ..StepFailure::default()
+    }));
 }
 
 fn refuse(lock_report: StepReport, reports: Vec<(ServiceWork, StepReport)>, error: &LockError) {

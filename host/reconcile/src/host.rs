@@ -3,10 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 use model::{
-    ActionError, BootId, DesiredHost, DesiredState, HostPart, NetworkMode, Protocol, Settings,
+    ActionError, AppId, AppUuid, BootId, Commit, DesiredHost, DesiredState, HostPart, NetworkMode,
+    Protocol, ServiceName, Settings,
 };
 
 /// The host that the device runs on.
@@ -36,6 +38,39 @@ pub trait Host: Send + Sync + 'static {
     /// # Errors
     /// [`ActionError::Locked`] where a lock is in the way.
     fn reboot(&self, force: bool) -> BoxFuture<'_, Result<(), ActionError>>;
+
+    /// Whether somebody wants an update to wait; asked before its first service is disturbed, and again after the time
+    /// that was answered. Answers within seconds.
+    fn postponement<'a>(
+        &'a self,
+        update: &'a PendingUpdate,
+    ) -> BoxFuture<'a, Option<UpdatePostponement>>;
+}
+
+/// An update of one app, of which no service has been disturbed yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PendingUpdate {
+    /// The app's number.
+    pub app_id: AppId,
+    /// The app.
+    pub app: AppUuid,
+    /// The services that would be disturbed.
+    pub services: BTreeSet<ServiceName>,
+    /// The release that runs whole.
+    pub running_commit: Option<Commit>,
+    /// The release that the target names.
+    pub target_commit: Option<Commit>,
+}
+
+/// Why an update waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UpdatePostponement {
+    /// The plugin that postpones it.
+    pub plugin: String,
+    /// Its reason, for people.
+    pub reason: String,
+    /// When to ask again.
+    pub delay: Duration,
 }
 
 /// What a look at the host has shown.

@@ -60,7 +60,7 @@ mod view;
 #[cfg(feature = "moments")]
 pub use abort::AbortAt;
 pub use config::{Limits, OnEvent, ReconcilerConfig};
-pub use host::{EffectiveSettings, Exposure, Host, HostLook};
+pub use host::{EffectiveSettings, Exposure, Host, HostLook, PendingUpdate, UpdatePostponement};
 pub use locks::{AllLocks, LockError, LockPolicy, Locks, UpdateLocks};
 pub use logs::LogSubscription;
 pub use moments::Moments;

@@ -16,7 +16,7 @@ use crate::actions::ActionReply;
 use crate::device_plan::LoopSnapshot;
 use crate::locks::LockSubjects;
 use crate::view::{Effect, Listing};
-use crate::{HostLook, UpdateLocks};
+use crate::{HostLook, UpdateLocks, UpdatePostponement};
 
 pub(crate) enum Message {
     Listed(Listing),
@@ -66,6 +66,8 @@ pub(crate) struct StepFailure {
     pub lock: Option<PathBuf>,
     /// Another operation of this supervisor holds the lock.
     pub is_busy: bool,
+    /// A plugin postpones it.
+    pub postponement: Option<UpdatePostponement>,
     /// It was stopped since nobody wants it any more: no failure to count.
     pub cancelled: bool,
 }

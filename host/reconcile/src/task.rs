@@ -32,6 +32,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::actions::Actions;
+use crate::apply::Locking;
 use crate::config::Limits;
 use crate::events::EngineEvents;
 use crate::locks::LockScope;
@@ -40,7 +41,7 @@ use crate::persistence::RecoveredState;
 use crate::step_context::{StepContext, publish};
 use crate::stored_state::StoredState;
 use crate::view::View;
-use crate::{EffectiveSettings, Exposure, LockPolicy, apply};
+use crate::{EffectiveSettings, Exposure, LockPolicy, PendingUpdate, apply};
 use held_locks::HeldLocks;
 use host::HostView;
 use in_flight::InFlight;
@@ -251,7 +252,8 @@ impl ReconcilerTask {
     fn start(&mut self, step: Step) {
         if let Step::UnderLocks(locked) = step {
             let policy = self.policy(&locked.app);
-            self.start_locked(locked, LockScope::Named, policy);
+            let update = self.pending_update(&locked, policy);
+            self.start_locked(locked, LockScope::Named, policy, update);
             return;
         }
         let mut cancel = CancellationToken::new();
@@ -272,10 +274,41 @@ impl ReconcilerTask {
     }
 
     /// Takes the locks of an app that are not held yet, then starts the work that is done under them.
-    fn start_locked(&mut self, locked: LockedWork, scope: LockScope, policy: LockPolicy) {
+    fn start_locked(
+        &mut self,
+        locked: LockedWork,
+        scope: LockScope,
+        policy: LockPolicy,
+        update: Option<PendingUpdate>,
+    ) {
         self.in_flight.begin_locked(&locked);
         let held = self.held_locks.of(&locked.app);
-        apply::spawn_locked(&self.context, locked, scope, held, policy);
+        let locking = Locking {
+            scope,
+            held,
+            policy,
+            update,
+        };
+        apply::spawn_locked(&self.context, locked, locking);
+    }
+
+    /// The update that begins with this work, where it can be postponed: of an app that runs, by nobody's force. A
+    /// developer in local mode decides alone.
+    fn pending_update(&self, locked: &LockedWork, policy: LockPolicy) -> Option<PendingUpdate> {
+        let app = &locked.app;
+        let is_begun = !self.held_locks.of(app).is_empty();
+        let runs = !self.services_of(app).is_empty();
+        if policy == LockPolicy::Override || is_begun || !runs || self.local_mode.is_on() {
+            return None;
+        }
+        let desired = self.target.app(app);
+        Some(PendingUpdate {
+            app_id: locked.app_id,
+            app: app.clone(),
+            services: locked.services.clone(),
+            running_commit: self.stored.commits.get(app).cloned(),
+            target_commit: desired.and_then(|app| app.commit.clone()),
+        })
     }
 
     /// Forgets that we stopped containers that are gone or run again.

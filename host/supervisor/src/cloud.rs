@@ -300,6 +300,12 @@ impl Cloud {
         })
     }
 
+    /// Why it cannot be reached, with each change of it; `None` where there is no cloud.
+    pub(crate) fn connection(&self) -> Option<watch::Receiver<Option<String>>> {
+        let link = self.link.as_ref()?;
+        Some(link.connectivity.problems())
+    }
+
     /// What is wrong with it, one sentence each.
     pub(crate) fn problems(&self) -> Vec<String> {
         let poll = self.link.as_ref().and_then(|link| link.poll.problem());

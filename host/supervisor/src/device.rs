@@ -44,6 +44,8 @@ pub(crate) struct RunningDevice {
     pub(crate) store: Store,
     pub(crate) firewall: FirewallState,
     pub(crate) walls: Walls,
+    /// The supervisor has not run in this boot before.
+    pub(crate) is_first_start: bool,
 }
 
 impl api::Device for RunningDevice {
@@ -196,6 +198,10 @@ impl plugins::Device for RunningDevice {
         let json =
             api::device_state_json(&self.reconciler.status(), &self.facts.now(), &self.branding);
         serde_json::from_slice(&json).unwrap_or_default()
+    }
+
+    fn is_first_start(&self) -> bool {
+        self.is_first_start
     }
 
     fn faulted(&self, plugin: &str, message: &str) {

@@ -8,7 +8,7 @@ use device_types::{PluginReport, PluginRoutes, PluginStats};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::Method;
-use plugins::{Action, CallerScope, Plugins, PluginsConfig};
+use plugins::{Action, CallerScope, PluginEvent, Plugins, PluginsConfig};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -89,6 +89,13 @@ impl PluginEndpoints {
         let plugins = self.begun().await?;
         plugins.settled(action).await;
         Some(plugins)
+    }
+
+    /// Has the plugins called that ask for this event; none before they have begun. Returns at once.
+    pub(crate) fn publish(&self, event: &PluginEvent) {
+        if let Some(plugins) = self.plugins() {
+            plugins.publish(event);
+        }
     }
 
     /// As [`Self::settled`], and `None` where that takes too long.

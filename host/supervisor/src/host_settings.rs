@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use model::{ActionError, BootId, DesiredHost, HostPart, PowerAction};
+use model::{ActionError, BootId, Commit, DesiredHost, HostPart, PowerAction};
 use os::ConfigJson;
-use plugins::{Action, BootComparison, BootConfigError, BootSetting};
-use reconcile::{HostLook, Reconciler};
+use plugins::{Action, BootComparison, BootConfigError, BootSetting, PendingUpdate};
+use reconcile::{HostLook, Reconciler, UpdatePostponement};
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -262,6 +262,35 @@ impl reconcile::Host for HostSettings {
             self.power.go_down(&parts.reconciler, reboot, force).await
         }
         .boxed()
+    }
+
+    fn postponement<'a>(
+        &'a self,
+        update: &'a reconcile::PendingUpdate,
+    ) -> BoxFuture<'a, Option<UpdatePostponement>> {
+        async move {
+            let parts = self.parts().await.ok()?;
+            // Whoever is a gate is asked even if it is still being loaded.
+            let plugins = parts.plugins.settled_in_time(Action::Events).await?;
+            let postponement = plugins.postponement(&for_plugins(update)).await?;
+            Some(UpdatePostponement {
+                plugin: postponement.plugin,
+                reason: postponement.reason,
+                delay: postponement.delay,
+            })
+        }
+        .boxed()
+    }
+}
+
+fn for_plugins(update: &reconcile::PendingUpdate) -> PendingUpdate {
+    let commit = |commit: &Option<Commit>| commit.as_ref().map(Commit::to_string);
+    PendingUpdate {
+        app_id: update.app_id.0,
+        app_uuid: update.app.to_string(),
+        services: update.services.iter().map(ToString::to_string).collect(),
+        running_commit: commit(&update.running_commit),
+        target_commit: commit(&update.target_commit),
     }
 }
 

@@ -18,6 +18,7 @@ mod listen_address;
 mod listeners;
 mod logging;
 mod parts;
+mod plugin_events;
 mod plugin_writes;
 mod plugins_list;
 mod plugins_rollback;

@@ -26,6 +26,7 @@ use crate::firewall::{FirewallSettings, FirewallState};
 use crate::host::Host;
 use crate::host_name::HostName;
 use crate::host_settings::HostSettings;
+use crate::plugin_events::{PluginEvents, is_first_start};
 use crate::power::Power;
 use crate::run_folder::RunFolder;
 use crate::variables::Variables;
@@ -103,7 +104,10 @@ impl Parts {
         };
         let boots = Boots::new(&configuration.host_root, run_folder.reboot_mark());
         let boots = Arc::new(boots);
+        let is_first_start =
+            is_first_start(run_folder.start_mark().as_ref(), boots.current().as_ref());
         let events = Events::default();
+        let plugin_events = PluginEvents::default();
         let power = Power {
             os: host.os.clone(),
             host_root: configuration.host_root.clone(),
@@ -122,8 +126,11 @@ impl Parts {
             host: Arc::new(host_settings.clone()),
             managed: membership.managed,
             on_event: {
-                let events = events.clone();
-                Arc::new(move |audience, event| events.publish(audience, event))
+                let (events, plugin_events) = (events.clone(), plugin_events.clone());
+                Arc::new(move |audience, event| {
+                    plugin_events.publish(&event);
+                    events.publish(audience, event);
+                })
             },
             offers: board.offers(branding),
             target_policy: target_policy::reader(configuration),
@@ -179,6 +186,7 @@ impl Parts {
             store: store.clone(),
             firewall,
             walls,
+            is_first_start,
         });
         let endpoints = PluginEndpoints::start(plugins_config(
             configuration,
@@ -195,6 +203,10 @@ impl Parts {
             },
         ));
         host_settings.attach(&device.reconciler, &endpoints);
+        plugin_events.attach(&endpoints);
+        if let Some(connection) = device.cloud.connection() {
+            plugin_events.follow_connection(connection, stopping);
+        }
         Ok(Parts {
             device,
             endpoints,

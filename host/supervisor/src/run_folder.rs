@@ -13,6 +13,8 @@ const FOLDER: &str = "run/supervisor";
 const REBOOT_MARK: &str = "reboot-after-apply";
 /// The variables of the target, for programs of the host that run as root ([`crate::variables`]).
 const VARIABLES: &str = "target-state-config";
+/// Names the boot in which the supervisor has run ([`crate::plugin_events`]).
+const START_MARK: &str = "started-in-boot";
 /// What the cloud has taken of the device's state, the key of the API with it.
 const REPORTED: &str = "state-report-cache";
 /// The longest mark, in bytes.
@@ -37,6 +39,10 @@ impl RunFolder {
 
     pub(crate) fn reboot_mark(&self) -> Option<SecureFile> {
         self.file(REBOOT_MARK)
+    }
+
+    pub(crate) fn start_mark(&self) -> Option<SecureFile> {
+        self.file(START_MARK)
     }
 
     pub(crate) fn variables(&self) -> Option<SecureFile> {

@@ -1,4 +1,4 @@
-import wit from "platform:supervisor/caller@1.3.0";
+import wit from "platform:supervisor/caller@1.4.0";
 
 export function current() {
   const { tag, val } = wit.scope();

@@ -1,4 +1,4 @@
-import wit from "platform:supervisor/cloud@1.3.0";
+import wit from "platform:supervisor/cloud@1.4.0";
 
 import { answers } from "./capability.js";
 import { Internal } from "./errors.js";

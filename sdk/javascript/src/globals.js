@@ -1,6 +1,6 @@
 /** What programs expect of a JavaScript engine and QuickJS lacks. Imported before the plugin is. */
 
-import wit from "platform:supervisor/log@1.3.0";
+import wit from "platform:supervisor/log@1.4.0";
 
 class TextEncoder {
   encoding = "utf-8";

@@ -1,4 +1,4 @@
-import wit from "platform:supervisor/host-name@1.3.0";
+import wit from "platform:supervisor/host-name@1.4.0";
 
 import { answers } from "./capability.js";
 import { BadRequest } from "./errors.js";

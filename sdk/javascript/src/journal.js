@@ -1,4 +1,4 @@
-import wit from "platform:supervisor/journal@1.3.0";
+import wit from "platform:supervisor/journal@1.4.0";
 
 import { Body } from "./body.js";
 import { answers } from "./capability.js";

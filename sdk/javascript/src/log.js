@@ -1,4 +1,4 @@
-import wit from "platform:supervisor/log@1.3.0";
+import wit from "platform:supervisor/log@1.4.0";
 
 const write = (level) => (message) => wit.write(level, String(message));
 

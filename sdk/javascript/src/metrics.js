@@ -1,4 +1,4 @@
-import wit from "platform:supervisor/metrics@1.3.0";
+import wit from "platform:supervisor/metrics@1.4.0";
 
 import { answers } from "./capability.js";
 

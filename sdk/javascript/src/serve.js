@@ -5,6 +5,7 @@
 
 import "./globals.js";
 import { HttpError } from "./errors.js";
+import { eventOf } from "./events.js";
 import { error as logError } from "./log.js";
 import { Request } from "./request.js";
 import { Response } from "./response.js";
@@ -24,6 +25,25 @@ export function serve(routes) {
         if (error instanceof HttpError) {
           throw { status: error.status, code: error.code, message: error.message };
         }
+        report(error);
+        throw error;
+      }
+    },
+  };
+}
+
+/** Calls a plugin's function for what happens on the device. */
+export function watch(handler) {
+  if (typeof handler !== "function") {
+    throw new TypeError("plugin.toml provides `events` with a function that the plugin does not export");
+  }
+  return {
+    async handle(event) {
+      try {
+        const answer = await handler(eventOf(event));
+        return answer === undefined ? { tag: "go-on" } : { tag: "postpone", val: answer };
+      } catch (error) {
+        if (error instanceof HttpError) throw error.message;
         report(error);
         throw error;
       }

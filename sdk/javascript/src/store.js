@@ -1,4 +1,4 @@
-import wit from "platform:supervisor/store@1.3.0";
+import wit from "platform:supervisor/store@1.4.0";
 
 import { answers, bytesOf } from "./capability.js";
 import { Internal, TooLarge } from "./errors.js";

@@ -1,4 +1,4 @@
-import wit from "platform:supervisor/units@1.3.0";
+import wit from "platform:supervisor/units@1.4.0";
 
 import { answers } from "./capability.js";
 import { NotFound } from "./errors.js";

@@ -2,9 +2,9 @@
 import { register } from "node:module";
 
 const SOURCES = {
-  "platform:supervisor/log@1.3.0": "export default { write(level, message) { globalThis.logged.push([level, message]); } };",
+  "platform:supervisor/log@1.4.0": "export default { write(level, message) { globalThis.logged.push([level, message]); } };",
   // A store whose first `compareAndSet` may find that another call was faster.
-  "platform:supervisor/store@1.3.0": `export default {
+  "platform:supervisor/store@1.4.0": `export default {
     get: async (key) => globalThis.stored.get(key) ?? null,
     set: async (key) => { throw Object.assign(new Error(), { payload: { tag: "too-large", val: key + " is too long" } }); },
     compareAndSet: async (key, expected, value) => {

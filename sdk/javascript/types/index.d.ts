@@ -155,6 +155,48 @@ export namespace caller {
   function covers(appId: number, caller?: Caller): boolean;
 }
 
+// ---- Events, as `events` and `[schedules]` of plugin.toml ask for them
+
+export interface ServiceChange {
+  appId: number;
+  service: string;
+  /** Missing once nothing is left of the service. */
+  status?: string;
+  /** Missing if there was nothing of it. */
+  before?: string;
+}
+
+/** An update of an app, of which no service has been disturbed yet. */
+export interface Update {
+  appId: number;
+  appUuid: string;
+  services: string[];
+  runningCommit?: string;
+  targetCommit?: string;
+}
+
+export type Event =
+  | { kind: "start"; isFirstOfBoot: boolean }
+  | { kind: "schedule"; name: string }
+  | { kind: "services"; changes: ServiceChange[] }
+  | { kind: "target"; progress: "applying" | "reached" | "stopped" }
+  | { kind: "connection"; isConnected: boolean }
+  | { kind: "update-gate"; update: Update }
+  | { kind: "later"; name: string; data: any };
+
+export interface Postponement {
+  /** People read it. */
+  reason: string;
+  /** The device asks again after so many seconds, 10 to 900. */
+  seconds: number;
+}
+
+/** The function that `events` in [provides] of plugin.toml names. What it returns counts for `update-gate` alone. */
+export type EventHandler = (event: Event) => Promise<Postponement | void> | Postponement | void;
+
+/** Makes an update wait. */
+export function postpone(reason: string, seconds: number): Postponement;
+
 // ---- Capabilities, each with a line in [capabilities] of plugin.toml
 
 /** Keys and values that survive restarts. Keys are at most 256 bytes, values at most 64 KiB, all of them together at most

@@ -1,15 +1,17 @@
 //! Checks what was read by the rules of the device, and makes a manifest of it.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr as _;
 
 use plugin_manifest::{
-    About, COUNT, Capability, INTERFACE, LimitError, Manifest, Need, Pattern, Route, SIZE,
-    WrittenLimits, check_name, check_text, core_route, limit_names, parse_method,
+    About, COUNT, Capability, EventKind, INTERFACE, LimitError, Manifest, Need, Pattern, Route,
+    SCHEDULES, SIZE, Schedule, WrittenLimits, check_name, check_schedule_name, check_text,
+    core_route, limit_names, parse_method,
 };
 use semver::Version;
 
 use crate::package::Package;
-use crate::part::{CapabilityLine, Content, LimitLine, Part, PartKind, RouteLine};
+use crate::part::{CapabilityLine, Content, LimitLine, Part, PartKind, RouteLine, ScheduleLine};
 use crate::problems::{Place, PlacedValue, Problems};
 use crate::project::ProjectParts;
 
@@ -98,6 +100,8 @@ pub(crate) fn check(
             about: About::default(),
             routes: Vec::new(),
             provides: Vec::new(),
+            events: BTreeSet::new(),
+            schedules: BTreeMap::new(),
             capabilities: Vec::new(),
             boards: Vec::new(),
             limits: WrittenLimits::default(),
@@ -131,6 +135,12 @@ pub(crate) fn check(
                 plugin.manifest.capabilities = needs(lines, problems);
             }
             (_, Some(Content::Routes(lines))) => routes(lines, &mut plugin, problems),
+            (_, Some(Content::Events(kinds))) => {
+                plugin.manifest.events = events(&kinds, problems);
+            }
+            (_, Some(Content::Schedules(lines))) => {
+                plugin.manifest.schedules = schedules(lines, problems);
+            }
             (_, Some(Content::Boards(boards))) => {
                 plugin.manifest.boards = self::boards(boards, problems);
             }
@@ -233,6 +243,57 @@ fn routes(lines: Vec<RouteLine>, plugin: &mut Plugin, problems: &mut Problems) {
         plugin.manifest.routes.push(route);
         plugin.handlers.push(line.handler);
     }
+}
+
+fn events(kinds: &[PlacedValue<String>], problems: &mut Problems) -> BTreeSet<EventKind> {
+    let mut events = BTreeSet::new();
+    for PlacedValue { value, place } in kinds {
+        match EventKind::from_str(value) {
+            Ok(EventKind::Schedule) => {
+                let example = PartKind::Schedules.example();
+                problems.add(*place, format!("name the times: `{example}`"));
+            }
+            Ok(kind) if events.insert(kind) => {}
+            Ok(kind) => {
+                problems.add(
+                    *place,
+                    format!("`{kind}` is here a second time: leave one out"),
+                );
+            }
+            Err(_) => {
+                let kinds = EventKind::all().iter();
+                let kinds = kinds.filter(|kind| **kind != EventKind::Schedule);
+                let kinds: Vec<String> = kinds.map(|kind| format!("`{kind}`")).collect();
+                let kinds = kinds.join(", ");
+                problems.add(*place, format!("there is no event `{value}`: use {kinds}"));
+            }
+        }
+    }
+    events
+}
+
+fn schedules(lines: Vec<ScheduleLine>, problems: &mut Problems) -> BTreeMap<String, Schedule> {
+    let mut schedules = BTreeMap::new();
+    for (index, ScheduleLine { name, schedule }) in lines.into_iter().enumerate() {
+        if index == SCHEDULES {
+            let message =
+                format!("a plugin has at most {SCHEDULES} schedules: leave out the others");
+            problems.add(name.place, message);
+        }
+        if let Err(message) = check_schedule_name(&name.value) {
+            problems.add(name.place, message);
+        }
+        match schedule.value.parse() {
+            Ok(times) => {
+                if schedules.insert(name.value.clone(), times).is_some() {
+                    let message = format!("`{}` is here a second time: leave one out", name.value);
+                    problems.add(name.place, message);
+                }
+            }
+            Err(error) => problems.add(schedule.place, error),
+        }
+    }
+    schedules
 }
 
 fn boards(boards: Vec<PlacedValue<String>>, problems: &mut Problems) -> Vec<String> {

@@ -134,9 +134,9 @@ fn paths(parts: &[Part]) -> (Vec<syn::Path>, Vec<syn::Path>) {
                 functions.extend(lines.iter().map(|line| line.handler.clone()));
             }
             Some(Content::Provider(path)) => match part.kind {
-                PartKind::Provides(plugin_manifest::Action::Identify) => {
-                    functions.push(path.clone())
-                }
+                PartKind::Provides(
+                    plugin_manifest::Action::Identify | plugin_manifest::Action::Events,
+                ) => functions.push(path.clone()),
                 _ => types.push(path.clone()),
             },
             _ => {}

@@ -224,6 +224,30 @@ fn provider(action: Action, path: &syn::Path) -> TokenStream {
                 #sdk::proxy::export_proxy!(ExportsOfPlugin with_types_in #sdk::proxy);
             };
         },
+        Action::Events => {
+            let wit = quote!(#sdk::watcher::exports::platform::supervisor::events);
+            // The function may have any name, also that of a variable here.
+            let event = Ident::new("event", Span::mixed_site());
+            let call =
+                quote_spanned!(path.span()=> ::supervisor_sdk::expansion::event(#path, #event));
+            quote! {
+                const _: () = {
+                    struct ExportsOfPlugin;
+
+                    impl #wit::Guest for ExportsOfPlugin {
+                        async fn handle(
+                            #event: #wit::Event,
+                        ) -> ::core::result::Result<#wit::Answer, ::std::string::String> {
+                            #call.await
+                        }
+                    }
+
+                    #sdk::watcher::export_watcher!(
+                        ExportsOfPlugin with_types_in #sdk::watcher
+                    );
+                };
+            }
+        }
         Action::BootConfig => quote! {
             const _: () = {
                 struct ExportsOfPlugin;

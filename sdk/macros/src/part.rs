@@ -20,6 +20,8 @@ pub(crate) enum Content {
     Routes(Vec<RouteLine>),
     Provider(syn::Path),
     Boards(Vec<PlacedValue<String>>),
+    Events(Vec<PlacedValue<String>>),
+    Schedules(Vec<ScheduleLine>),
     Limits(Vec<LimitLine>),
 }
 
@@ -36,6 +38,12 @@ pub(crate) struct RouteLine {
     pub(crate) handler: syn::Path,
 }
 
+/// `nightly => "daily 03:30"`
+pub(crate) struct ScheduleLine {
+    pub(crate) name: PlacedValue<String>,
+    pub(crate) schedule: PlacedValue<String>,
+}
+
 /// `wall_ms: 5000`
 pub(crate) struct LimitLine {
     pub(crate) name: PlacedValue<String>,
@@ -49,6 +57,8 @@ pub(crate) enum PartKind {
     Routes,
     Openapi,
     Provides(Action),
+    Events,
+    Schedules,
     Boards,
     Limits,
     About(AboutField),
@@ -75,6 +85,9 @@ impl PartKind {
             PartKind::Provides(Action::ProxyRedirector),
         ),
         ("boot_config", PartKind::Provides(Action::BootConfig)),
+        ("events", PartKind::Events),
+        ("schedules", PartKind::Schedules),
+        ("on_event", PartKind::Provides(Action::Events)),
         ("boards", PartKind::Boards),
         ("limits", PartKind::Limits),
         ("description", PartKind::About(AboutField::Description)),
@@ -108,6 +121,9 @@ impl PartKind {
             PartKind::Provides(Action::Identify) => "identify => blink",
             PartKind::Provides(Action::ProxyRedirector) => "proxy_redirector => MyRedirector",
             PartKind::Provides(Action::BootConfig) => "boot_config => MyFirmware",
+            PartKind::Events => "events: [\"services\"]",
+            PartKind::Schedules => "schedules: { nightly => \"daily 03:30\" }",
+            PartKind::Provides(Action::Events) => "on_event => watch",
             PartKind::Boards => "boards: [\"acme-*\"]",
             PartKind::Limits => "limits: { wall_ms: 5000 }",
             PartKind::About(AboutField::Description) => "description: \"Shows the power rails\"",

@@ -3,7 +3,9 @@
 use plugin_manifest::{INTERFACE, Language, ProjectFile, Spanned};
 use syn::parse::Parser as _;
 
-use crate::part::{AboutField, CapabilityLine, Content, LimitLine, Part, PartKind, RouteLine};
+use crate::part::{
+    AboutField, CapabilityLine, Content, LimitLine, Part, PartKind, RouteLine, ScheduleLine,
+};
 use crate::problems::{Place, PlacedValue, Problems};
 
 /// What `plugin.toml` declares.
@@ -65,6 +67,24 @@ pub(crate) fn read(text: &str, problems: &mut Problems) -> Option<ProjectParts> 
     let boards: Vec<_> = file.boards.iter().map(place).collect();
     let first = boards.first().map(|board| board.place);
     push(&mut parts, PartKind::Boards, first, Content::Boards(boards));
+    let events = file.events.iter();
+    let events: Vec<_> = events
+        .map(|kind| place(kind).map(|kind| kind.to_string()))
+        .collect();
+    let first = events.first().map(|kind| kind.place);
+    push(&mut parts, PartKind::Events, first, Content::Events(events));
+    let schedules = file.schedules.iter().map(|(name, schedule)| ScheduleLine {
+        name: place(name),
+        schedule: place(schedule),
+    });
+    let schedules: Vec<_> = schedules.collect();
+    let first = schedules.first().map(|line| line.name.place);
+    push(
+        &mut parts,
+        PartKind::Schedules,
+        first,
+        Content::Schedules(schedules),
+    );
     let limits = file.limits.iter().map(|(name, value)| LimitLine {
         name: place(name),
         value: place(value).map(u64::from),

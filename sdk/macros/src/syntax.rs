@@ -6,7 +6,7 @@ use syn::ext::IdentExt as _;
 use syn::parse::{ParseStream, Parser as _};
 use syn::{Ident, LitInt, LitStr, Token, token};
 
-use crate::part::{CapabilityLine, Content, LimitLine, Part, PartKind, RouteLine};
+use crate::part::{CapabilityLine, Content, LimitLine, Part, PartKind, RouteLine, ScheduleLine};
 use crate::problems::{Place, PlacedValue, Problems};
 
 /// The input of the macro, as far as it could be read.
@@ -112,23 +112,31 @@ fn content(input: ParseStream, kind: PartKind, problems: &mut Problems) -> syn::
         PartKind::Capabilities => Content::Capabilities(lines(input, kind, problems, capability)?),
         PartKind::Routes => Content::Routes(lines(input, kind, problems, route)?),
         PartKind::Limits => Content::Limits(lines(input, kind, problems, limit)?),
+        PartKind::Schedules => Content::Schedules(lines(input, kind, problems, schedule)?),
         PartKind::Provides(_) => Content::Provider(path(input, kind)?),
         PartKind::Openapi | PartKind::About(_) => Content::Text(text(input, || {
             format!("write a text in quotes: `{}`", kind.example())
         })?),
-        PartKind::Boards => {
-            if !input.peek(token::Bracket) {
-                return Err(input.error(format!("write a list: `{}`", kind.example())));
-            }
-            let content;
-            syn::bracketed!(content in input);
-            Content::Boards(all(&content, problems, |line| {
-                text(line, || {
-                    "a board is a text in quotes, for example `\"acme-*\"`".to_owned()
-                })
-            }))
-        }
+        PartKind::Boards => Content::Boards(texts(input, kind, problems)?),
+        PartKind::Events => Content::Events(texts(input, kind, problems)?),
     })
+}
+
+/// Reads a list of texts in brackets.
+fn texts(
+    input: ParseStream,
+    kind: PartKind,
+    problems: &mut Problems,
+) -> syn::Result<Vec<PlacedValue<String>>> {
+    let example = kind.example();
+    if !input.peek(token::Bracket) {
+        return Err(input.error(format!("write a list: `{example}`")));
+    }
+    let content;
+    syn::bracketed!(content in input);
+    Ok(all(&content, problems, |line| {
+        text(line, || format!("write texts in quotes: `{example}`"))
+    }))
 }
 
 /// Reads what is in braces.
@@ -185,6 +193,22 @@ fn capability(input: ParseStream) -> syn::Result<CapabilityLine> {
         name: name.into_value(),
         reason,
     })
+}
+
+fn schedule(input: ParseStream) -> syn::Result<ScheduleLine> {
+    let example = PartKind::Schedules.example();
+    if !input.peek(Ident::peek_any) {
+        return Err(input.error(format!("write a name and its times: `{example}`")));
+    }
+    let name = name(input)?;
+    if !input.peek(Token![=>]) {
+        return Err(name.error(format!("say when it is due: `{example}`")));
+    }
+    input.parse::<Token![=>]>()?;
+    let schedule = text(input, || format!("write the times in quotes: `{example}`"))?;
+    let mut name = name.into_value();
+    name.value = name.value.replace('_', "-");
+    Ok(ScheduleLine { name, schedule })
 }
 
 fn route(input: ParseStream) -> syn::Result<RouteLine> {

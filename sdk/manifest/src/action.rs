@@ -30,6 +30,8 @@ pub enum Action {
     ProxyRedirector,
     /// Writes the boot configuration of a family of boards (`wit/boot-config.wit`).
     BootConfig,
+    /// Is called for what happens on the device (`wit/events.wit`). Any number of plugins is.
+    Events,
 }
 
 impl Action {
@@ -39,7 +41,13 @@ impl Action {
         match self {
             Action::Identify => Some(Capability::Identify),
             Action::ProxyRedirector => Some(Capability::ProxyRedirector),
-            Action::BootConfig => None,
+            Action::BootConfig | Action::Events => None,
         }
+    }
+
+    /// Whether one plugin of a device does it, for all who have it done.
+    #[must_use]
+    pub fn has_one_provider(self) -> bool {
+        self != Action::Events
     }
 }

@@ -11,6 +11,7 @@ mod about;
 mod action;
 mod capability;
 mod core_routes;
+mod event_kind;
 mod glob;
 mod limits;
 mod manifest;
@@ -18,6 +19,7 @@ mod pattern;
 mod project;
 mod project_file;
 mod route;
+mod schedule;
 #[cfg(feature = "component")]
 mod section;
 
@@ -25,13 +27,18 @@ pub use about::About;
 pub use action::Action;
 pub use capability::Capability;
 pub use core_routes::{CORE_ROUTES, core_route};
+pub use event_kind::EventKind;
 pub use glob::glob;
 pub use limits::{LIMITS, LimitError, LimitRange, WrittenLimit, WrittenLimits, limit_names};
-pub use manifest::{COUNT, INTERFACE, Manifest, ManifestError, Need, SIZE, check_name, check_text};
+pub use manifest::{
+    COUNT, INTERFACE, Manifest, ManifestError, Need, SCHEDULES, SIZE, check_name,
+    check_schedule_name, check_text,
+};
 pub use pattern::{Pattern, PatternError};
 pub use project::{Build, Language, Project, ProjectError};
 pub use project_file::{ProjectFile, WrittenBuild};
 pub use route::{Route, parse_method};
+pub use schedule::{LONGEST_INTERVAL, SHORTEST_INTERVAL, Schedule, ScheduleError};
 #[cfg(feature = "component")]
 pub use section::{COMPONENT, DESCRIPTION, SECTION, append_section, check_beginning};
 pub use toml::Spanned;

@@ -1,6 +1,7 @@
 //! The manifest: what a plugin is, answers, provides and needs, as TOML. A device reads it from a file that it does
 //! not trust, so the size of the text and the number and length of everything in it are bounded.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use semver::Version;
@@ -10,15 +11,17 @@ use crate::glob;
 use crate::limits::LimitError;
 use crate::pattern::{Pattern, PatternError};
 use crate::route::{Route, parse_method};
-use crate::{About, Action, Capability, WrittenLimits};
+use crate::{About, Action, Capability, EventKind, Schedule, WrittenLimits};
 
 /// The version of `platform:supervisor` that this release of the project has.
-pub const INTERFACE: Version = Version::new(1, 3, 0);
+pub const INTERFACE: Version = Version::new(1, 4, 0);
 
 /// The largest manifest, and the largest description of routes, in bytes.
 pub const SIZE: usize = 64 << 10;
 /// The most routes of a plugin, the most capabilities and the most boards.
 pub const COUNT: usize = 64;
+/// The most schedules of a plugin.
+pub const SCHEDULES: usize = 16;
 /// The longest reason, version, board or text about the plugin, in bytes.
 const TEXT: usize = 512;
 /// The longest name, in bytes.
@@ -39,6 +42,10 @@ pub struct Manifest {
     pub routes: Vec<Route>,
     /// The typed actions that it provides.
     pub provides: Vec<Action>,
+    /// The events that it asks for, without [`EventKind::Schedule`].
+    pub events: BTreeSet<EventKind>,
+    /// When it is called by the clock, by name.
+    pub schedules: BTreeMap<String, Schedule>,
     /// What it needs, and why, as shown to people.
     pub capabilities: Vec<Need>,
     /// Patterns of device types that it is for, with `*` for any text; none is for all.
@@ -100,10 +107,14 @@ struct ManifestToml {
     homepage: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     provides: Vec<Action>,
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    events: BTreeSet<EventKind>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     boards: Vec<String>,
     #[serde(default, skip_serializing_if = "is_default")]
     limits: WrittenLimits,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    schedules: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     capabilities: Vec<Need>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -145,6 +156,11 @@ impl Manifest {
                 .map_err(|error| invalid(format_args!("the route `{}`: {error}", route.path)))?;
             routes.push(Route { method, pattern });
         }
+        let mut schedules = BTreeMap::new();
+        for (name, schedule) in written.schedules {
+            let schedule = schedule.parse().map_err(invalid)?;
+            schedules.insert(name, schedule);
+        }
         let manifest = Manifest {
             name: written.name,
             version: written.version,
@@ -157,6 +173,8 @@ impl Manifest {
             },
             routes,
             provides: written.provides,
+            events: written.events,
+            schedules,
             capabilities: written.capabilities,
             boards: written.boards,
             limits: written.limits,
@@ -172,6 +190,8 @@ impl Manifest {
     /// When TOML cannot express it, which no manifest that was parsed causes.
     pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
         let about = self.about.clone();
+        let schedules = self.schedules.iter();
+        let schedules = schedules.map(|(name, schedule)| (name.clone(), schedule.to_string()));
         let routes = self.routes.iter().map(|route| RouteToml {
             method: route.method.to_string(),
             path: route.pattern.to_string(),
@@ -185,6 +205,8 @@ impl Manifest {
             licence: about.licence,
             homepage: about.homepage,
             provides: self.provides.clone(),
+            events: self.events.clone(),
+            schedules: schedules.collect(),
             boards: self.boards.clone(),
             limits: self.limits.clone(),
             capabilities: self.capabilities.clone(),
@@ -211,6 +233,7 @@ impl Manifest {
         if self.routes.is_empty() && self.provides.is_empty() {
             return Err(invalid("it has no routes and provides nothing"));
         }
+        self.check_events().map_err(invalid)?;
         for (index, need) in self.capabilities.iter().enumerate() {
             check_text(
                 format_args!("the reason for the capability `{}`", need.name),
@@ -234,6 +257,40 @@ impl Manifest {
             )));
         }
         Ok(self.limits.check()?)
+    }
+
+    fn check_events(&self) -> Result<(), String> {
+        if self.events.contains(&EventKind::Schedule) {
+            return Err("`events` contains `schedule`: name the times in `schedules`".to_owned());
+        }
+        if self.schedules.len() > SCHEDULES {
+            let count = self.schedules.len();
+            return Err(format!(
+                "`schedules` has {count} entries, more than {SCHEDULES}"
+            ));
+        }
+        for name in self.schedules.keys() {
+            check_schedule_name(name)?;
+        }
+        let provides = self.provides.contains(&Action::Events);
+        let asks = !self.event_kinds().is_empty();
+        match (asks, provides) {
+            (true, false) => {
+                Err("it asks for events, and `provides` does not contain `events`".to_owned())
+            }
+            (false, true) => Err(
+                "it provides `events`, and asks for none: name them in `events` or `schedules`"
+                    .to_owned(),
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    /// All kinds of events that it asks for.
+    #[must_use]
+    pub fn event_kinds(&self) -> BTreeSet<EventKind> {
+        let schedule = (!self.schedules.is_empty()).then_some(EventKind::Schedule);
+        self.events.iter().copied().chain(schedule).collect()
     }
 
     fn check_counts(&self) -> Result<(), ManifestError> {
@@ -271,6 +328,19 @@ pub fn check_name(name: &str) -> Result<(), &'static str> {
         );
     }
     Ok(())
+}
+
+/// Checks the name of a schedule.
+///
+/// # Errors
+/// What a name must be.
+pub fn check_schedule_name(name: &str) -> Result<(), String> {
+    check_name(name).map_err(|_| {
+        let name: String = name.chars().take(100).collect();
+        format!(
+            "the schedule `{name}` must have a name of at most 63 lower-case letters, digits and `-`, that begins with a letter or digit"
+        )
+    })
 }
 
 /// Checks the length of a text, for example of a reason; `what` it is.

@@ -3,13 +3,14 @@
 //! It says what the manifest says, shorter, and beside it what only the build needs: the language, and which function
 //! of the sources answers which route.
 
+use std::collections::BTreeMap;
 use std::str::FromStr as _;
 
 use serde::Deserialize;
 use toml::Spanned;
 
 use crate::manifest::{INTERFACE, Manifest, ManifestError, Need};
-use crate::{About, ProjectFile, Route, WrittenLimits};
+use crate::{About, ProjectFile, Route, ScheduleError, WrittenLimits};
 
 /// A plugin as its author declares it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,6 +120,13 @@ impl Project {
         let (provides, providers) = provides
             .map(|(action, provider)| (action.into_inner(), provider.into_inner()))
             .unzip();
+        let mut schedules = BTreeMap::new();
+        for (name, schedule) in file.schedules {
+            let schedule = schedule.get_ref().parse();
+            let schedule = schedule
+                .map_err(|error: ScheduleError| ProjectError::Invalid(error.to_string()))?;
+            schedules.insert(name.into_inner(), schedule);
+        }
         let manifest = Manifest {
             name: file.name.into_inner(),
             version: file.version.into_inner(),
@@ -131,6 +139,8 @@ impl Project {
             },
             routes,
             provides,
+            events: file.events.into_iter().map(Spanned::into_inner).collect(),
+            schedules,
             capabilities: needs.collect(),
             boards: file.boards.into_iter().map(Spanned::into_inner).collect(),
             limits,
@@ -273,6 +283,21 @@ memory_mib = 32
             ),
             ("\"acme-rails\"", "\"Acme_R\"", "lower-case letters"),
             ("identify =", "identity =", "unknown variant `identity`"),
+            (
+                "identify =",
+                "events =",
+                "asks for none: name them in `events`",
+            ),
+            (
+                "[provides]",
+                "[schedules]\npoll = \"every 5m\"\n[provides]",
+                "`provides` does not contain `events`",
+            ),
+            (
+                "[provides]",
+                "[schedules]\npoll = \"hourly\"\n[provides]",
+                "`hourly` is not a schedule",
+            ),
             ("\"python\"", "\"cobol\"", "unknown variant `cobol`"),
         ] {
             let text = RAILS.replace(from, to);

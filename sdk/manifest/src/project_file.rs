@@ -7,7 +7,7 @@ use semver::Version;
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::{Action, Capability, Language};
+use crate::{Action, Capability, EventKind, Language};
 
 /// The values of a `plugin.toml`, of which nothing but their form is checked.
 #[derive(Debug, Clone, Deserialize)]
@@ -33,6 +33,9 @@ pub struct ProjectFile {
     /// Patterns of device types.
     #[serde(default)]
     pub boards: Vec<Spanned<String>>,
+    /// The events that it asks for.
+    #[serde(default)]
+    pub events: Vec<Spanned<EventKind>>,
     /// How it is built.
     #[serde(default)]
     pub build: WrittenBuild,
@@ -45,6 +48,9 @@ pub struct ProjectFile {
     /// The actions, each with what provides it.
     #[serde(default)]
     pub provides: BTreeMap<Spanned<Action>, Spanned<String>>,
+    /// When it is called by the clock, by name.
+    #[serde(default)]
+    pub schedules: BTreeMap<Spanned<String>, Spanned<String>>,
     /// The limits, each with its value.
     #[serde(default)]
     pub limits: BTreeMap<Spanned<String>, Spanned<u32>>,

@@ -38,6 +38,31 @@ def handler(routes: dict[str, Callable]) -> type:
     return Handler
 
 
+def watcher(function: Callable) -> type:
+    """The class that a component exports which is called for events."""
+    from wit_world.exports import events as wit_events
+
+    from .events import Postpone, event_of
+
+    class Events(exports.Events):
+        async def handle(self, event: wit_events.Event) -> wit_events.Answer:
+            sealing.seal()
+            try:
+                answer = function(event_of(event))
+                if inspect.isawaitable(answer):
+                    answer = await answer
+            except Error as error:
+                raise Err(error.message) from None
+            except Exception as error:
+                _report(error)
+                raise
+            if isinstance(answer, Postpone):
+                return wit_events.Answer_Postpone(wit_events.Postponement(answer.reason, answer.seconds))
+            return wit_events.Answer_GoOn()
+
+    return Events
+
+
 async def _call(function: Callable, parameters: dict[str, Taker], request: Request) -> Response:
     arguments = {name: await take(request) for name, take in parameters.items()}
     result = function(**arguments)

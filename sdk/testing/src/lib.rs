@@ -21,5 +21,8 @@ pub use answer::Answer;
 pub use build::{build, try_build};
 pub use description::{assert_described, schemas};
 pub use host::Host;
-pub use plugins::{BootComparison, BootConfigError, CallerScope, Cloud, CloudRefusal, Identity};
+pub use plugins::{
+    BootComparison, BootConfigError, CallerScope, Cloud, CloudRefusal, Identity, PendingUpdate,
+    PluginEvent, Postponement, ServiceChange, TargetProgress,
+};
 pub use running::{DeviceFolder, RunningHost};

@@ -9,7 +9,8 @@ use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use os::{Action, Rehearsal};
 use plugins::{
-    Body, BootComparison, BootConfigError, BootSetting, CallerScope, Plugins, RouteLookup,
+    Body, BootComparison, BootConfigError, BootSetting, CallerScope, PendingUpdate, PluginEvent,
+    Plugins, Postponement, RouteLookup,
 };
 use serde_json::Value;
 
@@ -143,6 +144,16 @@ impl RunningHost {
     /// Makes the device identify itself, like `POST /v1/blink`.
     pub fn identify(&self) {
         self.plugins.identify(CallerScope::DeviceKey);
+    }
+
+    /// Has the plugins called that ask for this event. Returns at once.
+    pub fn publish(&self, event: &PluginEvent) {
+        self.plugins.publish(event);
+    }
+
+    /// Asks the plugins that are gates whether this update may begin; `None` if nothing is in the way.
+    pub async fn postponement(&self, update: &PendingUpdate) -> Option<Postponement> {
+        self.plugins.postponement(update).await
     }
 
     /// The settings of the board's boot configuration, by whichever plugin provides `boot-config`.

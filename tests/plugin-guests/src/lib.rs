@@ -29,10 +29,10 @@ mod bindings {
         inline: "
             package tests:guest;
             world guest {
-                include platform:supervisor/endpoint@1.3.0;
-                include platform:supervisor/identifier@1.3.0;
-                include platform:supervisor/proxy@1.3.0;
-                import platform:supervisor/identify@1.3.0;
+                include platform:supervisor/endpoint@1.4.0;
+                include platform:supervisor/identifier@1.4.0;
+                include platform:supervisor/proxy@1.4.0;
+                import platform:supervisor/identify@1.4.0;
             }
         ",
         world: "tests:guest/guest",

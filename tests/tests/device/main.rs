@@ -45,6 +45,7 @@ mod strategies;
 mod systemd;
 mod tunnel;
 mod unit;
+mod update_gate;
 mod walls;
 mod with_its_cloud;
 mod wrong_clock;

@@ -79,6 +79,18 @@ pub enum Blocker {
         /// The service that is locked.
         service: ServiceName,
     },
+    /// A plugin that postpones the update.
+    #[display("the plugin `{plugin}` postpones the update: {reason}")]
+    UpdateGate {
+        /// Its name.
+        plugin: String,
+        /// When it is asked again; ISO 8601.
+        #[schemars(with = "String")]
+        until: Moment,
+        /// Its reason; clients read it in the message.
+        #[serde(skip)]
+        reason: String,
+    },
     /// An engine that does not answer.
     #[display("the {engine} engine does not answer: {reason}")]
     EngineSilent {

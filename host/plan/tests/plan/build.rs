@@ -519,6 +519,7 @@ impl Device {
             held: true,
             retry_at: Moment(0),
             failures: 1,
+            postponed_by: None,
         };
         self.0.failed.insert(subject, failure);
         self

@@ -216,6 +216,7 @@ impl World {
                 held: true,
                 retry_at: Moment(0),
                 failures: 1,
+                postponed_by: None,
             };
             self.state.failed.insert(subject, failure);
         }

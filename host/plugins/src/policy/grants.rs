@@ -11,7 +11,11 @@ use crate::pins::{FileDigests, Pin};
 use crate::route_grants::RouteGrants;
 use plugin_manifest::Action;
 use plugin_manifest::Capability;
+use plugin_manifest::EventKind;
 use plugin_manifest::WrittenLimits;
+
+/// The longest that gates may hold up an update: 31 days.
+const LONGEST_HOLD: u32 = 31 * 24 * 60;
 
 /// What one plugin gets.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -28,6 +32,11 @@ pub(crate) struct Grants {
     /// The actions that it may provide.
     #[serde(default)]
     pub(crate) provides: BTreeSet<Action>,
+    /// The events that it may ask for.
+    #[serde(default)]
+    pub(crate) events: BTreeSet<EventKind>,
+    /// How long its gates may hold up an update of one app, in minutes.
+    pub(crate) hold_minutes: Option<u32>,
     /// The boards on which it goes before a provider for all boards.
     #[serde(default)]
     pub(crate) boards: BoardPatterns,
@@ -106,6 +115,21 @@ impl Grants {
                     "the folder `{}` of the plugin is not an absolute path",
                     folder.guest
                 ));
+            }
+        }
+        if self.provides.contains(&Action::Events) {
+            return Err("`provides` contains \"events\": name the events in `events`".to_owned());
+        }
+        if let Some(minutes) = self.hold_minutes {
+            if minutes > LONGEST_HOLD {
+                return Err(format!(
+                    "`hold_minutes` is {minutes}, and must be at most {LONGEST_HOLD}"
+                ));
+            }
+            if !self.events.contains(&EventKind::UpdateGate) {
+                return Err(
+                    "it names `hold_minutes` without granting the event \"update-gate\"".to_owned(),
+                );
             }
         }
         if !self.files.is_empty() && !self.grants.contains(&Capability::Files) {

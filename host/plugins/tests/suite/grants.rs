@@ -76,7 +76,7 @@ async fn what_the_manifest_does_not_ask_for_is_not_linked() {
     let refused = device.report("a").refused.unwrap();
     for interface in ["device", "store"] {
         let expected = format!(
-            "it imports `platform:supervisor/{interface}@1.3.0`, which takes the capability `{interface}`, and its \
+            "it imports `platform:supervisor/{interface}@1.4.0`, which takes the capability `{interface}`, and its \
              manifest does not ask for that"
         );
         assert!(refused.contains(&expected), "{refused}");
@@ -96,7 +96,7 @@ async fn manifests_have_to_be_there_once_and_be_true() {
         .file(
             "newer.wasm",
             &plugin(
-                &manifest("newer", ALL).replace("interface = \"1.0.0\"", "interface = \"1.4.0\""),
+                &manifest("newer", ALL).replace("interface = \"1.0.0\"", "interface = \"1.5.0\""),
             ),
         )
         .file("garbage.wasm", b"not wasm at all")
@@ -119,7 +119,7 @@ async fn manifests_have_to_be_there_once_and_be_true() {
         ("two", "it has 2 sections `platform:manifest`"),
         (
             "newer",
-            "it needs version 1.4.0 of `platform:supervisor`, and this supervisor has 1.3.0",
+            "it needs version 1.5.0 of `platform:supervisor`, and this supervisor has 1.4.0",
         ),
         ("garbage", "it is not WebAssembly: a component begins with"),
         ("module", "it is a core module and not a component"),

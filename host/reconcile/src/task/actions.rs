@@ -97,7 +97,7 @@ impl ReconcilerTask {
                 underway.state.phase = ActionPhase::Locking;
             }
         }
-        self.start_locked(locked, scope, policy);
+        self.start_locked(locked, scope, policy, None);
     }
 
     /// Whether the app is wanted, and without services.

@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use device_types::Moment;
-use device_types::event::{Audience, Event, LockWait, StepFailed};
+use device_types::event::{Audience, Event, LockWait, StepFailed, UpdatePostponed};
 use model::{AppId, AppUuid, DesiredApp};
 use plan::{Subject, has_component};
 
 use super::ReconcilerTask;
+use crate::UpdatePostponement;
 
 impl ReconcilerTask {
     /// Something failed, and is tried again after `retry_in`.
@@ -49,6 +50,20 @@ impl ReconcilerTask {
         }
         for app in apps {
             telemetry.send_event(Audience::App(app), failed(Some(app)));
+        }
+    }
+
+    /// A plugin postpones the update of an app.
+    pub(super) fn send_postponement(&self, app: &AppUuid, postponement: &UpdatePostponement) {
+        if let Some(app_id) = self.id_of(app) {
+            let event = Event::UpdatePostponed(UpdatePostponed {
+                app_id,
+                plugin: postponement.plugin.clone(),
+                message: postponement.reason.clone(),
+                retry_at: Moment::after(postponement.delay),
+            });
+            let telemetry = &self.context.telemetry;
+            telemetry.send_event(Audience::App(app_id), event);
         }
     }
 

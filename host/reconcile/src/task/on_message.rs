@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use super::ReconcilerTask;
 use super::retries::BackOff;
+use crate::UpdatePostponement;
 use crate::locks;
 use crate::messages::{Message, StepFailure};
 
@@ -64,6 +65,10 @@ impl ReconcilerTask {
             return;
         }
         match outcome {
+            Err(StepFailure {
+                postponement: Some(postponement),
+                ..
+            }) => self.postponed(subject, postponement),
             Ok(()) => {
                 self.retries.steps.remove(&subject);
                 if let Subject::Locks(app) = &subject {
@@ -109,6 +114,23 @@ impl ReconcilerTask {
         }
         self.context.telemetry.counters.step_failed();
         self.send_failure(&subject, &reason, count, delay);
+    }
+
+    /// A plugin postpones the update of an app.
+    fn postponed(&mut self, subject: Subject, postponement: UpdatePostponement) {
+        if let Subject::Locks(app) = &subject {
+            self.send_postponement(app, &postponement);
+        }
+        let UpdatePostponement {
+            plugin,
+            reason,
+            delay,
+        } = &postponement;
+        self.context.log(format!(
+            "The plugin `{plugin}` postpones the update for {}s. Reason: {reason}",
+            delay.as_secs()
+        ));
+        self.retries.postponed(subject, postponement);
     }
 
     /// Tries again as soon as the user's lock is gone.

@@ -117,7 +117,7 @@ impl ReconcilerTask {
         };
         self.retries.steps.remove(&locks);
         let policy = LockPolicy::forced(force || self.target.settings.override_locks);
-        self.start_locked(locked, LockScope::WholeFolder, policy);
+        self.start_locked(locked, LockScope::WholeFolder, policy, None);
     }
 
     /// Takes note of the locks of one app; answers whether that was all there is to do.
@@ -204,7 +204,7 @@ impl ReconcilerTask {
             work,
         };
         // They are held: a service that came meanwhile is of no lock's concern any more.
-        self.start_locked(locked, LockScope::Named, LockPolicy::Respect);
+        self.start_locked(locked, LockScope::Named, LockPolicy::Respect, None);
     }
 }
 

@@ -9,6 +9,7 @@ use model::EngineKind;
 use plan::{Failure, Subject};
 use tokio::time::Instant;
 
+use crate::UpdatePostponement;
 use crate::backoff;
 use crate::config::Limits;
 
@@ -30,6 +31,8 @@ pub(super) struct RetryState {
     count: u32,
     pub reason: String,
     retry_at: Instant,
+    /// The plugin that postpones it, where it is that and no failure.
+    postponed_by: Option<String>,
 }
 
 /// How often something has failed in a row, and how long it waits now.
@@ -60,6 +63,29 @@ impl Retries {
         fail(&mut self.steps, subject, reason, cap)
     }
 
+    /// A plugin postpones an update. It waits for as long as that says.
+    pub(super) fn postponed(
+        &mut self,
+        subject: Subject,
+        postponement: UpdatePostponement,
+    ) -> BackOff {
+        let count = self.steps.get(&subject);
+        let count = count.map_or(1, |failure| failure.count + 1);
+        let UpdatePostponement {
+            plugin,
+            reason,
+            delay,
+        } = postponement;
+        let state = RetryState {
+            count,
+            reason,
+            retry_at: Instant::now() + delay,
+            postponed_by: Some(plugin),
+        };
+        self.steps.insert(subject, state);
+        BackOff { count, delay }
+    }
+
     /// Whether it is time to try a part of the host again.
     pub(super) fn host_is_due(&self, now: Instant) -> bool {
         self.steps.iter().any(|(subject, failure)| {
@@ -76,6 +102,7 @@ impl Retries {
                 held: failure.retry_at > now,
                 retry_at: Moment::after(wait),
                 failures: failure.count,
+                postponed_by: failure.postponed_by.clone(),
             };
             (subject.clone(), failure)
         });
@@ -129,6 +156,7 @@ fn fail<K: Ord>(
         count,
         reason,
         retry_at: Instant::now() + delay,
+        postponed_by: None,
     };
     failures.insert(key, failure);
     BackOff { count, delay }
@@ -177,6 +205,24 @@ mod tests {
         assert!(retries.engines_due(now).eq([EngineKind::Docker]));
         assert!(retries.times().all(|at| at == now));
         assert_eq!(fail_reboot(&mut retries, POLL).count, 2);
+    }
+
+    #[test]
+    fn what_a_plugin_postpones_waits_for_as_long_as_it_says() {
+        let mut retries = Retries::new(&Limits::default());
+        fail_reboot(&mut retries, POLL);
+        let postponement = UpdatePostponement {
+            plugin: "press".to_owned(),
+            reason: "the press is running".to_owned(),
+            delay: Duration::from_secs(600),
+        };
+        let BackOff { count, delay } = retries.postponed(Subject::Reboot, postponement);
+        assert_eq!((count, delay.as_secs()), (2, 600));
+        let failure = &retries.failures(Instant::now())[&Subject::Reboot];
+        assert_eq!(failure.postponed_by.as_deref(), Some("press"));
+        fail_reboot(&mut retries, POLL);
+        let failure = &retries.failures(Instant::now())[&Subject::Reboot];
+        assert_eq!(failure.postponed_by, None);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use model::{ActionError, BootId, DesiredHost, HostPart};
-use reconcile::{Host, HostLook, Reconciler};
+use reconcile::{Host, HostLook, PendingUpdate, Reconciler, UpdatePostponement};
 
 #[derive(Clone, Default)]
 pub(crate) struct FakeHost {
@@ -22,6 +22,8 @@ struct State {
     refusal: Option<String>,
     forgets: bool,
     stays: Option<String>,
+    postponement: Option<UpdatePostponement>,
+    asked: Vec<PendingUpdate>,
     done: Vec<String>,
 }
 
@@ -73,6 +75,16 @@ impl FakeHost {
     /// It is not rebooted, for this reason.
     pub(crate) fn stay(&self, why: &str) {
         self.state().stays = Some(why.to_owned());
+    }
+
+    /// Updates wait from now on, or no longer.
+    pub(crate) fn postpone(&self, postponement: Option<UpdatePostponement>) {
+        self.state().postponement = postponement;
+    }
+
+    /// The updates that were asked about.
+    pub(crate) fn asked(&self) -> Vec<PendingUpdate> {
+        self.state().asked.clone()
     }
 
     pub(crate) fn boot_by_itself(&self) {
@@ -149,5 +161,15 @@ impl Host for FakeHost {
             Ok(())
         }
         .boxed()
+    }
+
+    fn postponement<'a>(
+        &'a self,
+        update: &'a PendingUpdate,
+    ) -> BoxFuture<'a, Option<UpdatePostponement>> {
+        let mut state = self.state();
+        state.asked.push(update.clone());
+        let postponement = state.postponement.clone();
+        async { postponement }.boxed()
     }
 }

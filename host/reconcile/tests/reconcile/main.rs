@@ -14,6 +14,7 @@ mod engine;
 mod events;
 mod failures;
 mod fake_host;
+mod gates;
 mod host;
 mod keys;
 mod local_mode;

@@ -46,6 +46,24 @@ fn parts_stand_in_any_order_with_or_without_commas() {
 fn each_mistake_is_reported_at_its_place() {
     check_errors(&[
         (
+            "events: [\"service\", \"start\", \"start\", \"schedule\"] on_event => watch",
+            &[
+                "1:10: there is no event `service`: use `start`, `services`, `target`, `connection`, `update-gate`",
+                "1:30: `start` is here a second time: leave one out",
+                "1:39: name the times: `schedules: { nightly => \"daily 03:30\" }`",
+            ],
+        ),
+        (
+            "schedules: { Nightly => \"daily 3\", a } on_event => watch",
+            &[
+                "1:36: say when it is due: `schedules: { nightly => \"daily 03:30\" }`",
+                "1:14: the schedule `Nightly` must have a name of at most 63 lower-case letters, digits and `-`, that begins \
+                 with a letter or digit",
+                "1:25: `daily 3` is not a schedule: write `every 30s` (s, m, h or d, from 10 s to 31 days), `daily 03:30` or \
+                 `weekly monday 03:30`, in UTC",
+            ],
+        ),
+        (
             "routes: { GET \"v3/rails\" => list }",
             &["1:15: invalid route `v3/rails`: it must begin with `/`"],
         ),
@@ -125,7 +143,7 @@ fn each_mistake_is_reported_at_its_place() {
     ]);
 }
 
-const PARTS: &str = "`capabilities`, `routes`, `openapi`, `identify`, `proxy_redirector`, `boot_config`, `boards`, \
+const PARTS: &str = "`capabilities`, `routes`, `openapi`, `identify`, `proxy_redirector`, `boot_config`, `events`, `schedules`, `on_event`, `boards`, \
                      `limits`, `description`, `vendor`, `licence`, `homepage`";
 
 #[test]

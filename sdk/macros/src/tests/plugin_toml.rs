@@ -142,7 +142,7 @@ fn mistakes_in_the_file_have_its_line_and_column() {
         (
             "boards",
             "interface = \"1.0.0\"\nboards",
-            "6:13: `interface` is 1.0.0, and this SDK has 1.3.0: leave \
+            "6:13: `interface` is 1.0.0, and this SDK has 1.4.0: leave \
           `interface` out",
         ),
         (

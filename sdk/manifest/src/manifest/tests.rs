@@ -101,8 +101,8 @@ fn what_is_wrong_is_said() {
             "unexpected end of input",
         ),
         (
-            with("").replace("interface = \"1.0.0\"", "interface = \"1.4.0\"\nnew = 1"),
-            "it needs version 1.4.0",
+            with("").replace("interface = \"1.0.0\"", "interface = \"1.5.0\"\nnew = 1"),
+            "it needs version 1.5.0",
         ),
         (
             with("").replace("interface = \"1.0.0\"", "interface = \"2.0.0\""),
@@ -127,6 +127,26 @@ fn what_is_wrong_is_said() {
         (
             with("").split("[[").next().unwrap().to_owned(),
             "it has no routes and provides nothing",
+        ),
+        (
+            with("events = [\"start\"]"),
+            "asks for events, and `provides` does not contain `events`",
+        ),
+        (
+            with("provides = [\"events\"]"),
+            "provides `events`, and asks for none",
+        ),
+        (
+            with("provides = [\"events\"]\nevents = [\"schedule\"]"),
+            "name the times in `schedules`",
+        ),
+        (
+            with("provides = [\"events\"]\nschedules = { \"A b\" = \"daily 03:30\" }"),
+            "the schedule `A b` must have a name",
+        ),
+        (
+            with("provides = [\"events\"]\nschedules = { a = \"daily 25:30\" }"),
+            "`daily 25:30` is not a schedule",
         ),
         ("name = ".to_owned(), "TOML parse error at line 1"),
     ] {

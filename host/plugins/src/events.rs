@@ -1,0 +1,132 @@
+//! What happens on the device, for the plugins that ask for it (`wit/events.wit`).
+//!
+//! ```text
+//! supervisor ──► PendingEvents, one a plugin ──► its task ──► the plugin, one call after the other
+//! schedules  ──┘
+//! ```
+//!
+//! Whoever reports an event puts it down and goes on: a plugin that is slow, fails or floods costs nobody else anything.
+
+mod gates;
+mod pending;
+mod schedules;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use plugin_manifest::EventKind;
+use plugin_protocol::{ActionAnswer, ActionCall, CallerScope, EventAnswer, Origin, PluginEvent};
+use tokio::task::AbortHandle;
+
+use crate::actions::perform;
+use crate::loaded::LoadedPlugin;
+use crate::text::cut;
+use gates::Gates;
+pub use gates::Postponement;
+use pending::PendingEvents;
+
+/// Between two calls of a plugin. What happens meanwhile is one call.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The plugins that are called for events. Cloning shares them.
+#[derive(Clone, Default)]
+pub(crate) struct Events {
+    watchers: Arc<Mutex<BTreeMap<String, Watcher>>>,
+    gates: Arc<Gates>,
+}
+
+/// A plugin that is called for events. It is called no more once this is dropped.
+struct Watcher {
+    plugin: Arc<LoadedPlugin>,
+    pending: Arc<PendingEvents>,
+    tasks: Vec<AbortHandle>,
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        self.tasks.iter().for_each(AbortHandle::abort);
+    }
+}
+
+impl Events {
+    /// From now on these are called. Runs in a tokio runtime.
+    pub(crate) fn set_plugins<'a>(&self, plugins: impl Iterator<Item = &'a Arc<LoadedPlugin>>) {
+        let mut watchers = self.watchers.lock();
+        let mut before = std::mem::take(&mut *watchers);
+        for plugin in plugins {
+            if plugin.manifest.event_kinds().is_empty() {
+                continue;
+            }
+            let name = plugin.manifest.name.clone();
+            let watcher = match before.remove(&name) {
+                Some(watcher) if Arc::ptr_eq(&watcher.plugin, plugin) => watcher,
+                _ => Watcher::start(plugin),
+            };
+            watchers.insert(name, watcher);
+        }
+    }
+
+    /// Has the plugins called that asked for events of this kind.
+    pub(crate) fn publish(&self, event: &PluginEvent) {
+        for watcher in self.watchers.lock().values() {
+            watcher.pending.add(event.clone());
+        }
+    }
+
+    /// The plugins that are asked before an update.
+    fn gates(&self) -> Vec<Arc<LoadedPlugin>> {
+        let watchers = self.watchers.lock();
+        let plugins = watchers.values().map(|watcher| &watcher.plugin);
+        plugins
+            .filter(|plugin| plugin.manifest.events.contains(&EventKind::UpdateGate))
+            .map(Arc::clone)
+            .collect()
+    }
+}
+
+impl Watcher {
+    fn start(plugin: &Arc<LoadedPlugin>) -> Watcher {
+        let pending = Arc::new(PendingEvents::of(plugin.manifest.event_kinds()));
+        let is_first = plugin.context.services.device.is_first_start();
+        pending.add(PluginEvent::Start(is_first));
+        let calling = tokio::spawn(call_for_each(Arc::clone(plugin), Arc::clone(&pending)));
+        let mut tasks = vec![calling.abort_handle()];
+        let schedules = &plugin.manifest.schedules;
+        if !schedules.is_empty() {
+            let timing = schedules::run(schedules.clone(), Arc::clone(&pending));
+            tasks.push(tokio::spawn(timing).abort_handle());
+        }
+        Watcher {
+            plugin: Arc::clone(plugin),
+            pending,
+            tasks,
+        }
+    }
+}
+
+async fn call_for_each(plugin: Arc<LoadedPlugin>, pending: Arc<PendingEvents>) {
+    loop {
+        let event = pending.next().await;
+        let kind = event.kind();
+        // A failure of the plugin itself has been logged and counted.
+        if let Ok(Err(reason)) = tell(&plugin, event).await {
+            plugin.failed_itself(&format!("the event `{kind}` failed: {reason}"));
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// Calls the plugin for an event. The outer error is that it was not called or broke the rules, the inner one its own.
+async fn tell(
+    plugin: &Arc<LoadedPlugin>,
+    event: PluginEvent,
+) -> Result<Result<EventAnswer, String>, String> {
+    let origin = Origin::outside(CallerScope::Device);
+    match perform(plugin, origin, ActionCall::Event(event)).await {
+        Ok(ActionAnswer::Event(answer)) => Ok(answer.map_err(cut)),
+        Ok(_) => Err("it answered another call".to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}

@@ -1,0 +1,252 @@
+//! The gates: plugins that say whether an app may be disturbed now (docs/spec/device.md#locks-gates).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::join_all;
+use parking_lot::Mutex;
+use plugin_protocol::{EventAnswer, PendingUpdate, PluginEvent};
+use tokio::time::Instant;
+
+use super::{Events, tell};
+use crate::loaded::LoadedPlugin;
+
+/// How long a gate may take to answer. An update waits for it.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
+/// When a gate is asked again that failed.
+const AFTER_FAILURE: Duration = Duration::from_secs(60);
+/// The shortest and the longest time until a gate is asked again. A plugin that is removed meanwhile holds nothing up for
+/// longer than that.
+const SHORTEST: u32 = 10;
+const LONGEST: u32 = 900;
+/// How long a plugin may hold up an update in all if the policy does not say.
+const HOLD_MINUTES: u32 = 60;
+/// What is asked again so long after it was due is another update.
+const SAME_UPDATE: Duration = Duration::from_secs(3600);
+
+/// Why an update waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Postponement {
+    /// The plugin that postpones it.
+    pub plugin: String,
+    /// Its reason, for people.
+    pub reason: String,
+    /// When to ask again.
+    pub delay: Duration,
+}
+
+/// How long each plugin has held up the update of each app.
+#[derive(Default)]
+pub(super) struct Gates(Mutex<BTreeMap<(String, String), Hold>>);
+
+#[derive(Debug, Clone, Copy)]
+struct Hold {
+    since: Instant,
+    /// When the gate is asked again.
+    until: Instant,
+}
+
+impl Events {
+    /// Asks all gates whether an app may be disturbed. Of several that postpone, the longest wait counts.
+    pub(crate) async fn postponement(&self, update: &PendingUpdate) -> Option<Postponement> {
+        let gates = self.gates();
+        let answers = gates.iter().map(|plugin| ask(plugin, update));
+        let answers = join_all(answers).await;
+        let now = Instant::now();
+        let mut longest: Option<Postponement> = None;
+        for (plugin, answer) in gates.iter().zip(answers) {
+            let postponement = self.gates.judge(plugin, update, answer, now);
+            let is_longer = |other: &Postponement| {
+                postponement
+                    .as_ref()
+                    .is_some_and(|this| this.delay > other.delay)
+            };
+            if longest.as_ref().is_none_or(is_longer) {
+                longest = postponement.or(longest);
+            }
+        }
+        longest
+    }
+}
+
+async fn ask(plugin: &Arc<LoadedPlugin>, update: &PendingUpdate) -> EventAnswer {
+    let asked = tell(plugin, PluginEvent::UpdateGate(update.clone()));
+    let failed = |reason: String| EventAnswer::Postpone {
+        reason,
+        seconds: u32::try_from(AFTER_FAILURE.as_secs()).unwrap_or(SHORTEST),
+    };
+    match tokio::time::timeout(ANSWERED_WITHIN, asked).await {
+        Ok(Ok(Ok(answer))) => answer,
+        Ok(Ok(Err(reason))) => {
+            plugin.failed_itself(&format!("the gate `update-gate` failed: {reason}"));
+            failed(format!("it cannot say: {reason}"))
+        }
+        Ok(Err(reason)) => failed(format!("it failed: {reason}")),
+        Err(_) => {
+            let seconds = ANSWERED_WITHIN.as_secs();
+            plugin.failed_itself(&format!(
+                "the gate `update-gate` did not answer within {seconds} s"
+            ));
+            failed(format!("it did not answer within {seconds} s"))
+        }
+    }
+}
+
+impl Gates {
+    /// Whether the answer counts: a plugin holds up an update for no longer than the policy says.
+    fn judge(
+        &self,
+        plugin: &LoadedPlugin,
+        update: &PendingUpdate,
+        answer: EventAnswer,
+        now: Instant,
+    ) -> Option<Postponement> {
+        let minutes = plugin.context.grants.hold_minutes.unwrap_or(HOLD_MINUTES);
+        let limit = Duration::from_secs(60 * u64::from(minutes));
+        let name = &plugin.manifest.name;
+        let verdict = self.hold(name, update, answer, limit, now);
+        if let Verdict::PassedOver = verdict {
+            tracing::warn!(
+                plugin = name,
+                "the plugin `{name}` has held up the update of app {} for {minutes} minutes, which is as long as `hold_minutes` of the \
+                 policy allows: the update goes on",
+                update.app_id
+            );
+        }
+        match verdict {
+            Verdict::GoOn | Verdict::PassedOver => None,
+            Verdict::Wait(reason, delay) => Some(Postponement {
+                plugin: name.clone(),
+                reason,
+                delay,
+            }),
+        }
+    }
+
+    fn hold(
+        &self,
+        plugin: &str,
+        update: &PendingUpdate,
+        answer: EventAnswer,
+        limit: Duration,
+        now: Instant,
+    ) -> Verdict {
+        let mut holds = self.0.lock();
+        holds.retain(|_, hold| now < hold.until + SAME_UPDATE);
+        let key = (plugin.to_owned(), update.app_uuid.clone());
+        let (reason, seconds) = match answer {
+            EventAnswer::GoOn => {
+                holds.remove(&key);
+                return Verdict::GoOn;
+            }
+            EventAnswer::Postpone { reason, seconds } => (reason, seconds),
+        };
+        let delay = Duration::from_secs(seconds.clamp(SHORTEST, LONGEST).into());
+        let hold = holds.entry(key).or_insert(Hold {
+            since: now,
+            until: now,
+        });
+        let left = (hold.since + limit).saturating_duration_since(now);
+        if left.is_zero() {
+            // The rest of the update is not held up again.
+            hold.until = now;
+            return Verdict::PassedOver;
+        }
+        let delay = delay.min(left);
+        hold.until = now + delay;
+        Verdict::Wait(crate::text::one_line(&reason, crate::text::LONGEST), delay)
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Verdict {
+    GoOn,
+    /// It has waited for as long as it may.
+    PassedOver,
+    Wait(String, Duration),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    fn update() -> PendingUpdate {
+        PendingUpdate {
+            app_id: 1,
+            app_uuid: "0123456789abcdef0123456789abcdef".to_owned(),
+            services: vec!["main".to_owned()],
+            running_commit: None,
+            target_commit: None,
+        }
+    }
+
+    fn later(seconds: u32) -> EventAnswer {
+        EventAnswer::Postpone {
+            reason: "the press\nis running".to_owned(),
+            seconds,
+        }
+    }
+
+    #[test]
+    fn a_gate_is_asked_again_when_it_says_within_bounds() {
+        let gates = Gates::default();
+        let now = Instant::now();
+        for (seconds, expected) in [(0, 10), (30, 30), (u32::MAX, 900)] {
+            let verdict = gates.hold("press", &update(), later(seconds), 60 * MINUTE, now);
+            let Verdict::Wait(reason, delay) = verdict else {
+                panic!("{verdict:?}");
+            };
+            assert_eq!(delay, Duration::from_secs(expected));
+            assert!(!reason.contains('\n'), "{reason}");
+        }
+    }
+
+    #[test]
+    fn a_gate_holds_an_update_up_for_as_long_as_the_policy_allows_and_no_longer() {
+        let gates = Gates::default();
+        let begin = Instant::now();
+        let hold = |at| gates.hold("press", &update(), later(900), 60 * MINUTE, begin + at);
+        let waits = |verdict: Verdict| match verdict {
+            Verdict::Wait(_, delay) => Some(delay),
+            _ => None,
+        };
+        assert_eq!(waits(hold(Duration::ZERO)), Some(15 * MINUTE));
+        assert_eq!(waits(hold(50 * MINUTE)), Some(10 * MINUTE));
+        assert_eq!(hold(60 * MINUTE), Verdict::PassedOver);
+        // The rest of the same update.
+        assert_eq!(hold(61 * MINUTE), Verdict::PassedOver);
+        // Much later it is another update, which may be held up anew.
+        assert_eq!(waits(hold(200 * MINUTE)), Some(15 * MINUTE));
+    }
+
+    #[test]
+    fn an_update_that_may_go_on_is_held_up_anew_the_next_time() {
+        let gates = Gates::default();
+        let begin = Instant::now();
+        let limit = 2 * MINUTE;
+        gates.hold("press", &update(), later(60), limit, begin);
+        let answer = gates.hold("press", &update(), EventAnswer::GoOn, limit, begin + MINUTE);
+        assert_eq!(answer, Verdict::GoOn);
+        let later = gates.hold("press", &update(), later(60), limit, begin + 3 * MINUTE);
+        assert!(
+            matches!(later, Verdict::Wait(_, delay) if delay == MINUTE),
+            "{later:?}"
+        );
+    }
+
+    #[test]
+    fn a_policy_can_leave_a_gate_no_time() {
+        let gates = Gates::default();
+        let verdict = gates.hold(
+            "press",
+            &update(),
+            later(60),
+            Duration::ZERO,
+            Instant::now(),
+        );
+        assert_eq!(verdict, Verdict::PassedOver);
+    }
+}

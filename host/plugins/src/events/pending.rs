@@ -1,0 +1,187 @@
+//! What a plugin is still to be called for.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use parking_lot::Mutex;
+use plugin_manifest::EventKind;
+use plugin_protocol::{PluginEvent, ServiceChange, TargetProgress};
+use tokio::sync::Notify;
+
+/// The most services whose changes one call tells.
+const SERVICES: usize = 256;
+
+/// The events of one plugin that it has not been called for. Events of one kind become one, so there is a bound on them
+/// however slow the plugin is.
+pub(super) struct PendingEvents {
+    /// What the plugin asks for.
+    kinds: BTreeSet<EventKind>,
+    content: Mutex<Content>,
+    added: Notify,
+}
+
+#[derive(Default)]
+struct Content {
+    start: Option<bool>,
+    connection: Option<bool>,
+    target: Option<TargetProgress>,
+    services: BTreeMap<(u64, String), ServiceChange>,
+    schedules: BTreeSet<String>,
+}
+
+impl PendingEvents {
+    pub(super) fn of(kinds: BTreeSet<EventKind>) -> PendingEvents {
+        PendingEvents {
+            kinds,
+            content: Mutex::default(),
+            added: Notify::new(),
+        }
+    }
+
+    /// Puts it down, if the plugin asks for its kind. Never waits.
+    pub(super) fn add(&self, event: PluginEvent) {
+        if self.kinds.contains(&event.kind()) {
+            self.content.lock().add(event);
+            self.added.notify_one();
+        }
+    }
+
+    /// Waits for the next event and takes it.
+    pub(super) async fn next(&self) -> PluginEvent {
+        loop {
+            let added = self.added.notified();
+            let next = self.content.lock().take();
+            if let Some(event) = next {
+                return event;
+            }
+            added.await;
+        }
+    }
+}
+
+impl Content {
+    fn add(&mut self, event: PluginEvent) {
+        match event {
+            PluginEvent::Start(is_first) => self.start = Some(is_first),
+            PluginEvent::Connection(is_there) => self.connection = Some(is_there),
+            PluginEvent::Target(progress) => self.target = Some(progress),
+            PluginEvent::Schedule(name) => {
+                self.schedules.insert(name);
+            }
+            PluginEvent::Services(changes) => changes.into_iter().for_each(|change| {
+                self.add_change(change);
+            }),
+            // Whoever asks waits for the answer.
+            PluginEvent::UpdateGate(_) => {}
+        }
+    }
+
+    fn add_change(&mut self, change: ServiceChange) {
+        let key = (change.app_id, change.service.clone());
+        if let Some(pending) = self.services.get_mut(&key) {
+            pending.status = change.status;
+            // It is again what the plugin knows.
+            if pending.status == pending.before {
+                self.services.remove(&key);
+            }
+        } else if self.services.len() < SERVICES {
+            self.services.insert(key, change);
+        }
+    }
+
+    fn take(&mut self) -> Option<PluginEvent> {
+        if let Some(is_first) = self.start.take() {
+            return Some(PluginEvent::Start(is_first));
+        }
+        if let Some(is_there) = self.connection.take() {
+            return Some(PluginEvent::Connection(is_there));
+        }
+        if let Some(progress) = self.target.take() {
+            return Some(PluginEvent::Target(progress));
+        }
+        if !self.services.is_empty() {
+            let changes = std::mem::take(&mut self.services).into_values();
+            return Some(PluginEvent::Services(changes.collect()));
+        }
+        self.schedules.pop_first().map(PluginEvent::Schedule)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn change(service: &str, before: Option<&str>, status: Option<&str>) -> PluginEvent {
+        PluginEvent::Services(vec![ServiceChange {
+            app_id: 1,
+            service: service.to_owned(),
+            status: status.map(str::to_owned),
+            before: before.map(str::to_owned),
+        }])
+    }
+
+    fn all() -> PendingEvents {
+        PendingEvents::of(EventKind::all().iter().copied().collect())
+    }
+
+    fn taken(pending: &PendingEvents) -> Vec<PluginEvent> {
+        std::iter::from_fn(|| pending.content.lock().take()).collect()
+    }
+
+    #[test]
+    fn events_of_a_kind_become_one_with_the_latest_state() {
+        let pending = all();
+        for event in [
+            PluginEvent::Schedule("poll".to_owned()),
+            PluginEvent::Target(TargetProgress::Applying),
+            PluginEvent::Schedule("poll".to_owned()),
+            change("main", Some("Running"), Some("Stopping")),
+            PluginEvent::Connection(false),
+            PluginEvent::Target(TargetProgress::Reached),
+            change("main", Some("Stopping"), None),
+            PluginEvent::Start(true),
+        ] {
+            pending.add(event);
+        }
+        assert_eq!(
+            taken(&pending),
+            [
+                PluginEvent::Start(true),
+                PluginEvent::Connection(false),
+                PluginEvent::Target(TargetProgress::Reached),
+                change("main", Some("Running"), None),
+                PluginEvent::Schedule("poll".to_owned()),
+            ]
+        );
+        assert_eq!(taken(&pending), []);
+    }
+
+    #[test]
+    fn a_service_that_is_again_what_it_was_has_not_changed() {
+        let pending = all();
+        pending.add(change("main", Some("Running"), Some("Stopping")));
+        pending.add(change("main", Some("Stopping"), Some("Running")));
+        assert_eq!(taken(&pending), []);
+    }
+
+    #[test]
+    fn a_plugin_is_called_for_what_it_asks_for_and_nothing_else() {
+        let pending = PendingEvents::of([EventKind::Connection].into());
+        pending.add(PluginEvent::Start(false));
+        pending.add(change("main", None, Some("Running")));
+        pending.add(PluginEvent::Connection(true));
+        assert_eq!(taken(&pending), [PluginEvent::Connection(true)]);
+    }
+
+    #[test]
+    fn the_changes_that_wait_have_a_bound() {
+        let pending = all();
+        for number in 0..2 * SERVICES {
+            pending.add(change(&format!("s{number}"), None, Some("Running")));
+        }
+        let events = taken(&pending);
+        let [PluginEvent::Services(changes)] = events.as_slice() else {
+            panic!("{events:?}");
+        };
+        assert_eq!(changes.len(), SERVICES);
+    }
+}

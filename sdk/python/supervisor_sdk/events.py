@@ -1,0 +1,115 @@
+"""What happens on the device, as `events` and `[schedules]` of `plugin.toml` ask for it.
+
+The function that `events` in `[provides]` names takes one of these classes::
+
+    from supervisor_sdk.events import Event, Postpone, UpdateGate
+
+    async def watch(event: Event):
+        match event:
+            case UpdateGate(services=services) if "press" in services:
+                return Postpone("the press is running", seconds=60)
+
+What it returns counts for `UpdateGate` alone.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass
+class Start:
+    """The supervisor has started, or this version of the plugin was installed."""
+
+    is_first_of_boot: bool
+
+
+@dataclass
+class Schedule:
+    """A schedule is due."""
+
+    name: str
+
+
+@dataclass
+class ServiceChange:
+    """The words are those of `GET /v2/state/status`; `None` is for a service of which nothing is there."""
+
+    app_id: int
+    service: str
+    status: str | None
+    before: str | None
+
+
+@dataclass
+class Services:
+    """The states of services have changed."""
+
+    changes: list[ServiceChange]
+
+
+@dataclass
+class Target:
+    """How the device stands to its target: `applying`, `reached` or `stopped`."""
+
+    progress: str
+
+
+@dataclass
+class Connection:
+    """Whether the device reaches its cloud."""
+
+    is_connected: bool
+
+
+@dataclass
+class UpdateGate:
+    """May this app be disturbed now?"""
+
+    app_id: int
+    app_uuid: str
+    services: list[str]
+    running_commit: str | None
+    target_commit: str | None
+
+
+@dataclass
+class Later:
+    """An event of a later version of the interface."""
+
+    name: str
+    data: Any
+
+
+Event = Start | Schedule | Services | Target | Connection | UpdateGate | Later
+
+
+@dataclass
+class Postpone:
+    """Not now: the device asks again after so many seconds, 10 to 900, and shows people the reason."""
+
+    reason: str
+    seconds: int
+
+
+def event_of(event: Any) -> Event:
+    """An event of `wit/events.wit` as plugins get it."""
+    name = type(event).__name__
+    value = getattr(event, "value", None)
+    match name:
+        case "Event_Start":
+            return Start(value)
+        case "Event_Schedule":
+            return Schedule(value)
+        case "Event_Services":
+            return Services([ServiceChange(one.app_id, one.service, one.status, one.before) for one in value])
+        case "Event_Target":
+            return Target(value.name.lower())
+        case "Event_Connection":
+            return Connection(value)
+        case "Event_UpdateGate":
+            return UpdateGate(
+                value.app_id, value.app_uuid, list(value.services), value.running_commit, value.target_commit
+            )
+        case _:
+            return Later(value.name, json.loads(value.data))

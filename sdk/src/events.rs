@@ -1,0 +1,207 @@
+//! What happens on the device, for plugins that ask for it.
+//!
+//! `events` and `schedules` of [`crate::plugin!`] say what the plugin asks for, and `on_event` names the `async fn` that is
+//! called for it. The device's policy grants each kind. Each call runs in a fresh instance, one after the other; what
+//! happens while the plugin is busy is put together.
+//!
+//! ```
+//! use std::time::Duration;
+//! use supervisor_sdk::events::{Answer, Event};
+//! use supervisor_sdk::{Error, log, plugin};
+//!
+//! plugin! {
+//!     events: ["services", "update-gate"]
+//!     schedules: { nightly => "daily 03:30" }
+//!     on_event => watch
+//! }
+//!
+//! async fn watch(event: Event) -> Result<Answer, Error> {
+//!     match event {
+//!         Event::Services(changes) => log::info(format!("{} services changed", changes.len())),
+//!         Event::UpdateGate(update) if update.services.contains(&"press".to_owned()) => {
+//!             return Ok(Answer::postpone("the press is running", Duration::from_secs(60)));
+//!         }
+//!         _ => {}
+//!     }
+//!     Ok(Answer::GoOn)
+//! }
+//! ```
+
+use std::time::Duration;
+
+use crate::bindings::watcher::exports::platform::supervisor::events as wit;
+
+/// Something that has happened, or a question.
+///
+/// Later versions of the interface add events, and this enum with them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event {
+    /// The supervisor has started, or this version of the plugin was installed.
+    Start {
+        /// Whether it is the first start since the device booted.
+        is_first_of_boot: bool,
+    },
+    /// A schedule is due; its name.
+    Schedule(String),
+    /// The states of services have changed.
+    Services(Vec<ServiceChange>),
+    /// How the device stands to its target.
+    Target(TargetProgress),
+    /// Whether the device reaches its cloud.
+    Connection(bool),
+    /// May this app be disturbed now? The answer counts, also that of an `Err`: it postpones the update by a minute.
+    UpdateGate(Update),
+    /// An event that this version of the SDK does not know.
+    Later {
+        /// The name of its kind.
+        name: String,
+        /// What it says, as JSON.
+        data: String,
+    },
+}
+
+/// The state of a service has changed. The words are those of `GET /v2/state/status`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServiceChange {
+    /// The app's number.
+    pub app_id: u64,
+    /// The service's name.
+    pub service: String,
+    /// What it is now; `None` once nothing is left of the service.
+    pub status: Option<String>,
+    /// What it was when the plugin was last called; `None` if there was nothing of it.
+    pub before: Option<String>,
+}
+
+/// How the device stands to its target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TargetProgress {
+    /// It has begun to apply it.
+    Applying,
+    /// Everything is as the target says.
+    Reached,
+    /// It has stopped, and not everything is as the target says.
+    Stopped,
+}
+
+/// An update of an app, of which no service has been disturbed yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Update {
+    /// The app's number.
+    pub app_id: u64,
+    /// 32 hexadecimal digits.
+    pub app_uuid: String,
+    /// The services that would be stopped, started anew or removed.
+    pub services: Vec<String>,
+    /// The release that runs, if one runs whole.
+    pub running_commit: Option<String>,
+    /// The release that the target names; `None` if the app is to be removed.
+    pub target_commit: Option<String>,
+}
+
+/// The answer to a gate. To all other events it is [`Answer::GoOn`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// Nothing is in the way.
+    GoOn,
+    /// Not now.
+    Postpone {
+        /// Why. People read it.
+        reason: String,
+        /// When the device asks again: after 10 s to 15 min.
+        delay: Duration,
+    },
+}
+
+impl Answer {
+    /// Not now: the device asks again after `delay`, which is 10 s to 15 min, and shows people the reason.
+    pub fn postpone(reason: impl Into<String>, delay: Duration) -> Answer {
+        Answer::Postpone {
+            reason: reason.into(),
+            delay,
+        }
+    }
+}
+
+mirror! { one way struct wit::ServiceChange, ServiceChange { app_id, service, status, before } }
+mirror! { one way enum wit::TargetProgress, TargetProgress { Applying, Reached, Stopped } }
+mirror! { one way struct wit::Update, Update { app_id, app_uuid, services, running_commit, target_commit } }
+
+impl From<wit::Event> for Event {
+    fn from(event: wit::Event) -> Self {
+        match event {
+            wit::Event::Start(is_first_of_boot) => Event::Start { is_first_of_boot },
+            wit::Event::Schedule(name) => Event::Schedule(name),
+            wit::Event::Services(changes) => {
+                Event::Services(changes.into_iter().map(Into::into).collect())
+            }
+            wit::Event::Target(progress) => Event::Target(progress.into()),
+            wit::Event::Connection(is_there) => Event::Connection(is_there),
+            wit::Event::UpdateGate(update) => Event::UpdateGate(update.into()),
+            wit::Event::Later(wit::LaterEvent { name, data }) => Event::Later { name, data },
+        }
+    }
+}
+
+impl From<Answer> for wit::Answer {
+    fn from(answer: Answer) -> Self {
+        match answer {
+            Answer::GoOn => wit::Answer::GoOn,
+            Answer::Postpone { reason, delay } => wit::Answer::Postpone(wit::Postponement {
+                reason,
+                seconds: u32::try_from(delay.as_secs()).unwrap_or(u32::MAX),
+            }),
+        }
+    }
+}
+
+/// What an `on_event` function may return.
+#[doc(hidden)]
+pub trait EventOutcome {
+    fn into_result(self) -> Result<Answer, String>;
+}
+
+impl EventOutcome for () {
+    fn into_result(self) -> Result<Answer, String> {
+        Ok(Answer::GoOn)
+    }
+}
+
+impl EventOutcome for Answer {
+    fn into_result(self) -> Result<Answer, String> {
+        Ok(self)
+    }
+}
+
+impl<T: EventOutcome, E: std::fmt::Display> EventOutcome for Result<T, E> {
+    fn into_result(self) -> Result<Answer, String> {
+        self.map_or_else(|error| Err(error.to_string()), T::into_result)
+    }
+}
+
+/// Calls the function that [`crate::plugin!`] names at `on_event`.
+#[doc(hidden)]
+pub async fn handle<F, T>(function: F, event: wit::Event) -> Result<wit::Answer, String>
+where
+    F: AsyncFnOnce(Event) -> T,
+    T: EventOutcome,
+{
+    let outcome = function(event.into()).await;
+    outcome.into_result().map(Into::into)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_function_returns_an_answer_or_nothing_or_fails() {
+        let later = || Answer::postpone("busy", Duration::from_secs(60));
+        let failed: Result<Answer, &str> = Err("the sensor is silent");
+        assert_eq!(().into_result(), Ok(Answer::GoOn));
+        assert_eq!(later().into_result(), Ok(later()));
+        assert_eq!(Ok::<_, String>(later()).into_result(), Ok(later()));
+        assert_eq!(failed.into_result(), Err("the sensor is silent".to_owned()));
+    }
+}
