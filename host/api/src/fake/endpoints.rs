@@ -88,6 +88,7 @@ impl Endpoints for FakeEndpoints {
             refused: None,
             routes: Vec::new(),
             provides: Vec::new(),
+            events: Vec::new(),
             grants: Vec::new(),
             calls: 3,
             failures: 1,
