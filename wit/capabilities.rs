@@ -43,6 +43,12 @@ capabilities! {
     /// Reports gauges and counters for `GET /metrics`.
     ours Metrics metrics "metrics"
         may "show up to 100 gauges and counters of its own in GET /metrics";
+    /// Requests to the hosts that the policy names.
+    ours Http http "http"
+        may "send requests over the network to the hosts that you name";
+    /// Has other plugins do the actions that the policy names.
+    ours Actions actions "actions"
+        may "have other plugins do the actions that you name";
     /// The time of day and a clock that only goes forward.
     wasi Clock clock "clock" ["wasi:clocks/wall-clock", "wasi:clocks/monotonic-clock"]
         may "know the time of day";

@@ -2,7 +2,7 @@ module supervisor
 
 go 1.25
 
-require go.bytecodealliance.org/pkg v0.4.0
+require go.bytecodealliance.org/pkg v0.2.3
 
 // The same types and runtime with a package `async` that an unmodified Go can run; see wit/async. The build lays it out.
 replace go.bytecodealliance.org/pkg => ../pkg

@@ -58,9 +58,9 @@ func requestOf(request wit.Request) *Request {
 		params: request.Params, query: query, headers: request.Headers,
 	}
 	switch request.Body.Tag() {
-	case wit.Body_Bytes:
+	case wit.BodyBytes:
 		r.Body = bytes.NewReader(request.Body.Bytes())
-	case wit.Body_Stream:
+	case wit.BodyStream:
 		r.Body = &streamReader{request.Body.Stream()}
 	default:
 		r.Body = bytes.NewReader(nil)

@@ -111,3 +111,20 @@ pub mod watcher {
         generate_all,
     });
 }
+
+/// What a plugin exports that does actions of its own.
+pub mod provider {
+    wit_bindgen::generate!({
+        path: "../wit",
+        inline: "
+            package platform:sdk;
+            world provider {
+                export platform:supervisor/action-provider@1.4.0;
+            }
+        ",
+        world: "platform:sdk/provider",
+        pub_export_macro: true,
+        export_macro_name: "export_provider",
+        generate_all,
+    });
+}

@@ -35,6 +35,7 @@ extern crate self as supervisor_sdk;
 
 include!("../../wit/mirror.rs");
 
+pub mod actions;
 mod answer;
 #[doc(hidden)]
 pub mod bindings;
@@ -52,6 +53,7 @@ pub mod folder;
 mod handler;
 mod headers;
 pub mod host_name;
+pub mod http;
 pub mod identify;
 pub mod journal;
 pub mod led;
@@ -81,6 +83,7 @@ pub use response::Response;
 /// What [`plugin!`] expands to; not for use by hand.
 #[doc(hidden)]
 pub mod expansion {
+    pub use crate::actions::perform as own_action;
     pub use crate::boot_config::provide::BootExports;
     pub use crate::events::handle as event;
     pub use crate::handler::names::{UnknownNumber, arguments, fits};

@@ -25,7 +25,7 @@
 /// ```
 ///
 /// The parts stand in any order, with or without a comma between them. A plugin has at least one route or one action
-/// (`identify`, `proxy_redirector`, `boot_config`, `on_event`); all else may be left out. In names, `-` and `_` are the same.
+/// (`identify`, `proxy_redirector`, `boot_config`, `on_event`, `actions`); all else may be left out. In names, `-` and `_` are the same.
 ///
 /// - `description`, `vendor`, `licence`, `homepage`: texts that people read before they trust the plugin.
 /// - `capabilities`: what the plugin asks for, with the reason that people read before they grant it.
@@ -37,6 +37,7 @@
 /// - `boot_config`: the type that provides that action, see [`crate::boot_config`].
 /// - `events`, `schedules`, `on_event`: what the plugin is called for beside requests, and the `async fn` that is called,
 ///   see [`crate::events`].
+/// - `actions`: actions of the plugin's own, each with the `async fn` that does it, see [`crate::actions`].
 /// - `boards`: the device types that the plugin is for; `*` stands for any text. For those it goes
 ///   before a plugin that is for all boards and provides the same.
 /// - `limits`: what the plugin needs beyond the defaults; the device's policy may allow less.

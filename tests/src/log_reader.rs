@@ -58,23 +58,24 @@ impl LogReader {
     /// # Panics
     /// Where the stream ends before, or the [`DEADLINE`] comes.
     pub async fn until_message(&mut self, text: &str) -> Value {
-        match tokio::time::timeout(DEADLINE, self.find_message(text)).await {
-            Ok(line) => line,
-            Err(_) => panic!("nothing said `{text}` within {DEADLINE:?}"),
+        let mut seen = Vec::new();
+        let found = tokio::time::timeout(DEADLINE, self.find_message(text, &mut seen)).await;
+        match found {
+            Ok(Some(line)) => line,
+            Ok(None) => panic!("the stream ended before it said `{text}`: {seen:#?}"),
+            Err(_) => panic!("nothing said `{text}` within {DEADLINE:?}: {seen:#?}"),
         }
     }
 
-    async fn find_message(&mut self, text: &str) -> Value {
+    /// Keeps what was said before in `seen`.
+    async fn find_message(&mut self, text: &str, seen: &mut Vec<String>) -> Option<Value> {
         loop {
-            let Some(line) = self.next().await else {
-                panic!("the stream ended before it said `{text}`");
-            };
-            if line["message"]
-                .as_str()
-                .is_some_and(|said| said.contains(text))
-            {
-                return line;
+            let line = self.read().await?;
+            let said = line["message"].as_str().unwrap_or_default();
+            if said.contains(text) {
+                return Some(line);
             }
+            seen.push(said.to_owned());
         }
     }
 

@@ -309,7 +309,7 @@ async fn the_report_tells_of_each_plugin_what_it_is_what_it_may_and_how_it_does(
                 {"method": "GET", "path": "/v2/local/device-info"},
                 {"method": "GET", "path": "/v2/device/name"},
             ],
-            "provides": [], "grants": ["device"], "calls": 2, "failures": 0,
+            "provides": [], "events": [], "actions": [], "grants": ["device"], "calls": 2, "failures": 0,
         })
     );
     let report = device.report("led-guests").await;

@@ -42,6 +42,8 @@ pub struct PluginReport {
     pub provides: Vec<&'static str>,
     /// The events that it is called for.
     pub events: Vec<&'static str>,
+    /// The actions of its own that it does for other plugins.
+    pub actions: Vec<String>,
     /// The capabilities that the policy grants it.
     pub grants: Vec<&'static str>,
     /// How often it was called since the supervisor started.

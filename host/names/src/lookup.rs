@@ -79,7 +79,7 @@ struct Questions {
 }
 
 impl SystemNames {
-    pub(crate) fn new(
+    pub fn new(
         ask: impl Fn(&str) -> io::Result<Vec<SocketAddr>> + Send + Sync + 'static,
     ) -> SystemNames {
         SystemNames::within(bounds::WITHIN, ask)

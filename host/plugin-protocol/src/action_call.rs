@@ -18,6 +18,8 @@ pub enum ActionCall {
     BootConfig(BootCall),
     /// `wit/events.wit`
     Event(PluginEvent),
+    /// `wit/action-provider.wit`
+    Own(OwnCall),
 }
 
 impl ActionCall {
@@ -29,6 +31,7 @@ impl ActionCall {
             ActionCall::Proxy(_) => Action::ProxyRedirector,
             ActionCall::BootConfig(_) => Action::BootConfig,
             ActionCall::Event(_) => Action::Events,
+            ActionCall::Own(_) => Action::ActionProvider,
         }
     }
 }
@@ -44,6 +47,17 @@ pub enum ActionAnswer {
     BootConfig(Result<BootAnswer, String>),
     /// `wit/events.wit`
     Event(Result<EventAnswer, String>),
+    /// `wit/action-provider.wit`
+    Own(Result<Vec<u8>, String>),
+}
+
+/// A call of an action of a plugin's own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnCall {
+    /// One of the manifest's.
+    pub name: String,
+    /// What it is done with.
+    pub input: Vec<u8>,
 }
 
 /// A function of `wit/proxy-redirector.wit`.

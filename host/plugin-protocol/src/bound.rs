@@ -11,6 +11,18 @@ pub const PATIENCE: Duration = Duration::from_secs(5);
 /// How many instances of plugins a runtime holds. A place costs address space (32 MiB) but no memory until it is used.
 pub const DEFAULT_SLOTS: usize = 32;
 
+/// The longest input or output of an action of a plugin's own, in bytes: with all else it fits into one message.
+pub const ACTION_BYTES: usize = 512 << 10;
+
+/// The most header fields of a request that a plugin sends to another host.
+pub const HTTP_HEADERS: usize = 64;
+/// The longest of them together, in bytes.
+pub const HTTP_HEADER_BYTES: usize = 32 << 10;
+/// The longest address of such a request, in bytes.
+pub const HTTP_URL: usize = 8 << 10;
+/// The longest body of such a request, in bytes: with all else it fits into one message.
+pub const HTTP_BODY: usize = 512 << 10;
+
 /// A bound that a call has met: what there is of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, derive_more::Display)]
 pub enum Bound {

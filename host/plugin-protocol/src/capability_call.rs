@@ -5,9 +5,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Capability, CloudRefusal, DataError, Handle, HostNameError, Identity, JournalError,
-    JournalOptions, LedError, LocksError, MetricsError, OpenLed, Piece, ProxyAnswer, ProxyCall,
-    ProxyError, UnitError, UnitState,
+    Capability, CloudRefusal, DataError, Handle, HostNameError, HttpError, HttpRequest,
+    HttpResponse, Identity, JournalError, JournalOptions, LedError, LocksError, MetricsError,
+    OpenLed, OwnActionError, Piece, ProxyAnswer, ProxyCall, ProxyError, UnitError, UnitState,
 };
 
 /// A call whose answer has a type of its own.
@@ -212,4 +212,16 @@ capability_calls! {
         /// What is added.
         increment: u64
     } -> Result<(), MetricsError>;
+    /// Has another plugin do an action of its own.
+    ActionRequest needs [Actions] {
+        /// The plugin, a slash and the action's name.
+        action: String,
+        /// What it is done with.
+        input: Vec<u8>
+    } -> Result<Vec<u8>, OwnActionError>;
+    /// Sends a request to another host.
+    HttpSend needs [Http] {
+        /// What is sent.
+        request: HttpRequest
+    } -> Result<HttpResponse, HttpError>;
 }

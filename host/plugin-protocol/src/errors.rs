@@ -95,6 +95,36 @@ pub enum MetricsError {
     TooMany(String),
 }
 
+/// Why a request was not sent, or not answered (`wit/http.wit`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{0}")]
+pub enum HttpError {
+    /// The policy does not name the host and port.
+    NotGranted(String),
+    /// It is no request that can be sent.
+    Invalid(String),
+    /// There was no answer.
+    Unreachable(String),
+    /// The answer is longer than it may be.
+    TooLarge(String),
+}
+
+/// Why another plugin did not do an action of its own (`wit/actions.wit`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{0}")]
+pub enum OwnActionError {
+    /// The policy does not name it for the plugin.
+    NotGranted(String),
+    /// No plugin has it now.
+    Unavailable(String),
+    /// The input is too long.
+    Invalid(String),
+    /// The other plugin's own words.
+    Refused(String),
+    /// The other plugin failed.
+    Failed(String),
+}
+
 /// Why a unit was not looked at or not restarted (`wit/units.wit`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{0}")]

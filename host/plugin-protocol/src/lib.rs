@@ -26,10 +26,15 @@ mod runtime;
 pub mod text;
 mod values;
 
-pub use action_call::{ActionAnswer, ActionCall, BootAnswer, BootCall, ProxyAnswer, ProxyCall};
+pub use action_call::{
+    ActionAnswer, ActionCall, BootAnswer, BootCall, OwnCall, ProxyAnswer, ProxyCall,
+};
 pub use answer::{AnswerHead, HEADER_BYTES, HEADERS};
 pub use blueprint::{Blueprint, ComponentFacts, FolderView};
-pub use bound::{Bound, DEFAULT_SLOTS, PATIENCE};
+pub use bound::{
+    ACTION_BYTES, Bound, DEFAULT_SLOTS, HTTP_BODY, HTTP_HEADER_BYTES, HTTP_HEADERS, HTTP_URL,
+    PATIENCE,
+};
 pub use caller::{Caller, CallerScope};
 pub use capability_call::*;
 pub use errors::*;
@@ -44,6 +49,6 @@ pub use runtime::{
     RequestHead, RequestStream,
 };
 pub use values::{
-    BootComparison, BootSetting, DnsRemote, Handle, Identity, JournalOptions, OpenLed, Piece,
-    Proxy, ProxyKind, ProxyState, Redirection, UnitState,
+    BootComparison, BootSetting, DnsRemote, Handle, HttpRequest, HttpResponse, Identity,
+    JournalOptions, OpenLed, Piece, Proxy, ProxyKind, ProxyState, Redirection, UnitState,
 };

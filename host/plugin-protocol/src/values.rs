@@ -73,6 +73,30 @@ pub struct OpenLed {
     pub max: u32,
 }
 
+/// A request to another host (`wit/http.wit`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HttpRequest {
+    /// Such as `GET`.
+    pub method: String,
+    /// With scheme and host.
+    pub url: String,
+    /// Names and values.
+    pub headers: Vec<(String, Vec<u8>)>,
+    /// May be empty.
+    pub body: Vec<u8>,
+}
+
+/// Its answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HttpResponse {
+    /// Such as 200.
+    pub status: u16,
+    /// Names, in lower case, and values.
+    pub headers: Vec<(String, Vec<u8>)>,
+    /// All of it.
+    pub body: Vec<u8>,
+}
+
 /// How a proxy is spoken to (`wit/proxy-redirector.wit`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names are those of the protocols")]

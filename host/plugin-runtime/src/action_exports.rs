@@ -1,8 +1,9 @@
 //! Calls of the actions that a component exports: from plain data to its functions and back.
 
 use plugin_protocol::{
-    Action, ActionAnswer, ActionCall, BootAnswer, BootCall, BootComparison, BootSetting,
-    EventAnswer, PendingUpdate, PluginEvent, ProxyAnswer, ProxyCall, ServiceChange, TargetProgress,
+    ACTION_BYTES, Action, ActionAnswer, ActionCall, BootAnswer, BootCall, BootComparison,
+    BootSetting, EventAnswer, OwnCall, PendingUpdate, PluginEvent, ProxyAnswer, ProxyCall,
+    ServiceChange, TargetProgress,
 };
 
 use crate::bindings::exports::platform::supervisor::{boot_config, events, proxy_redirector};
@@ -37,8 +38,24 @@ impl Exports {
                 let answer = watcher.call_handle(inside, event.into()).await?;
                 ActionAnswer::Event(answer.map(Into::into))
             }
+            ActionCall::Own(OwnCall { name, input }) => {
+                let provider = exported(self.action_provider.as_ref(), action)?;
+                let answer = provider.call_call(inside, name, input).await?;
+                ActionAnswer::Own(answer.and_then(bounded))
+            }
         })
     }
+}
+
+/// What is longer does not fit into a message to the host.
+fn bounded(output: Vec<u8>) -> Result<Vec<u8>, String> {
+    let (length, limit) = (output.len(), ACTION_BYTES >> 10);
+    if length > ACTION_BYTES {
+        return Err(format!(
+            "its output has {length} bytes, more than {limit} KiB"
+        ));
+    }
+    Ok(output)
 }
 
 /// The functions of the action, unless the component turns out not to export it after all.

@@ -1,11 +1,13 @@
 //! What plugins can call, one file for each interface of `wit/`: translated into plain data for the host, which
 //! does it ([`crate::provision`]), and its answers back. What a function promises stands in `wit/`.
 
+mod actions;
 mod caller;
 mod cloud;
 mod config;
 mod device;
 mod host_name;
+mod http;
 mod identify;
 pub(crate) mod journal;
 pub(crate) mod led;

@@ -30,6 +30,13 @@ const INTERFACES: &[Interface] = &[
         functions: &[("handle", check::<(Request,), (Result<Response, Error>,)>)],
     },
     Interface {
+        name: "action-provider",
+        functions: &[(
+            "call",
+            check::<(String, Vec<u8>), (Result<Vec<u8>, String>,)>,
+        )],
+    },
+    Interface {
         name: "events",
         functions: &[(
             "handle",

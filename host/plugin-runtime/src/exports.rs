@@ -7,7 +7,7 @@ use wasmtime::Store;
 use wasmtime::component::{Instance, InstancePre};
 
 use crate::bindings::exports::platform::supervisor::{
-    boot_config, events, handler, identify, proxy_redirector,
+    action_provider, boot_config, events, handler, identify, proxy_redirector,
 };
 use crate::guest::Guest;
 
@@ -58,4 +58,5 @@ exports! {
     proxy_redirector provides ProxyRedirector;
     boot_config provides BootConfig;
     events provides Events;
+    action_provider provides ActionProvider;
 }

@@ -19,7 +19,15 @@ const DEPTH: u32 = 4;
 
 /// Who provides what. Cloning shares it.
 #[derive(Clone, Default)]
-pub(crate) struct Actions(Arc<RwLock<BTreeMap<Action, Weak<LoadedPlugin>>>>);
+pub(crate) struct Actions(Arc<RwLock<Providers>>);
+
+#[derive(Default)]
+struct Providers {
+    /// Of the actions that one plugin of a device does.
+    by_action: BTreeMap<Action, Weak<LoadedPlugin>>,
+    /// Of actions of their own, by the plugin's name.
+    by_name: BTreeMap<String, Weak<LoadedPlugin>>,
+}
 
 /// Why an action was not done.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -33,17 +41,38 @@ pub(crate) enum ActionError {
 
 impl Actions {
     /// From now on these are called. Calls that are under way go on.
-    pub(crate) fn set_providers(&self, providers: &BTreeMap<Action, Arc<LoadedPlugin>>) {
-        let weak = providers
+    pub(crate) fn set_providers<'a>(
+        &self,
+        providers: &BTreeMap<Action, Arc<LoadedPlugin>>,
+        plugins: impl Iterator<Item = &'a Arc<LoadedPlugin>>,
+    ) {
+        let by_action = providers
             .iter()
             .map(|(action, plugin)| (*action, Arc::downgrade(plugin)));
-        *self.0.write() = weak.collect();
+        let by_name = plugins
+            .filter(|plugin| !plugin.manifest.actions.is_empty())
+            .map(|plugin| (plugin.manifest.name.clone(), Arc::downgrade(plugin)));
+        *self.0.write() = Providers {
+            by_action: by_action.collect(),
+            by_name: by_name.collect(),
+        };
+    }
+
+    /// The plugin of this name, if it does this action of its own now.
+    pub(crate) fn own_provider(&self, plugin: &str, action: &str) -> Option<Arc<LoadedPlugin>> {
+        let providers = self.0.read();
+        let provider = providers.by_name.get(plugin)?.upgrade()?;
+        provider
+            .manifest
+            .actions
+            .contains(action)
+            .then_some(provider)
     }
 
     /// Who provides `action` now.
     pub(crate) fn provider(&self, action: Action) -> Option<Arc<LoadedPlugin>> {
         let providers = self.0.read();
-        providers.get(&action)?.upgrade()
+        providers.by_action.get(&action)?.upgrade()
     }
 
     /// Has the provider of the action do what `call` says, within the provider's limits.
@@ -52,10 +81,6 @@ impl Actions {
         origin: Origin,
         call: ActionCall,
     ) -> Result<ActionAnswer, ActionError> {
-        if origin.depth > DEPTH {
-            let what = format!("plugins wait for each other {DEPTH} deep");
-            return Err(ActionError::Failed(what));
-        }
         let action = call.action();
         let none = ActionError::NoProvider(action.into());
         let provider = self.provider(action).ok_or(none)?;
@@ -69,6 +94,10 @@ pub(crate) async fn perform(
     origin: Origin,
     call: ActionCall,
 ) -> Result<ActionAnswer, ActionError> {
+    if origin.depth > DEPTH {
+        let what = format!("plugins wait for each other {DEPTH} deep");
+        return Err(ActionError::Failed(what));
+    }
     let plugin = Arc::clone(plugin);
     let task = tokio::spawn(async move {
         let _timed = plugin.counters.called();

@@ -8,6 +8,7 @@
 //! starting    ahead of calls, for each plugin    START_WITHIN of `host/plugin-runtime`
 //! log         lines, by plugin and over all      LINES_AT_ONCE, LINES_A_SECOND; half for one
 //! metrics     series and their texts, by plugin  SERIES, METRIC_NAME, LABELS, LABEL_NAME, LABEL_VALUE
+//! requests    to other hosts, at a time and by length HTTP_REQUESTS, HTTP_ANSWER, and `HTTP_…` of `host/plugin-protocol`
 //! compiling   children, their memory and time    `Limits` of `host/compiled-code`
 //! store       writes and bytes by plugin         `host/supervisor/src/plugin_writes.rs`
 //! journal     readers                            `os::Journal`
@@ -31,6 +32,11 @@ pub(crate) const LABELS: usize = 4;
 pub(crate) const LABEL_NAME: usize = 32;
 /// The longest value of a label, in bytes.
 pub(crate) const LABEL_VALUE: usize = 128;
+
+/// Requests to other hosts that all plugins have under way.
+pub const HTTP_REQUESTS: usize = 16;
+/// The longest body of an answer to one, in bytes.
+pub(crate) const HTTP_ANSWER: usize = 1 << 20;
 
 /// What plugins have of a board with so much memory, in bytes.
 #[must_use]

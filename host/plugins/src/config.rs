@@ -7,7 +7,8 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use plugin_protocol::GuestRuntime;
 pub use plugin_protocol::{
-    CloudRefusal, DEFAULT_SLOTS, DataError, HostNameError, Identity, LocksError,
+    CloudRefusal, DEFAULT_SLOTS, DataError, HostNameError, HttpError, HttpResponse, Identity,
+    LocksError,
 };
 pub use store::{Condition, ValueChange};
 
@@ -58,6 +59,37 @@ pub struct HostServices {
     pub host_name: Arc<dyn HostName>,
     /// What the capability `journal` reads.
     pub journal: os::Journal,
+    /// What the capability `http` sends.
+    pub http: Arc<dyn HttpClient>,
+}
+
+/// Sends requests to other hosts.
+pub trait HttpClient: Send + Sync + 'static {
+    /// Sends a request that the policy allows. Follows no redirect.
+    ///
+    /// # Errors
+    /// When there is no answer, or one that is too long.
+    fn send(&self, request: OutgoingRequest) -> BoxFuture<'_, Result<HttpResponse, HttpError>>;
+}
+
+/// A request of a plugin to another host.
+#[derive(Debug, Clone)]
+pub struct OutgoingRequest {
+    /// With an absolute address.
+    pub request: http::Request<Vec<u8>>,
+    /// Which addresses the name of the host may have.
+    pub reachable: Reachable,
+    /// The longest body of the answer, in bytes.
+    pub longest_answer: usize,
+}
+
+/// Which addresses a request may go to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reachable {
+    /// Not to those of this device itself, such as loopback addresses: the name's owner decides where it leads.
+    OtherMachines,
+    /// To all: the device's owner has named the address.
+    Everything,
 }
 
 /// What the supervisor knows of its device.

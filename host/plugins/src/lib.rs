@@ -30,6 +30,7 @@ mod file_with_signature;
 mod grant;
 mod grants;
 mod holdings;
+mod http_grants;
 mod identify;
 mod kept;
 mod keys;
@@ -65,11 +66,11 @@ use plugin_protocol::text;
 
 pub use body::{Body, BodyError};
 pub use boot_config::{BootComparison, BootConfigError, BootSetting};
-pub use bounds::memory_of_board;
+pub use bounds::{HTTP_REQUESTS, memory_of_board};
 pub use config::{
     AppLocks, Cloud, CloudRefusal, Condition, DEFAULT_SLOTS, DataError, Device, HeldLocks,
-    HostName, HostNameError, HostServices, Identity, LocksError, NoCloud, PluginData,
-    PluginsConfig, ValueChange,
+    HostName, HostNameError, HostServices, HttpClient, HttpError, HttpResponse, Identity,
+    LocksError, NoCloud, OutgoingRequest, PluginData, PluginsConfig, Reachable, ValueChange,
 };
 pub use confinement_rule::ConfinementRule;
 pub use embed::{EmbedError, embed_signature};

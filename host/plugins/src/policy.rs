@@ -12,6 +12,14 @@
 //! grants = ["cloud"]
 //! records = ["device_tag"]    # these kinds of records of the cloud; none where it is left out
 //!
+//! [plugins.weather]
+//! grants = ["http"]
+//! http = ["api.weather.example"] # over TLS; no other hosts; none where it is left out
+//!
+//! [plugins.panel]
+//! grants = ["actions"]
+//! actions = ["acme-rails/set"] # these actions of other plugins; none where it is left out
+//!
 //! [plugins.vpn]
 //! grants = ["units", "files"]
 //! units = ["openvpn.service"] # no others

@@ -3,7 +3,9 @@
 //! Each call is checked here against the grants of the plugin whose it is, though nothing is linked that is
 //! not granted: the instance that calls is the plugin's, and so is what it says.
 
+mod actions;
 mod cloud;
+mod http;
 pub(crate) mod journal;
 pub(crate) mod led;
 pub(crate) mod led_memory;
@@ -125,6 +127,10 @@ impl PluginContext {
             Call::HostNameGet(_) => Answer::HostNameGet(self.services.host_name.get().await),
             Call::GaugeSet(call) => Answer::GaugeSet(self.set_gauge(call)),
             Call::CounterAdd(call) => Answer::CounterAdd(self.add_to_counter(call)),
+            Call::ActionRequest(call) => {
+                Answer::ActionRequest(self.call_action(origin, call).await)
+            }
+            Call::HttpSend(call) => Answer::HttpSend(self.send(call).await),
             Call::HostNameSet(call) => {
                 Answer::HostNameSet(self.services.host_name.set(call.name).await)
             }

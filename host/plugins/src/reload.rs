@@ -47,7 +47,7 @@ impl Reload {
     fn publish(&mut self) {
         let before = Arc::clone(&self.table.borrow());
         let next = self.loader.table(&before);
-        self.actions.set_providers(&next.providers);
+        self.actions.set_providers(&next.providers, next.serving());
         self.events.set_plugins(next.serving());
         self.table.send_replace(Arc::new(next));
         drop(before);

@@ -330,6 +330,11 @@ fn report(file: &Path, entry: &Entry) -> PluginReport {
             .flat_map(|manifest| manifest.event_kinds())
             .map(<&str>::from)
             .collect(),
+        actions: manifest
+            .iter()
+            .flat_map(|manifest| &manifest.actions)
+            .cloned()
+            .collect(),
         grants: grants
             .iter()
             .flat_map(|grants| &grants.grants)

@@ -246,6 +246,8 @@ fn to_be_filled_in(capability: Capability) -> Option<&'static str> {
             "files = []  # the folders, for example { host = \"mnt/data/x\", guest = \"/x\", write = true }",
         ),
         Capability::Units => Some("units = []  # the units, for example \"openvpn.service\""),
+        Capability::Actions => Some("actions = []  # the actions, for example \"acme-rails/set\""),
+        Capability::Http => Some("http = []  # the hosts, for example \"api.acme.example\""),
         Capability::Cloud => {
             Some("records = []  # the kinds of records, for example \"device_tag\"")
         }
@@ -261,6 +263,7 @@ fn of_action(action: Action) -> &'static str {
             "read and write the proxy of the device's connections, with its password, for all who ask for that"
         }
         Action::BootConfig => "write the boot configuration of the board",
+        Action::ActionProvider => "do actions of its own for plugins that you let call them",
         Action::Events => "be called for what happens on the device",
     }
 }

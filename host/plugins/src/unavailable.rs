@@ -3,7 +3,10 @@
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 
-use crate::config::{AppLocks, HeldLocks, HostName, HostNameError, LocksError};
+use crate::config::{
+    AppLocks, HeldLocks, HostName, HostNameError, HttpClient, HttpError, HttpResponse, LocksError,
+    OutgoingRequest,
+};
 
 /// Stands in [`crate::PluginsConfig`] for parts that nobody is going to call, since plugins are only loaded,
 /// or that a test has none of: whatever calls them is told so.
@@ -15,6 +18,12 @@ const WHY: &str = "this part of the supervisor is not there";
 impl AppLocks for Unavailable {
     fn acquire_all(&self, _: bool) -> BoxFuture<'_, Result<HeldLocks, LocksError>> {
         async { Err(LocksError::Other(WHY.to_owned())) }.boxed()
+    }
+}
+
+impl HttpClient for Unavailable {
+    fn send(&self, _: OutgoingRequest) -> BoxFuture<'_, Result<HttpResponse, HttpError>> {
+        async { Err(HttpError::Unreachable(WHY.to_owned())) }.boxed()
     }
 }
 

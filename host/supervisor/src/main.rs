@@ -19,6 +19,7 @@ mod listeners;
 mod logging;
 mod parts;
 mod plugin_events;
+mod plugin_http;
 mod plugin_writes;
 mod plugins_list;
 mod plugins_rollback;

@@ -27,6 +27,7 @@ use crate::host::Host;
 use crate::host_name::HostName;
 use crate::host_settings::HostSettings;
 use crate::plugin_events::{PluginEvents, is_first_start};
+use crate::plugin_http::PluginHttp;
 use crate::power::Power;
 use crate::run_folder::RunFolder;
 use crate::variables::Variables;
@@ -200,6 +201,7 @@ impl Parts {
                 cloud: device.clone(),
                 os: host.os.clone(),
                 journal: host.journal.clone(),
+                http: Arc::new(PluginHttp::default()),
             },
         ));
         host_settings.attach(&device.reconciler, &endpoints);

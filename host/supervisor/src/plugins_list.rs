@@ -142,6 +142,7 @@ fn of_folders(configuration: &Configuration) -> Result<Listing> {
                 device: Arc::new(StoppedDevice(board)),
                 locks: Arc::new(plugins::Unavailable),
                 host_name: Arc::new(plugins::Unavailable),
+                http: Arc::new(plugins::Unavailable),
                 cloud: Arc::new(plugins::NoCloud),
             },
         );

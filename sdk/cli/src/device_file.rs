@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use anyhow::{Context as _, Result};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use plugin_manifest::Manifest;
+use plugin_manifest::{Capability, Manifest};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use supervisor_testing::{Cloud, CloudRefusal, Host, Identity};
@@ -33,6 +33,9 @@ pub(crate) struct DeviceFile {
     journal: Option<Journal>,
     /// The rows of each kind of record. A device without this table has no cloud.
     cloud: Option<BTreeMap<String, Vec<Map<String, Value>>>>,
+    /// The answers of other hosts, by method and address; no others are reached.
+    #[serde(default)]
+    http: BTreeMap<String, HttpAnswer>,
     /// The table `[plugins.NAME]` of the supervisor's configuration file.
     #[serde(default)]
     config: toml::Table,
@@ -76,6 +79,19 @@ struct Led {
 
 fn brightest() -> u32 {
     255
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HttpAnswer {
+    #[serde(default = "ok")]
+    status: u16,
+    #[serde(default)]
+    body: String,
+}
+
+fn ok() -> u16 {
+    200
 }
 
 /// In systemd's words.
@@ -135,6 +151,14 @@ impl DeviceFile {
         if let Some(cloud) = &self.cloud {
             more.insert("records".to_owned(), names(cloud.keys().collect()));
         }
+        let needs = |capability| {
+            let mut needs = manifest.capabilities.iter();
+            needs.any(|need| need.name == capability)
+        };
+        if needs(Capability::Http) {
+            let origins = self.http.keys().filter_map(|request| origin(request));
+            more.insert("http".to_owned(), origins.collect::<Vec<_>>().into());
+        }
         more.extend(self.policy.clone());
         policy::that_grants_all(manifest, more)
     }
@@ -167,6 +191,9 @@ impl DeviceFile {
                 .try_unit(name, &unit.load, &unit.active, &unit.sub)
                 .context("the table `units` is invalid")?;
         }
+        for (request, HttpAnswer { status, body }) in &self.http {
+            host = host.http_answer(request, *status, body.clone());
+        }
         for (path, content) in &self.files {
             host = host.file(path, content.clone());
         }
@@ -184,6 +211,14 @@ impl DeviceFile {
         configuration.insert("plugins".to_owned(), plugins.into());
         Ok(host.configuration(configuration.to_string()))
     }
+}
+
+/// The scheme, host and port of `GET https://api.acme.example/now`.
+fn origin(request: &str) -> Option<toml::Value> {
+    let (_, url) = request.split_once(' ')?;
+    let (scheme, rest) = url.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    Some(format!("{scheme}://{authority}").into())
 }
 
 impl Journal {

@@ -9,6 +9,11 @@ pub(crate) fn that_grants_all(manifest: &Manifest, more: toml::Table) -> String 
     let needs = manifest.capabilities.iter();
     let grants: Vec<toml::Value> = needs.map(|need| need.name.to_string().into()).collect();
     section.insert("grants".to_owned(), grants.into());
+    let events = manifest.event_kinds();
+    if !events.is_empty() {
+        let events: Vec<toml::Value> = events.iter().map(|kind| kind.to_string().into()).collect();
+        section.insert("events".to_owned(), events.into());
+    }
     let limits: toml::Table = manifest
         .limits
         .written()

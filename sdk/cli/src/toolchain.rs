@@ -144,11 +144,15 @@ fn lock(cache: &Path) -> Result<File> {
 /// # Errors
 /// It cannot be started, or fails.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
-    let name = Path::new(command.get_program())
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned();
+    let mut arguments = command.get_args();
+    // A module of Python is a program of its own to the author.
+    let name = match (arguments.next(), arguments.next()) {
+        (Some(first), Some(module)) if first == "-m" => module,
+        _ => Path::new(command.get_program())
+            .file_name()
+            .unwrap_or_default(),
+    };
+    let name = name.to_string_lossy().into_owned();
     let status = command
         .stdin(Stdio::null())
         // Standard output is for results.

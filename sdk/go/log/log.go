@@ -9,16 +9,16 @@ import (
 )
 
 // Debug writes detail for those who look for a fault.
-func Debug(values ...any) { wit.Write(wit.Level_Debug, fmt.Sprint(values...)) }
+func Debug(values ...any) { wit.Write(wit.LevelDebug, fmt.Sprint(values...)) }
 
 // Info writes what the owner of a device may want to know.
-func Info(values ...any) { wit.Write(wit.Level_Info, fmt.Sprint(values...)) }
+func Info(values ...any) { wit.Write(wit.LevelInfo, fmt.Sprint(values...)) }
 
 // Infof writes formatted text.
 func Infof(format string, values ...any) { Info(fmt.Sprintf(format, values...)) }
 
 // Warn says that something is not as it should be; the plugin goes on.
-func Warn(values ...any) { wit.Write(wit.Level_Warn, fmt.Sprint(values...)) }
+func Warn(values ...any) { wit.Write(wit.LevelWarn, fmt.Sprint(values...)) }
 
 // Error says that something failed.
-func Error(values ...any) { wit.Write(wit.Level_Error, fmt.Sprint(values...)) }
+func Error(values ...any) { wit.Write(wit.LevelError, fmt.Sprint(values...)) }

@@ -77,7 +77,7 @@ func outcome[T any](result witTypes.Result[T, wit.StoreError]) (value T, err err
 		return result.Ok(), nil
 	}
 	refused := result.Err()
-	if refused.Tag() == wit.StoreError_TooLarge {
+	if refused.Tag() == wit.StoreErrorTooLarge {
 		return value, supervisor.TooLarge("%s", refused.TooLarge())
 	}
 	return value, supervisor.Internal("%s", refused.Other())

@@ -15,6 +15,7 @@ export * as cloud from "./cloud.js";
 export * as config from "./config.js";
 export * as device from "./device.js";
 export * as hostName from "./host-name.js";
+export * as http from "./http.js";
 export * as identify from "./identify.js";
 export * as journal from "./journal.js";
 export * as led from "./led.js";

@@ -285,6 +285,25 @@ export namespace metrics {
   function addToCounter(name: string, increment?: number, labels?: Record<string, string>): Promise<void>;
 }
 
+/** Requests to the hosts that the policy names. The device resolves the name, checks certificates and follows no redirect.
+ * A request has at most 512 KiB of body, an answer at most 1 MiB. */
+export namespace http {
+  interface HttpResponse {
+    status: number;
+    ok: boolean;
+    /** By name, in lower case. */
+    headers: Map<string, string>;
+    body: Uint8Array;
+    text(): string;
+    /** Throws `BadGateway` if the status is not 200 to 299, or the body is another one. */
+    json(): any;
+  }
+  function send(
+    url: string,
+    options?: { method?: string; headers?: Record<string, string>; body?: Uint8Array | string },
+  ): Promise<HttpResponse>;
+}
+
 /** The host's name. */
 export namespace hostName {
   function get(): Promise<string | undefined>;

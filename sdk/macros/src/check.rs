@@ -4,14 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr as _;
 
 use plugin_manifest::{
-    About, COUNT, Capability, EventKind, INTERFACE, LimitError, Manifest, Need, Pattern, Route,
-    SCHEDULES, SIZE, Schedule, WrittenLimits, check_name, check_schedule_name, check_text,
-    core_route, limit_names, parse_method,
+    About, Action, COUNT, Capability, EventKind, INTERFACE, LimitError, Manifest, Need, Pattern,
+    Route, SCHEDULES, SIZE, Schedule, WrittenLimits, check_action_name, check_name,
+    check_schedule_name, check_text, core_route, limit_names, parse_method,
 };
 use semver::Version;
 
 use crate::package::Package;
-use crate::part::{CapabilityLine, Content, LimitLine, Part, PartKind, RouteLine, ScheduleLine};
+use crate::part::{
+    ActionLine, CapabilityLine, Content, LimitLine, Part, PartKind, RouteLine, ScheduleLine,
+};
 use crate::problems::{Place, PlacedValue, Problems};
 use crate::project::ProjectParts;
 
@@ -22,6 +24,8 @@ pub(crate) struct Plugin {
     pub(crate) handlers: Vec<syn::Path>,
     /// What provides the manifest's actions, in that order.
     pub(crate) providers: Vec<syn::Path>,
+    /// The functions that do the actions of its own, by name.
+    pub(crate) actions: Vec<(String, syn::Path)>,
     /// The file that describes the routes.
     pub(crate) openapi: Option<String>,
 }
@@ -102,6 +106,7 @@ pub(crate) fn check(
             provides: Vec::new(),
             events: BTreeSet::new(),
             schedules: BTreeMap::new(),
+            actions: BTreeSet::new(),
             capabilities: Vec::new(),
             boards: Vec::new(),
             limits: WrittenLimits::default(),
@@ -109,6 +114,7 @@ pub(crate) fn check(
         },
         handlers: Vec::new(),
         providers: Vec::new(),
+        actions: Vec::new(),
         openapi: None,
     };
     for Part { kind, content, .. } in parts {
@@ -141,6 +147,7 @@ pub(crate) fn check(
             (_, Some(Content::Schedules(lines))) => {
                 plugin.manifest.schedules = schedules(lines, problems);
             }
+            (_, Some(Content::Actions(lines))) => actions(lines, &mut plugin, problems),
             (_, Some(Content::Boards(boards))) => {
                 plugin.manifest.boards = self::boards(boards, problems);
             }
@@ -150,7 +157,29 @@ pub(crate) fn check(
             _ => {}
         }
     }
+    // After the others, each of which has a provider.
+    if !plugin.actions.is_empty() {
+        plugin.manifest.provides.push(Action::ActionProvider);
+    }
     plugin
+}
+
+fn actions(lines: Vec<ActionLine>, plugin: &mut Plugin, problems: &mut Problems) {
+    for (index, ActionLine { name, function }) in lines.into_iter().enumerate() {
+        if index == COUNT {
+            let message = format!("a plugin has at most {COUNT} actions: leave out the others");
+            problems.add(name.place, message);
+        }
+        if let Err(message) = check_action_name(&name.value) {
+            problems.add(name.place, message);
+        }
+        if plugin.manifest.actions.insert(name.value.clone()) {
+            plugin.actions.push((name.value, function));
+        } else {
+            let message = format!("`{}` is here a second time: leave one out", name.value);
+            problems.add(name.place, message);
+        }
+    }
 }
 
 fn needs(lines: Vec<CapabilityLine>, problems: &mut Problems) -> Vec<Need> {

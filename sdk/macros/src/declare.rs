@@ -85,7 +85,10 @@ fn make(
     }
     let answers = parts.iter().any(|part| match &part.content {
         Some(Content::Routes(lines)) => !lines.is_empty() || !problems.is_empty(),
-        _ => matches!(part.kind, PartKind::Routes | PartKind::Provides(_)),
+        _ => matches!(
+            part.kind,
+            PartKind::Routes | PartKind::Provides(_) | PartKind::Actions
+        ),
     });
     if input.is_complete && !answers {
         problems.add_general(format!(
@@ -132,6 +135,9 @@ fn paths(parts: &[Part]) -> (Vec<syn::Path>, Vec<syn::Path>) {
         match &part.content {
             Some(Content::Routes(lines)) => {
                 functions.extend(lines.iter().map(|line| line.handler.clone()));
+            }
+            Some(Content::Actions(lines)) => {
+                functions.extend(lines.iter().map(|line| line.function.clone()));
             }
             Some(Content::Provider(path)) => match part.kind {
                 PartKind::Provides(

@@ -49,6 +49,7 @@ fn write(valid: &ValidPlugin) -> TokenStream {
     let endpoint = (!plugin.handlers.is_empty()).then(|| endpoint(plugin));
     let providers = plugin.manifest.provides.iter().zip(&plugin.providers);
     let providers = providers.map(|(action, path)| provider(*action, path));
+    let actions = (!plugin.actions.is_empty()).then(|| own_actions(&plugin.actions));
     quote! {
         // The compiler names what is defined twice, so the name says what is wrong.
         #[doc(hidden)]
@@ -82,6 +83,7 @@ fn write(valid: &ValidPlugin) -> TokenStream {
         #description
         #endpoint
         #(#providers)*
+        #actions
     }
 }
 
@@ -190,6 +192,41 @@ fn check_names(route: &Route, handler: &syn::Path) -> TokenStream {
     }
 }
 
+/// The export `action-provider`, which calls the function of the action.
+fn own_actions(actions: &[(String, syn::Path)]) -> TokenStream {
+    let wit = quote!(
+        ::supervisor_sdk::bindings::provider::exports::platform::supervisor::action_provider
+    );
+    // A function may have any name, also that of a variable here.
+    let name = Ident::new("name", Span::mixed_site());
+    let input = Ident::new("input", Span::mixed_site());
+    let arms = actions.iter().map(|(action, path)| {
+        let call = quote_spanned!(path.span()=> ::supervisor_sdk::expansion::own_action(#path, #input).await);
+        quote!(#action => #call,)
+    });
+    quote! {
+        const _: () = {
+            struct ExportsOfPlugin;
+
+            impl #wit::Guest for ExportsOfPlugin {
+                async fn call(
+                    #name: ::std::string::String,
+                    #input: ::std::vec::Vec<::core::primitive::u8>,
+                ) -> ::core::result::Result<::std::vec::Vec<::core::primitive::u8>, ::std::string::String> {
+                    match #name.as_str() {
+                        #(#arms)*
+                        _ => ::core::result::Result::Err(::std::format!("there is no action `{}`", #name)),
+                    }
+                }
+            }
+
+            ::supervisor_sdk::bindings::provider::export_provider!(
+                ExportsOfPlugin with_types_in ::supervisor_sdk::bindings::provider
+            );
+        };
+    }
+}
+
 /// The export of an action.
 fn provider(action: Action, path: &syn::Path) -> TokenStream {
     let sdk = quote!(::supervisor_sdk::bindings);
@@ -248,6 +285,8 @@ fn provider(action: Action, path: &syn::Path) -> TokenStream {
                 };
             }
         }
+        // Written with the functions that do its actions.
+        Action::ActionProvider => TokenStream::new(),
         Action::BootConfig => quote! {
             const _: () = {
                 struct ExportsOfPlugin;

@@ -22,6 +22,7 @@ pub(crate) enum Content {
     Boards(Vec<PlacedValue<String>>),
     Events(Vec<PlacedValue<String>>),
     Schedules(Vec<ScheduleLine>),
+    Actions(Vec<ActionLine>),
     Limits(Vec<LimitLine>),
 }
 
@@ -36,6 +37,12 @@ pub(crate) struct RouteLine {
     pub(crate) method: PlacedValue<String>,
     pub(crate) path: PlacedValue<String>,
     pub(crate) handler: syn::Path,
+}
+
+/// `set => set_rail`
+pub(crate) struct ActionLine {
+    pub(crate) name: PlacedValue<String>,
+    pub(crate) function: syn::Path,
 }
 
 /// `nightly => "daily 03:30"`
@@ -59,6 +66,7 @@ pub(crate) enum PartKind {
     Provides(Action),
     Events,
     Schedules,
+    Actions,
     Boards,
     Limits,
     About(AboutField),
@@ -87,6 +95,7 @@ impl PartKind {
         ("boot_config", PartKind::Provides(Action::BootConfig)),
         ("events", PartKind::Events),
         ("schedules", PartKind::Schedules),
+        ("actions", PartKind::Actions),
         ("on_event", PartKind::Provides(Action::Events)),
         ("boards", PartKind::Boards),
         ("limits", PartKind::Limits),
@@ -123,6 +132,9 @@ impl PartKind {
             PartKind::Provides(Action::BootConfig) => "boot_config => MyFirmware",
             PartKind::Events => "events: [\"services\"]",
             PartKind::Schedules => "schedules: { nightly => \"daily 03:30\" }",
+            PartKind::Actions => "actions: { set => set_rail }",
+            // It has no part of its own.
+            PartKind::Provides(Action::ActionProvider) => PartKind::Actions.example(),
             PartKind::Provides(Action::Events) => "on_event => watch",
             PartKind::Boards => "boards: [\"acme-*\"]",
             PartKind::Limits => "limits: { wall_ms: 5000 }",

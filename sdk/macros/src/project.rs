@@ -4,7 +4,8 @@ use plugin_manifest::{INTERFACE, Language, ProjectFile, Spanned};
 use syn::parse::Parser as _;
 
 use crate::part::{
-    AboutField, CapabilityLine, Content, LimitLine, Part, PartKind, RouteLine, ScheduleLine,
+    AboutField, ActionLine, CapabilityLine, Content, LimitLine, Part, PartKind, RouteLine,
+    ScheduleLine,
 };
 use crate::problems::{Place, PlacedValue, Problems};
 
@@ -73,6 +74,21 @@ pub(crate) fn read(text: &str, problems: &mut Problems) -> Option<ProjectParts> 
         .collect();
     let first = events.first().map(|kind| kind.place);
     push(&mut parts, PartKind::Events, first, Content::Events(events));
+    let mut actions = Vec::new();
+    for (name, function) in &file.actions {
+        let function = path(function, "the function that does it", problems);
+        actions.extend(function.map(|function| ActionLine {
+            name: place(name),
+            function,
+        }));
+    }
+    let first = actions.first().map(|line| line.name.place);
+    push(
+        &mut parts,
+        PartKind::Actions,
+        first,
+        Content::Actions(actions),
+    );
     let schedules = file.schedules.iter().map(|(name, schedule)| ScheduleLine {
         name: place(name),
         schedule: place(schedule),

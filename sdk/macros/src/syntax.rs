@@ -6,7 +6,9 @@ use syn::ext::IdentExt as _;
 use syn::parse::{ParseStream, Parser as _};
 use syn::{Ident, LitInt, LitStr, Token, token};
 
-use crate::part::{CapabilityLine, Content, LimitLine, Part, PartKind, RouteLine, ScheduleLine};
+use crate::part::{
+    ActionLine, CapabilityLine, Content, LimitLine, Part, PartKind, RouteLine, ScheduleLine,
+};
 use crate::problems::{Place, PlacedValue, Problems};
 
 /// The input of the macro, as far as it could be read.
@@ -112,6 +114,7 @@ fn content(input: ParseStream, kind: PartKind, problems: &mut Problems) -> syn::
         PartKind::Capabilities => Content::Capabilities(lines(input, kind, problems, capability)?),
         PartKind::Routes => Content::Routes(lines(input, kind, problems, route)?),
         PartKind::Limits => Content::Limits(lines(input, kind, problems, limit)?),
+        PartKind::Actions => Content::Actions(lines(input, kind, problems, action)?),
         PartKind::Schedules => Content::Schedules(lines(input, kind, problems, schedule)?),
         PartKind::Provides(_) => Content::Provider(path(input, kind)?),
         PartKind::Openapi | PartKind::About(_) => Content::Text(text(input, || {
@@ -209,6 +212,22 @@ fn schedule(input: ParseStream) -> syn::Result<ScheduleLine> {
     let mut name = name.into_value();
     name.value = name.value.replace('_', "-");
     Ok(ScheduleLine { name, schedule })
+}
+
+fn action(input: ParseStream) -> syn::Result<ActionLine> {
+    let example = PartKind::Actions.example();
+    if !input.peek(Ident::peek_any) {
+        return Err(input.error(format!("write a name and a function: `{example}`")));
+    }
+    let name = name(input)?;
+    if !input.peek(Token![=>]) {
+        return Err(name.error(format!("say which function does it: `{example}`")));
+    }
+    input.parse::<Token![=>]>()?;
+    let function = path(input, PartKind::Actions)?;
+    let mut name = name.into_value();
+    name.value = name.value.replace('_', "-");
+    Ok(ActionLine { name, function })
 }
 
 fn route(input: ParseStream) -> syn::Result<RouteLine> {

@@ -32,6 +32,8 @@ pub enum Action {
     BootConfig,
     /// Is called for what happens on the device (`wit/events.wit`). Any number of plugins is.
     Events,
+    /// Does actions of the plugin's own, which its manifest names (`wit/action-provider.wit`).
+    ActionProvider,
 }
 
 impl Action {
@@ -41,13 +43,13 @@ impl Action {
         match self {
             Action::Identify => Some(Capability::Identify),
             Action::ProxyRedirector => Some(Capability::ProxyRedirector),
-            Action::BootConfig | Action::Events => None,
+            Action::BootConfig | Action::Events | Action::ActionProvider => None,
         }
     }
 
     /// Whether one plugin of a device does it, for all who have it done.
     #[must_use]
     pub fn has_one_provider(self) -> bool {
-        self != Action::Events
+        !matches!(self, Action::Events | Action::ActionProvider)
     }
 }

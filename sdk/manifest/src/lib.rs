@@ -31,8 +31,8 @@ pub use event_kind::EventKind;
 pub use glob::glob;
 pub use limits::{LIMITS, LimitError, LimitRange, WrittenLimit, WrittenLimits, limit_names};
 pub use manifest::{
-    COUNT, INTERFACE, Manifest, ManifestError, Need, SCHEDULES, SIZE, check_name,
-    check_schedule_name, check_text,
+    COUNT, INTERFACE, Manifest, ManifestError, Need, SCHEDULES, SIZE, check_action_name,
+    check_name, check_schedule_name, check_text,
 };
 pub use pattern::{Pattern, PatternError};
 pub use project::{Build, Language, Project, ProjectError};

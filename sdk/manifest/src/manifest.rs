@@ -46,6 +46,8 @@ pub struct Manifest {
     pub events: BTreeSet<EventKind>,
     /// When it is called by the clock, by name.
     pub schedules: BTreeMap<String, Schedule>,
+    /// The actions of its own that it does, by name.
+    pub actions: BTreeSet<String>,
     /// What it needs, and why, as shown to people.
     pub capabilities: Vec<Need>,
     /// Patterns of device types that it is for, with `*` for any text; none is for all.
@@ -109,6 +111,8 @@ struct ManifestToml {
     provides: Vec<Action>,
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     events: BTreeSet<EventKind>,
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    actions: BTreeSet<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     boards: Vec<String>,
     #[serde(default, skip_serializing_if = "is_default")]
@@ -175,6 +179,7 @@ impl Manifest {
             provides: written.provides,
             events: written.events,
             schedules,
+            actions: written.actions,
             capabilities: written.capabilities,
             boards: written.boards,
             limits: written.limits,
@@ -207,6 +212,7 @@ impl Manifest {
             provides: self.provides.clone(),
             events: self.events.clone(),
             schedules: schedules.collect(),
+            actions: self.actions.clone(),
             boards: self.boards.clone(),
             limits: self.limits.clone(),
             capabilities: self.capabilities.clone(),
@@ -234,6 +240,7 @@ impl Manifest {
             return Err(invalid("it has no routes and provides nothing"));
         }
         self.check_events().map_err(invalid)?;
+        self.check_actions().map_err(invalid)?;
         for (index, need) in self.capabilities.iter().enumerate() {
             check_text(
                 format_args!("the reason for the capability `{}`", need.name),
@@ -286,6 +293,20 @@ impl Manifest {
         }
     }
 
+    fn check_actions(&self) -> Result<(), String> {
+        for name in &self.actions {
+            check_action_name(name)?;
+        }
+        let provides = self.provides.contains(&Action::ActionProvider);
+        if provides == self.actions.is_empty() {
+            return Err(
+                "it names `actions` of its own if and only if `provides` contains `action-provider`"
+                    .to_owned(),
+            );
+        }
+        Ok(())
+    }
+
     /// All kinds of events that it asks for.
     #[must_use]
     pub fn event_kinds(&self) -> BTreeSet<EventKind> {
@@ -299,6 +320,7 @@ impl Manifest {
             ("capabilities", self.capabilities.len()),
             ("boards", self.boards.len()),
             ("provides", self.provides.len()),
+            ("actions", self.actions.len()),
         ] {
             if count > COUNT {
                 return Err(invalid(format_args!(
@@ -335,10 +357,22 @@ pub fn check_name(name: &str) -> Result<(), &'static str> {
 /// # Errors
 /// What a name must be.
 pub fn check_schedule_name(name: &str) -> Result<(), String> {
+    check_name_of("schedule", name)
+}
+
+/// Checks the name of an action of a plugin's own.
+///
+/// # Errors
+/// What a name must be.
+pub fn check_action_name(name: &str) -> Result<(), String> {
+    check_name_of("action", name)
+}
+
+fn check_name_of(what: &str, name: &str) -> Result<(), String> {
     check_name(name).map_err(|_| {
         let name: String = name.chars().take(100).collect();
         format!(
-            "the schedule `{name}` must have a name of at most 63 lower-case letters, digits and `-`, that begins with a letter or digit"
+            "the {what} `{name}` must have a name of at most 63 lower-case letters, digits and `-`, that begins with a letter or digit"
         )
     })
 }

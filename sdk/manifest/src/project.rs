@@ -3,14 +3,14 @@
 //! It says what the manifest says, shorter, and beside it what only the build needs: the language, and which function
 //! of the sources answers which route.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr as _;
 
 use serde::Deserialize;
 use toml::Spanned;
 
 use crate::manifest::{INTERFACE, Manifest, ManifestError, Need};
-use crate::{About, ProjectFile, Route, ScheduleError, WrittenLimits};
+use crate::{About, Action, ProjectFile, Route, ScheduleError, WrittenLimits};
 
 /// A plugin as its author declares it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,7 +19,8 @@ pub struct Project {
     pub manifest: Manifest,
     /// The function that answers each route, in the order of the manifest's routes.
     pub handlers: Vec<String>,
-    /// What provides each action, in the order of the manifest's `provides`.
+    /// What provides each action, in the order of the manifest's `provides`; nothing for
+    /// [`Action::ActionProvider`](crate::Action::ActionProvider), which comes last.
     pub providers: Vec<String>,
     /// The file beside `plugin.toml` that describes the routes, a part of an OpenAPI 3.1 document in JSON.
     pub openapi: Option<String>,
@@ -117,9 +118,14 @@ impl Project {
             reason: reason.into_inner(),
         });
         let provides = file.provides.into_iter();
-        let (provides, providers) = provides
+        let (mut provides, providers): (Vec<Action>, _) = provides
             .map(|(action, provider)| (action.into_inner(), provider.into_inner()))
             .unzip();
+        let actions: BTreeSet<String> = file.actions.into_keys().map(Spanned::into_inner).collect();
+        // It is named by the table of actions. All others come first, each with its provider.
+        if !actions.is_empty() {
+            provides.push(Action::ActionProvider);
+        }
         let mut schedules = BTreeMap::new();
         for (name, schedule) in file.schedules {
             let schedule = schedule.get_ref().parse();
@@ -141,6 +147,7 @@ impl Project {
             provides,
             events: file.events.into_iter().map(Spanned::into_inner).collect(),
             schedules,
+            actions,
             capabilities: needs.collect(),
             boards: file.boards.into_iter().map(Spanned::into_inner).collect(),
             limits,

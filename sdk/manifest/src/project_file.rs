@@ -51,6 +51,9 @@ pub struct ProjectFile {
     /// When it is called by the clock, by name.
     #[serde(default)]
     pub schedules: BTreeMap<Spanned<String>, Spanned<String>>,
+    /// The actions of its own, each with the function that does it.
+    #[serde(default)]
+    pub actions: BTreeMap<Spanned<String>, Spanned<String>>,
     /// The limits, each with its value.
     #[serde(default)]
     pub limits: BTreeMap<Spanned<String>, Spanned<u32>>,

@@ -52,7 +52,7 @@ from .request import Headers, Request
 from .response import Response
 
 if TYPE_CHECKING:
-    from . import cloud, config, device, host_name, identify, journal, led, log, metrics, store, timer, units, update_lock
+    from . import cloud, config, device, host_name, http, identify, journal, led, log, metrics, store, timer, units, update_lock
 
 __all__ = [
     "BadGateway", "BadRequest", "Body", "Caller", "Conflict", "Error", "Forbidden", "Headers", "Internal", "Json",
@@ -61,7 +61,7 @@ __all__ = [
 ]  # fmt: skip
 
 _FREE = {"config", "log", "timer"}
-_CAPABILITIES = {"cloud", "device", "host_name", "identify", "journal", "led", "metrics", "store", "units", "update_lock"}
+_CAPABILITIES = {"cloud", "device", "host_name", "http", "identify", "journal", "led", "metrics", "store", "units", "update_lock"}
 
 
 def __getattr__(name: str):

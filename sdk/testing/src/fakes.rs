@@ -1,5 +1,6 @@
 //! Stand-ins for the parts of the supervisor that capabilities reach, in the hands of a test.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
@@ -7,7 +8,38 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use plugins::{AppLocks, HeldLocks, HostName, HostNameError, LocksError};
+use plugins::{
+    AppLocks, HeldLocks, HostName, HostNameError, HttpClient, HttpError, HttpResponse, LocksError,
+    OutgoingRequest,
+};
+
+/// The capability `http`: hosts with a few answers.
+#[derive(Default)]
+pub(crate) struct FakeHttp(BTreeMap<String, (u16, Vec<u8>)>);
+
+impl FakeHttp {
+    pub(crate) fn add(&mut self, request: &str, status: u16, body: Vec<u8>) {
+        self.0.insert(request.to_owned(), (status, body));
+    }
+}
+
+impl HttpClient for FakeHttp {
+    fn send(&self, outgoing: OutgoingRequest) -> BoxFuture<'_, Result<HttpResponse, HttpError>> {
+        let OutgoingRequest { request, .. } = outgoing;
+        let request = format!("{} {}", request.method(), request.uri());
+        let outcome = match self.0.get(&request) {
+            Some((status, body)) => Ok(HttpResponse {
+                status: *status,
+                headers: Vec::new(),
+                body: body.clone(),
+            }),
+            None => Err(HttpError::Unreachable(format!(
+                "this device has no answer to `{request}`"
+            ))),
+        };
+        async { outcome }.boxed()
+    }
+}
 
 /// The capability `update-lock`: one lock, that the test may hold as an app would.
 #[derive(Default)]

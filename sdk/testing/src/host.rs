@@ -9,7 +9,7 @@ use plugin_runtime::{Resources, Runtime};
 use plugins::{Cloud, Device, HostServices, Identity, Manifest, NoCloud, Plugins, PluginsConfig};
 use serde_json::Value;
 
-use crate::fakes::{FakeHostName, FakeLocks};
+use crate::fakes::{FakeHostName, FakeHttp, FakeLocks};
 use crate::running::{DeviceFolder, RunningHost};
 
 /// The host that a test defines; [`Host::start`] starts it.
@@ -20,6 +20,7 @@ pub struct Host {
     device: TestDevice,
     leds: Vec<(String, u32, u32)>,
     cloud: Arc<dyn Cloud>,
+    http: FakeHttp,
     units: Vec<(UnitName, UnitState)>,
     files: Vec<(String, Vec<u8>)>,
     journal_program: PathBuf,
@@ -79,6 +80,7 @@ impl Host {
             },
             leds: Vec::new(),
             cloud: Arc::new(NoCloud),
+            http: FakeHttp::default(),
             units: Vec::new(),
             files: Vec::new(),
             journal_program: "journalctl".into(),
@@ -103,6 +105,14 @@ impl Host {
     #[must_use]
     pub fn developer_mode(mut self) -> Self {
         self.is_developers = true;
+        self
+    }
+
+    /// Answers requests that plugins send to other hosts: `request` is the method and the address, such as
+    /// `GET https://api.acme.example/now`. Other requests are not answered.
+    #[must_use]
+    pub fn http_answer(mut self, request: &str, status: u16, body: impl Into<Vec<u8>>) -> Self {
+        self.http.add(request, status, body.into());
         self
     }
 
@@ -314,6 +324,7 @@ impl Host {
                     file: path("root/etc/hostname"),
                 }),
                 journal: Journal::new(self.journal_program, path("root")),
+                http: Arc::new(self.http),
             },
             core_routes: Vec::new(),
             board_memory: 1 << 30,

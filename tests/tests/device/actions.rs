@@ -159,6 +159,8 @@ impl Story {
         let app = json!({"appId": self.app});
         let purged = self.device.post("/v1/purge", &app).await;
         assert_eq!(purged.json(), json!({"Data": "OK", "Error": ""}));
+        // Killed before that, it would not have counted this start.
+        self.logs.until_message("starts 1").await;
         assert_eq!(self.device.post("/v1/restart", &app).await.status, 200);
         self.logs.until_message("starts 2").await;
         self.device.until_applied().await;

@@ -316,7 +316,7 @@ async fn item2_a_plugin_is_told_by_whose_key_a_request_came() {
 /// A plugin that was built for version 1.0 of the interface, on a device as it ships.
 #[tokio::test]
 async fn item2_a_plugin_of_1_0_serves_on_a_device_of_today() {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("plugins-1.0");
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("compatibility/1.0");
     let (device, _folder) =
         device_with(&fs::read(folder.join("all_worlds.wasm")).unwrap(), "").await;
     assert_eq!(device.get("/v3/acme/hello").await.text, "hello");

@@ -33,6 +33,7 @@ mod metrics;
 mod pending_update;
 mod plan;
 mod plugin_folder;
+mod plugin_http;
 mod plugin_worker;
 mod provisioning;
 mod replaced_keys;

@@ -112,11 +112,13 @@ fn install(folder: &Path) {
 async fn a_plugin_is_called_for_what_happens_on_the_device() {
     let story = Story::begin().await;
     story
-        .until_events(&["start, first of this boot: true", "target Reached"])
+        .until_events(&["start, first of this boot: true"])
         .await;
     story.release("c2").await;
     story.until_runs("c2").await;
-    story.until_events(&["update-gate main"]).await;
+    story
+        .until_events(&["update-gate main", "target Reached"])
+        .await;
     let report = story.device.json("/v3/plugins").await;
     let plugins = report["plugins"].as_array().unwrap();
     let plugin = plugins

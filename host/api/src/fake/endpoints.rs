@@ -89,6 +89,7 @@ impl Endpoints for FakeEndpoints {
             routes: Vec::new(),
             provides: Vec::new(),
             events: Vec::new(),
+            actions: Vec::new(),
             grants: Vec::new(),
             calls: 3,
             failures: 1,

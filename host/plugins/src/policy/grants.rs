@@ -7,12 +7,14 @@ use os::UnitName;
 use serde::{Deserialize, Deserializer};
 
 use crate::boards::BoardPatterns;
+use crate::http_grants::HttpGrants;
 use crate::pins::{FileDigests, Pin};
 use crate::route_grants::RouteGrants;
 use plugin_manifest::Action;
 use plugin_manifest::Capability;
 use plugin_manifest::EventKind;
 use plugin_manifest::WrittenLimits;
+use plugin_manifest::{check_action_name, check_name};
 
 /// The longest that gates may hold up an update: 31 days.
 const LONGEST_HOLD: u32 = 31 * 24 * 60;
@@ -47,6 +49,12 @@ pub(crate) struct Grants {
     /// The kinds of records that `cloud` reaches.
     #[serde(default)]
     pub(crate) records: BTreeSet<String>,
+    /// The actions of other plugins' own that `actions` gives, each as the plugin's name, a slash and the action's.
+    #[serde(default)]
+    pub(crate) actions: BTreeSet<String>,
+    /// The hosts that `http` reaches; none where it is left out.
+    #[serde(default)]
+    pub(crate) http: HttpGrants,
     /// The units that `units` gives; none where it is left out.
     #[serde(default, deserialize_with = "unit_names")]
     pub(crate) units: BTreeSet<UnitName>,
@@ -120,6 +128,26 @@ impl Grants {
         if self.provides.contains(&Action::Events) {
             return Err("`provides` contains \"events\": name the events in `events`".to_owned());
         }
+        if self.provides.contains(&Action::ActionProvider) {
+            return Err(
+                "`provides` contains \"action-provider\": a plugin needs no grant for it, and whoever calls its actions does"
+                    .to_owned(),
+            );
+        }
+        if !self.actions.is_empty() && !self.grants.contains(&Capability::Actions) {
+            return Err("it names `actions` without granting \"actions\"".to_owned());
+        }
+        let is_action = |action: &&String| {
+            let parts = action.split_once('/');
+            parts.is_some_and(|(plugin, name)| {
+                check_name(plugin).is_ok() && check_action_name(name).is_ok()
+            })
+        };
+        if let Some(action) = self.actions.iter().find(|action| !is_action(action)) {
+            return Err(format!(
+                "`{action}` is not an action: write the plugin's name, a slash and the action's name"
+            ));
+        }
         if let Some(minutes) = self.hold_minutes {
             if minutes > LONGEST_HOLD {
                 return Err(format!(
@@ -134,6 +162,9 @@ impl Grants {
         }
         if !self.files.is_empty() && !self.grants.contains(&Capability::Files) {
             return Err("it names `files` without granting \"files\"".to_owned());
+        }
+        if !self.http.is_empty() && !self.grants.contains(&Capability::Http) {
+            return Err("it names `http` without granting \"http\"".to_owned());
         }
         if !self.records.is_empty() && !self.grants.contains(&Capability::Cloud) {
             return Err("it names `records` without granting \"cloud\"".to_owned());

@@ -83,6 +83,7 @@ impl Fixture {
                 os: Arc::new(os::Rehearsal::new(root.path())),
                 locks: Arc::new(crate::Unavailable),
                 host_name: Arc::new(crate::Unavailable),
+                http: Arc::new(crate::Unavailable),
                 journal: os::Journal::new(flood, root.path()),
             }),
             metrics: metrics::PluginMetrics::default(),

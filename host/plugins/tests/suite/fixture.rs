@@ -75,7 +75,7 @@ fn cache_with(compiler: PathBuf) -> Cache {
     Cache::new(folder, compiler, Limits::default()).unwrap()
 }
 
-/// A plugin that was built for a version of the interface, such as `1.0` (`tests/plugins-1.0`).
+/// A plugin that was built for a version of the interface, such as `1.0` (`tests/compatibility/1.0`).
 pub(crate) fn built_for(version: &str, name: &str) -> Vec<u8> {
     fs::read(folder_of(version).join(format!("{name}.wasm"))).unwrap()
 }
@@ -93,7 +93,7 @@ pub(crate) fn kept_binaries(version: &str) -> Vec<String> {
 
 fn folder_of(version: &str) -> PathBuf {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests");
-    tests.join(format!("plugins-{version}"))
+    tests.join("compatibility").join(version)
 }
 
 /// A manifest with one route for each method under `/v3/NAME`, and `more`.
@@ -376,6 +376,7 @@ impl Setup {
                 os: self.os,
                 locks: Arc::new(plugins::Unavailable),
                 host_name: Arc::new(plugins::Unavailable),
+                http: Arc::new(plugins::Unavailable),
                 journal: Journal::new(flood(), "/"),
             },
             core_routes: vec![

@@ -1,5 +1,4 @@
-//! Plugins that were built for earlier versions of the interface go on: their binaries are in `tests/plugins-1.0` and the
-//! folders beside it.
+//! Plugins that were built for earlier versions of the interface go on: their binaries are in `tests/compatibility`.
 
 use std::fs;
 
@@ -12,13 +11,14 @@ use crate::fixture::{
 
 /// What was built for each version, the oldest first: the guest that imports and exports all worlds, which has no
 /// manifest, and plugins as their authors have built them with the SDK of that time.
-const VERSIONS: [(&str, &[&str]); 3] = [
+const VERSIONS: [(&str, &[&str]); 4] = [
     (
         "1.0",
         &["all_worlds", "boot_config_txt", "greeter", "led_blink"],
     ),
     ("1.1", &["all_worlds", "greeter"]),
     ("1.2", &["all_worlds", "greeter"]),
+    ("1.3", &["all_worlds", "greeter"]),
 ];
 
 /// Else nothing that is loaded here is of the version that it stands for.

@@ -7,12 +7,12 @@ use anyhow::{Context as _, Result, ensure};
 use include_dir::{Dir, include_dir};
 use wit_bindgen_core::{AsyncFilterSet, Files};
 
-use super::{core_module, is_identifier};
+use super::{async_imports, core_module, is_identifier};
 use crate::output::Output;
 use crate::project::ProjectFolder;
 use crate::sdk_sources::{write_file, write_files, write_folder};
 use crate::toolchain::{self, PythonPackage};
-use crate::world;
+use crate::world::{self, World};
 
 /// clang with the C library of WASI and all else that it needs, in one package. The author's own clang is often without.
 const ZIG: PythonPackage = PythonPackage {
@@ -36,8 +36,7 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
     let wit = build.join("wit");
     let mut world = world::load(&wit, &project.project.manifest)?;
     let bindings = wit_bindgen_c::Opts {
-        // C has nothing to wait with but a call that blocks.
-        async_: AsyncFilterSet::all(false),
+        async_: blocking_imports(&world),
         ..Default::default()
     };
     let mut files = Files::default();
@@ -85,6 +84,15 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
     let wasm = core_module::component(module, &world, &project.project.manifest)?;
     write_file(&component, &wasm)?;
     Ok(component)
+}
+
+/// What is imported blocks: C has nothing else to wait with.
+fn blocking_imports(world: &World) -> AsyncFilterSet {
+    let mut filters = AsyncFilterSet::default();
+    for (interface, function) in async_imports::of_world(&world.resolve, world.id) {
+        filters.push(&format!("-import:{interface}#{function}"));
+    }
+    filters
 }
 
 /// The sources, sorted, so that the same sources give the same component.

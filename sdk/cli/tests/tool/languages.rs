@@ -135,7 +135,7 @@ fn a_mistake_in_the_sources_is_shown_at_its_line() {
             "plugin.c",
             "unsigned count;",
             "unsigned count",
-            "plugin.c:31",
+            "plugin.c:28",
         ),
         (
             "go",

@@ -143,7 +143,8 @@ fn each_mistake_is_reported_at_its_place() {
     ]);
 }
 
-const PARTS: &str = "`capabilities`, `routes`, `openapi`, `identify`, `proxy_redirector`, `boot_config`, `events`, `schedules`, `on_event`, `boards`, \
+const PARTS: &str = "`capabilities`, `routes`, `openapi`, `identify`, `proxy_redirector`, `boot_config`, `events`, `schedules`, `actions`, \
+    `on_event`, `boards`, \
                      `limits`, `description`, `vendor`, `licence`, `homepage`";
 
 #[test]

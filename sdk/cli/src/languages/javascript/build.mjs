@@ -28,8 +28,8 @@ const { component } = await componentize({
   witPath: task.wit,
   world: task.world,
   jsSource: source,
+  // The runtime that is optimized for size has tail calls, which are off on devices.
   stubWasi: task.stubWasi,
-  optSize: true,
 }).catch((error) => {
   console.error(error.message);
   process.exit(1);

@@ -1,0 +1,232 @@
+//! The hosts and ports that the policy lets a plugin send requests to.
+//!
+//! `api.acme.example` is that host over TLS, on port 443; `https://api.acme.example:8443` is another port, and
+//! `http://192.168.1.20` is without TLS, on port 80. `*.acme.example` is all hosts below that one.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use http::Uri;
+use http::uri::Scheme;
+use serde::{Deserialize, Deserializer};
+
+/// Hosts and ports.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct HttpGrants(Vec<HttpGrant>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct HttpGrant {
+    is_tls: bool,
+    /// In lower case; without the `*.` of all hosts below.
+    host: String,
+    with_subdomains: bool,
+    port: u16,
+}
+
+/// Where a request goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Destination {
+    is_tls: bool,
+    host: String,
+    port: u16,
+}
+
+/// What the policy says of a destination.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// Nothing.
+    Nowhere,
+    /// It names the host: an address that its name has counts unless it is the device's own.
+    ByName,
+    /// It names this address, or the device itself.
+    ByAddress,
+}
+
+impl HttpGrants {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn reach(&self, destination: &Destination) -> Reach {
+        let mut grants = self.0.iter();
+        match grants.find(|grant| grant.covers(destination)) {
+            None => Reach::Nowhere,
+            Some(_) if destination.is_address() || destination.host == "localhost" => {
+                Reach::ByAddress
+            }
+            Some(_) => Reach::ByName,
+        }
+    }
+}
+
+impl HttpGrant {
+    fn covers(&self, destination: &Destination) -> bool {
+        let host = &destination.host;
+        let is_below = || {
+            let above = host.strip_suffix(&self.host);
+            above.is_some_and(|above| above.len() > 1 && above.ends_with('.'))
+        };
+        self.is_tls == destination.is_tls
+            && self.port == destination.port
+            && if self.with_subdomains {
+                !destination.is_address() && is_below()
+            } else {
+                *host == self.host
+            }
+    }
+
+    fn parse(text: &str) -> Option<HttpGrant> {
+        let (scheme, authority) = text.split_once("://").unwrap_or(("https", text));
+        let (with_subdomains, authority) = match authority.strip_prefix("*.") {
+            Some(rest) => (true, rest),
+            None => (false, authority),
+        };
+        if authority.contains(['/', '?', '#', '@', '*', ' ']) {
+            return None;
+        }
+        let uri: Uri = format!("{scheme}://{authority}/").parse().ok()?;
+        let Destination { is_tls, host, port } = Destination::of(&uri)?;
+        Some(HttpGrant {
+            is_tls,
+            host,
+            with_subdomains,
+            port,
+        })
+    }
+}
+
+impl Destination {
+    /// `None` for what is not an absolute address of HTTP, or has a user in it.
+    pub(crate) fn of(uri: &Uri) -> Option<Destination> {
+        let scheme = uri.scheme()?;
+        let is_tls = match scheme {
+            scheme if *scheme == Scheme::HTTPS => true,
+            scheme if *scheme == Scheme::HTTP => false,
+            _ => return None,
+        };
+        let authority = uri.authority()?;
+        let host = authority.host();
+        if authority.as_str().contains('@') || host.is_empty() {
+            return None;
+        }
+        let port = match authority.port() {
+            Some(port) => port.as_u16(),
+            None if is_tls => 443,
+            None => 80,
+        };
+        // One name has one spelling: `a.example.` is `a.example`.
+        let host = host.trim_end_matches('.').to_ascii_lowercase();
+        (!host.is_empty()).then_some(Destination { is_tls, host, port })
+    }
+
+    fn is_address(&self) -> bool {
+        let inner = self.host.trim_start_matches('[').trim_end_matches(']');
+        inner.parse::<IpAddr>().is_ok()
+    }
+}
+
+impl fmt::Display for Destination {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.is_tls { "https" } else { "http" };
+        write!(f, "{scheme}://{}:{}", self.host, self.port)
+    }
+}
+
+impl<'de> Deserialize<'de> for HttpGrants {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let texts = Vec::<String>::deserialize(deserializer)?;
+        let grants = texts.iter().map(|text| {
+            HttpGrant::parse(text).ok_or_else(|| {
+                serde::de::Error::custom(format!(
+                    "`{text}` is not a host that plugins can reach: write `api.acme.example`, `*.acme.example`, \
+                     `https://api.acme.example:8443` or `http://192.168.1.20`"
+                ))
+            })
+        });
+        Ok(HttpGrants(grants.collect::<Result<_, _>>()?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grants(texts: &[&str]) -> HttpGrants {
+        let list: Vec<String> = texts.iter().map(|text| format!("{text:?}")).collect();
+        let table: toml::Table = format!("http = [{}]", list.join(", ")).parse().unwrap();
+        table["http"].clone().try_into().unwrap()
+    }
+
+    fn reach(grants: &HttpGrants, url: &str) -> Option<Reach> {
+        Some(grants.reach(&Destination::of(&url.parse().ok()?)?))
+    }
+
+    #[test]
+    fn a_plugin_reaches_the_hosts_that_the_policy_names_and_no_others() {
+        let grants = grants(&[
+            "api.acme.example",
+            "*.acme.test",
+            "https://other.example:8443",
+            "http://192.168.1.20",
+            "http://[::1]:9000",
+            "http://localhost:8080",
+        ]);
+        for (url, expected) in [
+            ("https://api.acme.example/x?y", Reach::ByName),
+            ("https://API.acme.example./x", Reach::ByName),
+            ("https://api.acme.example:443/x", Reach::ByName),
+            ("https://api.acme.example:444/x", Reach::Nowhere),
+            ("http://api.acme.example/x", Reach::Nowhere),
+            ("http://api.acme.example:443/x", Reach::Nowhere),
+            ("https://evil-api.acme.example/", Reach::Nowhere),
+            ("https://api.acme.example.evil.example/", Reach::Nowhere),
+            ("https://a.b.acme.test/", Reach::ByName),
+            ("https://acme.test/", Reach::Nowhere),
+            ("https://evilacme.test/", Reach::Nowhere),
+            ("https://.acme.test/", Reach::Nowhere),
+            ("https://other.example:8443/", Reach::ByName),
+            ("https://other.example/", Reach::Nowhere),
+            ("http://192.168.1.20/", Reach::ByAddress),
+            ("http://192.168.1.20:81/", Reach::Nowhere),
+            ("http://192.168.1.21/", Reach::Nowhere),
+            ("http://[::1]:9000/", Reach::ByAddress),
+            ("http://localhost:8080/", Reach::ByAddress),
+            ("http://127.0.0.1:8080/", Reach::Nowhere),
+        ] {
+            assert_eq!(reach(&grants, url), Some(expected), "{url}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_request_over_http_goes_nowhere() {
+        for url in [
+            "/x",
+            "api.acme.example",
+            "ftp://api.acme.example/",
+            "https://user@api.acme.example/",
+            "https://api.acme.example@evil.example/",
+            "https:///x",
+            "https://./x",
+        ] {
+            let destination = url.parse().ok().and_then(|uri| Destination::of(&uri));
+            assert_eq!(destination, None, "{url}");
+        }
+    }
+
+    #[test]
+    fn a_policy_names_hosts_and_nothing_else() {
+        for text in [
+            "",
+            "*",
+            "*.",
+            "api.*.example",
+            "https://api.example/path",
+            "ftp://api.example",
+            "user@api.example",
+            "https://api.example:99999",
+            "api example",
+        ] {
+            assert_eq!(HttpGrant::parse(text), None, "{text}");
+        }
+    }
+}

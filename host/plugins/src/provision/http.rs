@@ -1,0 +1,117 @@
+//! Requests of plugins to the hosts that the policy names.
+
+use http::header::{
+    CONNECTION, CONTENT_LENGTH, EXPECT, HOST, PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING,
+    UPGRADE,
+};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
+use plugin_protocol::{
+    HTTP_BODY, HTTP_HEADER_BYTES, HTTP_HEADERS, HTTP_URL, HttpError, HttpRequest, HttpResponse,
+    HttpSend,
+};
+
+use crate::bounds::HTTP_ANSWER;
+use crate::config::{OutgoingRequest, Reachable};
+use crate::http_grants::{Destination, Reach};
+use crate::plugin_context::PluginContext;
+use crate::text::cut;
+
+/// What is about the connection, or says where the request goes: the device's own to write.
+const REFUSED: [HeaderName; 9] = [
+    CONNECTION,
+    CONTENT_LENGTH,
+    EXPECT,
+    HOST,
+    PROXY_AUTHORIZATION,
+    TE,
+    TRAILER,
+    TRANSFER_ENCODING,
+    UPGRADE,
+];
+
+impl PluginContext {
+    pub(super) async fn send(&self, call: HttpSend) -> Result<HttpResponse, HttpError> {
+        let (request, destination) = checked(call.request)?;
+        let reachable = match self.grants.http.reach(&destination) {
+            Reach::Nowhere => {
+                return Err(HttpError::NotGranted(cut(format!(
+                    "the policy does not name `{destination}` in `http` of the plugin `{}`",
+                    self.name
+                ))));
+            }
+            Reach::ByName => Reachable::OtherMachines,
+            Reach::ByAddress => Reachable::Everything,
+        };
+        let outgoing = OutgoingRequest {
+            request,
+            reachable,
+            longest_answer: HTTP_ANSWER,
+        };
+        self.services.http.send(outgoing).await
+    }
+}
+
+/// A request that can be sent. The instance that asks is a plugin's: its word on lengths is not taken.
+fn checked(request: HttpRequest) -> Result<(http::Request<Vec<u8>>, Destination), HttpError> {
+    let HttpRequest {
+        method,
+        url,
+        headers,
+        body,
+    } = request;
+    if url.len() > HTTP_URL || headers.len() > HTTP_HEADERS || body.len() > HTTP_BODY {
+        return Err(invalid("it is longer than a request may be"));
+    }
+    let method = match Method::from_bytes(method.as_bytes()) {
+        Ok(
+            method @ (Method::GET
+            | Method::HEAD
+            | Method::POST
+            | Method::PUT
+            | Method::PATCH
+            | Method::DELETE
+            | Method::OPTIONS),
+        ) => method,
+        _ => {
+            return Err(invalid(
+                "its method must be GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS",
+            ));
+        }
+    };
+    let uri = url.parse::<Uri>().ok();
+    let destination = uri.as_ref().and_then(Destination::of);
+    let (Some(uri), Some(destination)) = (uri, destination) else {
+        return Err(invalid(
+            "its `url` must be an address such as `https://api.acme.example/path`",
+        ));
+    };
+    let mut fields = HeaderMap::with_capacity(headers.len());
+    let mut length = 0;
+    for (name, value) in &headers {
+        length += name.len() + value.len();
+        let field = HeaderName::from_bytes(name.as_bytes()).ok();
+        let field = field.zip(HeaderValue::from_bytes(value).ok());
+        let Some((field, value)) = field else {
+            let name: String = name.chars().take(64).collect();
+            return Err(invalid(format!("{name:?} is not a header field")));
+        };
+        if REFUSED.contains(&field) {
+            return Err(invalid(format!(
+                "the device itself writes the header `{field}`"
+            )));
+        }
+        fields.append(field, value);
+    }
+    if length > HTTP_HEADER_BYTES {
+        return Err(invalid("its headers are longer than they may be"));
+    }
+    let mut request = http::Request::new(body);
+    *request.method_mut() = method;
+    *request.uri_mut() = uri;
+    *request.headers_mut() = fields;
+    Ok((request, destination))
+}
+
+fn invalid(why: impl Into<String>) -> HttpError {
+    HttpError::Invalid(format!("the request cannot be sent: {}", why.into()))
+}

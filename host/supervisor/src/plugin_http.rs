@@ -1,0 +1,262 @@
+//! Requests of plugins to other hosts.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use http::{HeaderMap, Uri};
+use model::error_chain;
+use names::SystemNames;
+use plugins::{HTTP_REQUESTS, HttpClient, HttpError, HttpResponse, OutgoingRequest, Reachable};
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::redirect::Policy;
+use reqwest::{Client, Url};
+use tokio::sync::Semaphore;
+
+/// How long a connection may take.
+const CONNECT_WITHIN: Duration = Duration::from_secs(10);
+/// How long all of a request may take, with its answer.
+const ANSWER_WITHIN: Duration = Duration::from_secs(60);
+/// The most header fields of an answer that a plugin gets, and the longest of them together, in bytes.
+const FIELDS: usize = 100;
+const FIELD_BYTES: usize = 64 << 10;
+
+/// Sends the requests of all plugins. It costs nothing before the first.
+#[derive(Default)]
+pub(crate) struct PluginHttp {
+    to_other_machines: OnceLock<Client>,
+    to_everything: OnceLock<Client>,
+    under_way: UnderWay,
+}
+
+struct UnderWay(Semaphore);
+
+impl Default for UnderWay {
+    fn default() -> Self {
+        UnderWay(Semaphore::new(HTTP_REQUESTS))
+    }
+}
+
+impl HttpClient for PluginHttp {
+    fn send(&self, request: OutgoingRequest) -> BoxFuture<'_, Result<HttpResponse, HttpError>> {
+        async move {
+            match tokio::time::timeout(ANSWER_WITHIN, self.exchange(request)).await {
+                Ok(outcome) => outcome,
+                Err(_) => Err(HttpError::Unreachable(format!(
+                    "there was no answer within {} s",
+                    ANSWER_WITHIN.as_secs()
+                ))),
+            }
+        }
+        .boxed()
+    }
+}
+
+impl PluginHttp {
+    async fn exchange(&self, outgoing: OutgoingRequest) -> Result<HttpResponse, HttpError> {
+        let OutgoingRequest {
+            request,
+            reachable,
+            longest_answer,
+        } = outgoing;
+        let _permit = self.under_way.0.acquire().await;
+        let client = self.client(reachable)?;
+        let checked = request.uri().clone();
+        let request = reqwest::Request::try_from(request).map_err(unreachable)?;
+        if !is_same_host(&checked, request.url()) {
+            return Err(HttpError::Invalid(
+                "the host in `url` is not spelled as it is looked up".to_owned(),
+            ));
+        }
+        let mut answer = client.execute(request).await.map_err(unreachable)?;
+        let too_large =
+            |what: &str| HttpError::TooLarge(format!("the answer has more than {what}"));
+        let headers = fields(answer.headers())
+            .ok_or_else(|| too_large("100 header fields or 64 KiB of them"))?;
+        let status = answer.status().as_u16();
+        let mut body = Vec::new();
+        while let Some(piece) = answer.chunk().await.map_err(unreachable)? {
+            if body.len() + piece.len() > longest_answer {
+                return Err(too_large(&format!("{} KiB", longest_answer >> 10)));
+            }
+            body.extend_from_slice(&piece);
+        }
+        Ok(HttpResponse {
+            status,
+            headers,
+            body,
+        })
+    }
+
+    fn client(&self, reachable: Reachable) -> Result<&Client, HttpError> {
+        let cell = match reachable {
+            Reachable::OtherMachines => &self.to_other_machines,
+            Reachable::Everything => &self.to_everything,
+        };
+        if let Some(client) = cell.get() {
+            return Ok(client);
+        }
+        // A second installation is refused, and the first one serves.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = Client::builder()
+            .user_agent(concat!("supervisor/", env!("CARGO_PKG_VERSION")))
+            .dns_resolver(Arc::new(Names {
+                system: names::system(),
+                reachable,
+            }))
+            .connect_timeout(CONNECT_WITHIN)
+            .redirect(Policy::none())
+            // A proxy would look up the names itself.
+            .no_proxy()
+            .pool_max_idle_per_host(1)
+            .build()
+            .map_err(unreachable)?;
+        Ok(cell.get_or_init(|| client))
+    }
+}
+
+/// Whether the address that is connected to is the one that was checked against the policy: there are spellings, such as
+/// `0x7f.1` for `127.0.0.1`, that only one of the two standards for addresses knows.
+fn is_same_host(checked: &Uri, sent: &Url) -> bool {
+    let host = checked.host().unwrap_or_default();
+    let is_same = sent
+        .host_str()
+        .is_some_and(|sent| sent.eq_ignore_ascii_case(host));
+    let default = sent.port_or_known_default();
+    is_same && checked.port_u16().is_none_or(|port| default == Some(port))
+}
+
+/// The header fields of an answer; `None` if there are too many.
+fn fields(headers: &HeaderMap) -> Option<Vec<(String, Vec<u8>)>> {
+    let fields = headers
+        .iter()
+        .map(|(name, value)| (name.as_str().to_owned(), value.as_bytes().to_vec()));
+    let fields: Vec<_> = fields.collect();
+    let lengths = fields.iter().map(|(name, value)| name.len() + value.len());
+    (fields.len() <= FIELDS && lengths.sum::<usize>() <= FIELD_BYTES).then_some(fields)
+}
+
+fn unreachable(error: reqwest::Error) -> HttpError {
+    // The address is the plugin's own word.
+    HttpError::Unreachable(error_chain(&error.without_url()))
+}
+
+/// Names for requests that may not come back to the device itself.
+struct Names {
+    system: SystemNames,
+    reachable: Reachable,
+}
+
+impl Resolve for Names {
+    fn resolve(&self, name: Name) -> Resolving {
+        let (system, reachable) = (self.system.clone(), self.reachable);
+        async move {
+            let mut addresses = system.addresses(name.as_str()).await?;
+            if reachable == Reachable::OtherMachines {
+                addresses.retain(|address| is_of_other_machines(address.ip()));
+                if addresses.is_empty() {
+                    return Err(io::Error::other(
+                        "the name leads to this device itself, which the policy does not name",
+                    )
+                    .into());
+                }
+            }
+            let addresses: Addrs = Box::new(addresses.into_iter());
+            Ok(addresses)
+        }
+        .boxed()
+    }
+}
+
+/// Whether an address can be that of another machine, and not of a service of this host or of the cloud that the host
+/// runs in.
+fn is_of_other_machines(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(address) => {
+            !(address.is_loopback()
+                || address.is_link_local()
+                || address.is_multicast()
+                || address.is_broadcast()
+                || address.octets()[0] == Ipv4Addr::UNSPECIFIED.octets()[0])
+        }
+        IpAddr::V6(address) => {
+            !(address.is_loopback()
+                || address.is_unspecified()
+                || address.is_multicast()
+                || address.is_unicast_link_local())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever owns a name decides where it leads, for example to the API of the device.
+    #[tokio::test]
+    async fn a_name_that_leads_to_the_device_itself_is_not_followed() {
+        let addresses = |host: &str| {
+            let address = match host {
+                "rebound.example" => "127.0.0.1:0",
+                _ => "192.0.2.1:0",
+            };
+            Ok(vec![address.parse().unwrap()])
+        };
+        for (host, reachable, expected) in [
+            ("rebound.example", Reachable::OtherMachines, false),
+            ("rebound.example", Reachable::Everything, true),
+            ("api.example", Reachable::OtherMachines, true),
+        ] {
+            let names = Names {
+                system: SystemNames::new(addresses),
+                reachable,
+            };
+            let resolved = names.resolve(host.parse().unwrap()).await;
+            assert_eq!(resolved.is_ok(), expected, "{host} {reachable:?}");
+        }
+    }
+
+    #[test]
+    fn an_address_that_is_sent_is_the_one_that_was_checked() {
+        for (url, expected) in [
+            ("https://api.acme.example/x?y", true),
+            ("https://API.acme.example:8443/", true),
+            ("http://[::1]:9000/", true),
+            ("http://192.168.1.20:80/", true),
+            ("http://0x7f.1/", false),
+            ("http://2130706433/", false),
+            ("http://a%2eb.example/", false),
+            ("http://[0:0:0:0:0:0:0:1]/", false),
+        ] {
+            let (checked, sent) = (url.parse().unwrap(), url.parse().unwrap());
+            assert_eq!(is_same_host(&checked, &sent), expected, "{url}");
+        }
+    }
+
+    #[test]
+    fn a_name_leads_to_other_machines_alone() {
+        for (address, expected) in [
+            ("192.0.2.1", true),
+            ("192.168.1.20", true),
+            ("2001:db8::1", true),
+            ("127.0.0.1", false),
+            ("127.1.2.3", false),
+            ("0.0.0.0", false),
+            ("0.1.2.3", false),
+            ("169.254.169.254", false),
+            ("224.0.0.1", false),
+            ("255.255.255.255", false),
+            ("::1", false),
+            ("::", false),
+            ("::ffff:127.0.0.1", false),
+            ("fe80::1", false),
+            ("ff02::1", false),
+        ] {
+            let parsed = address.parse().unwrap();
+            assert_eq!(is_of_other_machines(parsed), expected, "{address}");
+        }
+    }
+}

@@ -1,0 +1,54 @@
+"""Requests to the hosts that the policy names. Capability `http`.
+
+    answer = await http.send("https://api.weather.example/now")
+    celsius = answer.json()["celsius"]
+
+The device resolves the name, checks certificates and follows no redirect. A request has at most 512 KiB of body, an answer
+at most 1 MiB; all of it takes at most 60 s, and counts as wall time of the call.
+"""
+
+import json as json_format
+from dataclasses import dataclass
+from typing import Any
+
+from wit_world.imports import http as wit
+
+from .capability import answers
+from .errors import BadGateway
+
+
+@dataclass
+class HttpResponse:
+    """The answer of another host. The names of `headers` are in lower case."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def ok(self) -> bool:
+        return 200 <= self.status < 300
+
+    def text(self) -> str:
+        return self.body.decode(errors="replace")
+
+    def json(self) -> Any:
+        """Raises `BadGateway` if the status is not 200 to 299, or the body is another one."""
+        if not self.ok:
+            raise BadGateway(f"the other host answered {self.status}")
+        try:
+            return json_format.loads(self.body)
+        except ValueError as error:
+            raise BadGateway(f"an unexpected answer: {error}") from None
+
+
+@answers(Unreachable=BadGateway, TooLarge=BadGateway)
+async def send(
+    url: str, method: str = "GET", *, headers: dict[str, str] | None = None, body: bytes | str = b""
+) -> HttpResponse:
+    """Sends a request, and waits for the whole answer. An answer of any status is no error."""
+    fields = [(name, value.encode()) for name, value in (headers or {}).items()]
+    content = body.encode() if isinstance(body, str) else body
+    answer = await wit.send(wit.Request(method, url, fields, content))
+    texts = {name: value.decode(errors="replace") for name, value in answer.headers}
+    return HttpResponse(answer.status, texts, answer.body)

@@ -1,0 +1,172 @@
+//! Actions of plugins' own: what one plugin does for others.
+//!
+//! **To provide some**: `actions` of [`crate::plugin!`] names each with the `async fn` that does it. That takes what the
+//! caller sends: `Vec<u8>`, `String` or [`Json`](crate::Json) of a type, or nothing; and returns one of these, or a `Result`.
+//!
+//! **To have one done**: [`call`] or [`call_json`], with the capability `actions`; the policy names the actions that the
+//! plugin may call. An action is called by the name of the plugin that does it, a slash, and its own name.
+//!
+//! ```
+//! use supervisor_sdk::{Error, Json, actions, plugin};
+//!
+//! plugin! {
+//!     capabilities: { actions => "switches the rails of the board" }
+//!     routes: { POST "/v3/panel/off" => off }
+//!     actions: { volts => volts }
+//! }
+//!
+//! async fn off() -> Result<(), Error> {
+//!     let was_on: bool = actions::call_json("acme-rails/set", &false).await?;
+//!     Ok(())
+//! }
+//!
+//! async fn volts(Json(rail): Json<String>) -> Result<Json<f64>, String> {
+//!     Err(format!("there is no rail `{rail}`"))
+//! }
+//! ```
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::Json;
+use crate::bindings::capabilities::platform::supervisor::actions as wit;
+use crate::capability_error::capability_error;
+
+/// Has another plugin do an action. Input and output have at most 512 KiB.
+///
+/// # Errors
+/// [`Error`].
+pub async fn call(action: &str, input: impl Into<Vec<u8>>) -> Result<Vec<u8>, Error> {
+    Ok(wit::call(action.to_owned(), input.into()).await?)
+}
+
+/// As [`call`], with JSON.
+///
+/// # Errors
+/// [`Error`]; also if the input cannot be written as JSON, or the output is not what is expected.
+pub async fn call_json<O: DeserializeOwned>(
+    action: &str,
+    input: &impl Serialize,
+) -> Result<O, Error> {
+    let input = serde_json::to_vec(input).map_err(|error| Error::Invalid(error.to_string()))?;
+    let output = call(action, input).await?;
+    serde_json::from_slice(&output).map_err(|error| {
+        Error::Failed(format!("`{action}` answered something unexpected: {error}"))
+    })
+}
+
+capability_error! {
+    /// Why an action was not done.
+    ///
+    /// As a [`crate::Error`]: 409 if the other plugin refused, 502 if it failed, 503 if it is not there, else 500.
+    wit::ActionError {
+        /// The policy does not name this action for the plugin.
+        NotGranted from NotGranted answers internal,
+        /// No plugin of this device has this action now.
+        Unavailable from Unavailable answers unavailable,
+        /// The input is too long.
+        Invalid from Invalid answers internal,
+        /// The other plugin does not do it; its own words.
+        Refused from Refused answers conflict,
+        /// The other plugin failed or broke its limits, or plugins wait for each other too deep.
+        Failed from Failed answers bad_gateway,
+    }
+}
+
+/// What a function of `actions` can take.
+#[doc(hidden)]
+pub trait ActionInput: Sized {
+    fn from_bytes(input: Vec<u8>) -> Result<Self, String>;
+}
+
+impl ActionInput for Vec<u8> {
+    fn from_bytes(input: Vec<u8>) -> Result<Self, String> {
+        Ok(input)
+    }
+}
+
+impl ActionInput for String {
+    fn from_bytes(input: Vec<u8>) -> Result<Self, String> {
+        String::from_utf8(input).map_err(|_| "the input is not text".to_owned())
+    }
+}
+
+impl<T: DeserializeOwned> ActionInput for Json<T> {
+    fn from_bytes(input: Vec<u8>) -> Result<Self, String> {
+        let deserializer = &mut serde_json::Deserializer::from_slice(&input);
+        let value = serde_path_to_error::deserialize(deserializer);
+        value.map(Json).map_err(|error| {
+            format!(
+                "the input is invalid at `{}`: {}",
+                error.path(),
+                error.inner()
+            )
+        })
+    }
+}
+
+/// What a function of `actions` can return.
+#[doc(hidden)]
+pub trait ActionOutput {
+    fn into_bytes(self) -> Result<Vec<u8>, String>;
+}
+
+impl ActionOutput for () {
+    fn into_bytes(self) -> Result<Vec<u8>, String> {
+        Ok(Vec::new())
+    }
+}
+
+impl ActionOutput for Vec<u8> {
+    fn into_bytes(self) -> Result<Vec<u8>, String> {
+        Ok(self)
+    }
+}
+
+impl ActionOutput for String {
+    fn into_bytes(self) -> Result<Vec<u8>, String> {
+        Ok(self.into_bytes())
+    }
+}
+
+impl<T: Serialize> ActionOutput for Json<T> {
+    fn into_bytes(self) -> Result<Vec<u8>, String> {
+        serde_json::to_vec(&self.0).map_err(|error| error.to_string())
+    }
+}
+
+impl<T: ActionOutput, E: std::fmt::Display> ActionOutput for Result<T, E> {
+    fn into_bytes(self) -> Result<Vec<u8>, String> {
+        self.map_or_else(|error| Err(error.to_string()), T::into_bytes)
+    }
+}
+
+/// Calls a function that [`crate::plugin!`] names in `actions`.
+#[doc(hidden)]
+pub async fn perform<F, I, O>(function: F, input: Vec<u8>) -> Result<Vec<u8>, String>
+where
+    F: AsyncFnOnce(I) -> O,
+    I: ActionInput,
+    O: ActionOutput,
+{
+    function(I::from_bytes(input)?).await.into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn input_and_output_are_bytes_text_or_json() {
+        assert_eq!(String::from_bytes(b"on".to_vec()), Ok("on".to_owned()));
+        assert!(String::from_bytes(vec![0xff]).is_err());
+        let Json(number) = Json::<u8>::from_bytes(b"7".to_vec()).unwrap();
+        assert_eq!(number, 7);
+        let error = Json::<u8>::from_bytes(b"-7".to_vec()).err().unwrap();
+        assert!(error.contains("the input is invalid"), "{error}");
+        assert_eq!(Json([1, 2]).into_bytes(), Ok(b"[1,2]".to_vec()));
+        assert_eq!(().into_bytes(), Ok(Vec::new()));
+        let failed: Result<(), &str> = Err("no such rail");
+        assert_eq!(failed.into_bytes(), Err("no such rail".to_owned()));
+    }
+}
