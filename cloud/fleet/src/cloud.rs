@@ -15,8 +15,8 @@ use crate::failure::{Failure, Result};
 use crate::odata;
 use crate::session::{self, Session};
 use crate::words::in_words;
-use answer::asked_to_wait;
-pub(crate) use answer::{bounded, message_in};
+pub(crate) use answer::message_in;
+use answer::{asked_to_wait, bounded};
 
 const CONNECT: Duration = Duration::from_secs(10);
 /// From a request to the end of its answer; devices may take 50 s for theirs.

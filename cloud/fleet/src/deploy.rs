@@ -4,8 +4,6 @@
 mod component;
 pub(crate) mod compose;
 mod copy;
-mod credentials;
-mod manifest;
 mod platform;
 mod progress;
 mod records;

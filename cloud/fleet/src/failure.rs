@@ -6,6 +6,8 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
+use registry_client::{ErrorKind, RegistryError};
+
 /// What kind of failure it is; each has its exit code (docs/fleet.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -135,6 +137,31 @@ impl Failure {
             Kind::NotAllowed => 3,
             Kind::NotFound => 4,
         })
+    }
+}
+
+/// A registry's, or the cloud's own if it was asked for a token.
+impl From<RegistryError> for Failure {
+    fn from(mut error: RegistryError) -> Self {
+        let (message, hint) = (error.to_string(), error.hint.take());
+        let kind = match error.kind {
+            ErrorKind::Failed | ErrorKind::TokenSource => Kind::Failed,
+            ErrorKind::Denied => Kind::NotAllowed,
+            ErrorKind::NotFound => Kind::NotFound,
+        };
+        let source = match error
+            .into_source()
+            .map(|source| source.downcast::<Failure>())
+        {
+            Some(Ok(failure)) => return *failure,
+            Some(Err(source)) => Some(source),
+            None => None,
+        };
+        Failure {
+            hint,
+            source,
+            ..Failure::of(kind, message)
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 ///
 /// # Errors
 /// Where it breaks off.
-pub(crate) async fn bounded(mut answer: Response, most: usize) -> reqwest::Result<Option<Vec<u8>>> {
+pub(super) async fn bounded(mut answer: Response, most: usize) -> reqwest::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     while let Some(piece) = answer.chunk().await? {
         if bytes.len() + piece.len() > most {

@@ -3,10 +3,10 @@
 
 use std::path::Path;
 
-use serde_json::json;
+use registry_client::WasmArtifact;
+use serde_json::Map;
 use wasmparser::{Parser, Payload};
 
-use super::manifest::{Manifest, sha256};
 use crate::failure::{Failure, Result};
 
 /// What one may have on a device, in bytes.
@@ -18,9 +18,7 @@ const PACKAGES: [&str; 6] = ["cli", "clocks", "filesystem", "io", "random", "soc
 
 /// A component and what makes an image of it.
 pub(super) struct Component {
-    pub(super) manifest: Manifest,
-    pub(super) config: Vec<u8>,
-    pub(super) layer: Vec<u8>,
+    pub(super) artifact: WasmArtifact,
 }
 
 impl Component {
@@ -55,25 +53,8 @@ impl Component {
     }
 
     fn of(layer: Vec<u8>) -> Result<Self> {
-        let digest = sha256(&layer);
-        // Nothing of when or where: one component gives one digest.
-        let config = json!({ "architecture": "wasm", "os": "wasip2", "layerDigests": [digest] });
-        let config = config.to_string().into_bytes();
-        let media_type = "application/vnd.oci.image.manifest.v1+json";
-        let manifest = json!({
-            "schemaVersion": 2,
-            "mediaType": media_type,
-            "config": {
-                "mediaType": "application/vnd.wasm.config.v0+json",
-                "digest": sha256(&config),
-                "size": config.len(),
-            },
-            "layers": [{ "mediaType": "application/wasm", "digest": digest, "size": layer.len() }],
-        });
         Ok(Component {
-            manifest: Manifest::parse(manifest.to_string().into_bytes(), media_type)?,
-            config,
-            layer,
+            artifact: WasmArtifact::new(layer, Map::new())?,
         })
     }
 }
@@ -200,7 +181,7 @@ mod tests {
     fn one_component_gives_one_image_and_a_module_none() {
         let digest = |more: &[u8]| {
             let component = Component::of([MAGIC, more].concat()).expect("a component");
-            component.manifest.digest
+            component.artifact.manifest.digest
         };
         assert_eq!(digest(b"a"), digest(b"a"));
         assert_ne!(digest(b"a"), digest(b"b"));

@@ -1,18 +1,15 @@
 //! Puts an image into its place: blobs first, a few at a time, then manifests. What is there already, here or
 //! in a neighbouring repository, is not sent again; what breaks off is tried anew.
 
-use std::io;
 use std::time::Duration;
 
-use bytes::Bytes;
-use futures::stream::{self, BoxStream, StreamExt as _, TryStreamExt as _};
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+use registry_client::{Blob, Content, Repository, sha256};
 use registry_protocol::Place;
 use reqwest::Body;
-use sha2::{Digest as _, Sha256};
 
-use super::manifest::{Blob, Content, sha256};
 use super::progress::Bar;
-use super::registry::{Registries, Repository};
+use super::registry::Registries;
 use super::source::Source;
 use crate::failure::{Failure, Kind, Result};
 
@@ -112,9 +109,9 @@ impl Pushing<'_> {
             }
         }
         let body = match (&self.from, self.source) {
-            (Some(from), _) => Body::wrap_stream(checked(from.blob(&blob.digest).await?, blob)),
+            (Some(from), _) => Body::wrap_stream(from.blob(blob).await?.into_stream()),
             (None, Source::File { component, .. }) => {
-                let parts = [&component.layer, &component.config];
+                let parts = [&component.artifact.layer, &component.artifact.config];
                 let bytes = parts.into_iter().find(|bytes| sha256(bytes) == blob.digest);
                 let bytes = bytes.cloned().ok_or_else(|| {
                     Failure::failed(format!("the component has no part `{}`", blob.digest))
@@ -128,54 +125,5 @@ impl Pushing<'_> {
         self.to.put(blob, body).await?;
         self.bar.more(blob.size);
         Ok(())
-    }
-}
-
-/// The bytes of a blob, with an error in place of an end that is not its own.
-fn checked(
-    pieces: BoxStream<'static, reqwest::Result<Bytes>>,
-    blob: &Blob,
-) -> impl futures::Stream<Item = io::Result<Bytes>> + Send + 'static {
-    let wrong = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
-    let digest = blob.digest.clone();
-    let begin = (pieces, Sha256::new(), blob.size);
-    stream::try_unfold(begin, move |(mut pieces, mut hash, left)| {
-        let digest = digest.clone();
-        async move {
-            let Some(piece) = pieces.next().await.transpose().map_err(io::Error::other)? else {
-                let is_whole = format!("sha256:{}", hex::encode(hash.finalize())) == digest;
-                return if left == 0 && is_whole {
-                    Ok(None)
-                } else {
-                    Err(wrong("a part of the image does not match its digest"))
-                };
-            };
-            let left = left
-                .checked_sub(piece.len() as u64)
-                .ok_or_else(|| wrong("a part of the image is longer than its manifest says"))?;
-            hash.update(&piece);
-            Ok(Some((piece, (pieces, hash, left))))
-        }
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn bytes_that_are_not_those_of_the_digest_end_in_an_error() {
-        for (sent, said, size, fits) in [
-            (&b"abc"[..], &b"abc"[..], 3, true),
-            (b"abd", b"abc", 3, false),
-            (b"ab", b"abc", 3, false),
-            (b"abcd", b"abc", 3, false),
-        ] {
-            let blob = serde_json::json!({ "digest": sha256(said), "size": size });
-            let blob: Blob = serde_json::from_value(blob).expect("a blob");
-            let pieces = stream::iter([Ok(Bytes::copy_from_slice(sent))]).boxed();
-            let got: io::Result<Vec<Bytes>> = checked(pieces, &blob).try_collect().await;
-            assert_eq!(got.is_ok(), fits, "{}", String::from_utf8_lossy(sent));
-        }
     }
 }

@@ -1,8 +1,8 @@
 //! Which of the images behind one name a fleet's devices run.
 
+use registry_client::{Index, IndexEntry};
 use serde::Deserialize;
 
-use super::manifest::{Index, IndexEntry};
 use crate::cloud::Cloud;
 use crate::failure::{Failure, Result};
 use crate::rows;

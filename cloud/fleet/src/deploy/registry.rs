@@ -1,304 +1,112 @@
-//! Registries of images, over the OCI distribution protocol: reading from any, writing to the cloud's.
-//!
-//! Every answer is bounded. Credentials are sent where they belong and never over plain HTTP but to this
-//! machine: the session's to the cloud alone, others to the registry that they are kept for.
+//! The registries that a deployment reads and writes: it reads from any, and writes to the cloud's with the session's
+//! tokens.
 
-mod access;
-mod answer;
+use std::error::Error;
 
-use std::time::Duration;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use registry_client::{Access, Account, Repository, Token, TokenSource};
+use registry_protocol::Place;
+use reqwest::Url;
 
-use bytes::Bytes;
-use futures::StreamExt as _;
-use futures::stream::BoxStream;
-use registry_protocol::{Place, is_digest};
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, LOCATION};
-use reqwest::{Body, Client, Method, RequestBuilder, Response, StatusCode, Url};
-use tokio::sync::Mutex;
-
-use super::credentials;
-use super::manifest::{Blob, MAX_MANIFEST, Manifest};
 use crate::cloud::Cloud;
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use crate::odata::encoded;
-use access::Access;
-
-const CONNECT: Duration = Duration::from_secs(15);
-/// Silence in the middle of an answer.
-const SILENCE: Duration = Duration::from_secs(60);
-/// Of a request that carries no blob.
-const SHORT: Duration = Duration::from_secs(60);
-/// The longest answer that is no manifest and no blob, in bytes.
-const MAX_ANSWER: usize = 64 << 10;
-
-const MANIFEST_TYPES: &str = "application/vnd.oci.image.manifest.v1+json, \
-    application/vnd.oci.image.index.v1+json, \
-    application/vnd.docker.distribution.manifest.v2+json, \
-    application/vnd.docker.distribution.manifest.list.v2+json";
 
 /// All registries, as far as a deployment reaches them.
 pub(super) struct Registries<'a> {
     cloud: &'a Cloud,
-    plain: Client,
-    tls: Client,
-}
-
-/// One repository.
-pub(super) struct Repository<'a> {
-    pub(super) place: Place,
-    client: Client,
-    access: Access<'a>,
-    /// The `Authorization` header that the registry accepted last.
-    granted: Mutex<Option<String>>,
+    all: registry_client::Registries,
 }
 
 impl<'a> Registries<'a> {
     /// Sends nothing yet.
     ///
     /// # Errors
-    /// Where there is no TLS to be had.
+    /// TLS cannot be set up.
     pub(super) fn new(cloud: &'a Cloud) -> Result<Self> {
-        let builder = || {
-            Client::builder()
-                .connect_timeout(CONNECT)
-                .read_timeout(SILENCE)
-                .user_agent(concat!("fleet/", env!("CARGO_PKG_VERSION")))
-        };
-        let failed = |error| Failure::failed("TLS cannot be set up").because(error);
+        let user_agent = concat!("fleet/", env!("CARGO_PKG_VERSION"));
         Ok(Registries {
             cloud,
-            plain: builder().no_proxy().build().map_err(failed)?,
-            // Also where a registry sends us elsewhere for a blob.
-            tls: builder().https_only(true).build().map_err(failed)?,
+            all: registry_client::Registries::new(user_agent)?,
         })
     }
 
     /// One that is read.
     pub(super) fn other(&self, place: &Place) -> Repository<'a> {
-        self.repository(
-            place,
-            Access::Kept(credentials::of(&place.host), self.cloud),
-        )
+        let access = Access::pull(Account::Stored(Some(self.cloud)));
+        self.all.repository(place, access)
     }
 
     /// One of the cloud's, to be written; and others of the same registry whose blobs may be taken over.
     pub(super) fn own(&self, place: &Place, beside: &[Place]) -> Repository<'a> {
-        let others = beside
+        let beside = beside
             .iter()
             .map(|other| other.repository.clone())
             .collect();
-        self.repository(place, Access::Session(self.cloud, others))
-    }
-
-    fn repository(&self, place: &Place, access: Access<'a>) -> Repository<'a> {
-        let client = if place.is_loopback() {
-            &self.plain
-        } else {
-            &self.tls
-        };
-        Repository {
-            place: place.clone(),
-            client: client.clone(),
-            access,
-            granted: Mutex::default(),
-        }
+        let access = Access::push(Account::Tokens(self.cloud), beside);
+        self.all.repository(place, access)
     }
 }
 
-impl Repository<'_> {
-    /// A manifest, by tag or digest; bytes that were asked for by digest are checked against it.
-    ///
-    /// # Errors
-    /// Where there is none, the registry refuses it or it is no manifest.
-    pub(super) async fn manifest(&self, reference: &str) -> Result<Manifest> {
-        let url = self.url(&format!("manifests/{reference}"))?;
-        let answer = self
-            .send(Method::GET, &url, |request| {
-                request.header(ACCEPT, MANIFEST_TYPES).timeout(SHORT)
-            })
-            .await?;
-        let kind = answer.headers().get(CONTENT_TYPE);
-        let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-        let kind = kind.split(';').next().unwrap_or_default().trim().to_owned();
-        let answer = self.good(answer, "the image").await?;
-        let stored = header(&answer, "docker-content-digest");
-        let manifest = Manifest::parse(self.bounded(answer, MAX_MANIFEST).await?, &kind)?;
-        let wrong = if is_digest(reference) {
-            manifest.digest != reference
-        } else {
-            stored.is_some_and(|stored| is_digest(&stored) && stored != manifest.digest)
-        };
-        if wrong {
-            Err(self.failed("sent bytes that do not match the digest"))
-        } else {
-            Ok(manifest)
+/// The session's credential goes to the cloud alone, which gives a token for it.
+impl TokenSource for Cloud {
+    fn is_at(&self, realm: &str) -> bool {
+        is_token_service(realm, &self.url)
+    }
+
+    fn token<'a>(
+        &'a self,
+        scopes: &'a [String],
+        service: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<Token, Box<dyn Error + Send + Sync>>> {
+        let token = async move { Ok(self.get(&of_cloud(scopes, service)).await?) };
+        token.boxed()
+    }
+}
+
+/// Where the cloud gives tokens.
+const TOKENS: &str = "/auth/v1/token";
+
+/// The cloud's address of a token for these scopes.
+fn of_cloud(scopes: &[String], service: Option<&str>) -> String {
+    let service = service.map(|service| ("service", service));
+    let scopes = scopes.iter().map(|scope| ("scope", scope.as_str()));
+    let parameters: Vec<String> = scopes
+        .chain(service)
+        .map(|(name, value)| format!("{name}={}", encoded(value)))
+        .collect();
+    format!("{TOKENS}?{}", parameters.join("&"))
+}
+
+/// Whether a realm is the one of the cloud at this address.
+fn is_token_service(realm: &str, cloud: &str) -> bool {
+    match (Url::parse(realm), Url::parse(&format!("{cloud}{TOKENS}"))) {
+        (Ok(realm), Ok(own)) => realm.origin() == own.origin() && realm.path() == own.path(),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_of_the_cloud_are_asked_of_the_cloud_alone() {
+        for (realm, is) in [
+            ("https://c.example/auth/v1/token", true),
+            ("https://c.example:443/auth/v1/token?x", true),
+            ("http://c.example/auth/v1/token", false),
+            ("https://c.example/other", false),
+            ("https://c.example.org/auth/v1/token", false),
+            ("nonsense", false),
+        ] {
+            assert_eq!(is_token_service(realm, "https://c.example"), is, "{realm}");
         }
-    }
-
-    /// The bytes of a blob as they come. Who takes them checks them.
-    ///
-    /// # Errors
-    /// Where the registry does not give it.
-    pub(super) async fn blob(
-        &self,
-        digest: &str,
-    ) -> Result<BoxStream<'static, reqwest::Result<Bytes>>> {
-        let url = self.url(&format!("blobs/{digest}"))?;
-        let answer = self.send(Method::GET, &url, |request| request).await?;
-        let answer = self.good(answer, "a part of the image").await?;
-        Ok(answer.bytes_stream().boxed())
-    }
-
-    /// Whether a blob is there already.
-    ///
-    /// # Errors
-    /// Where the registry cannot be asked.
-    pub(super) async fn has(&self, digest: &str) -> Result<bool> {
-        let url = self.url(&format!("blobs/{digest}"))?;
-        let answer = self
-            .send(Method::HEAD, &url, |request| request.timeout(SHORT))
-            .await?;
-        match answer.status() {
-            StatusCode::NOT_FOUND => Ok(false),
-            status if status.is_success() => Ok(true),
-            _ => self.good(answer, "a part of the image").await.map(|_| true),
-        }
-    }
-
-    /// Has the registry take a blob over from another of its repositories; `false` where it does not.
-    ///
-    /// # Errors
-    /// Where the registry cannot be asked.
-    pub(super) async fn take_over(&self, digest: &str, from: &Place) -> Result<bool> {
-        let path = format!(
-            "blobs/uploads/?mount={digest}&from={}",
-            encoded(&from.repository)
+        let scopes = ["repository:v2/a:pull,push".to_owned()];
+        assert_eq!(
+            of_cloud(&scopes, Some("r.io")),
+            "/auth/v1/token?scope=repository%3Av2%2Fa%3Apull%2Cpush&service=r.io"
         );
-        let url = self.url(&path)?;
-        let answer = self
-            .send(Method::POST, &url, |request| {
-                request.header(CONTENT_LENGTH, 0).timeout(SHORT)
-            })
-            .await?;
-        if answer.status() == StatusCode::ACCEPTED
-            && let Some(begun) = self.place_of_upload(&url, &answer)
-        {
-            // An upload was begun instead; nobody will go on with it.
-            let _ = self
-                .send(Method::DELETE, &begun, |request| request.timeout(SHORT))
-                .await;
-        }
-        Ok(answer.status() == StatusCode::CREATED)
     }
-
-    /// Puts a blob there.
-    ///
-    /// # Errors
-    /// Where the registry does not take it, as where it is another than its digest says.
-    pub(super) async fn put(&self, blob: &Blob, body: Body) -> Result<()> {
-        let url = self.url("blobs/uploads/")?;
-        let answer = self
-            .send(Method::POST, &url, |request| {
-                request.header(CONTENT_LENGTH, 0).timeout(SHORT)
-            })
-            .await?;
-        let answer = self.good(answer, "an upload").await?;
-        let mut place = self
-            .place_of_upload(&url, &answer)
-            .ok_or_else(|| self.failed("does not say where to upload"))?;
-        place.query_pairs_mut().append_pair("digest", &blob.digest);
-        let granted = self.granted.lock().await.clone();
-        let request = self
-            .request(Method::PUT, &place, granted)
-            .header(CONTENT_TYPE, "application/octet-stream")
-            .header(CONTENT_LENGTH, blob.size);
-        let answer = request.body(body).send().await;
-        let answer = answer.map_err(|error| self.unreachable(error))?;
-        self.good(answer, "the upload").await.map(drop)
-    }
-
-    /// Puts a manifest there, under its digest or a tag.
-    ///
-    /// # Errors
-    /// Where the registry does not take it, or understood another one.
-    pub(super) async fn put_manifest(&self, manifest: &Manifest, reference: &str) -> Result<()> {
-        let url = self.url(&format!("manifests/{reference}"))?;
-        let answer = self
-            .send(Method::PUT, &url, |request| {
-                request
-                    .header(CONTENT_TYPE, &manifest.media_type)
-                    .timeout(SHORT)
-                    .body(manifest.bytes.clone())
-            })
-            .await?;
-        let answer = self.good(answer, "the manifest").await?;
-        match header(&answer, "docker-content-digest") {
-            Some(digest) if digest != manifest.digest => {
-                Err(self.failed("stored the manifest under another digest"))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// A request with as much proof of who asks as the registry wants.
-    async fn send(
-        &self,
-        method: Method,
-        url: &Url,
-        described: impl Fn(RequestBuilder) -> RequestBuilder,
-    ) -> Result<Response> {
-        let ask = async |granted: Option<String>| {
-            let request = described(self.request(method.clone(), url, granted));
-            let answer = request.send().await;
-            answer.map_err(|error| self.unreachable(error))
-        };
-        let granted = self.granted.lock().await.clone();
-        let answer = ask(granted).await?;
-        if answer.status() != StatusCode::UNAUTHORIZED {
-            return Ok(answer);
-        }
-        // None was there, or its time is over.
-        let Some(authorization) = self.authorize(&answer).await? else {
-            return Ok(answer);
-        };
-        *self.granted.lock().await = Some(authorization.clone());
-        ask(Some(authorization)).await
-    }
-
-    /// With the credential that was `granted`, if the address is the registry's own.
-    fn request(&self, method: Method, url: &Url, granted: Option<String>) -> RequestBuilder {
-        let request = self.client.request(method, url.clone());
-        match granted {
-            Some(granted) if self.is_ours(url) => request.header(AUTHORIZATION, granted),
-            _ => request,
-        }
-    }
-
-    /// Whether an address is the registry's own: a credential goes to no other.
-    fn is_ours(&self, url: &Url) -> bool {
-        Url::parse(&self.place.url("")).is_ok_and(|own| own.origin() == url.origin())
-    }
-
-    fn place_of_upload(&self, url: &Url, answer: &Response) -> Option<Url> {
-        let place = answer.headers().get(LOCATION)?.to_str().ok()?;
-        url.join(place).ok()
-    }
-
-    fn url(&self, path: &str) -> Result<Url> {
-        Url::parse(&self.place.url(path))
-            .map_err(|error| self.failed("has no usable address").because(error))
-    }
-
-    pub(super) fn failed(&self, what: &str) -> Failure {
-        Failure::failed(format!("the registry {} {what}", self.place.host))
-    }
-
-    pub(super) fn unreachable(&self, error: reqwest::Error) -> Failure {
-        self.failed("cannot be reached")
-            .because(error.without_url())
-    }
-}
-
-fn header(answer: &Response, name: &str) -> Option<String> {
-    Some(answer.headers().get(name)?.to_str().ok()?.to_owned())
 }

@@ -1,10 +1,10 @@
 //! Where the image of a service is now, looked at before anything is made.
 
+use registry_client::{Content, Image, Manifest};
 use registry_protocol::{ImageName, Place, is_digest};
 
 use super::component::Component;
 use super::compose::{Image as Named, Service};
-use super::manifest::{Content, Image, Manifest};
 use super::platform::Platform;
 use super::registry::Registries;
 use crate::failure::{Failure, Result};
@@ -89,7 +89,7 @@ impl Source {
     pub(super) fn top(&self) -> &Manifest {
         match self {
             Source::Remote { top, .. } => top,
-            Source::File { component, .. } => &component.manifest,
+            Source::File { component, .. } => &component.artifact.manifest,
         }
     }
 

@@ -6,38 +6,67 @@ use registry_protocol::is_digest;
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
-use crate::failure::{Failure, Result};
+use crate::error::{RegistryError, Result};
 
 /// The longest manifest, in bytes: what registries themselves accept.
-pub(super) const MAX_MANIFEST: usize = 4 << 20;
+pub(crate) const MAX_MANIFEST: usize = 4 << 20;
 /// The most blobs of an image, and images of an index.
-const MOST: usize = 500;
+pub(crate) const MOST: usize = 500;
+/// The media type of the manifest of one image.
+pub const MANIFEST_TYPE: &str = "application/vnd.oci.image.manifest.v1+json";
 
 /// Something in a registry, by its digest.
 #[derive(Debug, Clone, Deserialize)]
-pub(super) struct Blob {
-    pub(super) digest: String,
-    pub(super) size: u64,
+pub struct Blob {
+    /// What it is; empty if the manifest does not say.
+    #[serde(default, rename = "mediaType")]
+    pub media_type: String,
+    /// `sha256:` and 64 hexadecimal digits.
+    pub digest: String,
+    /// Bytes, as the manifest says.
+    pub size: u64,
     /// Where else it is; such layers are not pushed.
     #[serde(default)]
     urls: Vec<String>,
 }
 
-/// An image of an index.
-#[derive(Debug, Clone, Deserialize)]
-pub(super) struct IndexEntry {
-    #[serde(flatten)]
-    pub(super) blob: Blob,
-    pub(super) platform: Option<ListedPlatform>,
+impl Blob {
+    /// Of bytes, whose kind is nobody's concern.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Self {
+        Blob {
+            media_type: String::new(),
+            digest: sha256(bytes),
+            size: bytes.len() as u64,
+            urls: Vec::new(),
+        }
+    }
 }
 
+/// An image of an index.
 #[derive(Debug, Clone, Deserialize)]
-pub(super) struct ListedPlatform {
+pub struct IndexEntry {
+    /// Its manifest.
+    #[serde(flatten)]
+    pub blob: Blob,
+    /// What runs it, if the index says so.
+    pub platform: Option<ListedPlatform>,
+    /// What kind of artifact it is, if it is one that says so.
+    #[serde(rename = "artifactType")]
+    pub artifact_type: Option<String>,
+}
+
+/// What runs an image of an index.
+#[derive(Debug, Clone, Deserialize)]
+pub struct ListedPlatform {
+    /// The operating system.
     #[serde(default)]
-    pub(super) os: String,
+    pub os: String,
+    /// The kind of processor.
     #[serde(default)]
-    pub(super) architecture: String,
-    pub(super) variant: Option<String>,
+    pub architecture: String,
+    /// Of several variants of that processor, the one that it needs.
+    pub variant: Option<String>,
 }
 
 impl fmt::Display for ListedPlatform {
@@ -52,21 +81,26 @@ impl fmt::Display for ListedPlatform {
 
 /// Images for several platforms.
 #[derive(Debug, Clone, Deserialize)]
-pub(super) struct Index {
-    pub(super) manifests: Vec<IndexEntry>,
+pub struct Index {
+    /// The images.
+    pub manifests: Vec<IndexEntry>,
 }
 
 /// One image.
 #[derive(Debug, Clone, Deserialize)]
-pub(super) struct Image {
-    config: Blob,
+pub struct Image {
+    /// The configuration, whose media type says what kind of image this is.
+    pub config: Blob,
+    /// The layers.
     #[serde(default)]
-    layers: Vec<Blob>,
+    pub layers: Vec<Blob>,
+    /// The manifest that this one refers to, if it belongs to another.
+    pub subject: Option<Blob>,
 }
 
 impl Image {
     /// What has to be in the registry before the manifest.
-    pub(super) fn blobs(&self) -> impl Iterator<Item = &Blob> {
+    pub fn blobs(&self) -> impl Iterator<Item = &Blob> {
         let layers = self.layers.iter().filter(|layer| layer.urls.is_empty());
         std::iter::once(&self.config).chain(layers)
     }
@@ -74,16 +108,23 @@ impl Image {
 
 /// A manifest's bytes, which are what its digest is of, and their kind.
 #[derive(Debug, Clone)]
-pub(super) struct Manifest {
-    pub(super) bytes: Vec<u8>,
-    pub(super) media_type: String,
-    pub(super) digest: String,
-    pub(super) content: Content,
+pub struct Manifest {
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// Their media type.
+    pub media_type: String,
+    /// Their digest.
+    pub digest: String,
+    /// What they say.
+    pub content: Content,
 }
 
+/// What a manifest is of.
 #[derive(Debug, Clone)]
-pub(super) enum Content {
+pub enum Content {
+    /// One image.
     Image(Image),
+    /// Images for several platforms, or manifests that belong together.
     Index(Index),
 }
 
@@ -91,8 +132,8 @@ impl Manifest {
     /// Of bytes that a registry gave, or that were made here.
     ///
     /// # Errors
-    /// Where they are no manifest, or one of a kind that is not copied.
-    pub(super) fn parse(bytes: Vec<u8>, media_type: &str) -> Result<Self> {
+    /// They are not a manifest, or one of a kind that nobody uses any more.
+    pub fn parse(bytes: Vec<u8>, media_type: &str) -> Result<Self> {
         #[derive(Deserialize)]
         struct Kind {
             #[serde(rename = "mediaType")]
@@ -102,11 +143,12 @@ impl Manifest {
             manifests: Option<serde::de::IgnoredAny>,
         }
         let wrong = |error: serde_json::Error| {
-            Failure::failed("the registry's answer is not a manifest of an image").because(error)
+            RegistryError::failed("the registry's answer is not a manifest of an image")
+                .because(error)
         };
         let kind: Kind = serde_json::from_slice(&bytes).map_err(wrong)?;
         if kind.schema != Some(2) {
-            return Err(Failure::failed("its manifest has an obsolete format")
+            return Err(RegistryError::failed("its manifest has an obsolete format")
                 .hint("push the image again with a current tool"));
         }
         let content = match kind.manifests {
@@ -114,14 +156,17 @@ impl Manifest {
             None => Content::Image(serde_json::from_slice(&bytes).map_err(wrong)?),
         };
         let digests: Vec<&str> = match &content {
-            Content::Image(image) => image.blobs().map(|blob| blob.digest.as_str()).collect(),
+            Content::Image(image) => {
+                let blobs = image.blobs().chain(&image.subject);
+                blobs.map(|blob| blob.digest.as_str()).collect()
+            }
             Content::Index(index) => {
                 let listed = index.manifests.iter();
                 listed.map(|listed| listed.blob.digest.as_str()).collect()
             }
         };
         if digests.len() > MOST || !digests.into_iter().all(is_digest) {
-            return Err(Failure::failed(
+            return Err(RegistryError::failed(
                 "its manifest names something that cannot be in a registry",
             ));
         }
@@ -136,6 +181,7 @@ impl Manifest {
 }
 
 /// `sha256:` and the digest in hexadecimal.
-pub(super) fn sha256(bytes: &[u8]) -> String {
+#[must_use]
+pub fn sha256(bytes: &[u8]) -> String {
     format!("sha256:{}", hex::encode(Sha256::digest(bytes)))
 }

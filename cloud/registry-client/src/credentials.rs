@@ -1,5 +1,5 @@
-//! Credentials for other registries, as `docker login` keeps them (`~/.docker/config.json`, or below
-//! DOCKER_CONFIG). Helper programs are not asked.
+//! Credentials for registries, as `docker login` stores them (`~/.docker/config.json`, or below DOCKER_CONFIG). Helper
+//! programs are not asked.
 
 use std::env;
 use std::fs;
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 /// The value of an `Authorization` header for a registry; `None` where nothing is kept.
-pub(super) fn of(host: &str) -> Option<String> {
+pub(crate) fn of(host: &str) -> Option<String> {
     let folder = match env::var_os("DOCKER_CONFIG") {
         Some(folder) => PathBuf::from(folder),
         None => PathBuf::from(env::var_os("HOME")?).join(".docker"),

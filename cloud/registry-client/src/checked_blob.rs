@@ -1,0 +1,97 @@
+//! The bytes of a blob, held against its digest and its length as they come.
+
+use std::io;
+
+use bytes::Bytes;
+use futures::stream::{self, BoxStream, Stream, StreamExt as _, TryStreamExt as _};
+use sha2::{Digest as _, Sha256};
+
+use crate::manifest::Blob;
+
+/// A blob that is being read. The stream ends with an error if it is not what its digest and length say.
+pub struct CheckedBlob {
+    pieces: BoxStream<'static, io::Result<Bytes>>,
+    size: u64,
+}
+
+impl CheckedBlob {
+    pub(crate) fn new(
+        pieces: impl Stream<Item = io::Result<Bytes>> + Send + 'static,
+        blob: &Blob,
+    ) -> Self {
+        CheckedBlob {
+            pieces: checked(pieces.boxed(), blob).boxed(),
+            size: blob.size,
+        }
+    }
+
+    /// The pieces, for a request that passes them on.
+    #[must_use]
+    pub fn into_stream(self) -> BoxStream<'static, io::Result<Bytes>> {
+        self.pieces
+    }
+
+    /// The whole blob in memory. Whoever calls this has bounded the length that the manifest gives.
+    ///
+    /// # Errors
+    /// It breaks off, or is not what its digest and length say.
+    pub async fn bytes(mut self) -> io::Result<Vec<u8>> {
+        // No more than comes is set aside: the length is somebody else's word.
+        let likely = usize::try_from(self.size.min(1 << 20)).unwrap_or_default();
+        let mut bytes = Vec::with_capacity(likely);
+        while let Some(piece) = self.pieces.try_next().await? {
+            bytes.extend_from_slice(&piece);
+        }
+        Ok(bytes)
+    }
+}
+
+/// The bytes of a blob, with an error in place of an end that is not its own.
+fn checked(
+    pieces: BoxStream<'static, io::Result<Bytes>>,
+    blob: &Blob,
+) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
+    let wrong = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
+    let digest = blob.digest.clone();
+    let begin = (pieces, Sha256::new(), blob.size);
+    stream::try_unfold(begin, move |(mut pieces, mut hash, left)| {
+        let digest = digest.clone();
+        async move {
+            let Some(piece) = pieces.next().await.transpose()? else {
+                let is_whole = format!("sha256:{}", hex::encode(hash.finalize())) == digest;
+                return if left == 0 && is_whole {
+                    Ok(None)
+                } else {
+                    Err(wrong("a part of the image does not match its digest"))
+                };
+            };
+            let left = left
+                .checked_sub(piece.len() as u64)
+                .ok_or_else(|| wrong("a part of the image is longer than its manifest says"))?;
+            hash.update(&piece);
+            Ok(Some((piece, (pieces, hash, left))))
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::manifest::sha256;
+
+    #[tokio::test]
+    async fn bytes_that_are_not_those_of_the_digest_end_in_an_error() {
+        for (sent, said, size, fits) in [
+            (&b"abc"[..], &b"abc"[..], 3, true),
+            (b"abd", b"abc", 3, false),
+            (b"ab", b"abc", 3, false),
+            (b"abcd", b"abc", 3, false),
+        ] {
+            let blob = serde_json::json!({ "digest": sha256(said), "size": size });
+            let blob: Blob = serde_json::from_value(blob).expect("a blob");
+            let pieces = stream::iter([Ok(Bytes::copy_from_slice(sent))]);
+            let bytes = CheckedBlob::new(pieces, &blob).bytes().await;
+            assert_eq!(bytes.is_ok(), fits, "{}", String::from_utf8_lossy(sent));
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! One repository of a registry: its manifests and blobs.
+
+use std::io;
+use std::time::Duration;
+
+use futures::TryStreamExt as _;
+use registry_protocol::{Place, is_digest};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, LOCATION};
+use reqwest::{Body, Client, Method, RequestBuilder, Response, StatusCode, Url};
+use tokio::sync::Mutex;
+
+use crate::access::{Access, Account};
+use crate::checked_blob::CheckedBlob;
+use crate::credentials;
+use crate::error::{RegistryError, Result};
+use crate::manifest::{Blob, MAX_MANIFEST, Manifest};
+
+const CONNECT: Duration = Duration::from_secs(15);
+/// Silence in the middle of an answer.
+const SILENCE: Duration = Duration::from_secs(60);
+/// Of a request that carries no blob.
+pub(crate) const SHORT: Duration = Duration::from_secs(60);
+/// The longest answer that is no manifest and no blob, in bytes.
+pub(crate) const MAX_ANSWER: usize = 64 << 10;
+
+const MANIFEST_TYPES: &str = "application/vnd.oci.image.manifest.v1+json, \
+    application/vnd.oci.image.index.v1+json, \
+    application/vnd.docker.distribution.manifest.v2+json, \
+    application/vnd.docker.distribution.manifest.list.v2+json";
+
+/// All registries.
+pub struct Registries {
+    plain: Client,
+    tls: Client,
+}
+
+/// One repository.
+pub struct Repository<'a> {
+    pub(crate) place: Place,
+    pub(crate) client: Client,
+    pub(crate) access: Access<'a>,
+    /// What `docker login` has stored, as the value of a header, if the account is that one.
+    pub(crate) credential: Option<String>,
+    /// The `Authorization` header that the registry accepted last.
+    granted: Mutex<Option<String>>,
+}
+
+impl Registries {
+    /// Sends nothing yet. `user_agent` is the program, by name and version.
+    ///
+    /// # Errors
+    /// TLS cannot be set up.
+    pub fn new(user_agent: &str) -> Result<Self> {
+        let builder = || {
+            Client::builder()
+                .connect_timeout(CONNECT)
+                .read_timeout(SILENCE)
+                .user_agent(user_agent)
+        };
+        let failed = |error| RegistryError::failed("TLS cannot be set up").because(error);
+        Ok(Registries {
+            plain: builder().no_proxy().build().map_err(failed)?,
+            // Also if a registry redirects to another place for a blob.
+            tls: builder().https_only(true).build().map_err(failed)?,
+        })
+    }
+
+    /// A repository. Sends nothing yet.
+    #[must_use]
+    pub fn repository<'a>(&self, place: &Place, access: Access<'a>) -> Repository<'a> {
+        let client = if place.is_loopback() {
+            &self.plain
+        } else {
+            &self.tls
+        };
+        Repository {
+            place: place.clone(),
+            client: client.clone(),
+            credential: match access.account {
+                Account::Stored(_) => credentials::of(&place.host),
+                Account::Tokens(_) => None,
+            },
+            access,
+            granted: Mutex::default(),
+        }
+    }
+}
+
+impl Repository<'_> {
+    /// A manifest, by tag or digest; bytes that were asked for by digest are checked against it.
+    ///
+    /// # Errors
+    /// There is none, the registry refuses it, or it is not a manifest.
+    pub async fn manifest(&self, reference: &str) -> Result<Manifest> {
+        let url = self.url(&format!("manifests/{reference}"))?;
+        let answer = self
+            .send(Method::GET, &url, |request| {
+                request.header(ACCEPT, MANIFEST_TYPES).timeout(SHORT)
+            })
+            .await?;
+        let kind = answer.headers().get(CONTENT_TYPE);
+        let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        let kind = kind.split(';').next().unwrap_or_default().trim().to_owned();
+        let answer = self.good(answer, "the image").await?;
+        let stored = header(&answer, "docker-content-digest");
+        let manifest = Manifest::parse(self.bounded(answer, MAX_MANIFEST).await?, &kind)?;
+        let wrong = if is_digest(reference) {
+            manifest.digest != reference
+        } else {
+            stored.is_some_and(|stored| is_digest(&stored) && stored != manifest.digest)
+        };
+        if wrong {
+            Err(self.failed("sent bytes that do not match the digest"))
+        } else {
+            Ok(manifest)
+        }
+    }
+
+    /// A blob, whose bytes are checked as they come.
+    ///
+    /// # Errors
+    /// The registry does not give it.
+    pub async fn blob(&self, blob: &Blob) -> Result<CheckedBlob> {
+        let url = self.url(&format!("blobs/{}", blob.digest))?;
+        let answer = self.send(Method::GET, &url, |request| request).await?;
+        let answer = self.good(answer, "a part of the image").await?;
+        let pieces = answer.bytes_stream().map_err(io::Error::other);
+        Ok(CheckedBlob::new(pieces, blob))
+    }
+
+    /// Whether a blob is there already.
+    ///
+    /// # Errors
+    /// The registry cannot be asked.
+    pub async fn has(&self, digest: &str) -> Result<bool> {
+        let url = self.url(&format!("blobs/{digest}"))?;
+        let answer = self
+            .send(Method::HEAD, &url, |request| request.timeout(SHORT))
+            .await?;
+        match answer.status() {
+            StatusCode::NOT_FOUND => Ok(false),
+            status if status.is_success() => Ok(true),
+            _ => self.good(answer, "a part of the image").await.map(|_| true),
+        }
+    }
+
+    /// Has the registry take a blob over from another of its repositories; `false` where it does not.
+    ///
+    /// # Errors
+    /// The registry cannot be asked.
+    pub async fn take_over(&self, digest: &str, from: &Place) -> Result<bool> {
+        let mut url = self.url("blobs/uploads/")?;
+        url.query_pairs_mut()
+            .append_pair("mount", digest)
+            .append_pair("from", &from.repository);
+        let answer = self
+            .send(Method::POST, &url, |request| {
+                request.header(CONTENT_LENGTH, 0).timeout(SHORT)
+            })
+            .await?;
+        if answer.status() == StatusCode::ACCEPTED
+            && let Some(begun) = self.place_of_upload(&url, &answer)
+        {
+            // An upload was begun instead; nobody will go on with it.
+            let _ = self
+                .send(Method::DELETE, &begun, |request| request.timeout(SHORT))
+                .await;
+        }
+        Ok(answer.status() == StatusCode::CREATED)
+    }
+
+    /// Puts a blob there.
+    ///
+    /// # Errors
+    /// The registry does not accept it, for example because it does not match its digest.
+    pub async fn put(&self, blob: &Blob, body: Body) -> Result<()> {
+        let url = self.url("blobs/uploads/")?;
+        let answer = self
+            .send(Method::POST, &url, |request| {
+                request.header(CONTENT_LENGTH, 0).timeout(SHORT)
+            })
+            .await?;
+        let answer = self.good(answer, "an upload").await?;
+        let mut place = self
+            .place_of_upload(&url, &answer)
+            .ok_or_else(|| self.failed("does not say where to upload"))?;
+        place.query_pairs_mut().append_pair("digest", &blob.digest);
+        let granted = self.granted.lock().await.clone();
+        let request = self
+            .request(Method::PUT, &place, granted)
+            .header(CONTENT_TYPE, "application/octet-stream")
+            .header(CONTENT_LENGTH, blob.size);
+        let answer = request.body(body).send().await;
+        let answer = answer.map_err(|error| self.unreachable(error))?;
+        self.good(answer, "the upload").await.map(drop)
+    }
+
+    /// Puts a manifest there, under its digest or a tag.
+    ///
+    /// # Errors
+    /// The registry does not accept it, or stores another one.
+    pub async fn put_manifest(&self, manifest: &Manifest, reference: &str) -> Result<()> {
+        self.store_manifest(manifest, reference).await.map(drop)
+    }
+
+    /// Puts a manifest there; the registry's answer.
+    pub(crate) async fn store_manifest(
+        &self,
+        manifest: &Manifest,
+        reference: &str,
+    ) -> Result<Response> {
+        let url = self.url(&format!("manifests/{reference}"))?;
+        let answer = self
+            .send(Method::PUT, &url, |request| {
+                request
+                    .header(CONTENT_TYPE, &manifest.media_type)
+                    .timeout(SHORT)
+                    .body(manifest.bytes.clone())
+            })
+            .await?;
+        let answer = self.good(answer, "the manifest").await?;
+        match header(&answer, "docker-content-digest") {
+            Some(digest) if digest != manifest.digest => {
+                Err(self.failed("stored the manifest under another digest"))
+            }
+            _ => Ok(answer),
+        }
+    }
+
+    /// A request with as much proof of who asks as the registry wants.
+    pub(crate) async fn send(
+        &self,
+        method: Method,
+        url: &Url,
+        described: impl Fn(RequestBuilder) -> RequestBuilder,
+    ) -> Result<Response> {
+        let ask = async |granted: Option<String>| {
+            let request = described(self.request(method.clone(), url, granted));
+            let answer = request.send().await;
+            answer.map_err(|error| self.unreachable(error))
+        };
+        let granted = self.granted.lock().await.clone();
+        let answer = ask(granted).await?;
+        if answer.status() != StatusCode::UNAUTHORIZED {
+            return Ok(answer);
+        }
+        // None was there, or its time is over.
+        let Some(authorization) = self.authorize(&answer).await? else {
+            return Ok(answer);
+        };
+        *self.granted.lock().await = Some(authorization.clone());
+        ask(Some(authorization)).await
+    }
+
+    /// With the credential that was `granted`, if the address is the registry's own.
+    fn request(&self, method: Method, url: &Url, granted: Option<String>) -> RequestBuilder {
+        let request = self.client.request(method, url.clone());
+        match granted {
+            Some(granted) if self.is_ours(url) => request.header(AUTHORIZATION, granted),
+            _ => request,
+        }
+    }
+
+    /// Whether an address is the registry's own: a credential goes to no other.
+    fn is_ours(&self, url: &Url) -> bool {
+        Url::parse(&self.place.url("")).is_ok_and(|own| own.origin() == url.origin())
+    }
+
+    fn place_of_upload(&self, url: &Url, answer: &Response) -> Option<Url> {
+        let place = answer.headers().get(LOCATION)?.to_str().ok()?;
+        url.join(place).ok()
+    }
+
+    pub(crate) fn url(&self, path: &str) -> Result<Url> {
+        Url::parse(&self.place.url(path))
+            .map_err(|error| self.failed("has no usable address").because(error))
+    }
+
+    pub(crate) fn failed(&self, what: &str) -> RegistryError {
+        RegistryError::failed(format!("the registry {} {what}", self.place.host))
+    }
+
+    pub(crate) fn unreachable(&self, error: reqwest::Error) -> RegistryError {
+        self.failed("cannot be reached")
+            .because(error.without_url())
+    }
+}
+
+pub(crate) fn header(answer: &Response, name: &str) -> Option<String> {
+    Some(answer.headers().get(name)?.to_str().ok()?.to_owned())
+}
