@@ -1,5 +1,5 @@
 //! A client of image registries over the OCI distribution protocol, for people's command lines: it reads from any
-//! registry and writes to those that let it. `fleet` copies images with it.
+//! registry and writes to those that let it. `fleet` copies images with it, `supervisor-plugin` pushes and pulls plugins.
 //!
 //! Every answer has a bound. Credentials are those that `docker login` has stored, or come from a [`TokenSource`]; they
 //! are sent to the registry that they are for and to no other, and over plain HTTP to this machine alone. What names and
@@ -13,6 +13,7 @@ mod checked_blob;
 mod credentials;
 mod error;
 mod manifest;
+mod referrers;
 mod repository;
 mod wasm_artifact;
 

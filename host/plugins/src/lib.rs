@@ -87,6 +87,8 @@ pub use plugins::{Plugins, StartError, UNPINNED};
 pub use policy::{PolicyError, policy_text};
 pub use rollback::{Rollback, RollbackError, RollbackFolders, rollback};
 pub use route_match::{RouteLookup, RouteMatch};
-pub use signers::{SignatureCheck, SignaturePlace, check_signatures, signature_place};
+pub use signers::{
+    SignatureCheck, SignaturePlace, check_signatures, embedded_signature, signature_place,
+};
 pub use trust::{TrustError, trust_lines};
 pub use unavailable::Unavailable;

@@ -139,6 +139,13 @@ pub(crate) struct SelfSignedFile<'a> {
     signature: &'a [u8],
 }
 
+impl SelfSignedFile<'_> {
+    /// The text of the signature.
+    pub(crate) fn signature(&self) -> &[u8] {
+        self.signature
+    }
+}
+
 /// The file in two parts, where its last section is a signature.
 ///
 /// # Errors

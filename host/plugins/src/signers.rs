@@ -46,6 +46,13 @@ pub fn signature_place(file: &Path, wasm: &[u8]) -> Option<SignaturePlace> {
         .then_some(SignaturePlace::Beside)
 }
 
+/// The text of the signature that is in the file itself, of whatever worth.
+#[must_use]
+pub fn embedded_signature(wasm: &[u8]) -> Option<Vec<u8>> {
+    let signed = signature::last_section(wasm).ok()??;
+    Some(signed.signature().to_vec())
+}
+
 /// Checks the signatures of `file`, whose content is `wasm`, against the keys of the policy with this text.
 ///
 /// # Errors

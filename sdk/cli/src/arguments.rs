@@ -29,7 +29,7 @@ pub(crate) enum Command {
     Run(Run),
     /// Send the requests in test/*.toml to the plugin, and compare its answers
     Test(Test),
-    /// Show what a component is, asks for and contains
+    /// Show what a component is, asks for and contains; also one in a registry, by its name there
     Inspect(ComponentArguments),
     /// Create a key that signs plugins
     Keygen(Keygen),
@@ -37,6 +37,10 @@ pub(crate) enum Command {
     Sign(Sign),
     /// Check the signature of a component
     Verify(Verify),
+    /// Put a component, and its signature, into a registry of container images
+    Push(Push),
+    /// Get a component, and its signature, from a registry of container images
+    Pull(Pull),
     /// Measure calls of a plugin
     Bench(Bench),
     /// Print a script that completes commands in a shell
@@ -151,6 +155,26 @@ pub(crate) struct Verify {
     /// A public key, in base64 or as a file
     #[arg(long)]
     pub(crate) public_key: Option<String>,
+}
+
+#[derive(Args)]
+pub(crate) struct Push {
+    /// The component's file; its signature is in it, or in FILE.minisig
+    pub(crate) file: PathBuf,
+    /// Where it is put, for example `registry.example.com/plugins/rails:0.1.0`
+    pub(crate) reference: String,
+}
+
+#[derive(Args)]
+pub(crate) struct Pull {
+    /// Where it is, with a tag or a digest, for example `registry.example.com/plugins/rails:0.1.0`
+    pub(crate) reference: String,
+    /// The file to write; without it, NAME.wasm in this folder
+    #[arg(long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Replace another file that is there
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 #[derive(Args)]

@@ -6,6 +6,8 @@ mod check;
 mod inspect;
 mod keygen;
 mod new;
+mod pull;
+mod push;
 mod run;
 mod sign;
 mod test;
@@ -28,10 +30,12 @@ pub(crate) fn run(command: Command, output: &Output) -> Result<ExitCode> {
     match command {
         Command::New(arguments) => new::run(&arguments, output),
         Command::Build(arguments) => build::run(&arguments, output),
-        Command::Inspect(arguments) => inspect::run(&arguments, output),
+        Command::Inspect(arguments) => wait(inspect::run(&arguments, output)),
         Command::Keygen(arguments) => keygen::run(&arguments, output),
         Command::Sign(arguments) => sign::run(arguments, output),
         Command::Verify(arguments) => verify::run(&arguments, output),
+        Command::Push(arguments) => wait(push::run(arguments, output)),
+        Command::Pull(arguments) => wait(pull::run(&arguments, output)),
         Command::Check(arguments) => wait(check::run(&arguments, output)),
         Command::Run(arguments) => wait(run::run(&arguments, output)),
         Command::Test(arguments) => wait(test::run(&arguments, output)),

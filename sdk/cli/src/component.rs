@@ -11,7 +11,7 @@ use crate::output::Output;
 use crate::project::ProjectFolder;
 
 /// The largest component that is read, in bytes: as large as a device takes.
-const MOST: u64 = 64 << 20;
+pub(crate) const MOST: u64 = 64 << 20;
 
 /// A component with its manifest.
 pub(crate) struct Component {
@@ -52,6 +52,20 @@ impl Component {
             Manifest::of(&wasm).with_context(|| format!("`{}` is not a plugin", file.display()))?;
         Ok(Component {
             file,
+            wasm,
+            manifest,
+        })
+    }
+
+    /// One that is in memory alone, with the file name that its own name suggests.
+    ///
+    /// # Errors
+    /// It is not a plugin.
+    pub(crate) fn in_memory(wasm: Vec<u8>) -> Result<Component> {
+        let manifest = Manifest::of(&wasm).context("it is not a plugin")?;
+        Ok(Component {
+            // The characters that a plugin's name may have cannot lead to another folder.
+            file: PathBuf::from(format!("{}.wasm", manifest.name)),
             wasm,
             manifest,
         })

@@ -12,6 +12,7 @@ mod component;
 mod device_file;
 mod languages;
 mod output;
+mod plugin_artifact;
 mod policy;
 mod project;
 mod sdk_sources;

@@ -60,6 +60,8 @@ impl Author {
                 "XDG_CACHE_HOME",
                 tests::repository().join("target/tool-cache"),
             )
+            // Credentials for registries: those of this author.
+            .env("DOCKER_CONFIG", self.path("docker"))
             .env("SUPERVISOR_DIST", tests::distribution());
         command
     }

@@ -10,6 +10,7 @@ mod author;
 mod check;
 mod first_plugin;
 mod languages;
+mod registry;
 mod run;
 mod signatures;
 mod test;

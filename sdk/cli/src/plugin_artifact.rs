@@ -1,0 +1,232 @@
+//! Plugins in registries of container images: an artifact of one layer, the component, and beside it the signature, if
+//! that is not in the component.
+//!
+//! What a registry sends is hostile until it is checked: each part has a bound, is held against its digest, and the
+//! component is read as a plugin before anybody writes it to a disk. Whose signature it is, `verify` finds out.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
+use minisign::SignatureBox;
+use plugin_manifest::Manifest;
+use registry_client::{
+    Access, Account, Blob, CONFIG_TYPE, Content, Image, LAYER_TYPE, Registries, RegistryError,
+    Repository, WasmArtifact,
+};
+use registry_protocol::{ImageName, is_digest};
+use serde_json::{Map, Value};
+
+use crate::component::{Component, MOST};
+
+/// What a detached signature is to a registry.
+const SIGNATURE_TYPE: &str = "application/vnd.minisign.signature.v1";
+/// The largest signature with its comments, in bytes: as large as a device takes.
+const LARGEST_SIGNATURE: u64 = 4 << 10;
+
+/// A plugin as it came from a registry.
+pub(crate) struct PulledPlugin {
+    pub(crate) component: Component,
+    /// The text of `FILE.minisig`, if the signature is not in the component.
+    pub(crate) signature: Option<String>,
+    /// The digest of the manifest: what is pulled by it is always this.
+    pub(crate) digest: String,
+}
+
+/// Puts a component there, with its signature; the digest of what is there then.
+///
+/// # Errors
+/// The registry does not accept it.
+pub(crate) async fn push(
+    component: &Component,
+    signature: Option<&str>,
+    reference: &ImageName,
+) -> Result<String> {
+    let access = Access::push(Account::Stored(None), Vec::new());
+    let repository = registries()?.repository(&reference.place, access);
+    let annotations = annotations(&component.manifest);
+    let artifact = WasmArtifact::new(component.wasm.clone(), annotations).map_err(in_words)?;
+    let pushed = async {
+        repository.put_bytes(artifact.layer.into()).await?;
+        repository.put_bytes(artifact.config.into()).await?;
+        let manifest = &artifact.manifest;
+        repository.put_manifest(manifest, &manifest.digest).await?;
+        // Before the tag: whoever pulls by that finds the signature as well.
+        if let Some(signature) = signature {
+            let signature = signature.as_bytes().to_vec();
+            repository
+                .put_referrer(manifest, SIGNATURE_TYPE, signature)
+                .await?;
+        }
+        repository
+            .put_manifest(manifest, &reference.reference)
+            .await
+    };
+    pushed.await.map_err(in_words)?;
+    Ok(artifact.manifest.digest)
+}
+
+/// Gets a component and its signature.
+///
+/// # Errors
+/// It is not there, is not a plugin, or is not what its digests say.
+pub(crate) async fn pull(reference: &ImageName) -> Result<PulledPlugin> {
+    let access = Access::pull(Account::Stored(None));
+    let repository = registries()?.repository(&reference.place, access);
+    let manifest = repository.manifest(&reference.reference).await;
+    let manifest = manifest.map_err(in_words)?;
+    let Content::Image(image) = &manifest.content else {
+        bail!("it is not a plugin, but a list of images for several platforms");
+    };
+    let layer = layer(image)?;
+    let wasm = bytes(&repository, layer, MOST, "the component").await?;
+    let component = Component::in_memory(wasm)?;
+    let signature = signature(&repository, &manifest.digest).await?;
+    Ok(PulledPlugin {
+        component,
+        signature,
+        digest: manifest.digest,
+    })
+}
+
+/// The name of a plugin in a registry, as people write it.
+///
+/// # Errors
+/// It is not one.
+pub(crate) fn reference(text: &str) -> Result<ImageName> {
+    let name = text.parse::<ImageName>().ok();
+    let name = name.filter(|name| {
+        let is_host = !name.place.host.starts_with('.');
+        is_host && (!name.reference.contains(':') || is_digest(&name.reference))
+    });
+    name.with_context(|| {
+        format!(
+            "`{text}` is not a name in a registry: write it as `registry.example.com/plugins/rails:0.1.0`"
+        )
+    })
+}
+
+/// The detached signature of a file, if there is one.
+///
+/// # Errors
+/// What is there is not a signature.
+pub(crate) fn signature_beside(file: &Path) -> Result<Option<String>> {
+    let path = file.with_added_extension("minisig");
+    let unreadable = || format!("cannot read `{}`", path.display());
+    let length = match std::fs::metadata(&path) {
+        Ok(metadata) => metadata.len(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error).with_context(unreadable),
+    };
+    let not_one = || format!("`{}` is not a minisign signature", path.display());
+    ensure!(length <= LARGEST_SIGNATURE, not_one());
+    let text = std::fs::read_to_string(&path).with_context(unreadable)?;
+    key_id(&text).with_context(not_one)?;
+    Ok(Some(text))
+}
+
+/// The id of the key that made a signature, as minisign prints it; `None` if the text is not a signature. A signature
+/// names its key whether or not it is valid.
+pub(crate) fn key_id(signature: &str) -> Option<String> {
+    let signature = SignatureBox::from_string(signature).ok()?;
+    let id: String = signature.keynum().iter().rev().map(hex_of).collect();
+    Some(id)
+}
+
+fn hex_of(byte: &u8) -> String {
+    format!("{byte:02X}")
+}
+
+/// All registries. Sends nothing yet.
+fn registries() -> Result<Registries> {
+    // Fails only if there is one already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let user_agent = concat!("supervisor-plugin/", env!("CARGO_PKG_VERSION"));
+    Registries::new(user_agent).map_err(in_words)
+}
+
+/// What people and other tools read of a plugin without pulling it.
+fn annotations(manifest: &Manifest) -> Map<String, Value> {
+    let about = &manifest.about;
+    let version = manifest.version.to_string();
+    [
+        ("title", Some(&manifest.name)),
+        ("version", Some(&version)),
+        ("description", about.description.as_ref()),
+        ("vendor", about.vendor.as_ref()),
+        ("licenses", about.licence.as_ref()),
+        ("url", about.homepage.as_ref()),
+    ]
+    .into_iter()
+    .filter_map(|(key, text)| {
+        let key = format!("org.opencontainers.image.{key}");
+        Some((key, Value::String(text?.clone())))
+    })
+    .collect()
+}
+
+/// The component of an artifact.
+///
+/// # Errors
+/// The image is something else.
+fn layer(image: &Image) -> Result<&Blob> {
+    let config = &image.config.media_type;
+    ensure!(
+        config == CONFIG_TYPE,
+        "it is not a plugin, but an image whose configuration is of the type `{}`",
+        config.escape_default()
+    );
+    match image.layers.as_slice() {
+        [layer] if layer.media_type == LAYER_TYPE => Ok(layer),
+        layers => bail!(
+            "it is not a plugin: a plugin has one layer, of the type `{LAYER_TYPE}`, and this has {} layers",
+            layers.len()
+        ),
+    }
+}
+
+/// A blob in memory.
+///
+/// # Errors
+/// It is longer than `most`, or not what its digest says.
+async fn bytes(repository: &Repository<'_>, blob: &Blob, most: u64, what: &str) -> Result<Vec<u8>> {
+    ensure!(
+        blob.size <= most,
+        "{what} has {} bytes, more than the {most} that a device takes",
+        blob.size
+    );
+    let blob = repository.blob(blob).await.map_err(in_words)?;
+    let bytes = blob.bytes().await;
+    bytes.with_context(|| format!("{what} cannot be pulled"))
+}
+
+/// The signature that was pushed last of those that belong to the manifest of this digest.
+async fn signature(repository: &Repository<'_>, digest: &str) -> Result<Option<String>> {
+    let listed = repository.referrers(digest, SIGNATURE_TYPE).await;
+    let listed = listed.map_err(in_words)?;
+    let Some(last) = listed.last() else {
+        return Ok(None);
+    };
+    let manifest = repository.manifest(&last.digest).await.map_err(in_words)?;
+    let layer = match &manifest.content {
+        Content::Image(image) if image.subject.as_ref().is_some_and(|it| it.digest == digest) => {
+            image.layers.first()
+        }
+        _ => None,
+    };
+    let layer =
+        layer.context("what the registry lists as its signature belongs to another file")?;
+    let bytes = bytes(repository, layer, LARGEST_SIGNATURE, "the signature").await?;
+    let text = String::from_utf8(bytes).ok();
+    let text = text.filter(|text| key_id(text).is_some());
+    let text =
+        text.context("what the registry lists as its signature is not a minisign signature")?;
+    Ok(Some(text))
+}
+
+/// The error of a registry, with what to do.
+fn in_words(mut error: RegistryError) -> anyhow::Error {
+    match error.hint.take() {
+        Some(hint) => anyhow!("{:#}; {hint}", anyhow::Error::new(error)),
+        None => error.into(),
+    }
+}

@@ -1,0 +1,104 @@
+//! Debian's docker-registry, which is of the generation that does not list what belongs to a manifest.
+
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// How long it may take until it answers.
+const START: Duration = Duration::from_secs(30);
+/// `author` with the password `sesame`, as htpasswd writes it.
+const PASSWORDS: &str = "author:$2b$05$abcdefghijklmnopqrstuuKcS.CYWVYVaLiiCKrrc0A5s3mGesJ9O\n";
+/// The same, as a client sends it.
+const CREDENTIAL: &str = "YXV0aG9yOnNlc2FtZQ==";
+
+/// A running registry, empty at first; it ends with the value.
+pub(crate) struct DockerRegistry {
+    child: Child,
+    pub(crate) host: String,
+    folder: TempDir,
+}
+
+impl DockerRegistry {
+    /// `None`, told as a test that is skipped, if there is no such program.
+    pub(crate) fn start() -> Option<Self> {
+        Self::start_in(tempfile::tempdir().unwrap(), "")
+    }
+
+    /// One that asks for a name and a password.
+    pub(crate) fn start_with_password() -> Option<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("htpasswd");
+        std::fs::write(&file, PASSWORDS).unwrap();
+        let auth = format!(
+            "auth: {{ htpasswd: {{ realm: registry, path: {} }} }}\n",
+            file.display()
+        );
+        Self::start_in(folder, &auth)
+    }
+
+    fn start_in(folder: TempDir, more: &str) -> Option<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let host = listener.local_addr().unwrap().to_string();
+        drop(listener);
+        let file = folder.path().join("registry.yml");
+        let configuration = format!(
+            "version: 0.1\nlog: {{ level: error, accesslog: {{ disabled: true }} }}\n\
+             storage: {{ filesystem: {{ rootdirectory: {} }} }}\nhttp: {{ addr: \"{host}\" }}\n{more}",
+            folder.path().join("blobs").display()
+        );
+        std::fs::write(&file, configuration).unwrap();
+        let child = Command::new("docker-registry")
+            .arg("serve")
+            .arg(&file)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        let child = match child {
+            Ok(child) => child,
+            Err(error) => {
+                println!("SKIPPED: docker-registry does not start: {error}");
+                return None;
+            }
+        };
+        let registry = DockerRegistry {
+            child,
+            host,
+            folder,
+        };
+        let begun = Instant::now();
+        while TcpStream::connect(&registry.host).is_err() {
+            assert!(begun.elapsed() < START, "no registry");
+            std::thread::yield_now();
+        }
+        Some(registry)
+    }
+
+    /// Stores the credential as `docker login` does, in this folder.
+    pub(crate) fn log_in(&self, folder: &Path) {
+        let config = serde_json::json!({ "auths": { &self.host: { "auth": CREDENTIAL } } });
+        std::fs::create_dir_all(folder).unwrap();
+        std::fs::write(folder.join("config.json"), config.to_string()).unwrap();
+    }
+
+    /// The manifest under a tag, as it is on the registry's disk.
+    pub(crate) fn manifest(&self, repository: &str, tag: &str) -> Value {
+        let root = self.folder.path().join("blobs/docker/registry/v2");
+        let link = format!("repositories/{repository}/_manifests/tags/{tag}/current/link");
+        let digest = std::fs::read_to_string(root.join(link)).unwrap();
+        let hex = digest.strip_prefix("sha256:").unwrap();
+        let blob = root.join(format!("blobs/sha256/{}/{hex}/data", &hex[..2]));
+        serde_json::from_slice(&std::fs::read(blob).unwrap()).unwrap()
+    }
+}
+
+impl Drop for DockerRegistry {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
