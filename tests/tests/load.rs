@@ -33,7 +33,7 @@ const READ_FOR: Duration = Duration::from_secs(4);
 const GROWTH: u64 = 10 << 20;
 
 /// Every endpoint that only reads, and what it answers on this device. One has no cloud to ask.
-const READS: [(&str, &[u16]); 23] = [
+const READS: [(&str, &[u16]); 24] = [
     ("/ping", &[200]),
     ("/v1/healthy", &[200]),
     ("/v1/device", &[200]),
@@ -52,6 +52,7 @@ const READS: [(&str, &[u16]); 23] = [
     ("/v2/local/target-state", &[200]),
     ("/v2/local/device-info", &[200]),
     ("/v3/plugins", &[200]),
+    ("/v3/plugins/device-info/log", &[200]),
     ("/v3/plan", &[200]),
     ("/v3/locks", &[200]),
     ("/v3/openapi.json", &[200]),

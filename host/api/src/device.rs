@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use device_types::{
-    Confinement, DevicePlan, LogEvent, PluginReport, PluginRoutes, PluginStats, ReconcilerStats,
+    Confinement, DevicePlan, LogEvent, PluginLog, PluginReport, PluginRoutes, PluginStats,
+    ReconcilerStats,
 };
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
@@ -134,6 +135,9 @@ pub trait Endpoints: Send + Sync + 'static {
 
     /// The list of `GET /v3/plugins`.
     fn report(&self) -> Vec<PluginReport>;
+
+    /// The last lines of a plugin after the one of this number; `None` if there is no such plugin.
+    fn log(&self, plugin: &str, after: u64) -> Option<PluginLog>;
 
     /// The statistics of each plugin that serves, sorted by name.
     fn stats(&self) -> Vec<PluginStats>;

@@ -5,5 +5,6 @@ mod events;
 mod locks;
 mod metrics;
 mod plan;
+mod plugins;
 mod router;
 mod sockets;

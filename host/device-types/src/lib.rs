@@ -16,6 +16,7 @@ mod log;
 mod moment;
 pub mod plan;
 mod plugin;
+mod plugin_log;
 mod stats;
 
 pub use event::Event;
@@ -26,4 +27,5 @@ pub use plugin::{
     ConfinedProcess, Confinement, MissingWall, PluginAbout, PluginReport, PluginRoutes,
     PluginState, RouteReport,
 };
+pub use plugin_log::{PluginLog, PluginLogLevel, PluginLogLine};
 pub use stats::{PluginMetric, PluginMetricValue, PluginStats, ReconcilerStats};

@@ -7,6 +7,7 @@
 //! waiting     for a place, a turn or memory      PATIENCE of `host/plugin-protocol`
 //! starting    ahead of calls, for each plugin    START_WITHIN of `host/plugin-runtime`
 //! log         lines, by plugin and over all      LINES_AT_ONCE, LINES_A_SECOND; half for one
+//! log kept    lines in memory, and their bytes   RECENT_LINES, RECENT_BYTES by plugin, RECENT_BYTES_OF_ALL
 //! metrics     series and their texts, by plugin  SERIES, METRIC_NAME, LABELS, LABEL_NAME, LABEL_VALUE
 //! requests    to other hosts, at a time and by length HTTP_REQUESTS, HTTP_ANSWER, and `HTTP_…` of `host/plugin-protocol`
 //! compiling   children, their memory and time    `Limits` of `host/compiled-code`
@@ -22,6 +23,12 @@ const MEMORY_PART: u64 = 8;
 pub(crate) const LINES_AT_ONCE: u32 = 800;
 /// The same over time, in a second.
 pub(crate) const LINES_A_SECOND: u32 = 40;
+/// The last lines of one plugin that are kept in memory.
+pub(crate) const RECENT_LINES: usize = 100;
+/// What they take of the memory, in bytes.
+pub(crate) const RECENT_BYTES: usize = 16 << 10;
+/// What those of all plugins take, in bytes.
+pub(crate) const RECENT_BYTES_OF_ALL: usize = 256 << 10;
 /// The series of metrics that one plugin reports (`wit/metrics.wit`).
 pub(crate) const SERIES: usize = 100;
 /// The longest name of a metric, in bytes.

@@ -47,6 +47,7 @@ mod plugin_host;
 mod plugins;
 mod policy;
 mod provision;
+mod recent_lines;
 mod reload;
 mod request_body;
 mod rollback;

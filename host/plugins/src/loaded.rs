@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use compiled_code::CompileError;
+use device_types::PluginLogLevel;
 use parking_lot::Mutex;
 use plugin_protocol::{
     ActionAnswer, ActionCall, Bound, Failure, GuestCode, GuestPlugin, GuestRuntime, HostCalls,
@@ -28,7 +29,9 @@ use crate::plugin_host::PluginHost;
 use crate::policy::{Grants, PolicyFiles};
 use crate::provision::led::Leds;
 use crate::provision::metrics::PluginMetrics;
+use crate::recent_lines::RecentLines;
 use crate::signature::Signatures;
+use crate::text::{LONGEST, one_line};
 use plugin_manifest::Manifest;
 
 /// A version of a plugin that can be called.
@@ -82,6 +85,9 @@ impl LoadedPlugin {
 
     /// `event` is for whoever reads the device's events, `last_error` for the plugin's author.
     fn count_failure(&self, event: &str, last_error: String) {
+        let line = one_line(&last_error, LONGEST);
+        let recent = &self.context.recent;
+        recent.add(&self.manifest.name, PluginLogLevel::Error, line);
         let device = &self.context.services.device;
         device.faulted(&self.manifest.name, event);
         self.counters.failed(last_error);
@@ -189,6 +195,7 @@ pub(crate) struct LoadContext {
     /// What plugins have of the board's memory, unless the policy says otherwise, in bytes.
     pub(crate) memory_of_board: usize,
     pub(crate) lines: Arc<LineBudget>,
+    pub(crate) recent: RecentLines,
     pub(crate) cache: compiled_code::Cache,
     pub(crate) policy_files: PolicyFiles,
     /// Whether files get what the policy gives their names without being pinned.
@@ -333,6 +340,7 @@ impl LoadContext {
             grants,
             is_developers: self.allow_unpinned,
             lines: self.lines.share(),
+            recent: self.recent.clone(),
             services: Arc::clone(&self.services),
             metrics: PluginMetrics::default(),
             identify: self.identify.clone(),

@@ -13,6 +13,7 @@ use crate::pins::Pin;
 use crate::policy::Grants;
 use crate::provision::led::Leds;
 use crate::provision::metrics::PluginMetrics;
+use crate::recent_lines::RecentLines;
 
 /// What all instances of one version of a plugin share.
 pub(crate) struct PluginContext {
@@ -26,6 +27,8 @@ pub(crate) struct PluginContext {
     pub(crate) is_developers: bool,
     /// The lines that it may write to the log.
     pub(crate) lines: LineShare,
+    /// Where its last lines are kept, beside those of others.
+    pub(crate) recent: RecentLines,
     pub(crate) services: Arc<HostServices>,
     /// What it reports for `GET /metrics`.
     pub(crate) metrics: PluginMetrics,

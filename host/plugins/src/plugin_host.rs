@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use device_types::PluginLogLevel;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
@@ -86,19 +87,35 @@ impl HostCalls for PluginHost {
         if !self.context.lines.take(plugin) {
             return;
         }
-        match entry {
+        let (level, line) = match entry {
             LogEntry::Lost(lines) => {
-                tracing::warn!(plugin, "{lines} more lines of this call were not written");
+                let line = format!("{lines} more lines of this call were not written");
+                tracing::warn!(plugin, "{line}");
+                (PluginLogLevel::Warn, line)
             }
             LogEntry::Line(level, line) => {
                 let line = one_line(&line, LONGEST);
-                match level {
-                    LogLevel::Debug => tracing::debug!(plugin, "{line}"),
-                    LogLevel::Info => tracing::info!(plugin, "{line}"),
-                    LogLevel::Warn => tracing::warn!(plugin, "{line}"),
-                    LogLevel::Error => tracing::error!(plugin, "{line}"),
-                }
+                let level = match level {
+                    LogLevel::Debug => {
+                        tracing::debug!(plugin, "{line}");
+                        PluginLogLevel::Debug
+                    }
+                    LogLevel::Info => {
+                        tracing::info!(plugin, "{line}");
+                        PluginLogLevel::Info
+                    }
+                    LogLevel::Warn => {
+                        tracing::warn!(plugin, "{line}");
+                        PluginLogLevel::Warn
+                    }
+                    LogLevel::Error => {
+                        tracing::error!(plugin, "{line}");
+                        PluginLogLevel::Error
+                    }
+                };
+                (level, line)
             }
-        }
+        };
+        self.context.recent.add(plugin, level, line);
     }
 }

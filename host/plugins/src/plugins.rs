@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use device_types::{PluginReport, PluginRoutes, PluginStats};
+use device_types::{PluginLog, PluginReport, PluginRoutes, PluginStats};
 use http::{Method, Request, Response};
 use parking_lot::Mutex;
 use plugin_protocol::{BootCall, GuestRuntime, Origin, PendingUpdate, PluginEvent};
@@ -26,6 +26,7 @@ use crate::pending_writes::PendingWrites;
 use crate::policy::PolicyFiles;
 use crate::provision::led::Leds;
 use crate::provision::led_memory::LedMemory;
+use crate::recent_lines::RecentLines;
 use crate::reload::Reload;
 use crate::route_match::{RouteLookup, RouteMatch};
 use crate::routes::ReservedRoutes;
@@ -61,6 +62,7 @@ struct Inner {
     /// Since when files are being read or compiled without a pause.
     busy_since: Arc<Mutex<Option<Instant>>>,
     allow_unpinned: bool,
+    recent: RecentLines,
     /// Why changes of files are not noticed.
     watch_problem: Option<String>,
 }
@@ -103,12 +105,14 @@ impl Plugins {
             Arc::clone(&changed),
             pending_writes.clone(),
         );
+        let recent = RecentLines::default();
         let led_memory = Arc::new(LedMemory::open(&config.state_dir));
         let kept = KeptVersions::open(&config.state_dir);
         let load_context = Arc::new(LoadContext {
             runtime: Arc::clone(&runtime),
             memory_of_board: bounds::memory_of_board(config.board_memory),
             lines: Arc::<LineBudget>::default(),
+            recent: recent.clone(),
             cache: config.cache,
             policy_files,
             allow_unpinned: config.allow_unpinned,
@@ -140,6 +144,7 @@ impl Plugins {
         let busy_since = Arc::new(Mutex::new(Some(Instant::now())));
         let reload = Reload {
             busy_since: Arc::clone(&busy_since),
+            recent: recent.clone(),
             table: publisher,
             actions: actions.clone(),
             events: events.clone(),
@@ -158,6 +163,7 @@ impl Plugins {
                 reloading,
                 busy_since,
                 allow_unpinned,
+                recent,
                 watch_problem,
             }),
         })
@@ -264,6 +270,14 @@ impl Plugins {
     #[must_use]
     pub fn report(&self) -> Vec<PluginReport> {
         self.inner.table().report()
+    }
+
+    /// The last lines of a plugin after the one of this number; `None` if there is no such plugin
+    /// (`GET /v3/plugins/:name/log`).
+    #[must_use]
+    pub fn log(&self, plugin: &str, after: u64) -> Option<PluginLog> {
+        let is_there = self.inner.table().names().contains(plugin);
+        is_there.then(|| self.inner.recent.after(plugin, after))
     }
 
     /// The routes of each plugin that serves, with what it says of them (`GET /v3/openapi.json`).

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use crate::actions::Actions;
 use crate::events::Events;
 use crate::loader::Loader;
+use crate::recent_lines::RecentLines;
 use crate::table::Table;
 use crate::watch::Watch;
 
@@ -19,6 +20,7 @@ pub(crate) struct Reload {
     pub(crate) actions: Actions,
     pub(crate) events: Events,
     pub(crate) loader: Loader,
+    pub(crate) recent: RecentLines,
     pub(crate) busy_since: Arc<Mutex<Option<Instant>>>,
 }
 
@@ -49,6 +51,8 @@ impl Reload {
         let next = self.loader.table(&before);
         self.actions.set_providers(&next.providers, next.serving());
         self.events.set_plugins(next.serving());
+        let names = next.names();
+        self.recent.retain(|plugin| names.contains(plugin));
         self.table.send_replace(Arc::new(next));
         drop(before);
         let mut busy_since = self.busy_since.lock();

@@ -69,6 +69,14 @@ pub(crate) struct Entry {
     pub(crate) other: Option<Other>,
 }
 
+impl Entry {
+    /// Of what serves, else of the file as it is now, as far as it could be read.
+    fn manifest(&self) -> Option<&Manifest> {
+        let serving = self.serving.as_ref().map(|plugin| &plugin.manifest);
+        serving.or_else(|| self.other.as_ref()?.manifest.as_ref())
+    }
+}
+
 #[derive(Clone)]
 pub(crate) struct Other {
     /// As far as it could be read.
@@ -181,6 +189,12 @@ impl Table {
         !self.is_unread && !self.expected_actions.contains(&action)
     }
 
+    /// The names of all plugins: each file's that serves, or its own where it has no manifest that can be read.
+    pub(crate) fn names(&self) -> BTreeSet<String> {
+        let names = self.entries.iter().map(|(file, entry)| name(file, entry));
+        names.collect()
+    }
+
     /// Each plugin, sorted by name.
     pub(crate) fn report(&self) -> Vec<PluginReport> {
         let mut reports: Vec<_> = self
@@ -282,11 +296,17 @@ fn about(about: &About) -> PluginAbout {
     }
 }
 
+fn name(file: &Path, entry: &Entry) -> String {
+    let stem = || file.file_stem().unwrap_or_default().to_string_lossy();
+    match entry.manifest() {
+        Some(manifest) => manifest.name.clone(),
+        None => stem().into_owned(),
+    }
+}
+
 fn report(file: &Path, entry: &Entry) -> PluginReport {
     let (serving, other) = (entry.serving.as_ref(), entry.other.as_ref());
-    let manifest = serving.map(|plugin| &plugin.manifest);
-    let manifest = manifest.or_else(|| other.and_then(|other| other.manifest.as_ref()));
-    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+    let manifest = entry.manifest();
     let digest = serving.map(|plugin| &plugin.digest);
     let digest = digest.or(other.map(|other| &other.digest));
     let counters = serving.map(|plugin| plugin.counters.read());
@@ -299,7 +319,7 @@ fn report(file: &Path, entry: &Entry) -> PluginReport {
             Some(Pin::Key(name)) => Some(name.clone()),
             _ => None,
         },
-        name: manifest.map_or(stem.into_owned(), |manifest| manifest.name.clone()),
+        name: name(file, entry),
         file: file.display().to_string(),
         version: manifest.map(|manifest| manifest.version.to_string()),
         about: manifest.map_or_else(PluginAbout::default, |manifest| about(&manifest.about)),

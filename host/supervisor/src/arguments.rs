@@ -67,6 +67,9 @@ pub(crate) enum PluginsCommand {
         "state_dir", "config", "plugin_dirs", "policy", "allow_unpinned", "host_root", "device_type",
     ])))]
     Check(Box<Flags>),
+    /// Print the last lines that a plugin has written to the log of the running supervisor
+    #[command(mut_args(|flag| shown_where(flag, &["name", "follow", "json", "state_dir", "config"])))]
+    Log(LogArguments),
     /// Put the version of a plugin back that served before the one that its file has now
     #[command(mut_args(|flag| shown_where(flag, &[
         "name", "state_dir", "config", "policy", "allow_unpinned", "host_root",
@@ -102,6 +105,21 @@ pub(crate) enum PluginsCommand {
         #[command(flatten)]
         flags: Box<Flags>,
     },
+}
+
+/// What `plugins log` prints.
+#[derive(Args)]
+pub(crate) struct LogArguments {
+    /// The plugin's name
+    pub(crate) name: String,
+    /// Print new lines as they come, until the command is ended
+    #[arg(long, short)]
+    pub(crate) follow: bool,
+    /// Print each line as JSON, as GET /v3/plugins/NAME/log does
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) flags: Box<Flags>,
 }
 
 /// Every subcommand takes all flags, since all read one configuration; its help shows those that matter

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use api::{Body, EndpointMatch, Requester};
-use device_types::{PluginReport, PluginRoutes, PluginStats};
+use device_types::{PluginLog, PluginReport, PluginRoutes, PluginStats};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::Method;
@@ -188,6 +188,10 @@ impl api::Endpoints for PluginEndpoints {
     fn stats(&self) -> Vec<PluginStats> {
         let plugins = self.plugins();
         plugins.map(|plugins| plugins.stats()).unwrap_or_default()
+    }
+
+    fn log(&self, plugin: &str, after: u64) -> Option<PluginLog> {
+        self.plugins()?.log(plugin, after)
     }
 
     fn report(&self) -> Vec<PluginReport> {

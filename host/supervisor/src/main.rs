@@ -22,6 +22,7 @@ mod plugin_events;
 mod plugin_http;
 mod plugin_writes;
 mod plugins_list;
+mod plugins_log;
 mod plugins_rollback;
 mod plugins_trust;
 mod power;
@@ -29,6 +30,7 @@ mod registry_account;
 mod remove_services;
 mod run;
 mod run_folder;
+mod running_supervisor;
 mod systemd;
 mod target_policy;
 mod variables;
@@ -48,6 +50,7 @@ fn main() -> ExitCode {
         Command::ApiKey(ApiKeyCommand::Show(flags)) => api_key::show(*flags),
         Command::Plugins(PluginsCommand::List { flags, json }) => plugins_list::list(*flags, json),
         Command::Plugins(PluginsCommand::Check(flags)) => plugins_list::check(*flags),
+        Command::Plugins(PluginsCommand::Log(arguments)) => plugins_log::log(arguments),
         Command::Plugins(PluginsCommand::EmbedSignature { file, .. }) => {
             plugins::embed_signature(&file).map_err(Into::into)
         }

@@ -1,10 +1,7 @@
 //! `supervisor plugins list` and `check`: the plugins of the running supervisor, else those that it would load.
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use plugins::{DataError, HostServices, Identity, Plugins, ValueChange};
@@ -14,10 +11,8 @@ use crate::arguments::Flags;
 use crate::configuration::{self, Configuration};
 use crate::facts::Board;
 use crate::host::Host;
-use crate::{address, parts, walls};
-
-/// How long the running supervisor may take to answer.
-const ANSWER_WITHIN: Duration = Duration::from_secs(35);
+use crate::running_supervisor::RunningSupervisor;
+use crate::{parts, walls};
 
 /// Prints them, a line each, with why a plugin was refused and how it failed last below it.
 ///
@@ -65,8 +60,8 @@ struct Listing {
 impl Listing {
     fn read(flags: Flags) -> Result<Listing> {
         let configuration = configuration::resolve(flags)?;
-        match address::of_running(&configuration.state_dir) {
-            Some(address) => of_running(address, &configuration.state_dir),
+        match RunningSupervisor::of(&configuration.state_dir)? {
+            Some(supervisor) => of_running(&supervisor),
             None => of_folders(&configuration),
         }
     }
@@ -87,28 +82,8 @@ impl Listing {
 }
 
 /// Asks the supervisor that runs.
-fn of_running(address: SocketAddr, state_dir: &Path) -> Result<Listing> {
-    let key = store::read_global_key(state_dir)?;
-    let ask = || -> std::io::Result<String> {
-        let mut stream = TcpStream::connect_timeout(&address, ANSWER_WITHIN)?;
-        stream.set_read_timeout(Some(ANSWER_WITHIN))?;
-        let head = format!(
-            "GET /v3/plugins HTTP/1.0\r\nHost: {address}\r\nAuthorization: Bearer {}\r\n\r\n",
-            key.reveal()
-        );
-        stream.write_all(head.as_bytes())?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer)?;
-        Ok(answer)
-    };
-    let answer = ask().with_context(|| format!("the supervisor at {address} does not answer"))?;
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
-    let status = head.lines().next().unwrap_or_default();
-    if !status.contains(" 200 ") {
-        bail!("the supervisor at {address} answered `{status}`");
-    }
-    let mut body: Value = serde_json::from_str(body)
-        .with_context(|| format!("the supervisor at {address} did not answer with JSON"))?;
+fn of_running(supervisor: &RunningSupervisor) -> Result<Listing> {
+    let mut body = supervisor.get("/v3/plugins")?.ok()?;
     Ok(Listing {
         is_running: true,
         policy_error: body["policyError"].as_str().map(str::to_owned),

@@ -471,6 +471,15 @@ const ROWS: &[Row] = &[
     },
     plain("GET /metrics", "/metrics"),
     plain("GET /v3/plugins", "/v3/plugins"),
+    Row {
+        other_key: Some((401, Failed)),
+        wrong: &[
+            ("/v3/plugins/nobody/log", "", (404, Failed)),
+            ("/v3/plugins/device-info/log?after=x", "", (400, Failed)),
+            ("/v3/plugins/device-info/log?after=-1", "", (400, Failed)),
+        ],
+        ..plain("GET /v3/plugins/{name}/log", "/v3/plugins/device-info/log")
+    },
     plain("GET /v3/plan", "/v3/plan"),
     plain("GET /v3/openapi.json", "/v3/openapi.json"),
 ];

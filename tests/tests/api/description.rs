@@ -46,6 +46,7 @@ const OPERATIONS: &[&str] = &[
     "GET /metrics",
     "GET /v3/events",
     "GET /v3/plugins",
+    "GET /v3/plugins/{name}/log",
     "GET /v3/plan",
     "GET /v3/openapi.json",
 ];

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use axum::response::IntoResponse;
 use device_types::{
-    PluginAbout, PluginMetric, PluginMetricValue, PluginReport, PluginRoutes, PluginState,
-    PluginStats,
+    Moment, PluginAbout, PluginLog, PluginLogLevel, PluginLogLine, PluginMetric, PluginMetricValue,
+    PluginReport, PluginRoutes, PluginState, PluginStats,
 };
 use futures::{FutureExt, future::BoxFuture};
 use http::Method;
@@ -95,6 +95,20 @@ impl Endpoints for FakeEndpoints {
             failures: 1,
             last_error: None,
         }]
+    }
+
+    fn log(&self, plugin: &str, after: u64) -> Option<PluginLog> {
+        let lines = (1..=3).filter(|number| *number > after);
+        let line = |number| PluginLogLine {
+            number,
+            time: Moment(0),
+            level: PluginLogLevel::Info,
+            message: format!("line {number}"),
+        };
+        (plugin == "greet").then(|| PluginLog {
+            newest: 3,
+            lines: lines.map(line).collect(),
+        })
     }
 
     fn routes(&self) -> Vec<PluginRoutes> {

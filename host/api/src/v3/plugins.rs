@@ -1,12 +1,15 @@
-//! `GET /v3/plugins`: what is loaded, what it may do, how it fares.
+//! `GET /v3/plugins`: what is loaded, what it may do, how it fares; and the last lines of each plugin.
 
-use axum::extract::State;
-use device_types::{Confinement, PluginReport};
+use axum::extract::{RawQuery, State};
+use device_types::{Confinement, PluginLog, PluginReport};
+use http::StatusCode;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::answer::Json;
+use crate::answer::{Failure, Json};
 use crate::app::Api;
+use crate::auth::{Caller, Scope};
+use crate::extract::{Path, query_parameter};
 use crate::operation::{Answer, schema};
 use crate::routes::Route;
 
@@ -17,6 +20,18 @@ pub(crate) fn routes() -> Vec<Route> {
                 "the plugins with their routes, grants, state and calls, and the walls around foreign code",
             )
             .answering([Answer::json("the plugins", schema::<Plugins>)]),
+        Route::get("/v3/plugins/:name/log", log)
+            .summary("the last lines that a plugin has written to the log")
+            .with_query(&[(
+                "after",
+                "the number of the last line that is known already; by default 0",
+            )])
+            .answering([
+                Answer::json("the lines", schema::<LogAnswer>),
+                Answer::failed(400, "`after` is not a number"),
+                Answer::failed(401, "the key is of a service"),
+                Answer::failed(404, "the device has no such plugin"),
+            ]),
     ]
 }
 
@@ -41,6 +56,15 @@ struct Plugins {
     plugins: Vec<PluginReport>,
 }
 
+/// The last lines of a plugin.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "LogOfPlugin")]
+struct LogAnswer {
+    status: &'static str,
+    #[serde(flatten)]
+    log: PluginLog,
+}
+
 async fn plugins(State(api): State<Api>) -> Json<Plugins> {
     api.endpoints.listed().await;
     Json(Plugins {
@@ -51,4 +75,34 @@ async fn plugins(State(api): State<Api>) -> Json<Plugins> {
         confinement: api.device.confinement().await,
         plugins: api.endpoints.report(),
     })
+}
+
+/// What a plugin writes is about the whole device and about requests of all its callers: a service's key does not read
+/// it.
+async fn log(
+    State(api): State<Api>,
+    caller: Caller,
+    Path([name]): Path<1>,
+    RawQuery(query): RawQuery,
+) -> Result<Json<LogAnswer>, Failure> {
+    if caller.scope != Scope::All {
+        return Err(Failure::out_of_scope());
+    }
+    let after = match query_parameter(query.as_deref(), "after") {
+        Some(text) => text.parse().map_err(|_| {
+            Failure::invalid("`after` is not a number: give the number of a line, or leave it out")
+        })?,
+        None => 0,
+    };
+    api.endpoints.listed().await;
+    let log = api.endpoints.log(&name, after).ok_or_else(no_such_plugin)?;
+    Ok(Json(LogAnswer {
+        status: "success",
+        log,
+    }))
+}
+
+fn no_such_plugin() -> Failure {
+    let message = "the device has no plugin of that name: GET /v3/plugins lists its plugins";
+    Failure::Refused(StatusCode::NOT_FOUND, message.into())
 }

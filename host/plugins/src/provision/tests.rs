@@ -76,6 +76,7 @@ impl Fixture {
             config: String::new(),
             grants: toml::from_str::<Grants>(policy).unwrap(),
             lines: Arc::new(LineBudget::default()).share(),
+            recent: crate::recent_lines::RecentLines::default(),
             services: Arc::new(crate::HostServices {
                 device: Arc::new(TestDevice),
                 data: Arc::new(NoData),

@@ -1,0 +1,83 @@
+//! `supervisor plugins log NAME`: the last lines of a plugin, which the running supervisor has in memory.
+
+use std::io::{Write as _, stdout};
+use std::thread::sleep;
+use std::time::Duration;
+
+use anyhow::{Result, bail, ensure};
+use serde_json::Value;
+
+use crate::arguments::LogArguments;
+use crate::configuration;
+use crate::running_supervisor::RunningSupervisor;
+
+/// How often a follower asks for new lines.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// Prints the lines, and for a follower those that come, until somebody ends the command or reads no more.
+///
+/// # Errors
+/// No supervisor is running, or it has no such plugin.
+pub(crate) fn log(arguments: LogArguments) -> Result<()> {
+    let LogArguments {
+        name,
+        follow,
+        json,
+        flags,
+    } = arguments;
+    // What a plugin may be called: the text becomes part of a path.
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    ensure!(
+        !name.is_empty() && name.bytes().all(is_name),
+        "`{name}` is not the name of a plugin: `supervisor plugins list` lists them"
+    );
+    let configuration = configuration::resolve(*flags)?;
+    let mut after = 0;
+    loop {
+        let Some(supervisor) = RunningSupervisor::of(&configuration.state_dir)? else {
+            bail!(
+                "no supervisor is running with the state folder `{}`, and the lines are in its memory: the host's \
+                 journal has older ones",
+                configuration.state_dir.display()
+            );
+        };
+        let path = format!("/v3/plugins/{name}/log?after={after}");
+        let answer = supervisor.get(&path)?.ok()?;
+        let newest = answer["newest"].as_u64().unwrap_or_default();
+        if newest < after {
+            // Numbers begin anew with the supervisor: these are another's, from the first on.
+            after = 0;
+            continue;
+        }
+        after = newest;
+        for line in answer["lines"].as_array().into_iter().flatten() {
+            let line = if json { line.to_string() } else { text(line) };
+            if writeln!(stdout(), "{line}").is_err() {
+                return Ok(());
+            }
+        }
+        if !follow {
+            return Ok(());
+        }
+        sleep(INTERVAL);
+    }
+}
+
+fn text(line: &Value) -> String {
+    let word = |key: &str| line[key].as_str().unwrap_or_default();
+    let level = word("level").to_ascii_uppercase();
+    format!("{} {level:<5} {}", word("time"), word("message"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_has_its_time_its_level_and_its_text() {
+        let line = serde_json::json!({
+            "number": 7, "time": "2023-11-14T22:13:20.123Z", "level": "warn", "message": "too hot",
+        });
+        assert_eq!(text(&line), "2023-11-14T22:13:20.123Z WARN  too hot");
+    }
+}

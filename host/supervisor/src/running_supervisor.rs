@@ -1,0 +1,97 @@
+//! The supervisor that runs with a state folder, as other commands ask it: over its own API, with the device's key.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use model::ApiKey;
+use serde_json::Value;
+
+use crate::address;
+
+/// How long it may take to answer.
+const ANSWER_WITHIN: Duration = Duration::from_secs(35);
+/// The longest answer that is read, in bytes.
+const MOST: u64 = 16 << 20;
+
+/// A supervisor that runs.
+pub(crate) struct RunningSupervisor {
+    address: SocketAddr,
+    key: ApiKey,
+}
+
+/// What it answered.
+pub(crate) struct RunningAnswer {
+    address: SocketAddr,
+    /// The first line.
+    status: String,
+    body: Value,
+}
+
+impl RunningSupervisor {
+    /// The one that holds this state folder; `None` if there is none, or it does not listen yet.
+    ///
+    /// # Errors
+    /// The device's key cannot be read.
+    pub(crate) fn of(state_dir: &Path) -> Result<Option<RunningSupervisor>> {
+        let Some(address) = address::of_running(state_dir) else {
+            return Ok(None);
+        };
+        let key = store::read_global_key(state_dir)?;
+        Ok(Some(RunningSupervisor { address, key }))
+    }
+
+    /// The answer of a path that answers with JSON.
+    ///
+    /// # Errors
+    /// It does not answer, or not with JSON.
+    pub(crate) fn get(&self, path: &str) -> Result<RunningAnswer> {
+        let address = self.address;
+        let ask = || -> std::io::Result<String> {
+            let mut stream = TcpStream::connect_timeout(&address, ANSWER_WITHIN)?;
+            stream.set_read_timeout(Some(ANSWER_WITHIN))?;
+            let head = format!(
+                "GET {path} HTTP/1.0\r\nHost: {address}\r\nAuthorization: Bearer {}\r\n\r\n",
+                self.key.reveal()
+            );
+            stream.write_all(head.as_bytes())?;
+            let mut answer = String::new();
+            stream.take(MOST).read_to_string(&mut answer)?;
+            Ok(answer)
+        };
+        let answer =
+            ask().with_context(|| format!("the supervisor at {address} does not answer"))?;
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+        let status = head.lines().next().unwrap_or_default().to_owned();
+        let body = serde_json::from_str(body).with_context(|| {
+            format!("the supervisor at {address} answered `{status}`, and not with JSON")
+        })?;
+        Ok(RunningAnswer {
+            address,
+            status,
+            body,
+        })
+    }
+}
+
+impl RunningAnswer {
+    /// The body, if the answer is a 200.
+    ///
+    /// # Errors
+    /// What the supervisor says of any other.
+    pub(crate) fn ok(self) -> Result<Value> {
+        if self.status.contains(" 200 ") {
+            return Ok(self.body);
+        }
+        match self.body["message"].as_str() {
+            Some(message) => bail!("{message}"),
+            None => bail!(
+                "the supervisor at {} answered `{}`",
+                self.address,
+                self.status
+            ),
+        }
+    }
+}
