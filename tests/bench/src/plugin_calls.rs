@@ -224,6 +224,7 @@ impl PluginHost {
                 os: Arc::new(os::Rehearsal::new(folders.path().join("host"))),
                 locks: Arc::new(plugins::Unavailable),
                 host_name: Arc::new(plugins::Unavailable),
+                http: Arc::new(plugins::Unavailable),
                 journal: os::Journal::new("journalctl", "/"),
             },
             core_routes: Vec::new(),
