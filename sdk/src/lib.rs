@@ -21,7 +21,7 @@
 //!   400 that names the field, before the handler runs.
 //! - **Out**: whatever is an [`Answer`]: [`Json`], text, `()`, a [`Response`] (also a streaming one), or
 //!   a `Result` of these with [`Error`] or an error format of the plugin's own.
-//! - **Capabilities**: [`device`], [`store`], [`led`], [`units`], [`journal`] and [`identify::run`] need a line in `capabilities`
+//! - **Capabilities**: [`device`], [`store`], [`led`], [`units`], [`journal`], [`http`], [`actions::call`] and others need a line in `capabilities`
 //!   of [`plugin!`] and a grant in the device's policy; [`log`], [`config`], [`timer`] and [`caller`] do not.
 //!
 //! A plugin keeps nothing in memory from one call to the next: each call runs in a fresh instance.
