@@ -37,11 +37,32 @@ impl SessionUser {
         whom: (&str, Value),
         data: Value,
     ) -> Result<Response, Refusal> {
+        self.pass_on(path, whom, ("data", data)).await
+    }
+
+    /// What devices answer to a GET request, as [`SessionUser::ask`].
+    ///
+    /// # Errors
+    /// As `POST /supervisor/<path>` answers.
+    pub(crate) async fn look_up(
+        &self,
+        path: &str,
+        whom: (&str, Value),
+    ) -> Result<Response, Refusal> {
+        self.pass_on(path, whom, ("method", "GET".into())).await
+    }
+
+    async fn pass_on(
+        &self,
+        path: &str,
+        whom: (&str, Value),
+        more: (&str, Value),
+    ) -> Result<Response, Refusal> {
         let address: Uri = format!("/supervisor{path}")
             .parse()
             .map_err(|error: http::uri::InvalidUri| Refusal::Fault(error.into()))?;
-        let (name, whom) = whom;
-        let body = Map::from_iter([(name.to_owned(), whom), ("data".to_owned(), data)]);
+        let fields = [whom, more].map(|(name, value)| (name.to_owned(), value));
+        let body = Map::from_iter(fields);
         proxy::pass_on(self.cloud.clone(), &self.identity, &address, &body).await
     }
 

@@ -4,6 +4,7 @@ mod actions;
 mod facts;
 mod logs;
 mod overview;
+mod plugins;
 mod services;
 mod settings;
 mod tabs;
@@ -21,6 +22,12 @@ pub(super) fn routes() -> Routes {
         .route("/devices/{uuid}/log.txt", get(logs::download))
         .merge(live_page::<variables::DeviceVariablesPage>(
             "/devices/{uuid}/variables",
+        ))
+        .merge(live_page::<plugins::DevicePluginsPage>(
+            "/devices/{uuid}/plugins",
+        ))
+        .merge(live_page::<plugins::PluginPage>(
+            "/devices/{uuid}/plugin/{name}",
         ))
         .merge(live_page::<settings::DeviceSettingsPage>(
             "/devices/{uuid}/settings",

@@ -3,6 +3,7 @@
 mod add_device;
 mod device_filter;
 mod devices;
+mod plugins;
 mod releases;
 mod settings;
 mod tabs;
@@ -25,6 +26,9 @@ pub(super) fn routes() -> Routes {
         .route("/fleets/{id}/target", post(releases::target))
         .merge(live_page::<variables::FleetVariablesPage>(
             "/fleets/{id}/variables",
+        ))
+        .merge(live_page::<plugins::FleetPluginsPage>(
+            "/fleets/{id}/plugins",
         ))
         .merge(live_page::<settings::FleetSettingsPage>(
             "/fleets/{id}/settings",

@@ -27,6 +27,7 @@ mod live_pages;
 mod new_key;
 mod page;
 mod pickers;
+mod plugin_list;
 mod problem;
 mod quotas;
 mod recent_sign_in;

@@ -19,7 +19,10 @@ const GRANTED: &str = "grants = [\"http\"]\nhttp = [\"api.weather.example\"]";
 async fn the_weather_is_relayed() {
     let host = host(GRANTED).start().await;
     let answer = host.get("/v3/weather/berlin").await;
-    assert_eq!((answer.status.as_u16(), answer.text()), (200, "{\"celsius\":21.5}"));
+    assert_eq!(
+        (answer.status.as_u16(), answer.text()),
+        (200, "{\"celsius\":21.5}")
+    );
     for (place, status, expected) in [
         ("atlantis", 502, "the other host answered 404"),
         ("x%2F..%2Fadmin", 400, "a place is of letters"),

@@ -51,9 +51,10 @@ pub(super) struct OwnFleet {
 }
 
 /// The pages of a device, in the order of their tabs.
-const TABS: [Tab; 3] = [OVERVIEW, VARIABLES, SETTINGS];
+const TABS: [Tab; 4] = [OVERVIEW, VARIABLES, PLUGINS, SETTINGS];
 pub(super) const OVERVIEW: Tab = Tab::new("Overview", "");
 pub(super) const VARIABLES: Tab = Tab::new("Variables", "/variables");
+pub(super) const PLUGINS: Tab = Tab::new("Plugins", "/plugins");
 pub(super) const SETTINGS: Tab = Tab::new("Settings and tags", "/settings");
 
 impl Device {

@@ -33,10 +33,11 @@ pub(crate) struct DeviceType {
 }
 
 /// The pages of a fleet, in the order of their tabs.
-const TABS: [Tab; 4] = [DEVICES, RELEASES, VARIABLES, SETTINGS];
+const TABS: [Tab; 5] = [DEVICES, RELEASES, VARIABLES, PLUGINS, SETTINGS];
 pub(super) const DEVICES: Tab = Tab::new("Devices", "");
 pub(super) const RELEASES: Tab = Tab::new("Releases", "/releases");
 pub(super) const VARIABLES: Tab = Tab::new("Variables", "/variables");
+pub(super) const PLUGINS: Tab = Tab::new("Plugins", "/plugins");
 pub(super) const SETTINGS: Tab = Tab::new("Settings", "/settings");
 
 impl Fleet {

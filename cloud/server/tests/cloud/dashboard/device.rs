@@ -2,6 +2,7 @@
 
 mod asked;
 mod log;
+mod plugins;
 mod settings;
 mod shown;
 mod variables;
