@@ -94,7 +94,8 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
             "-trimpath",
             "-buildvcs=false",
         ])
-        .args(["-ldflags", "-s -w", "-overlay"])
+        // The package `runtime` of the bindings reaches into that of Go.
+        .args(["-ldflags", "-checklinkname=0 -s -w", "-overlay"])
         .arg(&overlay)
         .arg("-o")
         .arg(&module)

@@ -150,7 +150,7 @@ const PARTS: &str = "`capabilities`, `routes`, `openapi`, `identify`, `proxy_red
 #[test]
 fn capabilities_are_those_of_the_device_and_have_reasons() {
     let list = "`device`, `store`, `led`, `units`, `journal`, `identify`, `proxy-redirector`, `cloud`, `update-lock`, \
-                `host-name`, `metrics`, `clock`, `random`, `files`; `log`, `config`, `timer` and `caller` need none";
+                `host-name`, `metrics`, `http`, `actions`, `clock`, `random`, `files`; `log`, `config`, `timer` and `caller` need none";
     for (capabilities, expected) in [
         (
             "gpoi => \"x\"",
@@ -238,7 +238,7 @@ fn independent_mistakes_are_reported_at_once() {
             "1:35: say why it is needed: `led => \"why it is needed\"`",
             &format!("2:10: there is no part `boardz`: use {PARTS}"),
             "1:17: there is no capability `stor`: use `device`, `store`, `led`, `units`, `journal`, `identify`, \
-             `proxy-redirector`, `cloud`, `update-lock`, `host-name`, `metrics`, `clock`, `random`, `files`; `log`, \
+             `proxy-redirector`, `cloud`, `update-lock`, `host-name`, `metrics`, `http`, `actions`, `clock`, `random`, `files`; `log`, \
              `config`, `timer` and `caller` need none",
             "3:24: invalid route `v3`: it must begin with `/`",
             "3:62: `PUT /v3/x` matches the same paths: leave one of them out",

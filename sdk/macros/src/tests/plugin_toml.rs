@@ -105,7 +105,7 @@ fn mistakes_in_the_file_have_its_line_and_column() {
             "stor =",
             "9:1: unknown variant `stor`, expected one of `device`, `store`, `led`, `units`, \
           `journal`, `identify`, `proxy-redirector`, `cloud`, `update-lock`, `update-lock-force`, `host-name`, \
-          `metrics`, `clock`, `random`, `files`",
+          `metrics`, `http`, `actions`, `clock`, `random`, `files`",
         ),
         (
             "keeps the counters",
