@@ -23,13 +23,12 @@ use crate::failure;
 use crate::grants;
 use crate::identify::Identify;
 use crate::limits::{self, Limits};
-use crate::log_lines::LineBudget;
+use crate::log_lines::PluginLogs;
 use crate::plugin_context::PluginContext;
 use crate::plugin_host::PluginHost;
 use crate::policy::{Grants, PolicyFiles};
 use crate::provision::led::Leds;
 use crate::provision::metrics::PluginMetrics;
-use crate::recent_lines::RecentLines;
 use crate::signature::Signatures;
 use crate::text::{LONGEST, one_line};
 use plugin_manifest::Manifest;
@@ -194,8 +193,7 @@ pub(crate) struct LoadContext {
     pub(crate) runtime: Arc<dyn GuestRuntime>,
     /// What plugins have of the board's memory, unless the policy says otherwise, in bytes.
     pub(crate) memory_of_board: usize,
-    pub(crate) lines: Arc<LineBudget>,
-    pub(crate) recent: RecentLines,
+    pub(crate) logs: PluginLogs,
     pub(crate) cache: compiled_code::Cache,
     pub(crate) policy_files: PolicyFiles,
     /// Whether files get what the policy gives their names without being pinned.
@@ -339,8 +337,8 @@ impl LoadContext {
             },
             grants,
             is_developers: self.allow_unpinned,
-            lines: self.lines.share(),
-            recent: self.recent.clone(),
+            lines: self.logs.budget.share(),
+            recent: self.logs.recent.clone(),
             services: Arc::clone(&self.services),
             metrics: PluginMetrics::default(),
             identify: self.identify.clone(),

@@ -7,6 +7,14 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::bounds::{LINES_A_SECOND, LINES_AT_ONCE};
+use crate::recent_lines::RecentLines;
+
+/// What plugins write to the log: how much they may, and the last of it. Cloning shares both.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PluginLogs {
+    pub(crate) budget: Arc<LineBudget>,
+    pub(crate) recent: RecentLines,
+}
 
 /// What all plugins may write.
 #[derive(Debug)]

@@ -21,7 +21,7 @@ use crate::identify::Identify;
 use crate::kept::KeptVersions;
 use crate::loaded::LoadContext;
 use crate::loader::Loader;
-use crate::log_lines::LineBudget;
+use crate::log_lines::PluginLogs;
 use crate::pending_writes::PendingWrites;
 use crate::policy::PolicyFiles;
 use crate::provision::led::Leds;
@@ -105,14 +105,13 @@ impl Plugins {
             Arc::clone(&changed),
             pending_writes.clone(),
         );
-        let recent = RecentLines::default();
+        let logs = PluginLogs::default();
         let led_memory = Arc::new(LedMemory::open(&config.state_dir));
         let kept = KeptVersions::open(&config.state_dir);
         let load_context = Arc::new(LoadContext {
             runtime: Arc::clone(&runtime),
             memory_of_board: bounds::memory_of_board(config.board_memory),
-            lines: Arc::<LineBudget>::default(),
-            recent: recent.clone(),
+            logs: logs.clone(),
             cache: config.cache,
             policy_files,
             allow_unpinned: config.allow_unpinned,
@@ -144,7 +143,7 @@ impl Plugins {
         let busy_since = Arc::new(Mutex::new(Some(Instant::now())));
         let reload = Reload {
             busy_since: Arc::clone(&busy_since),
-            recent: recent.clone(),
+            recent: logs.recent.clone(),
             table: publisher,
             actions: actions.clone(),
             events: events.clone(),
@@ -163,7 +162,7 @@ impl Plugins {
                 reloading,
                 busy_since,
                 allow_unpinned,
-                recent,
+                recent: logs.recent,
                 watch_problem,
             }),
         })

@@ -41,6 +41,7 @@ pub const CORE_ROUTES: &[(&str, &str)] = &[
     ("GET", "/v3/openapi.json"),
     ("GET", "/v3/plan"),
     ("GET", "/v3/plugins"),
+    ("GET", "/v3/plugins/:name/log"),
 ];
 
 /// The supervisor's own route that a plugin's route would take requests from, if there is one.

@@ -102,8 +102,7 @@ async fn a_follower_sees_lines_as_they_come() {
         .unwrap();
     assert!(first.ends_with(LINE), "{first}");
     device.post("/v3/find-me", &json!({})).await;
-    let mut next = next;
-    let second = tokio::task::spawn_blocking(move || next()).await.unwrap();
+    let second = tokio::task::spawn_blocking(next).await.unwrap();
     assert!(second.ends_with(LINE), "{second}");
     follower.kill().unwrap();
     follower.wait().unwrap();

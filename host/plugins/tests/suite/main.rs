@@ -18,6 +18,7 @@ mod interface_versions;
 mod kept_versions;
 mod limits;
 mod loading;
+mod log;
 mod owners;
 mod pending_writes;
 mod pins;

@@ -1,0 +1,36 @@
+//! The last lines of plugins, as the device shows them.
+
+use device_types::{PluginLog, PluginLogLevel};
+
+use crate::fixture::setup;
+
+#[tokio::test]
+async fn the_lines_and_the_failures_of_a_plugin_are_kept_for_it_alone() {
+    let device = setup().guest("bad", "").guest("good", "").start().await;
+    device.get("/v3/bad/panic").await;
+    let log = device.plugins.log("bad", 0).unwrap();
+    let failures: Vec<_> = log
+        .lines
+        .iter()
+        .filter(|line| line.level == PluginLogLevel::Error)
+        .map(|line| &*line.message)
+        .collect();
+    let expected = "plugin `bad` panicked: this plugin panics";
+    assert!(
+        failures.iter().any(|line| line.contains(expected)),
+        "{log:?}"
+    );
+
+    device.get("/v3/bad/log").await;
+    let log = device.plugins.log("bad", log.newest).unwrap();
+    let messages: Vec<_> = log.lines.iter().map(|line| &*line.message).collect();
+    // The last is of the lines that a call may not write any more, the others are the plugin's own.
+    assert!(
+        messages.iter().any(|line| line.starts_with("line ")),
+        "{messages:?}"
+    );
+    assert!(messages.len() <= 100, "{}", messages.len());
+
+    assert_eq!(device.plugins.log("good", 0), Some(PluginLog::default()));
+    assert_eq!(device.plugins.log("nobody", 0), None);
+}
