@@ -165,7 +165,7 @@ fn refuse_charset(request: &Request) -> Result<(), Failure> {
     }
 }
 
-fn refuse_encoding(request: &Request) -> Result<(), Failure> {
+pub(crate) fn refuse_encoding(request: &Request) -> Result<(), Failure> {
     match request.headers().get(CONTENT_ENCODING) {
         Some(encoding) if !encoding.as_bytes().eq_ignore_ascii_case(b"identity") => Err(
             unsupported("compressed bodies are not supported: send it without `Content-Encoding`"),

@@ -5,6 +5,7 @@
 //! connection  by listener, by peer          LISTENER_CONNECTIONS, PEER_CONNECTIONS
 //! head        its time, its length          HEAD_WITHIN, BUFFER
 //! body        bytes, values, time           SMALL_…, LARGE_…, SEND_WITHIN, TURN_WITHIN
+//! plugin      bytes, time of each piece, of all PLUGIN_BODY, PLUGIN_PIECE_WITHIN, PLUGIN_WITHIN
 //! turn        of a client that sends many   LONG_TURN
 //! answer      while nothing of it is read   UNREAD_FOR, STREAM_UNREAD_FOR
 //! log         lines a second                REFUSED_LINES, OTHER_LINES
@@ -23,6 +24,20 @@ pub(crate) const LARGE_BODY: usize = 10 << 20;
 pub(crate) const LARGE_VALUES: usize = 50_000;
 /// How long a client may take to send a body.
 pub(crate) const SEND_WITHIN: Duration = Duration::from_secs(60);
+/// The longest plugin that a developer may send, in bytes: as long as a file in a plugin folder may be.
+pub(crate) const PLUGIN_BODY: u64 = 64 << 20;
+/// How long a client that sends one may be silent.
+pub(crate) const PLUGIN_PIECE_WITHIN: Duration = if cfg!(test) {
+    Duration::from_secs(1)
+} else {
+    Duration::from_secs(30)
+};
+/// How long it may take to send all of it.
+pub(crate) const PLUGIN_WITHIN: Duration = if cfg!(test) {
+    Duration::from_secs(3)
+} else {
+    Duration::from_secs(600)
+};
 /// How long a body longer than [`SMALL_BODY`] waits for its turn: one is in memory at a time.
 pub(crate) const TURN_WITHIN: Duration = if cfg!(test) {
     Duration::from_secs(2)

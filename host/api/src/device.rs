@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::body::Body;
+use bytes::Bytes;
 use device_types::{
-    Confinement, DevicePlan, LogEvent, PluginLog, PluginReport, PluginRoutes, PluginStats,
-    ReconcilerStats,
+    Confinement, DevicePlan, InstallRefusal, LogEvent, PluginInstallation, PluginLog, PluginReport,
+    PluginRoutes, PluginStats, ReconcilerStats,
 };
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
@@ -139,11 +140,29 @@ pub trait Endpoints: Send + Sync + 'static {
     /// The last lines of a plugin after the one of this number; `None` if there is no such plugin.
     fn log(&self, plugin: &str, after: u64) -> Option<PluginLog>;
 
+    /// Begins to install a plugin that a developer sends.
+    fn begin_install<'a>(
+        &'a self,
+        plugin: &'a str,
+    ) -> BoxFuture<'a, Result<Box<dyn PluginUpload>, InstallRefusal>>;
+
+    /// Removes a plugin's file.
+    fn uninstall<'a>(&'a self, plugin: &'a str) -> BoxFuture<'a, Result<(), InstallRefusal>>;
+
     /// The statistics of each plugin that serves, sorted by name.
     fn stats(&self) -> Vec<PluginStats>;
 
     /// The routes of the plugins that are loaded or being loaded, for `GET /v3/openapi.json`.
     fn routes(&self) -> Vec<PluginRoutes>;
+}
+
+/// A plugin's file that arrives; dropping it leaves everything as it was.
+pub trait PluginUpload: Send {
+    /// Adds what comes next.
+    fn write(&mut self, piece: Bytes) -> BoxFuture<'_, Result<(), InstallRefusal>>;
+
+    /// Checks the file, puts it into its place, and returns what became of it after a bounded wait.
+    fn finish(self: Box<Self>) -> BoxFuture<'static, Result<PluginInstallation, InstallRefusal>>;
 }
 
 /// The maker of a request, as plugins see it.

@@ -48,7 +48,9 @@ mod tests;
 pub use app::{App, Settings};
 pub use axum::body::Body;
 pub use bounds::GRACE;
-pub use device::{Device, EndpointMatch, Endpoints, Facts, Request, Requester, Response};
+pub use device::{
+    Device, EndpointMatch, Endpoints, Facts, PluginUpload, Request, Requester, Response,
+};
 pub use events::Events;
 pub use listener::{KeylessAccess, Listener, LocalModeAuth, LocalModeProcesses};
 pub use listening::{Listening, Pause};

@@ -142,6 +142,12 @@ fn query_parameter((name, about): &(&str, &str)) -> Value {
 fn request_body(body: RequestBody, generator: &mut SchemaGenerator) -> Option<Value> {
     let (schema, required) = match body {
         RequestBody::Ignored => return None,
+        RequestBody::Component => {
+            return Some(json!({
+                "required": true,
+                "content": { "application/wasm": { "schema": {} } },
+            }));
+        }
         RequestBody::Document(schema) => (schema_of(generator, schema), true),
         RequestBody::Action(schema) => {
             // A field that may be left out is always there once it is read: what is described is what is sent.
@@ -167,7 +173,13 @@ fn responses(route: &Route, generator: &mut SchemaGenerator) -> Value {
         add(400, "the body is malformed");
         add(408, "the body does not arrive");
         add(413, "the body is too large");
-        add(415, "the body is compressed, or not in UTF-8");
+        add(
+            415,
+            match route.body {
+                RequestBody::Component => "the body is compressed",
+                _ => "the body is compressed, or not in UTF-8",
+            },
+        );
     }
     add(
         403,

@@ -22,6 +22,8 @@ pub(crate) enum RequestBody {
     Action(SchemaOf),
     /// A document.
     Document(SchemaOf),
+    /// A WebAssembly component.
+    Component,
 }
 
 /// One way in which an operation answers.

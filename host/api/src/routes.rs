@@ -136,6 +136,14 @@ impl Route {
         }
     }
 
+    /// Declares that the handler reads a WebAssembly component.
+    pub(crate) fn taking_component(self) -> Self {
+        Route {
+            body: RequestBody::Component,
+            ..self
+        }
+    }
+
     /// Declares how the handler answers. What all routes have in common, a key and how it is refused, need not be said.
     pub(crate) fn answering(self, answers: impl Into<Vec<Answer>>) -> Self {
         Route {

@@ -78,6 +78,8 @@ mod tests {
                 "GET /v2/local/target-state",
                 "POST /v2/local/target-state",
                 "GET /v2/local/logs",
+                "PUT /v3/plugins/:name",
+                "DELETE /v3/plugins/:name",
             ]
         );
     }

@@ -16,6 +16,7 @@ mod log;
 mod moment;
 pub mod plan;
 mod plugin;
+mod plugin_installation;
 mod plugin_log;
 mod stats;
 
@@ -27,5 +28,6 @@ pub use plugin::{
     ConfinedProcess, Confinement, MissingWall, PluginAbout, PluginReport, PluginRoutes,
     PluginState, RouteReport,
 };
+pub use plugin_installation::{InstallRefusal, PluginInstallation};
 pub use plugin_log::{PluginLog, PluginLogLevel, PluginLogLine};
 pub use stats::{PluginMetric, PluginMetricValue, PluginStats, ReconcilerStats};

@@ -1,9 +1,10 @@
 //! Writing a plugin's file and the signature beside it so that they stay together: both are as they were, or both are
 //! the new ones.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::signature;
@@ -79,6 +80,35 @@ pub(crate) fn replace(
         signature: beside,
         restoring,
         remedy,
+    })
+}
+
+/// Puts a new file at `file`, where nothing is, in one step; everybody may read it.
+///
+/// # Errors
+/// [`ReplaceError::Unchanged`] if it cannot be written.
+pub(crate) fn create(file: &Path, content: &[u8]) -> Result<(), ReplaceError> {
+    let path = file.with_added_extension("new");
+    let write = || {
+        // A link that somebody has left there would lead elsewhere.
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut options = OpenOptions::new();
+        let mut opened = options
+            .write(true)
+            .create_new(true)
+            .mode(0o644)
+            .open(&path)?;
+        let new = TemporaryFile(path.clone());
+        opened.write_all(content)?;
+        opened.sync_all()?;
+        new.rename_to(file)
+    };
+    write().map_err(|cause| ReplaceError::Unchanged {
+        path: file.to_owned(),
+        cause,
     })
 }
 

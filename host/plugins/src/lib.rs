@@ -32,6 +32,7 @@ mod grants;
 mod holdings;
 mod http_grants;
 mod identify;
+mod installation;
 mod kept;
 mod keys;
 mod limits;
@@ -77,6 +78,7 @@ pub use confinement_rule::ConfinementRule;
 pub use embed::{EmbedError, embed_signature};
 pub use events::Postponement;
 pub use grant::{GrantError, grant};
+pub use installation::PluginUpload;
 pub use limits::Limits;
 pub use owners::OwnerError;
 pub use plugin_manifest::{

@@ -8,7 +8,7 @@ use device_types::{PluginLog, PluginReport, PluginRoutes, PluginStats};
 use http::{Method, Request, Response};
 use parking_lot::Mutex;
 use plugin_protocol::{BootCall, GuestRuntime, Origin, PendingUpdate, PluginEvent};
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
@@ -18,6 +18,7 @@ use crate::bounds;
 use crate::call;
 use crate::events::{Events, Postponement};
 use crate::identify::Identify;
+use crate::installation::InstallPlaces;
 use crate::kept::KeptVersions;
 use crate::loaded::LoadContext;
 use crate::loader::Loader;
@@ -63,6 +64,7 @@ struct Inner {
     busy_since: Arc<Mutex<Option<Instant>>>,
     allow_unpinned: bool,
     recent: RecentLines,
+    install_places: InstallPlaces,
     /// Why changes of files are not noticed.
     watch_problem: Option<String>,
 }
@@ -108,6 +110,12 @@ impl Plugins {
         let logs = PluginLogs::default();
         let led_memory = Arc::new(LedMemory::open(&config.state_dir));
         let kept = KeptVersions::open(&config.state_dir);
+        let install_places = InstallPlaces {
+            folder: config.plugin_dirs.first().cloned(),
+            state_dir: config.state_dir,
+            policy_files: policy_files.clone(),
+            turn: Arc::new(Semaphore::new(1)),
+        };
         let load_context = Arc::new(LoadContext {
             runtime: Arc::clone(&runtime),
             memory_of_board: bounds::memory_of_board(config.board_memory),
@@ -163,6 +171,7 @@ impl Plugins {
                 busy_since,
                 allow_unpinned,
                 recent: logs.recent,
+                install_places,
                 watch_problem,
             }),
         })
@@ -197,9 +206,17 @@ impl Plugins {
     }
 
     /// Waits until the table is as `is` says. Where the task that changes it has ended, nothing is waited for.
-    async fn until(&self, is: impl Fn(&Table) -> bool) {
+    pub(crate) async fn until(&self, is: impl Fn(&Table) -> bool) {
         let mut table = self.inner.table.clone();
         let _ = table.wait_for(|table| is(table)).await;
+    }
+
+    pub(crate) fn table(&self) -> Arc<Table> {
+        self.inner.table()
+    }
+
+    pub(crate) fn install_places(&self) -> &InstallPlaces {
+        &self.inner.install_places
     }
 
     /// Has the plugin answer a caller of this scope. The caller's key is no longer in the request. The call runs

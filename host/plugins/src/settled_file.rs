@@ -20,7 +20,7 @@ use crate::signature::{self, Signatures};
 use plugin_manifest::{COMPONENT, Manifest};
 
 /// The largest plugin, in bytes.
-const SIZE: u64 = 64 << 20;
+pub(crate) const SIZE: u64 = 64 << 20;
 /// For how long a file has to stay as it is before it is taken for a whole one.
 const SETTLED: Duration = Duration::from_millis(50);
 /// How often it is looked at until then.

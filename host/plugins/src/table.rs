@@ -70,10 +70,31 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// Of what serves, else of the file as it is now, as far as it could be read.
-    fn manifest(&self) -> Option<&Manifest> {
+    /// Of what serves, and of the file as it is now, as far as it could be read.
+    fn manifests(&self) -> impl Iterator<Item = &Manifest> {
         let serving = self.serving.as_ref().map(|plugin| &plugin.manifest);
-        serving.or_else(|| self.other.as_ref()?.manifest.as_ref())
+        let other = self
+            .other
+            .as_ref()
+            .and_then(|other| other.manifest.as_ref());
+        serving.into_iter().chain(other)
+    }
+
+    /// The first of them.
+    fn manifest(&self) -> Option<&Manifest> {
+        self.manifests().next()
+    }
+
+    fn state(&self) -> PluginState {
+        match (
+            &self.serving,
+            self.other.as_ref().map(|other| &other.standing),
+        ) {
+            (Some(_), _) => PluginState::Running,
+            (None, Some(Standing::Refused(_))) => PluginState::Refused,
+            (None, Some(Standing::Loading)) => PluginState::Loading,
+            (None, Some(Standing::OtherBoard) | None) => PluginState::OtherBoard,
+        }
     }
 }
 
@@ -193,6 +214,47 @@ impl Table {
     pub(crate) fn names(&self) -> BTreeSet<String> {
         let names = self.entries.iter().map(|(file, entry)| name(file, entry));
         names.collect()
+    }
+
+    /// Whether there is a file of which nobody knows yet whether it is a plugin, and which.
+    pub(crate) fn has_unknown_files(&self) -> bool {
+        let others = self
+            .entries
+            .values()
+            .filter_map(|entry| entry.other.as_ref());
+        let mut others =
+            others.filter(|other| other.standing == Standing::Loading && other.manifest.is_none());
+        self.is_unread || others.next().is_some()
+    }
+
+    /// The files that claim to be this plugin, by what serves of them or by what they are now, each with the version.
+    pub(crate) fn files_of(&self, name: &str) -> Vec<(&PathBuf, String)> {
+        let files = self.entries.iter().filter_map(|(file, entry)| {
+            let mut manifests = entry.manifests();
+            let own = manifests.find(|manifest| manifest.name == name)?;
+            Some((file, own.version.to_string()))
+        });
+        files.collect()
+    }
+
+    /// What has become of the content of this digest in `file`, and why it is refused; none as long as that is open.
+    pub(crate) fn outcome(
+        &self,
+        file: &Path,
+        digest: &str,
+    ) -> Option<(PluginState, Option<String>)> {
+        let entry = self.entries.get(file)?;
+        match &entry.other {
+            Some(other) if other.digest == digest && other.standing != Standing::Loading => {
+                let refused = other.refused().map(str::to_owned);
+                Some((entry.state(), refused))
+            }
+            None => {
+                let serving = entry.serving.as_ref()?;
+                (serving.digest == digest).then_some((PluginState::Running, None))
+            }
+            Some(_) => None,
+        }
     }
 
     /// Each plugin, sorted by name.
@@ -325,12 +387,7 @@ fn report(file: &Path, entry: &Entry) -> PluginReport {
         about: manifest.map_or_else(PluginAbout::default, |manifest| about(&manifest.about)),
         interface: manifest.map(|manifest| manifest.interface.to_string()),
         digest: digest.cloned().unwrap_or_default(),
-        state: match (serving, other.map(|other| &other.standing)) {
-            (Some(_), _) => PluginState::Running,
-            (None, Some(Standing::Refused(_))) => PluginState::Refused,
-            (None, Some(Standing::Loading)) => PluginState::Loading,
-            (None, Some(Standing::OtherBoard) | None) => PluginState::OtherBoard,
-        },
+        state: entry.state(),
         refused: other.and_then(Other::refused).map(str::to_owned),
         routes: manifest
             .iter()

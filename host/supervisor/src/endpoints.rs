@@ -4,7 +4,10 @@
 use std::time::Duration;
 
 use api::{Body, EndpointMatch, Requester};
-use device_types::{PluginLog, PluginReport, PluginRoutes, PluginStats};
+use bytes::Bytes;
+use device_types::{
+    InstallRefusal, PluginInstallation, PluginLog, PluginReport, PluginRoutes, PluginStats,
+};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::Method;
@@ -194,6 +197,26 @@ impl api::Endpoints for PluginEndpoints {
         self.plugins()?.log(plugin, after)
     }
 
+    fn begin_install<'a>(
+        &'a self,
+        plugin: &'a str,
+    ) -> BoxFuture<'a, Result<Box<dyn api::PluginUpload>, InstallRefusal>> {
+        async move {
+            let plugins = self.plugins().ok_or_else(not_begun)?;
+            let upload = plugins.begin_install(plugin).await?;
+            Ok(Box::new(Upload(upload)) as Box<dyn api::PluginUpload>)
+        }
+        .boxed()
+    }
+
+    fn uninstall<'a>(&'a self, plugin: &'a str) -> BoxFuture<'a, Result<(), InstallRefusal>> {
+        async move {
+            let plugins = self.plugins().ok_or_else(not_begun)?;
+            plugins.uninstall(plugin).await
+        }
+        .boxed()
+    }
+
     fn report(&self) -> Vec<PluginReport> {
         let plugins = self.plugins();
         plugins.map(|plugins| plugins.report()).unwrap_or_default()
@@ -202,6 +225,23 @@ impl api::Endpoints for PluginEndpoints {
     fn routes(&self) -> Vec<PluginRoutes> {
         let plugins = self.plugins();
         plugins.map(|plugins| plugins.routes()).unwrap_or_default()
+    }
+}
+
+fn not_begun() -> InstallRefusal {
+    InstallRefusal::Failed("no plugin can be loaded yet: try again".to_owned())
+}
+
+/// A plugin's file that arrives.
+struct Upload(plugins::PluginUpload);
+
+impl api::PluginUpload for Upload {
+    fn write(&mut self, piece: Bytes) -> BoxFuture<'_, Result<(), InstallRefusal>> {
+        self.0.write(piece).boxed()
+    }
+
+    fn finish(self: Box<Self>) -> BoxFuture<'static, Result<PluginInstallation, InstallRefusal>> {
+        self.0.finish().boxed()
     }
 }
 

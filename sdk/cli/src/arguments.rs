@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use plugin_manifest::Language;
 
+use crate::device::DeviceAddress;
+
 /// Makes, checks, runs, signs and ships plugins of the device supervisor.
 #[derive(Parser)]
 #[command(name = "supervisor-plugin", version, arg_required_else_help = true)]
@@ -41,6 +43,10 @@ pub(crate) enum Command {
     Push(Push),
     /// Get a component, and its signature, from a registry of container images
     Pull(Pull),
+    /// Install a plugin on devices in developer mode
+    Install(Install),
+    /// Remove a plugin from devices in developer mode
+    Uninstall(Uninstall),
     /// Measure calls of a plugin
     Bench(Bench),
     /// Print a script that completes commands in a shell
@@ -175,6 +181,33 @@ pub(crate) struct Pull {
     /// Replace another file that is there
     #[arg(long)]
     pub(crate) force: bool,
+}
+
+/// Devices in developer mode.
+#[derive(Args)]
+pub(crate) struct DeviceArguments {
+    /// The address of a device, repeatable; without a port, that of the supervisor (48484)
+    #[arg(long = "device", value_name = "ADDRESS", required = true, value_parser = str::parse::<DeviceAddress>)]
+    pub(crate) devices: Vec<DeviceAddress>,
+    /// The device's own key, which `supervisor api-key show` prints there
+    #[arg(long, env = "SUPERVISOR_PLUGIN_DEVICE_KEY", hide_env_values = true)]
+    pub(crate) key: String,
+}
+
+#[derive(Args)]
+pub(crate) struct Install {
+    #[command(flatten)]
+    pub(crate) component: ComponentArguments,
+    #[command(flatten)]
+    pub(crate) devices: DeviceArguments,
+}
+
+#[derive(Args)]
+pub(crate) struct Uninstall {
+    /// The plugin's name
+    pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) devices: DeviceArguments,
 }
 
 #[derive(Args)]

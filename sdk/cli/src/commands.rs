@@ -4,6 +4,7 @@ mod bench;
 mod build;
 mod check;
 mod inspect;
+mod install;
 mod keygen;
 mod new;
 mod pull;
@@ -12,6 +13,7 @@ mod run;
 mod sign;
 mod test;
 mod trial;
+mod uninstall;
 mod verify;
 
 use std::process::ExitCode;
@@ -36,6 +38,8 @@ pub(crate) fn run(command: Command, output: &Output) -> Result<ExitCode> {
         Command::Verify(arguments) => verify::run(&arguments, output),
         Command::Push(arguments) => wait(push::run(arguments, output)),
         Command::Pull(arguments) => wait(pull::run(&arguments, output)),
+        Command::Install(arguments) => wait(install::run(&arguments, output)),
+        Command::Uninstall(arguments) => wait(uninstall::run(&arguments, output)),
         Command::Check(arguments) => wait(check::run(&arguments, output)),
         Command::Run(arguments) => wait(run::run(&arguments, output)),
         Command::Test(arguments) => wait(test::run(&arguments, output)),

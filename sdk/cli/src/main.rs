@@ -9,6 +9,7 @@ mod arguments;
 mod commands;
 mod compiler;
 mod component;
+mod device;
 mod device_file;
 mod languages;
 mod output;
@@ -32,6 +33,8 @@ fn main() -> ExitCode {
         return code;
     }
     let arguments = Arguments::parse();
+    // What clients of HTTP encrypt with; it fails only if there is something already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let output = Output::new(arguments.json);
     match commands::run(arguments.command, &output) {
         Ok(code) => code,

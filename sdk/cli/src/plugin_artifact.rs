@@ -105,6 +105,17 @@ pub(crate) fn reference(text: &str) -> Result<ImageName> {
     })
 }
 
+/// The name in a registry that an argument is, rather than a file: it has a tag or a digest, as few files have, and
+/// there is no such file.
+pub(crate) fn name_in_registry(argument: &Path) -> Option<ImageName> {
+    let text = argument.to_str()?;
+    let (_, last) = text.rsplit_once('/')?;
+    let is_name = last.contains([':', '@']) && !text.starts_with(['.', '/']);
+    (is_name && !argument.exists())
+        .then(|| reference(text).ok())
+        .flatten()
+}
+
 /// The detached signature of a file, if there is one.
 ///
 /// # Errors
@@ -138,8 +149,6 @@ fn hex_of(byte: &u8) -> String {
 
 /// All registries. Sends nothing yet.
 fn registries() -> Result<Registries> {
-    // Fails only if there is one already.
-    let _ = rustls::crypto::ring::default_provider().install_default();
     let user_agent = concat!("supervisor-plugin/", env!("CARGO_PKG_VERSION"));
     Registries::new(user_agent).map_err(in_words)
 }
@@ -228,5 +237,26 @@ fn in_words(mut error: RegistryError) -> anyhow::Error {
     match error.hint.take() {
         Some(hint) => anyhow!("{:#}; {hint}", anyhow::Error::new(error)),
         None => error.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_in_a_registry_is_told_from_a_file() {
+        for (argument, is_name) in [
+            ("registry.example.com/plugins/rails:0.1.0", true),
+            ("127.0.0.1:5000/rails:1", true),
+            ("rails.wasm", false),
+            ("plugins.d/rails.wasm", false),
+            ("./a:b/rails.wasm", false),
+            ("./rails:1", false),
+            ("/srv/rails:1", false),
+        ] {
+            let name = name_in_registry(Path::new(argument));
+            assert_eq!(name.is_some(), is_name, "{argument}");
+        }
     }
 }

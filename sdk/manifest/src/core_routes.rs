@@ -42,6 +42,8 @@ pub const CORE_ROUTES: &[(&str, &str)] = &[
     ("GET", "/v3/plan"),
     ("GET", "/v3/plugins"),
     ("GET", "/v3/plugins/:name/log"),
+    ("PUT", "/v3/plugins/:name"),
+    ("DELETE", "/v3/plugins/:name"),
 ];
 
 /// The supervisor's own route that a plugin's route would take requests from, if there is one.

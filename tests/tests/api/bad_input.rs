@@ -480,6 +480,20 @@ const ROWS: &[Row] = &[
         ],
         ..plain("GET /v3/plugins/{name}/log", "/v3/plugins/device-info/log")
     },
+    // On a device that is not a developer's.
+    Row {
+        other_key: Some((401, Failed)),
+        wrong: &[
+            ("", "", (403, Failed)),
+            ("/v3/plugins/..%2f..%2fetc", "", (403, Failed)),
+        ],
+        ..plain("PUT /v3/plugins/{name}", "/v3/plugins/hello")
+    },
+    Row {
+        other_key: Some((401, Failed)),
+        wrong: &[("", "", (403, Failed))],
+        ..plain("DELETE /v3/plugins/{name}", "/v3/plugins/hello")
+    },
     plain("GET /v3/plan", "/v3/plan"),
     plain("GET /v3/openapi.json", "/v3/openapi.json"),
 ];

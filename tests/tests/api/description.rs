@@ -47,6 +47,8 @@ const OPERATIONS: &[&str] = &[
     "GET /v3/events",
     "GET /v3/plugins",
     "GET /v3/plugins/{name}/log",
+    "PUT /v3/plugins/{name}",
+    "DELETE /v3/plugins/{name}",
     "GET /v3/plan",
     "GET /v3/openapi.json",
 ];

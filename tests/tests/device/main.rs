@@ -34,6 +34,7 @@ mod pending_update;
 mod plan;
 mod plugin_folder;
 mod plugin_http;
+mod plugin_install;
 mod plugin_log;
 mod plugin_worker;
 mod provisioning;

@@ -1,18 +1,20 @@
 //! Plugins as plain values.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use axum::response::IntoResponse;
+use bytes::Bytes;
 use device_types::{
-    Moment, PluginAbout, PluginLog, PluginLogLevel, PluginLogLine, PluginMetric, PluginMetricValue,
-    PluginReport, PluginRoutes, PluginState, PluginStats,
+    InstallRefusal, Moment, PluginAbout, PluginInstallation, PluginLog, PluginLogLevel,
+    PluginLogLine, PluginMetric, PluginMetricValue, PluginReport, PluginRoutes, PluginState,
+    PluginStats,
 };
 use futures::{FutureExt, future::BoxFuture};
 use http::Method;
 use serde_json::Value;
 
-use crate::device::{EndpointMatch, Endpoints, Request, Requester};
+use crate::device::{EndpointMatch, Endpoints, PluginUpload, Request, Requester};
 
 /// One plugin with `GET /v3/greet` and `PATCH /v1/device`.
 #[derive(Default)]
@@ -21,8 +23,48 @@ pub(crate) struct FakeEndpoints {
     /// Nothing is found before somebody has waited for it, and `GET /v3/slow` never.
     waited: AtomicBool,
     pub(crate) problems: Mutex<Vec<String>>,
+    /// Whether it is a developer's device.
+    pub(crate) is_developers: AtomicBool,
+    /// What was sent of plugins: what has arrived of the last one, and those that were installed.
+    pub(crate) uploads: Arc<Mutex<Uploads>>,
     /// What the plugin says of its routes.
     pub(crate) description: Mutex<Option<Value>>,
+}
+
+/// Plugins that were sent.
+#[derive(Debug, Default)]
+pub(crate) struct Uploads {
+    pub(crate) begun: usize,
+    pub(crate) installed: Vec<(String, usize)>,
+    pub(crate) removed: Vec<String>,
+}
+
+/// One that arrives.
+struct FakeUpload {
+    plugin: String,
+    length: usize,
+    uploads: Arc<Mutex<Uploads>>,
+}
+
+impl PluginUpload for FakeUpload {
+    fn write(&mut self, piece: Bytes) -> BoxFuture<'_, Result<(), InstallRefusal>> {
+        self.length += piece.len();
+        futures::future::ready(Ok(())).boxed()
+    }
+
+    fn finish(self: Box<Self>) -> BoxFuture<'static, Result<PluginInstallation, InstallRefusal>> {
+        let mut uploads = self.uploads.lock().unwrap();
+        uploads.installed.push((self.plugin.clone(), self.length));
+        let installation = PluginInstallation {
+            version: "0.2.0".to_owned(),
+            digest: "00".to_owned(),
+            previous: Some("0.1.0".to_owned()),
+            state: PluginState::Running,
+            refused: None,
+            policy_lines: None,
+        };
+        futures::future::ready(Ok(installation)).boxed()
+    }
 }
 
 impl Endpoints for FakeEndpoints {
@@ -31,7 +73,35 @@ impl Endpoints for FakeEndpoints {
     }
 
     fn allow_unpinned(&self) -> bool {
-        false
+        self.is_developers.load(Ordering::Relaxed)
+    }
+
+    fn begin_install<'a>(
+        &'a self,
+        plugin: &'a str,
+    ) -> BoxFuture<'a, Result<Box<dyn PluginUpload>, InstallRefusal>> {
+        self.uploads.lock().unwrap().begun += 1;
+        let begun = match plugin {
+            "shipped" => Err(InstallRefusal::Conflict("it is shipped".to_owned())),
+            _ => Ok(Box::new(FakeUpload {
+                plugin: plugin.to_owned(),
+                length: 0,
+                uploads: Arc::clone(&self.uploads),
+            }) as Box<dyn PluginUpload>),
+        };
+        futures::future::ready(begun).boxed()
+    }
+
+    fn uninstall<'a>(&'a self, plugin: &'a str) -> BoxFuture<'a, Result<(), InstallRefusal>> {
+        let removed = match plugin {
+            "greet" => Ok(()),
+            _ => Err(InstallRefusal::Unknown),
+        };
+        if removed.is_ok() {
+            let mut uploads = self.uploads.lock().unwrap();
+            uploads.removed.push(plugin.to_owned());
+        }
+        futures::future::ready(removed).boxed()
     }
 
     fn policy_error(&self) -> Option<String> {

@@ -1,4 +1,7 @@
-//! `GET /v3/plugins`: what is loaded, what it may do, how it fares; and the last lines of each plugin.
+//! `/v3/plugins`: what is loaded, what it may do, how it fares; the last lines of each plugin; and plugins that developers
+//! install.
+
+mod install;
 
 use axum::extract::{RawQuery, State};
 use device_types::{Confinement, PluginLog, PluginReport};
@@ -14,7 +17,7 @@ use crate::operation::{Answer, schema};
 use crate::routes::Route;
 
 pub(crate) fn routes() -> Vec<Route> {
-    vec![
+    let mut routes = vec![
         Route::get("/v3/plugins", plugins)
             .summary(
                 "the plugins with their routes, grants, state and calls, and the walls around foreign code",
@@ -32,7 +35,9 @@ pub(crate) fn routes() -> Vec<Route> {
                 Answer::failed(401, "the key is of a service"),
                 Answer::failed(404, "the device has no such plugin"),
             ]),
-    ]
+    ];
+    routes.extend(install::routes());
+    routes
 }
 
 /// The plugins.

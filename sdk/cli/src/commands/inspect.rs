@@ -1,12 +1,10 @@
 //! `inspect`: what a component is, asks for and contains.
 
 use std::fmt::Write as _;
-use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 use plugins::{SignaturePlace, embedded_signature, signature_place};
-use registry_protocol::ImageName;
 use serde_json::json;
 
 use crate::arguments::ComponentArguments;
@@ -15,7 +13,8 @@ use crate::output::{Output, size};
 use crate::plugin_artifact;
 
 pub(crate) async fn run(arguments: &ComponentArguments, output: &Output) -> Result<ExitCode> {
-    let in_registry = arguments.file.as_deref().and_then(registry_name);
+    let in_registry = arguments.file.as_deref();
+    let in_registry = in_registry.and_then(plugin_artifact::name_in_registry);
     let (component, signature) = match in_registry {
         Some(name) => {
             let pulled = plugin_artifact::pull(&name).await;
@@ -80,36 +79,4 @@ pub(crate) async fn run(arguments: &ComponentArguments, output: &Output) -> Resu
         }),
     );
     Ok(ExitCode::SUCCESS)
-}
-
-/// The name in a registry that an argument is, rather than a file: it has a tag or a digest, as few files have, and
-/// there is no such file.
-fn registry_name(argument: &Path) -> Option<ImageName> {
-    let text = argument.to_str()?;
-    let (_, last) = text.rsplit_once('/')?;
-    let is_name = last.contains([':', '@']) && !text.starts_with(['.', '/']);
-    (is_name && !argument.exists())
-        .then(|| plugin_artifact::reference(text).ok())
-        .flatten()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_name_in_a_registry_is_told_from_a_file() {
-        for (argument, is_name) in [
-            ("registry.example.com/plugins/rails:0.1.0", true),
-            ("127.0.0.1:5000/rails:1", true),
-            ("rails.wasm", false),
-            ("plugins.d/rails.wasm", false),
-            ("./a:b/rails.wasm", false),
-            ("./rails:1", false),
-            ("/srv/rails:1", false),
-        ] {
-            let name = registry_name(Path::new(argument));
-            assert_eq!(name.is_some(), is_name, "{argument}");
-        }
-    }
 }

@@ -9,6 +9,7 @@
 mod author;
 mod check;
 mod first_plugin;
+mod install;
 mod languages;
 mod registry;
 mod run;

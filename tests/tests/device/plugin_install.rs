@@ -1,0 +1,229 @@
+//! `PUT` and `DELETE /v3/plugins/:name`: plugins that a developer puts onto a device, and what else is sent there.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tests::{Answer, Supervisor, distribution, guest};
+
+use crate::hostile_plugins::{CAPABILITIES, with_section};
+
+/// What the greeter asks for.
+const GRANTS: &str = "[plugins.greeter]\ngrants = [\"device\"]\nroutes = [\"/v3/greet/*\"]\n";
+
+/// A device with an empty plugin folder, this policy and these flags, and where both are.
+async fn device(policy: &str, flags: &[&str]) -> (Supervisor, TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    fs::create_dir(folder.path().join("plugins")).unwrap();
+    fs::create_dir(folder.path().join("more")).unwrap();
+    fs::write(path("policy.toml"), policy).unwrap();
+    let mut device = Supervisor::on_wasm();
+    for argument in [
+        "--plugin-dir",
+        &path("plugins"),
+        "--plugin-dir",
+        &path("more"),
+        "--policy",
+        &path("policy.toml"),
+    ] {
+        device = device.argument(argument);
+    }
+    for flag in flags {
+        device = device.argument(*flag);
+    }
+    (device.start().await, folder)
+}
+
+async fn developers() -> (Supervisor, TempDir) {
+    device(GRANTS, &["--allow-unpinned"]).await
+}
+
+async fn put(device: &Supervisor, name: &str, component: Vec<u8>) -> Answer {
+    let request = device.request("PUT", &format!("/v3/plugins/{name}"));
+    device.send(request.body(component)).await
+}
+
+fn greeter() -> Vec<u8> {
+    fs::read(guest("greeter")).unwrap()
+}
+
+/// A plugin of this name and version that asks for everything.
+fn greedy(name: &str, version: &str) -> Vec<u8> {
+    let needs = CAPABILITIES.map(|name| format!("{{ name = \"{name}\", reason = \"r\" }}"));
+    let manifest = format!(
+        "name = \"{name}\"\nversion = \"{version}\"\ninterface = \"1.0.0\"\ncapabilities = [{}]\n\
+         [[routes]]\nmethod = \"GET\"\npath = \"/v3/greet/:what\"\n",
+        needs.join(", ")
+    );
+    let component = fs::read(guest("plugin_guests")).unwrap();
+    with_section(&component, "platform:manifest", manifest.as_bytes())
+}
+
+/// The names in a folder.
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap().flatten();
+    let mut names: Vec<_> = entries
+        .map(|entry| entry.file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+fn message(answer: &Answer) -> String {
+    answer.json()["message"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_plugin_is_installed_updated_refused_and_removed() {
+    let (device, folder) = developers().await;
+    let plugins = folder.path().join("plugins");
+    let answer = put(&device, "greeter", greeter()).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let answer = answer.json();
+    assert_eq!(
+        (&answer["version"], &answer["state"]),
+        (&json!("0.1.0"), &json!("running"))
+    );
+    assert_eq!(answer["previous"], Value::Null);
+    let greeting = "/v3/greet/Ada?greeting=Hi";
+    assert_eq!(device.get(greeting).await.status, 200);
+    assert_eq!(names(&plugins), ["greeter.wasm"]);
+
+    // The next version asks for what the policy does not give: the one before serves on.
+    fs::write(
+        plugins.join("greeter.wasm.minisig"),
+        "of the version before",
+    )
+    .unwrap();
+    let answer = put(&device, "greeter", greedy("greeter", "0.2.0")).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let answer = answer.json();
+    assert_eq!(
+        (&answer["previous"], &answer["version"], &answer["state"]),
+        (&json!("0.1.0"), &json!("0.2.0"), &json!("running"))
+    );
+    let refused = answer["refused"].as_str().unwrap();
+    assert!(refused.contains("store"), "{refused}");
+    let lines = answer["policyLines"].as_str().unwrap();
+    assert!(
+        lines.contains("[plugins.greeter]") && lines.contains("\"store\""),
+        "{lines}"
+    );
+    assert_eq!(device.get(greeting).await.status, 200);
+    assert_eq!(names(&plugins), ["greeter.wasm"]);
+
+    // One that the policy gives nothing.
+    let answer = put(&device, "other", greedy("other", "1.0.0")).await.json();
+    assert_eq!(answer["state"], "refused", "{answer}");
+    assert!(
+        answer["policyLines"]
+            .as_str()
+            .unwrap()
+            .contains("[plugins.other]")
+    );
+
+    for (name, status) in [("greeter", 200), ("other", 200), ("greeter", 404)] {
+        let request = device.request("DELETE", &format!("/v3/plugins/{name}"));
+        let answer = device.send(request).await;
+        assert_eq!(answer.status, status, "{answer:?}");
+    }
+    assert_eq!(device.get(greeting).await.status, 404);
+    assert_eq!(names(&plugins), [] as [&str; 0]);
+    let uploads = device.state_dir().join("plugin-uploads");
+    assert_eq!(names(&uploads), [] as [&str; 0]);
+}
+
+#[tokio::test]
+async fn what_is_not_the_plugin_of_the_path_changes_nothing() {
+    let (device, folder) = developers().await;
+    let plugins = folder.path().join("plugins");
+    assert_eq!(put(&device, "greeter", greeter()).await.status, 200);
+    fs::copy(guest("ticker"), folder.path().join("more/ticker.wasm")).unwrap();
+    // A file of that name which is another plugin, and one that is none.
+    fs::write(plugins.join("text.wasm"), "no component").unwrap();
+    tests::until("the files to be seen", || async {
+        let report = device.json("/v3/plugins").await;
+        match report["plugins"].as_array().unwrap().len() {
+            3 => Ok(()),
+            _ => Err(report),
+        }
+    })
+    .await;
+    let before = fs::read(plugins.join("greeter.wasm")).unwrap();
+    for (name, component, status, expected) in [
+        ("greeter", b"no component".to_vec(), 400, "is not a plugin"),
+        ("greeter", Vec::new(), 400, "is not a plugin"),
+        (
+            "greeter",
+            greeter()[..5000].to_vec(),
+            400,
+            "is not a plugin",
+        ),
+        ("hello", greeter(), 400, "the body is the plugin `greeter`"),
+        ("..%2f..%2fgreeter", greeter(), 400, "lower-case letters"),
+        ("%2fetc%2fgreeter", greeter(), 400, "lower-case letters"),
+        ("Greeter", greeter(), 400, "lower-case letters"),
+        ("greeter%00", greeter(), 400, "lower-case letters"),
+        // Of the layout, whether or not its file is here.
+        ("vpn", greeter(), 409, "the device ships with"),
+        (
+            "ticker",
+            fs::read(guest("ticker")).unwrap(),
+            409,
+            "more/ticker.wasm",
+        ),
+        ("text", greedy("text", "1.0.0"), 409, "text.wasm"),
+    ] {
+        let answer = put(&device, name, component).await;
+        assert_eq!(answer.status, status, "{name}: {answer:?}");
+        assert!(message(&answer).contains(expected), "{name}: {answer:?}");
+    }
+    for (name, status) in [
+        ("vpn", 409),
+        ("ticker", 409),
+        ("nobody", 404),
+        ("..%2fpolicy", 400),
+    ] {
+        let request = device.request("DELETE", &format!("/v3/plugins/{name}"));
+        let answer = device.send(request).await;
+        assert_eq!(answer.status, status, "{name}: {answer:?}");
+    }
+    assert_eq!(names(&plugins), ["greeter.wasm", "text.wasm"]);
+    assert_eq!(fs::read(plugins.join("greeter.wasm")).unwrap(), before);
+    assert_eq!(names(&folder.path().join("more")), ["ticker.wasm"]);
+    assert_eq!(names(folder.path()), ["more", "plugins", "policy.toml"]);
+}
+
+#[tokio::test]
+async fn a_stock_plugin_stays_what_it_is() {
+    // Where the layout's own folder is the plugin folder, as it is by default.
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("device_info.wasm");
+    fs::copy(distribution().join("plugins/device_info.wasm"), &file).unwrap();
+    let device = Supervisor::on_wasm()
+        .argument("--plugin-dir")
+        .argument(folder.path().display().to_string())
+        .argument("--allow-unpinned")
+        .start()
+        .await;
+    let before = fs::read(&file).unwrap();
+    let answer = put(&device, "device-info", greedy("device-info", "9.0.0")).await;
+    assert_eq!(answer.status, 409, "{answer:?}");
+    let request = device.request("DELETE", "/v3/plugins/device-info");
+    assert_eq!(device.send(request).await.status, 409);
+    assert_eq!(fs::read(&file).unwrap(), before);
+    assert_eq!(names(folder.path()), ["device_info.wasm"]);
+    assert_eq!(device.get("/v2/device/name").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_device_that_is_not_a_developers_accepts_no_plugin() {
+    let (device, folder) = device(GRANTS, &[]).await;
+    let answer = put(&device, "greeter", greeter()).await;
+    assert_eq!(answer.status, 403, "{answer:?}");
+    assert!(message(&answer).contains("--allow-unpinned"), "{answer:?}");
+    assert_eq!(names(&folder.path().join("plugins")), [] as [&str; 0]);
+    assert!(!device.state_dir().join("plugin-uploads").exists());
+}
