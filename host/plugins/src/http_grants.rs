@@ -111,6 +111,8 @@ impl Destination {
         }
         let port = match authority.port() {
             Some(port) => port.as_u16(),
+            // It is empty, or larger than a port can be.
+            None if authority.as_str() != host => return None,
             None if is_tls => 443,
             None => 80,
         };
@@ -207,6 +209,8 @@ mod tests {
             "https://api.acme.example@evil.example/",
             "https:///x",
             "https://./x",
+            "https://api.acme.example:99999/",
+            "https://api.acme.example:/",
         ] {
             let destination = url.parse().ok().and_then(|uri| Destination::of(&uri));
             assert_eq!(destination, None, "{url}");

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use axum::body::Body;
-use axum::extract::Path;
 use axum::response::Response;
 use cloud_core::answer::Refusal;
 use http_body_util::{BodyExt as _, Limited};
@@ -12,6 +11,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::tabs::{Fleet, PLUGINS};
+use crate::form::Number;
 use crate::live::{LiveFragment, LivePage};
 use crate::page::Page;
 use crate::plugin_list::{PluginList, shown};
@@ -107,10 +107,10 @@ impl Summary {
 pub(super) struct FleetPluginsPage(Fleet);
 
 impl LivePage for FleetPluginsPage {
-    type Address = Path<i64>;
+    type Address = Number;
     type Parts = [LiveFragment; 0];
 
-    async fn load(visitor: &SessionUser, Path(id): Path<i64>) -> PageResult<Self> {
+    async fn load(visitor: &SessionUser, Number(id): Number) -> PageResult<Self> {
         Ok(FleetPluginsPage(Fleet::find(visitor, id).await?))
     }
 
