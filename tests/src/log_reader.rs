@@ -71,11 +71,11 @@ impl LogReader {
     async fn find_message(&mut self, text: &str, seen: &mut Vec<String>) -> Option<Value> {
         loop {
             let line = self.read().await?;
-            let said = line["message"].as_str().unwrap_or_default();
-            if said.contains(text) {
+            let message = line["message"].as_str().unwrap_or_default();
+            if message.contains(text) {
                 return Some(line);
             }
-            seen.push(said.to_owned());
+            seen.push(message.to_owned());
         }
     }
 

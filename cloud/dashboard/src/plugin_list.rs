@@ -19,20 +19,53 @@ pub(crate) struct PluginList {
 pub(crate) struct Plugin {
     pub(crate) name: String,
     pub(crate) version: Option<String>,
+    pub(crate) interface: Option<String>,
+    pub(crate) state: String,
+    pub(crate) refused: Option<String>,
+    #[serde(flatten)]
+    pub(crate) about: About,
+    #[serde(flatten)]
+    pub(crate) trust: Trust,
+    #[serde(flatten)]
+    pub(crate) rights: Rights,
+    #[serde(flatten)]
+    pub(crate) calls: Calls,
+}
+
+/// What it says about itself.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct About {
     pub(crate) description: Option<String>,
     pub(crate) vendor: Option<String>,
-    pub(crate) interface: Option<String>,
+}
+
+/// Who vouches for its file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct Trust {
     pub(crate) digest: String,
-    pub(crate) state: String,
     pub(crate) unpinned: bool,
     pub(crate) signed_by: Option<String>,
-    pub(crate) refused: Option<String>,
+}
+
+/// What it answers, does and may do.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Rights {
     pub(crate) routes: Vec<PluginRoute>,
     pub(crate) provides: Vec<String>,
     pub(crate) events: Vec<String>,
     pub(crate) actions: Vec<String>,
     pub(crate) grants: Vec<String>,
-    pub(crate) calls: u64,
+}
+
+/// How it has fared since the supervisor started.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct Calls {
+    #[serde(rename = "calls")]
+    pub(crate) count: u64,
     pub(crate) failures: u64,
     pub(crate) last_error: Option<String>,
 }

@@ -70,7 +70,7 @@ impl Story {
             let state = self.device.json("/v3/update-hold").await;
             let events = state["events"].as_array().unwrap();
             let is_there = |line: &&str| events.iter().any(|event| event == *line);
-            if expected.iter().all(|line| is_there(&line)) {
+            if expected.iter().all(is_there) {
                 Ok(())
             } else {
                 Err(state)

@@ -71,8 +71,8 @@ async fn ask<T: DeserializeOwned>(
     uuid: &Uuid,
     path: &str,
 ) -> PageResult<Result<T, String>> {
-    let asked = visitor.look_up(path, ("uuid", json!(uuid.0))).await;
-    let answer = match asked {
+    let answer = visitor.look_up(path, ("uuid", json!(uuid.0)));
+    let answer = match answer.await {
         Ok(answer) => answer,
         Err(Refusal::Missing(_)) => {
             return Ok(Err(
@@ -165,8 +165,8 @@ impl Plugin {
                 }
                 td data-label="State" { (self.state()) }
                 td data-label="Trusted by" { (self.trust()) }
-                td data-label="Calls" { (self.calls) }
-                td data-label="Failures" { (self.failures) }
+                td data-label="Calls" { (self.calls.count) }
+                td data-label="Failures" { (self.calls.failures) }
             }
         }
     }
@@ -184,9 +184,9 @@ impl Plugin {
     }
 
     fn trust(&self) -> Markup {
-        match &self.signed_by {
+        match &self.trust.signed_by {
             Some(key) => html! { "Key " (shown(key)) },
-            None if self.unpinned => badge("wary", "Nobody"),
+            None if self.trust.unpinned => badge("wary", "Nobody"),
             None => html! { "Its digest" },
         }
     }
@@ -196,27 +196,27 @@ impl Plugin {
             let words: Vec<String> = words.iter().take(64).map(|word| shown(word)).collect();
             words.join(", ")
         };
-        let routes = self.routes.iter().take(64);
+        let routes = self.rights.routes.iter().take(64);
         html! {
             dl.facts.card {
                 dt { "State" } dd { (self.state()) }
-                @if let Some(description) = &self.description { dt { "Description" } dd { (shown(description)) } }
-                @if let Some(vendor) = &self.vendor { dt { "Vendor" } dd { (shown(vendor)) } }
+                @if let Some(description) = &self.about.description { dt { "Description" } dd { (shown(description)) } }
+                @if let Some(vendor) = &self.about.vendor { dt { "Vendor" } dd { (shown(vendor)) } }
                 @if let Some(version) = &self.version { dt { "Version" } dd { (shown(version)) } }
                 @if let Some(interface) = &self.interface { dt { "Interface" } dd { (shown(interface)) } }
                 dt { "Trusted by" } dd { (self.trust()) }
-                @if self.digest.bytes().all(|byte| byte.is_ascii_hexdigit()) && !self.digest.is_empty() {
-                    dt { "Digest" } dd { (short(&self.digest)) }
+                @if self.trust.digest.bytes().all(|byte| byte.is_ascii_hexdigit()) && !self.trust.digest.is_empty() {
+                    dt { "Digest" } dd { (short(&self.trust.digest)) }
                 }
-                @if !self.grants.is_empty() { dt { "Grants" } dd { (list(&self.grants)) } }
-                @if !self.provides.is_empty() { dt { "Provides" } dd { (list(&self.provides)) } }
-                @if !self.events.is_empty() { dt { "Events" } dd { (list(&self.events)) } }
-                @if !self.actions.is_empty() { dt { "Actions" } dd { (list(&self.actions)) } }
-                dt { "Calls" } dd { (self.calls) ", of which " (self.failures) " failed" }
-                @if let Some(error) = &self.last_error { dt { "Last failure" } dd { (shown(error)) } }
+                @if !self.rights.grants.is_empty() { dt { "Grants" } dd { (list(&self.rights.grants)) } }
+                @if !self.rights.provides.is_empty() { dt { "Provides" } dd { (list(&self.rights.provides)) } }
+                @if !self.rights.events.is_empty() { dt { "Events" } dd { (list(&self.rights.events)) } }
+                @if !self.rights.actions.is_empty() { dt { "Actions" } dd { (list(&self.rights.actions)) } }
+                dt { "Calls" } dd { (self.calls.count) ", of which " (self.calls.failures) " failed" }
+                @if let Some(error) = &self.calls.last_error { dt { "Last failure" } dd { (shown(error)) } }
             }
             @if let Some(reason) = &self.refused { p.notice.bad { (shown(reason)) } }
-            @if !self.routes.is_empty() {
+            @if !self.rights.routes.is_empty() {
                 section.card.stack aria-labelledby="routes" {
                     h2 id="routes" { "Routes" }
                     ul { @for route in routes { li { code { (shown(&route.method)) " " (shown(&route.path)) } } } }

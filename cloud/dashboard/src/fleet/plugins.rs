@@ -66,7 +66,7 @@ impl Answers {
             *summary.versions.entry(shown(version)).or_default() += 1;
             summary.running += usize::from(plugin.state == "running");
             summary.refused += usize::from(plugin.refused.is_some());
-            summary.failures = summary.failures.saturating_add(plugin.failures);
+            summary.failures = summary.failures.saturating_add(plugin.calls.failures);
         }
     }
 
@@ -143,8 +143,8 @@ impl LivePage for FleetPluginsPage {
 }
 
 async fn ask(visitor: &SessionUser, fleet: i64) -> PageResult<Result<Answers, String>> {
-    let asked = visitor.look_up("/v3/plugins", ("appId", json!(fleet)));
-    match asked.await {
+    let answer = visitor.look_up("/v3/plugins", ("appId", json!(fleet)));
+    match answer.await {
         Ok(answer) => Ok(read(answer).await),
         Err(Refusal::Missing(_)) => Ok(Err("No device of this fleet is connected.".to_owned())),
         Err(Refusal::Unreached(why) | Refusal::Unavailable(why)) => {

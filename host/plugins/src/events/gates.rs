@@ -71,12 +71,12 @@ impl Events {
 }
 
 async fn ask(plugin: &Arc<LoadedPlugin>, update: &PendingUpdate) -> EventAnswer {
-    let asked = tell(plugin, PluginEvent::UpdateGate(update.clone()));
+    let call = tell(plugin, PluginEvent::UpdateGate(update.clone()));
     let failed = |reason: String| EventAnswer::Postpone {
         reason,
         seconds: u32::try_from(AFTER_FAILURE.as_secs()).unwrap_or(SHORTEST),
     };
-    match tokio::time::timeout(ANSWERED_WITHIN, asked).await {
+    match tokio::time::timeout(ANSWERED_WITHIN, call).await {
         Ok(Ok(Ok(answer))) => answer,
         Ok(Ok(Err(reason))) => {
             plugin.failed_itself(&format!("the gate `update-gate` failed: {reason}"));

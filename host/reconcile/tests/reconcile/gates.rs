@@ -69,9 +69,9 @@ async fn an_update_waits_for_as_long_as_somebody_wants_it_to() {
     assert_eq!(rig.engine.picture(), ["press_1_1_c2 Running"]);
     let elapsed = begun.elapsed();
     assert!(elapsed < DELAY + Duration::from_secs(1), "{elapsed:?}");
-    let asked = rig.host.asked();
-    let [first, .., last] = asked.as_slice() else {
-        panic!("{asked:?}");
+    let questions = rig.host.asked();
+    let [first, .., last] = questions.as_slice() else {
+        panic!("{questions:?}");
     };
     assert_eq!(first, last);
     let services = first.services.iter().map(ToString::to_string);
@@ -119,7 +119,7 @@ async fn an_update_is_asked_about_once_and_not_for_each_of_its_services() {
     rig.settled().await;
     rig.cloud_says(both("food:2", "c2")).await;
     rig.settled().await;
-    let asked = rig.host.asked();
-    assert_eq!(asked.len(), 1, "{asked:?}");
-    assert_eq!(asked[0].services.len(), 2);
+    let questions = rig.host.asked();
+    assert_eq!(questions.len(), 1, "{questions:?}");
+    assert_eq!(questions[0].services.len(), 2);
 }
