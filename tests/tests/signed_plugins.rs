@@ -127,6 +127,60 @@ async fn m11_an_owner_trusts_a_maker_by_a_key_until_it_is_revoked() {
     assert_eq!(device.supervisor.get(GREETING).await.status, 404);
 }
 
+/// Of docs/plugins.md, from the key to the next version.
+#[tokio::test]
+async fn an_owner_who_grants_by_a_makers_key_accepts_the_next_version_without_a_new_line() {
+    let device = Device::start().await;
+    let maker = KeyPair::generate_unencrypted_keypair().unwrap();
+    fs::write(
+        device.path("acme.key.pub"),
+        maker.pk.to_box().unwrap().to_string(),
+    )
+    .unwrap();
+    let first = fs::read(guest("greeter")).unwrap();
+    // A custom section of one byte makes other bytes of the same plugin.
+    let second = [&first[..], &[0, 2, 1, b'x']].concat();
+    let install = |content: &[u8]| {
+        let signature = minisign::sign(None, &maker.sk, content, None, None).unwrap();
+        device.put("plugins/greeter.wasm.minisig", signature.to_string());
+        device.put("plugins/greeter.wasm", content);
+    };
+    let shipped = device.path("plugins/greeter.wasm").display().to_string();
+    let policy = device.path("policy.toml").display().to_string();
+    let key = device.path("acme.key.pub").display().to_string();
+    let grant = [
+        "plugins", "grant", &shipped, "--policy", &policy, "--key", &key,
+    ];
+
+    // Without a signature nothing is granted.
+    device.put("plugins/greeter.wasm", &first);
+    let refused = device.supervisor.subcommand(&grant);
+    assert!(!refused.status.success(), "{refused:?}");
+    assert!(
+        refused.stderr.contains("it has no signature"),
+        "{refused:?}"
+    );
+    assert_eq!(fs::read_to_string(&policy).unwrap(), "");
+
+    install(&first);
+    let granted = device.supervisor.subcommand(&grant);
+    assert!(granted.status.success(), "{granted:?}");
+    let is_signed =
+        |greeter: &Value| greeter["state"] == "running" && greeter["signedBy"] == "acme";
+    device.until("it to run", is_signed).await;
+    assert_eq!(device.supervisor.get(GREETING).await.status, 200);
+
+    let granted = fs::read_to_string(&policy).unwrap();
+    let before = device.supervisor.json("/v3/plugins").await["plugins"][0]["digest"].clone();
+    install(&second);
+    device
+        .until("the next version to run", |greeter| {
+            is_signed(greeter) && greeter["digest"] != before
+        })
+        .await;
+    assert_eq!(fs::read_to_string(&policy).unwrap(), granted);
+}
+
 #[tokio::test]
 async fn bug3_an_owner_puts_the_version_before_back() {
     let device = Device::start().await;

@@ -66,6 +66,9 @@ func order(r *supervisor.Request) (*supervisor.Response, error) {
 	if err := r.JSON(&order); err != nil {
 		return nil, err
 	}
+	if order.Item == "" {
+		return nil, supervisor.BadRequest("field `item` of the body is missing")
+	}
 	if order.Count < 1 {
 		return nil, supervisor.BadRequest("`count` must be at least 1")
 	}

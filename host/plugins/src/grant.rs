@@ -40,7 +40,8 @@ pub enum GrantError {
 
 /// Adds the section that gives the plugin in `file` what it asks for to the end of `policy`, and returns the lines. The
 /// rest of the policy stays as it is, comments included; it is replaced in one step. `stock_plugins` is the layout's
-/// list. With `anybodys`, a policy that others can write is used too.
+/// list. With `maker_key` they are for what the key in that file signs ([`trust_lines`](crate::trust_lines)). With
+/// `anybodys`, a policy that others can write is used too.
 ///
 /// # Errors
 /// [`GrantError`]; the policy is as it was then.
@@ -48,9 +49,10 @@ pub fn grant(
     file: &Path,
     policy: &Path,
     stock_plugins: &Path,
+    maker_key: Option<&Path>,
     anybodys: bool,
 ) -> Result<String, GrantError> {
-    let TrustedPlugin { name, lines } = trust(file, policy, stock_plugins)?;
+    let TrustedPlugin { name, lines } = trust(file, policy, stock_plugins, maker_key)?;
     let text = policy_text(policy, anybodys)?;
     let files = PolicyFiles {
         owner: policy.to_owned(),
@@ -110,6 +112,7 @@ mod tests {
                 &path("a.wasm"),
                 &path("policy.toml"),
                 &path("stock-plugins.toml"),
+                None,
                 true,
             )
         }

@@ -246,7 +246,7 @@ impl PluginUpload {
         let policy_lines = match &refused {
             Some(_) => {
                 let files = self.plugins.install_places().policy_files.clone();
-                on_disk(move || trust_lines(&file, &files.owner, &files.stock).ok()).await?
+                on_disk(move || trust_lines(&file, &files.owner, &files.stock, None).ok()).await?
             }
             None => None,
         };

@@ -37,6 +37,18 @@ impl NamedKeys {
         self.0.names()
     }
 
+    /// The name of a key.
+    pub(crate) fn name_of(&self, key: &PublicKey) -> Option<&str> {
+        let mut keys = self.0.iter();
+        let (name, _) = keys.find(|(_, named)| *named == key)?;
+        Some(name)
+    }
+
+    /// Whether the key counts no more, under any of its names.
+    pub(crate) fn is_revoked(&self, key: &PublicKey) -> bool {
+        self.0.is_revoked(key)
+    }
+
     /// Whether the key of that name has signed, and counts no more.
     pub(crate) fn is_signed_and_revoked(&self, name: &str, signatures: &Signatures) -> bool {
         let key = self.0.get(name);

@@ -4,6 +4,8 @@
 //! The file is a stranger's. Its texts are shown in comments alone, escaped, so that none of them passes for
 //! a line of the policy or for something else in a terminal.
 
+mod key_file;
+
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -13,25 +15,45 @@ use crate::keys::NamedKeys;
 use crate::route_grants::is_of_stock_plugins;
 use crate::settled_file::bytes;
 use crate::signature::Signatures;
+use key_file::KeyFile;
 use plugin_manifest::Capability;
 use plugin_manifest::{Action, Manifest};
 
 /// Why there is nothing to trust.
 #[derive(Debug, thiserror::Error)]
-#[error("`{file}` is no plugin that can be trusted: {reason}")]
-pub struct TrustError {
-    file: String,
-    reason: String,
+pub enum TrustError {
+    /// The file of the plugin.
+    #[error("`{file}` is no plugin that can be trusted: {reason}")]
+    Plugin {
+        /// The file.
+        file: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The file of its maker's key.
+    #[error("`{file}` is no key to trust: {reason}")]
+    Key {
+        /// The file.
+        file: String,
+        /// What is wrong with it.
+        reason: String,
+    },
 }
 
 /// What the plugin in `file` asks for, in comments, and the section of the policy that gives it to this file and to
 /// no other, or, where a key of the policy has signed the file, to what that key signs: TOML that can be added to
-/// `policy`. `stock_plugins` is the layout's list.
+/// `policy`. `stock_plugins` is the layout's list. `maker_key` is a file with the public key of the plugin's maker: then
+/// the lines are for what that key signs, and name it if the policy does not yet.
 ///
 /// # Errors
-/// [`TrustError`] where the file cannot be read, or has no manifest that can be used.
-pub fn trust_lines(file: &Path, policy: &Path, stock_plugins: &Path) -> Result<String, TrustError> {
-    Ok(trust(file, policy, stock_plugins)?.lines)
+/// [`TrustError`]: a file cannot be read, the plugin has no manifest that can be used, or is not signed with the key.
+pub fn trust_lines(
+    file: &Path,
+    policy: &Path,
+    stock_plugins: &Path,
+    maker_key: Option<&Path>,
+) -> Result<String, TrustError> {
+    Ok(trust(file, policy, stock_plugins, maker_key)?.lines)
 }
 
 /// What a file asks for.
@@ -50,8 +72,9 @@ pub(crate) fn trust(
     file: &Path,
     policy: &Path,
     stock_plugins: &Path,
+    maker_key: Option<&Path>,
 ) -> Result<TrustedPlugin, TrustError> {
-    let failed = |reason| TrustError {
+    let failed = |reason| TrustError::Plugin {
         file: file.display().to_string(),
         reason,
     };
@@ -75,9 +98,22 @@ pub(crate) fn trust(
     let named: NamedKeys = named
         .and_then(|keys| keys.try_into().ok())
         .unwrap_or_default();
-    let keys: Vec<_> = named.public_keys().cloned().collect();
-    let signatures = Signatures::of(file, &wasm, &keys);
-    let pin = lines.pin(&named, &signatures, &compiled_code::digest(&wasm));
+    let mut keys: Vec<_> = named.public_keys().cloned().collect();
+    let pin = if let Some(path) = maker_key {
+        let failed = |reason| TrustError::Key {
+            file: path.display().to_string(),
+            reason,
+        };
+        let maker = KeyFile::read(path).map_err(failed)?;
+        keys.push(maker.key.clone());
+        let signatures = Signatures::of(file, &wasm, &keys);
+        lines
+            .pin_by_maker(&named, &maker, &signatures)
+            .map_err(failed)?
+    } else {
+        let signatures = Signatures::of(file, &wasm, &keys);
+        lines.pin(&named, &signatures, &compiled_code::digest(&wasm))
+    };
     lines.section(&manifest, &pin);
     Ok(TrustedPlugin {
         name: manifest.name,
@@ -183,10 +219,49 @@ impl Lines {
             let reason = named.why_not_signed([], signatures);
             self.comment(&format!("No key of the policy pins it: {reason}."));
             self.comment(
-                "To trust its maker's key rather than this file: [keys.NAME] public = \"RW...\", and keys = [\"NAME\"] in place of sha256.",
+                "To trust its maker's key rather than this file: `supervisor plugins grant FILE --key MAKER.pub`.",
             );
         }
         ("sha256", digest.to_owned())
+    }
+
+    /// Names the maker's key where the policy does not yet. Answers what the plugin is pinned by.
+    ///
+    /// # Errors
+    /// Why the plugin cannot be pinned by that key.
+    fn pin_by_maker(
+        &mut self,
+        named: &NamedKeys,
+        maker: &KeyFile,
+        signatures: &Signatures,
+    ) -> Result<(&'static str, String), String> {
+        if !signatures.keys.contains(&maker.key) {
+            let reason = match &signatures.problems[..] {
+                [] if signatures.are_there() => "it is signed with another key".to_owned(),
+                [] => "it has no signature".to_owned(),
+                problems => problems.join("; "),
+            };
+            return Err(format!("it has not signed the plugin: {reason}"));
+        }
+        if named.is_revoked(&maker.key) {
+            return Err("the policy has revoked it".to_owned());
+        }
+        let known = named.name_of(&maker.key);
+        let name = known.unwrap_or(&maker.name).to_owned();
+        if known.is_none() && named.names().any(|taken| *taken == name) {
+            return Err(format!(
+                "[keys.{name}] of the policy is another key: give the file another name"
+            ));
+        }
+        self.comment(&format!(
+            "It is signed with `{name}`: the lines are for all that this key signs under this name."
+        ));
+        if known.is_none() {
+            self.line(&format!("[keys.{name}]"));
+            self.line(&format!("public = \"{}\"", maker.base64));
+            self.line("");
+        }
+        Ok(("keys", name))
     }
 
     /// The lines that give it.

@@ -90,21 +90,32 @@ pub(crate) enum PluginsCommand {
     },
     /// Add the lines to the policy that grant a plugin's file what it asks for, and print them; a running supervisor
     /// acts on them at once
-    #[command(mut_args(|flag| shown_where(flag, &["file", "config", "policy", "allow_unpinned"])))]
+    #[command(mut_args(|flag| shown_where(flag, &["file", "key", "config", "policy", "allow_unpinned"])))]
     Grant {
-        /// The plugin's file
-        file: PathBuf,
+        #[command(flatten)]
+        plugin: PluginFile,
         #[command(flatten)]
         flags: Box<Flags>,
     },
     /// Print what a plugin's file asks for, and the lines of the policy that grant it
-    #[command(mut_args(|flag| shown_where(flag, &["file", "config", "policy"])))]
+    #[command(mut_args(|flag| shown_where(flag, &["file", "key", "config", "policy"])))]
     Trust {
-        /// The plugin's file
-        file: PathBuf,
+        #[command(flatten)]
+        plugin: PluginFile,
         #[command(flatten)]
         flags: Box<Flags>,
     },
+}
+
+/// A plugin that an owner decides about.
+#[derive(Args)]
+pub(crate) struct PluginFile {
+    /// The plugin's file
+    pub(crate) file: PathBuf,
+    /// Trust the maker rather than this file: the file with the maker's public key (of `supervisor-plugin keygen` or
+    /// minisign). The lines are then for each version that this key signs, and the policy calls the key as the file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key: Option<PathBuf>,
 }
 
 /// What `plugins log` prints.

@@ -54,11 +54,11 @@ fn main() -> ExitCode {
         Command::Plugins(PluginsCommand::EmbedSignature { file, .. }) => {
             plugins::embed_signature(&file).map_err(Into::into)
         }
-        Command::Plugins(PluginsCommand::Trust { file, flags }) => {
-            plugins_trust::trust(&file, *flags)
+        Command::Plugins(PluginsCommand::Trust { plugin, flags }) => {
+            plugins_trust::trust(&plugin, *flags)
         }
-        Command::Plugins(PluginsCommand::Grant { file, flags }) => {
-            plugins_trust::grant(&file, *flags)
+        Command::Plugins(PluginsCommand::Grant { plugin, flags }) => {
+            plugins_trust::grant(&plugin, *flags)
         }
         Command::Plugins(PluginsCommand::Rollback { name, flags }) => {
             plugins_rollback::rollback(&name, *flags)

@@ -44,13 +44,24 @@ impl TwoApps {
         .await;
     }
 
-    /// What no refused request changes.
+    /// What no refused request changes, once the supervisor has released the locks of other apps that it took for a
+    /// reboot before it came to the one that a user holds.
     pub(crate) async fn state(&self) -> Value {
         let device = &self.device;
+        let locks = until("the supervisor to hold no lock", || async {
+            let locks = device.json("/v3/locks").await;
+            let all = locks["locks"].as_array();
+            if all.is_some_and(|all| all.iter().all(|lock| lock["holder"] != "supervisor")) {
+                Ok(locks)
+            } else {
+                Err(locks)
+            }
+        })
+        .await;
         json!({
             "target": device.json("/v2/local/target-state").await,
             "containers": device.json("/v2/containerId").await,
-            "locks": device.json("/v3/locks").await,
+            "locks": locks,
             "host": device.json("/v1/device/host-config").await,
         })
     }

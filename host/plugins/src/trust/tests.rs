@@ -29,7 +29,7 @@ impl Owner {
     fn lines(&self, wasm: &[u8]) -> Result<String, TrustError> {
         let file = self.folder.path().join("acme.wasm");
         std::fs::write(&file, wasm).unwrap();
-        trust_lines(&file, &self.files.owner, &self.files.stock)
+        trust_lines(&file, &self.files.owner, &self.files.stock, None)
     }
 
     /// The policy with these lines added.
@@ -160,7 +160,7 @@ fn m11_a_file_that_a_key_of_the_policy_signs_is_given_by_that_key() {
     assert!(!lines.contains("\nkeys = "), "{lines}");
     for line in [
         "was made with a key that the policy does not name.",
-        "[keys.NAME]",
+        "--key MAKER.pub",
     ] {
         assert!(lines.contains(line), "{lines}");
     }
@@ -177,4 +177,66 @@ fn m11_a_file_that_a_key_of_the_policy_signs_is_given_by_that_key() {
     let lines = owner.lines(&wasm).unwrap();
     assert!(lines.contains("`acme-2026`, which is revoked"), "{lines}");
     assert!(lines.contains("\nsha256 = "), "{lines}");
+}
+
+#[test]
+fn the_lines_for_a_makers_key_name_it_once_and_only_if_it_has_signed() {
+    let owner = Owner::new();
+    let maker = minisign::KeyPair::generate_unencrypted_keypair().unwrap();
+    let stranger = minisign::KeyPair::generate_unencrypted_keypair().unwrap();
+    let wasm = component(ACME);
+    let path = |name: &str| owner.folder.path().join(name);
+    let public = maker.pk.to_base64();
+    let write = |name: &str, text: &str| std::fs::write(path(name), text).unwrap();
+    write("acme.key.pub", &format!("untrusted comment: x\n{public}\n"));
+    write("stranger.pub", &stranger.pk.to_base64());
+    write("a b.pub", &public);
+    write("long.pub", &"R".repeat(5000));
+    write("secret.pub", "untrusted comment: x\nnothing\n");
+    let lines = |key: &str| {
+        let file = path("acme.wasm");
+        std::fs::write(&file, &wasm).unwrap();
+        trust_lines(
+            &file,
+            &owner.files.owner,
+            &owner.files.stock,
+            Some(&path(key)),
+        )
+    };
+    let refused = |key: &str, expected: &str| {
+        let error = lines(key).unwrap_err().to_string();
+        assert!(error.contains(expected) && error.contains(key), "{error}");
+    };
+
+    refused("acme.key.pub", "it has no signature");
+    let signature = minisign::sign(None, &maker.sk, &wasm[..], None, None).unwrap();
+    write("acme.wasm.minisig", &signature.to_string());
+    for (key, expected) in [
+        ("stranger.pub", "it has not signed the plugin"),
+        ("a b.pub", "rename the file"),
+        ("long.pub", "at most 4096 bytes"),
+        ("secret.pub", "not a minisign public key"),
+        ("missing.pub", "cannot be read"),
+        (".", "not a file"),
+    ] {
+        refused(key, expected);
+    }
+
+    let first = lines("acme.key.pub").unwrap();
+    let section =
+        format!("[keys.acme]\npublic = \"{public}\"\n\n[plugins.acme]\nkeys = [\"acme\"]\n");
+    assert!(first.contains(&section), "{first}");
+    owner.policy(&first);
+
+    // The policy knows the key by a name of its own, or another key by this name, or has revoked the key.
+    let named = format!("[keys.acme-2026]\npublic = \"{public}\"\n");
+    owner.policy(&named);
+    let second = lines("acme.key.pub").unwrap();
+    assert!(second.contains("keys = [\"acme-2026\"]"), "{second}");
+    assert!(!second.contains("[keys."), "{second}");
+    owner.policy(&format!("{named}revoked = true\n"));
+    refused("acme.key.pub", "the policy has revoked it");
+    let taken = stranger.pk.to_base64();
+    owner.policy(&format!("[keys.acme]\npublic = \"{taken}\"\n"));
+    refused("acme.key.pub", "is another key");
 }

@@ -73,7 +73,7 @@ async fn findings(arguments: &Check, component: &Component) -> Result<Findings> 
         }
     }
     if arguments.policy.is_none() && findings.failed.is_empty() {
-        findings.policy_lines = Some(trust_lines(&component.file, no_file, no_file)?);
+        findings.policy_lines = Some(trust_lines(&component.file, no_file, no_file, None)?);
     }
     Ok(findings)
 }

@@ -28,8 +28,8 @@ pub(crate) fn run(arguments: &Keygen, output: &Output) -> Result<ExitCode> {
     let key = pair.pk.to_base64();
     output.result(
         &format!(
-            "{} is the key, {} its public half. A device that should accept what it signs needs this in its policy:\n\n\
-             [keys.vendor]\npublic = \"{key}\"\n\n[plugins.NAME]\nkeys = [\"vendor\"]",
+            "{0} is the key, and stays with you; {1} is its public half. A device accepts what the key signs after:\n\n  \
+             supervisor plugins grant PLUGIN.wasm --key {1}",
             arguments.file.display(),
             beside.display()
         ),
