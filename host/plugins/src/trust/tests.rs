@@ -236,7 +236,7 @@ fn the_lines_for_a_makers_key_name_it_once_and_only_if_it_has_signed() {
     assert!(!second.contains("[keys."), "{second}");
     owner.policy(&format!("{named}revoked = true\n"));
     refused("acme.key.pub", "the policy has revoked it");
-    let taken = stranger.pk.to_base64();
-    owner.policy(&format!("[keys.acme]\npublic = \"{taken}\"\n"));
+    let other = stranger.pk.to_base64();
+    owner.policy(&format!("[keys.acme]\npublic = \"{other}\"\n"));
     refused("acme.key.pub", "is another key");
 }
