@@ -225,7 +225,7 @@ impl LogHub {
         engines: Engines,
         container: ContainerId,
         source: LogSource,
-        mut from: LogsFrom,
+        from: LogsFrom,
     ) {
         let Some(engine) = engines.get(source.engine) else {
             return;
@@ -268,9 +268,8 @@ impl LogHub {
                     tracing::debug!(%error, "failed to read the output of `{}`", source.service);
                 }
             }
-            // Where nothing was seen, what is printed before the next stream is lost: reading from the start again
-            // would repeat what another reader has.
-            from = LogsFrom::Now;
+            // Where no line was seen, the next stream begins as this one was to: an engine that is too busy to open the
+            // log of a new container costs none of its first lines.
             tokio::time::sleep(REATTACH).await;
         }
     }

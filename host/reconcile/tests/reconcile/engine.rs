@@ -52,6 +52,8 @@ struct State {
     silent: bool,
     numbered: u64,
     logs: BTreeMap<ContainerId, broadcast::Sender<LogLine>>,
+    /// Where each reading of a container's output was to begin.
+    log_starts: Vec<LogsFrom>,
     /// Containers whose output is being read.
     readers: u32,
     /// Changing calls until the engine is cut off.
@@ -241,6 +243,10 @@ impl MemoryEngine {
 
     pub(crate) fn readers(&self) -> u32 {
         self.state().readers
+    }
+
+    pub(crate) fn log_starts(&self) -> Vec<LogsFrom> {
+        self.state().log_starts.clone()
     }
 
     fn announce(&self) {
@@ -536,10 +542,17 @@ impl Containers for MemoryEngine {
     async fn logs(
         &self,
         id: &ContainerId,
-        _from: LogsFrom,
+        from: LogsFrom,
     ) -> Result<BoxStream<'static, Result<LogLine, EngineError>>, EngineError> {
         self.enter(None).await?;
         let mut state = self.state();
+        state.log_starts.push(from);
+        if let Some(left) = state.failing.get_mut("logs")
+            && *left > 0
+        {
+            *left -= 1;
+            return Err(EngineError::failed("logs", "it was told to fail"));
+        }
         let sender = state.logs.get(id).ok_or_else(|| not_found(id.as_str()))?;
         let lines = BroadcastStream::new(sender.subscribe());
         state.readers += 1;

@@ -1,3 +1,4 @@
+use engine::LogsFrom;
 use futures::StreamExt;
 
 use crate::rig::{rig, target};
@@ -74,4 +75,16 @@ async fn a_slow_reader_is_told_what_it_lost_and_holds_up_nobody() {
     assert!(lost > 0);
     let next = slow.next().await.unwrap();
     assert_eq!(next.message, lost.to_string());
+}
+
+/// A new container prints at once, and its engine may be too busy to show its log then.
+#[tokio::test(start_paused = true)]
+async fn a_log_that_could_not_be_opened_is_read_from_its_first_line_later() {
+    let rig = rig();
+    rig.engine.fail("logs", 2);
+    let _reader = rig.reconciler.logs();
+    rig.set(target().service("web", "web:1").json()).await;
+    rig.settled().await;
+    rig.eventually("read", || rig.engine.readers() == 1).await;
+    assert_eq!(rig.engine.log_starts(), [LogsFrom::Start; 3]);
 }
