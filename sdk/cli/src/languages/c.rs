@@ -79,11 +79,7 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
         .arg("-o")
         .arg(&module);
     toolchain::run(&mut command)?;
-    let module = std::fs::read(&module).context("cannot read what the compiler has written")?;
-    let component = build.join("component.wasm");
-    let wasm = core_module::component(module, &world, &project.project.manifest)?;
-    write_file(&component, &wasm)?;
-    Ok(component)
+    core_module::write_component(&module, &world, &project.project.manifest)
 }
 
 /// What is imported blocks: C has nothing else to wait with.

@@ -1,5 +1,7 @@
 //! Makes a component of a core module, as compilers of C and Go write it.
 
+use std::path::{Path, PathBuf};
+
 use anyhow::{Context as _, Result};
 use plugin_manifest::Manifest;
 use wasi_preview1_component_adapter_provider::{
@@ -7,23 +9,31 @@ use wasi_preview1_component_adapter_provider::{
 };
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 
+use crate::sdk_sources::write_file;
 use crate::world::{self, World};
 
 /// Answers what a language's runtime calls of WASI, without WASI.
 static STUB: &str = include_str!("../../../stubs/wasi_snapshot_preview1.wat");
 
-/// The component of a module whose exports and imports are those of the world.
+/// Writes the component of a module, whose exports and imports are those of the world, beside the module.
 ///
 /// What the language's runtime calls of WASI is stubbed, unless the plugin asks for a part of WASI: then all of it is what
 /// devices provide, and the plugin has to ask for whatever the runtime imports.
 ///
 /// # Errors
-/// The module does not fit the world.
-pub(crate) fn component(
-    mut module: Vec<u8>,
+/// The module cannot be read or does not fit the world, or the component cannot be written.
+pub(crate) fn write_component(
+    module: &Path,
     world: &World,
     manifest: &Manifest,
-) -> Result<Vec<u8>> {
+) -> Result<PathBuf> {
+    let component = module.with_file_name("component.wasm");
+    let module = std::fs::read(module).context("cannot read what the compiler has written")?;
+    write_file(&component, &encode(module, world, manifest)?)?;
+    Ok(component)
+}
+
+fn encode(mut module: Vec<u8>, world: &World, manifest: &Manifest) -> Result<Vec<u8>> {
     embed_component_metadata(&mut module, &world.resolve, world.id, StringEncoding::UTF8)?;
     let stub;
     let adapter = if world::uses_wasi(manifest) {
