@@ -98,13 +98,11 @@ impl TestPrograms {
         let (prepare, apart) = (&prepare, &apart);
         let failed = std::thread::scope(|threads| {
             let rows = rows.each_ref().map(|own| {
-                threads.spawn(move || -> Result<Vec<&Path>> {
+                threads.spawn(move || -> Result<Vec<String>> {
                     let mut failed = Vec::new();
                     for queue in [own, apart] {
                         while let Some(program) = next(queue) {
-                            if !program.run(prepare)? {
-                                failed.push(program.source.as_path());
-                            }
+                            failed.extend(program.run(prepare)?);
                         }
                     }
                     Ok(failed)
@@ -120,8 +118,7 @@ impl TestPrograms {
             anyhow::Ok(failed)
         })?;
         if !failed.is_empty() {
-            let names = failed.iter().map(|source| source.display().to_string());
-            bail!("tests failed in {}", names.collect::<Vec<_>>().join(", "));
+            bail!("tests failed:\n  {}", failed.join("\n  "));
         }
         Ok(())
     }
@@ -166,8 +163,8 @@ impl TestProgram {
         })
     }
 
-    /// Whether all of its tests passed.
-    fn run(&self, prepare: &impl Fn(&mut Command)) -> Result<bool> {
+    /// Runs it; what failed in it, in a line, unless all of its tests passed.
+    fn run(&self, prepare: &impl Fn(&mut Command)) -> Result<Option<String>> {
         println!("running {}", self.source.display());
         let mut printed = tempfile::tempfile()?;
         let mut test = Command::new(&self.file);
@@ -181,20 +178,45 @@ impl TestProgram {
         let status = test
             .status()
             .with_context(|| format!("failed to start `{}`", self.file.display()))?;
-        show(&mut printed, &self.source, started.elapsed().as_secs())?;
-        Ok(status.success())
+        let text = show(&mut printed, &self.source, started.elapsed().as_secs())?;
+        let failure = || {
+            let failed = failed_tests(&String::from_utf8_lossy(&text)).join(", ");
+            format!("{} ({status}): {failed}", self.source.display())
+        };
+        Ok((!status.success()).then(failure))
     }
 }
 
-/// In one piece, whatever runs beside it.
-fn show(printed: &mut File, source: &Path, seconds: u64) -> Result<()> {
+/// Shows what a program printed, in one piece, whatever runs beside it.
+fn show(printed: &mut File, source: &Path, seconds: u64) -> Result<Vec<u8>> {
     let mut text = Vec::new();
     printed.rewind()?;
     printed.read_to_end(&mut text)?;
     let mut out = std::io::stdout().lock();
     writeln!(out, "\n{}, {seconds} s:", source.display())?;
     out.write_all(&text)?;
-    Ok(out.flush()?)
+    out.flush()?;
+    Ok(text)
+}
+
+/// The names of the tests that failed, by what their program printed; for a program that was ended before it named
+/// them, those that had begun and not ended.
+fn failed_tests(printed: &str) -> Vec<&str> {
+    let names = |end| {
+        let tests = printed
+            .lines()
+            .filter_map(|line| line.strip_prefix("test "));
+        tests.filter_map(move |test: &str| test.strip_suffix(end))
+    };
+    let failed: Vec<&str> = names(" ... FAILED").collect();
+    if !failed.is_empty() {
+        return failed;
+    }
+    let passed: Vec<&str> = names(" ... ok").collect();
+    let is_open = |test: &&str| !passed.contains(test);
+    names(" has been running for over 60 seconds")
+        .filter(is_open)
+        .collect()
 }
 
 #[cfg(test)]
@@ -217,6 +239,14 @@ mod tests {
         ] {
             assert_eq!(group_of(Path::new(source)), expected, "{source}");
         }
+    }
+
+    #[test]
+    fn tests_that_failed_are_named() {
+        let printed = "test a::b ... ok\ntest a::c has been running for over 60 seconds\ntest a::c ... ok\ntest a::d has been running for over 60 seconds\n";
+        assert_eq!(failed_tests(printed), ["a::d"]);
+        let printed = format!("{printed}test a::d ... FAILED\ntest result: FAILED. 2 passed\n");
+        assert_eq!(failed_tests(&printed), ["a::d"]);
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! The sources of the Rust SDK, which a project in Rust gets a copy of: the SDK is on no registry, and a project that
 //! contains it builds on every machine in the same way.
 
+use std::fs::Permissions;
+use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
@@ -115,10 +118,48 @@ pub(crate) fn write_files(place: &Path, files: &Files) -> Result<()> {
     Ok(())
 }
 
-/// Writes a file and the folders around it.
+/// Writes a file and the folders around it. Whoever reads it meanwhile finds the content before or the new one, whole:
+/// several builds write the same file into the cache and run it.
 pub(crate) fn write_file(file: &Path, content: &[u8]) -> Result<()> {
-    file.parent()
-        .map_or(Ok(()), std::fs::create_dir_all)
-        .and_then(|()| std::fs::write(file, content))
+    let folder = file.parent().unwrap_or(Path::new(""));
+    replace_file(folder, file, content)
         .with_context(|| format!("cannot write `{}`", file.display()))
+}
+
+fn replace_file(folder: &Path, file: &Path, content: &[u8]) -> std::io::Result<()> {
+    std::fs::create_dir_all(folder)?;
+    let mode = std::fs::metadata(file).map_or(0o666, |metadata| metadata.permissions().mode());
+    let mut new = tempfile::Builder::new()
+        .permissions(Permissions::from_mode(mode))
+        .tempfile_in(folder)?;
+    new.write_all(content)?;
+    new.persist(file)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_written_again_is_whole_for_those_who_read_it_meanwhile() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("build/script.mjs");
+        let content = vec![b'x'; 1 << 20];
+        write_file(&file, &content).unwrap();
+        std::thread::scope(|threads| {
+            let writer = threads.spawn(|| {
+                for _ in 0..50 {
+                    write_file(&file, &content).unwrap();
+                }
+            });
+            while !writer.is_finished() {
+                assert_eq!(std::fs::read(&file).unwrap().len(), content.len());
+            }
+        });
+        assert_eq!(
+            std::fs::read_dir(file.parent().unwrap()).unwrap().count(),
+            1
+        );
+    }
 }
