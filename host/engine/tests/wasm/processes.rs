@@ -408,7 +408,7 @@ fn starting_at_the_same_time_starts_one_process() {
         let words: &dyn Fixture = &*fixture;
         let id = words.create(&words.service("tick", &Program::Tick)).await;
         let engine = fixture.engine();
-        let started = futures::future::join_all((0..4).map(|_| engine.start_container(&id))).await;
+        let started = futures::future::join_all((0..16).map(|_| engine.start_container(&id))).await;
         for started in started {
             started.unwrap();
         }

@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::OFlags;
 use serde::Serialize;
@@ -88,11 +89,14 @@ fn put<T: Serialize>(path: &Path, value: &T, durable: bool, mode: u32) -> io::Re
         return Err(io::ErrorKind::InvalidInput.into());
     };
     let bytes = serde_json::to_vec_pretty(value)?;
-    // The process's number, since the engine and a service's process may both write in one folder.
+    // Nobody else's: the engine and a service's process may write in one folder, and several tasks of the engine the same
+    // record.
+    static WRITES: AtomicU64 = AtomicU64::new(0);
     let unfinished = folder.join(format!(
-        ".{}.{}",
+        ".{}.{}.{}",
         name.to_string_lossy(),
-        std::process::id()
+        std::process::id(),
+        WRITES.fetch_add(1, Ordering::Relaxed)
     ));
     let write = || {
         // One that a kill left, or that a service put there: what is made is new, and nobody's but ours.
@@ -139,6 +143,28 @@ mod tests {
         };
         write(&path, &state).unwrap();
         assert_eq!(read::<State>(&path).unwrap(), Some(state));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_record_that_several_write_at_once_is_one_of_theirs() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(STATE);
+        std::thread::scope(|threads| {
+            for exit_code in 0..8 {
+                let path = &path;
+                threads.spawn(move || {
+                    let state = State {
+                        exit_code: Some(exit_code),
+                        ..State::created()
+                    };
+                    for _ in 0..100 {
+                        write_volatile(path, &state).unwrap();
+                        assert!(read::<State>(path).unwrap().is_some());
+                    }
+                });
+            }
+        });
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
