@@ -52,6 +52,10 @@ pub enum Event {
     Connection(bool),
     /// May this app be disturbed now? The answer counts, also that of an `Err`: it postpones the update by a minute.
     UpdateGate(Update),
+    /// Is this release healthy? The answer counts: [`Answer::GoOn`] says yes, [`Answer::refuse`] has the device go back to
+    /// the last healthy release, and [`Answer::postpone`] has the device ask again while the release has time. An `Err`
+    /// postpones by a minute.
+    HealthGate(InstalledRelease),
     /// An event that this version of the SDK does not know.
     Later {
         /// The name of its kind.
@@ -100,21 +104,48 @@ pub struct Update {
     pub target_commit: Option<String>,
 }
 
+/// A release that was installed a short while ago. All of its services run, and those with a health check pass it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InstalledRelease {
+    /// The app's number.
+    pub app_id: u64,
+    /// 32 hexadecimal digits.
+    pub app_uuid: String,
+    /// The services of the release.
+    pub services: Vec<String>,
+    /// The release.
+    pub commit: String,
+}
+
 /// The answer to a gate. To all other events it is [`Answer::GoOn`].
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Answer {
-    /// Nothing is in the way.
+    /// The app may be disturbed, or the release is healthy.
     GoOn,
-    /// Not now.
+    /// Not now, or not yet.
     Postpone {
         /// Why. People read it.
         reason: String,
         /// When the device asks again: after 10 s to 15 min.
         delay: Duration,
     },
+    /// The release is not healthy and will not be. An answer to [`Event::HealthGate`] alone.
+    Refuse {
+        /// Why. People read it.
+        reason: String,
+    },
 }
 
 impl Answer {
+    /// The release is not healthy and will not be: the device goes back to the last healthy one, and shows people the
+    /// reason.
+    pub fn refuse(reason: impl Into<String>) -> Answer {
+        Answer::Refuse {
+            reason: reason.into(),
+        }
+    }
+
     /// Not now: the device asks again after `delay`, which is 10 s to 15 min, and shows people the reason.
     pub fn postpone(reason: impl Into<String>, delay: Duration) -> Answer {
         Answer::Postpone {
@@ -127,6 +158,7 @@ impl Answer {
 mirror! { one way struct wit::ServiceChange, ServiceChange { app_id, service, status, before } }
 mirror! { one way enum wit::TargetProgress, TargetProgress { Applying, Reached, Stopped } }
 mirror! { one way struct wit::Update, Update { app_id, app_uuid, services, running_commit, target_commit } }
+mirror! { one way struct wit::InstalledRelease, InstalledRelease { app_id, app_uuid, services, commit } }
 
 impl From<wit::Event> for Event {
     fn from(event: wit::Event) -> Self {
@@ -139,6 +171,7 @@ impl From<wit::Event> for Event {
             wit::Event::Target(progress) => Event::Target(progress.into()),
             wit::Event::Connection(is_there) => Event::Connection(is_there),
             wit::Event::UpdateGate(update) => Event::UpdateGate(update.into()),
+            wit::Event::HealthGate(release) => Event::HealthGate(release.into()),
             wit::Event::Later(wit::LaterEvent { name, data }) => Event::Later { name, data },
         }
     }
@@ -152,6 +185,7 @@ impl From<Answer> for wit::Answer {
                 reason,
                 seconds: u32::try_from(delay.as_secs()).unwrap_or(u32::MAX),
             }),
+            Answer::Refuse { reason } => wit::Answer::Refuse(reason),
         }
     }
 }

@@ -44,6 +44,8 @@ pub enum Event {
     LockWait(LockWait),
     /// A plugin postpones an update.
     UpdatePostponed(UpdatePostponed),
+    /// A new release was not healthy within its time.
+    ReleaseUnhealthy(ReleaseUnhealthy),
     /// A step failed and is tried again.
     StepFailed(StepFailed),
     /// The device began to apply its target.
@@ -63,6 +65,7 @@ impl Event {
         if let Event::LockWait(LockWait { message, .. })
         | Event::PluginFault(PluginFault { message, .. })
         | Event::UpdatePostponed(UpdatePostponed { message, .. })
+        | Event::ReleaseUnhealthy(ReleaseUnhealthy { message, .. })
         | Event::StepFailed(StepFailed { message, .. }) = &mut self
             && message.len() > MAX_MESSAGE
         {
@@ -146,6 +149,20 @@ pub struct UpdatePostponed {
     pub message: String,
     /// When it is asked again; ISO 8601.
     pub retry_at: Moment,
+}
+
+/// A new release was not healthy within its time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ReleaseUnhealthy {
+    /// The app's number.
+    pub app_id: AppId,
+    /// The release.
+    pub commit: Commit,
+    /// What was wrong.
+    pub message: String,
+    /// The release that the device goes back to; null if no other was ever healthy.
+    pub back_to: Option<Commit>,
 }
 
 /// A step failed and is tried again.

@@ -41,6 +41,7 @@ mod component_file;
 mod container_index;
 mod containers;
 mod folders;
+mod health_check;
 mod image_table;
 mod inotify;
 mod launch;

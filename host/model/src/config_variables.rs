@@ -54,6 +54,8 @@ pub const VARIABLES: &[Variable] = &[
         ..bool("SUPERVISOR_PERSISTENT_LOGGING", "false")
     },
     bool("SUPERVISOR_HARDWARE_METRICS", "true"),
+    // A day is longer than anything that is watched takes.
+    int("SUPERVISOR_UPDATE_HEALTH_TIME", "0", 0, 86_400_000),
     Variable {
         kind: VariableKind::Word(&["on", "off", "auto"]),
         ..bool("HOST_FIREWALL_MODE", "off")

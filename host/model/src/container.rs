@@ -70,6 +70,19 @@ pub enum ContainerState {
     Dead,
 }
 
+/// What a running container's own health check says of it (docs/spec/device.md#health-of-services).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, Display)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
+pub enum ContainerHealth {
+    /// It was started a short while ago, and no check has counted yet.
+    Starting,
+    /// The last check passed.
+    Healthy,
+    /// As many checks in a row have failed as its `retries` say.
+    Unhealthy,
+}
+
 /// One container, running or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Container {
@@ -90,6 +103,8 @@ pub struct Container {
     pub state: ContainerState,
     /// The exit code of the last run, once it has ended.
     pub exit_code: Option<i64>,
+    /// What its health check says; absent if it has none, or does not run.
+    pub health: Option<ContainerHealth>,
     /// When it was created, in milliseconds since the epoch; whole seconds if the engine reports only those.
     pub created_at_ms: i64,
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use crate::{
     AppId, AppUuid, BOOT_LABEL, BootId, Branding, CONFIG_DIGEST_LABEL, Commit, Container,
-    ContainerId, ContainerState, DEPENDS_ON_LABEL, DeviceUuid, EngineImageId, EngineKind, ImageId,
-    ReleaseId, STOP_GRACE_PERIOD_LABEL, ServiceId, ServiceKey, ServiceName,
+    ContainerHealth, ContainerId, ContainerState, DEPENDS_ON_LABEL, DeviceUuid, EngineImageId,
+    EngineKind, ImageId, ReleaseId, STOP_GRACE_PERIOD_LABEL, ServiceId, ServiceKey, ServiceName,
 };
 
 /// Prefix of the name of a container that is handing over to its successor (docs/spec/device.md#container-identity).
@@ -40,6 +40,8 @@ pub struct CurrentService {
     pub state: ContainerState,
     /// The exit code of the last run, once it has ended.
     pub exit_code: Option<i64>,
+    /// What its health check says; absent if it has none, or does not run.
+    pub health: Option<ContainerHealth>,
     /// When it was created, in milliseconds since the epoch.
     pub created_at_ms: i64,
     /// The digest of the configuration that it was made from; missing on containers from before this
@@ -103,6 +105,7 @@ impl CurrentService {
             engine_image: container.image_id.clone(),
             state: container.state,
             exit_code: container.exit_code,
+            health: container.health,
             created_at_ms: container.created_at_ms,
             digest: label(container, branding, CONFIG_DIGEST_LABEL).ok(),
             stop_grace: label(container, branding, STOP_GRACE_PERIOD_LABEL)
@@ -217,6 +220,7 @@ mod tests {
             image_id: "sha256:ab".parse().unwrap(),
             state: ContainerState::Running,
             exit_code: None,
+            health: None,
             created_at_ms: 0,
         }
     }

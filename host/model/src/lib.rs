@@ -27,8 +27,8 @@ pub use action::{Action, ActionError, PowerAction, Verb};
 pub use branding::Branding;
 pub use compose::DeviceFacts;
 pub use container::{
-    BOOT_LABEL, CONFIG_DIGEST_LABEL, Container, ContainerState, DEPENDS_ON_LABEL, EngineKind,
-    Image, Network, STOP_GRACE_PERIOD_LABEL, Volume,
+    BOOT_LABEL, CONFIG_DIGEST_LABEL, Container, ContainerHealth, ContainerState, DEPENDS_ON_LABEL,
+    EngineKind, Image, Network, STOP_GRACE_PERIOD_LABEL, Volume,
 };
 pub use current::{CurrentRelease, CurrentService, HANDING_OVER_PREFIX, UnreadableContainer};
 pub use desired::{
@@ -46,7 +46,8 @@ pub use service_config::{
 };
 pub use settings::{FirewallMode, Settings};
 pub use status::{
-    AppStatus, DeviceStatus, ImageState, ImageStatus, ReleaseState, ServiceState, ServiceStatus,
+    AppStatus, DeviceStatus, ImageState, ImageStatus, RejectedRelease, ReleaseState, ServiceState,
+    ServiceStatus,
 };
 pub use target::{
     AppClass, LocalDefaults, RefusedTarget, SetTargetError, TargetApp, TargetErrors, TargetRelease,

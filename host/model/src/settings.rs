@@ -33,6 +33,9 @@ pub struct Settings {
     pub firewall: FirewallMode,
     /// Whether the host announces its name on the local network.
     pub discoverable: bool,
+    /// The time that a new release has to become healthy, after which the device goes back to the one before; `None` does
+    /// not look (docs/spec/device.md#release-health).
+    pub release_health_time: Option<Duration>,
 }
 
 /// Who can reach the host over the network.
@@ -72,6 +75,8 @@ impl Settings {
                 _ => FirewallMode::Off,
             },
             discoverable: flag("HOST_DISCOVERABILITY"),
+            release_health_time: Some(milliseconds("SUPERVISOR_UPDATE_HEALTH_TIME"))
+                .filter(|time| !time.is_zero()),
         }
     }
 }
@@ -97,6 +102,7 @@ mod tests {
         assert!(!settings.override_locks && settings.discoverable);
         assert_eq!(settings.firewall, FirewallMode::Off);
         assert!(!settings.delta);
+        assert_eq!(settings.release_health_time, None);
     }
 
     #[test]
@@ -106,6 +112,7 @@ mod tests {
             ("SUPERVISOR_VPN_CONTROL", "off"),
             ("SUPERVISOR_DELTA", "1"),
             ("HOST_FIREWALL_MODE", "auto"),
+            ("SUPERVISOR_UPDATE_HEALTH_TIME", "300000"),
         ];
         let variables = variables
             .iter()
@@ -114,5 +121,7 @@ mod tests {
         assert_eq!(settings.poll_interval, Duration::from_secs(60));
         assert!(!settings.vpn && settings.delta);
         assert_eq!(settings.firewall, FirewallMode::Auto);
+        let time = settings.release_health_time;
+        assert_eq!(time, Some(Duration::from_secs(300)));
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use strum::IntoStaticStr;
 
 use crate::{
@@ -49,6 +49,18 @@ pub struct AppStatus {
     pub state: ReleaseState,
     /// Services that have a container or a place in the target, by creation of the container.
     pub services: Vec<ServiceStatus>,
+    /// The release that the cloud's target names, if it was not healthy: the last healthy one runs in its place, and is
+    /// what `target_commit` says.
+    pub rejected_release: Option<RejectedRelease>,
+}
+
+/// A release that was installed and was not healthy within its time (docs/spec/device.md#release-health).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RejectedRelease {
+    /// The release's commit.
+    pub commit: Commit,
+    /// What was wrong, in one sentence without an end.
+    pub reason: String,
 }
 
 /// How far a release is (docs/spec/device.md#release-progress); as `&str`, the API's word.
@@ -57,7 +69,8 @@ pub struct AppStatus {
 pub enum ReleaseState {
     /// The release was refused: nothing of it is applied.
     Rejected,
-    /// The update was abandoned. A word of the API that this supervisor never reports.
+    /// The release was not healthy, and the last healthy one runs in its place. Only the cloud is told so: of the device's
+    /// own API that is not a state of the target.
     Aborted,
     /// An image of the release is not completely downloaded.
     Downloading,

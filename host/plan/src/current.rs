@@ -28,6 +28,9 @@ pub struct CurrentState {
     pub image_kinds: BTreeMap<ImageRef, EngineKind>,
     /// The images that this supervisor pulled: the only ones that it removes.
     pub recorded_images: BTreeSet<ImageRef>,
+    /// Images that stay although no target names them: those of releases that the device may go back to
+    /// (docs/spec/device.md#release-health).
+    pub kept_images: BTreeSet<ImageRef>,
     /// Our volumes on all engines that answer.
     pub volumes: Vec<CurrentComponent>,
     /// Our networks on all engines that answer, including the API's network, whoever created it.

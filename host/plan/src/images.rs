@@ -44,7 +44,7 @@ pub(crate) fn remove_unused(current: &CurrentState, desired: &DesiredState, plan
         return;
     }
     for image in &current.recorded_images {
-        if is_wanted(desired, image) || is_used(current, image) {
+        if is_wanted(desired, image) || is_kept(current, image) || is_used(current, image) {
             continue;
         }
         let holder = current.images.iter().find(|held| names(held, image));
@@ -62,6 +62,13 @@ fn is_wanted(desired: &DesiredState, image: &ImageRef) -> bool {
         .values()
         .flat_map(|app| app.services.values())
         .any(|service| is_same_image(&service.config.image, image))
+}
+
+fn is_kept(current: &CurrentState, image: &ImageRef) -> bool {
+    current
+        .kept_images
+        .iter()
+        .any(|kept| is_same_image(kept, image))
 }
 
 fn is_used(current: &CurrentState, image: &ImageRef) -> bool {

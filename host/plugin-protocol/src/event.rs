@@ -18,6 +18,8 @@ pub enum PluginEvent {
     Connection(bool),
     /// May this app be disturbed now?
     UpdateGate(PendingUpdate),
+    /// Is this release healthy?
+    HealthGate(InstalledRelease),
 }
 
 impl PluginEvent {
@@ -31,6 +33,7 @@ impl PluginEvent {
             PluginEvent::Target(_) => EventKind::Target,
             PluginEvent::Connection(_) => EventKind::Connection,
             PluginEvent::UpdateGate(_) => EventKind::UpdateGate,
+            PluginEvent::HealthGate(_) => EventKind::HealthGate,
         }
     }
 }
@@ -74,6 +77,19 @@ pub struct PendingUpdate {
     pub target_commit: Option<String>,
 }
 
+/// A release that was installed a short while ago: all of its services run and pass their health checks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InstalledRelease {
+    /// The app's number.
+    pub app_id: u64,
+    /// 32 hexadecimal digits.
+    pub app_uuid: String,
+    /// The services of the release.
+    pub services: Vec<String>,
+    /// The release.
+    pub commit: String,
+}
+
 /// The answer to a gate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EventAnswer {
@@ -85,5 +101,10 @@ pub enum EventAnswer {
         reason: String,
         /// When to ask again.
         seconds: u32,
+    },
+    /// Not healthy, and no use in waiting. An answer to [`PluginEvent::HealthGate`] alone.
+    Refuse {
+        /// Why, for people.
+        reason: String,
     },
 }

@@ -38,7 +38,9 @@ pub use bound::{
 pub use caller::{Caller, CallerScope};
 pub use capability_call::*;
 pub use errors::*;
-pub use event::{EventAnswer, PendingUpdate, PluginEvent, ServiceChange, TargetProgress};
+pub use event::{
+    EventAnswer, InstalledRelease, PendingUpdate, PluginEvent, ServiceChange, TargetProgress,
+};
 pub use failure::Failure;
 pub use limits::Limits;
 pub use origin::{Origin, ServedCall};

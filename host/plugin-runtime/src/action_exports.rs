@@ -2,8 +2,8 @@
 
 use plugin_protocol::{
     ACTION_BYTES, Action, ActionAnswer, ActionCall, BootAnswer, BootCall, BootComparison,
-    BootSetting, EventAnswer, OwnCall, PendingUpdate, PluginEvent, ProxyAnswer, ProxyCall,
-    ServiceChange, TargetProgress,
+    BootSetting, EventAnswer, InstalledRelease, OwnCall, PendingUpdate, PluginEvent, ProxyAnswer,
+    ProxyCall, ServiceChange, TargetProgress,
 };
 
 use crate::bindings::exports::platform::supervisor::{boot_config, events, proxy_redirector};
@@ -134,6 +134,7 @@ impl From<boot_config::Comparison> for BootAnswer {
 mirror! { one way struct ServiceChange, events::ServiceChange { app_id, service, status, before } }
 mirror! { one way enum TargetProgress, events::TargetProgress { Applying, Reached, Stopped } }
 mirror! { one way struct PendingUpdate, events::Update { app_id, app_uuid, services, running_commit, target_commit } }
+mirror! { one way struct InstalledRelease, events::InstalledRelease { app_id, app_uuid, services, commit } }
 
 impl From<PluginEvent> for events::Event {
     fn from(event: PluginEvent) -> Self {
@@ -144,6 +145,7 @@ impl From<PluginEvent> for events::Event {
             PluginEvent::Target(progress) => events::Event::Target(progress.into()),
             PluginEvent::Connection(is_there) => events::Event::Connection(is_there),
             PluginEvent::UpdateGate(update) => events::Event::UpdateGate(update.into()),
+            PluginEvent::HealthGate(release) => events::Event::HealthGate(release.into()),
         }
     }
 }
@@ -155,6 +157,7 @@ impl From<events::Answer> for EventAnswer {
             events::Answer::Postpone(events::Postponement { reason, seconds }) => {
                 EventAnswer::Postpone { reason, seconds }
             }
+            events::Answer::Refuse(reason) => EventAnswer::Refuse { reason },
         }
     }
 }

@@ -24,7 +24,7 @@ use crate::actions::perform;
 use crate::loaded::LoadedPlugin;
 use crate::text::cut;
 use gates::Gates;
-pub use gates::Postponement;
+pub use gates::{GateVerdict, Postponement};
 use pending::PendingEvents;
 
 /// Between two calls of a plugin. What happens meanwhile is one call.
@@ -75,12 +75,12 @@ impl Events {
         }
     }
 
-    /// The plugins that are asked before an update.
-    fn gates(&self) -> Vec<Arc<LoadedPlugin>> {
+    /// The plugins that are asked at this gate.
+    fn gates(&self, gate: EventKind) -> Vec<Arc<LoadedPlugin>> {
         let watchers = self.watchers.lock();
         let plugins = watchers.values().map(|watcher| &watcher.plugin);
         plugins
-            .filter(|plugin| plugin.manifest.events.contains(&EventKind::UpdateGate))
+            .filter(|plugin| plugin.manifest.events.contains(&gate))
             .map(Arc::clone)
             .collect()
     }

@@ -76,7 +76,7 @@ pub use config::{
 };
 pub use confinement_rule::ConfinementRule;
 pub use embed::{EmbedError, embed_signature};
-pub use events::Postponement;
+pub use events::{GateVerdict, Postponement};
 pub use grant::{GrantError, grant};
 pub use installation::PluginUpload;
 pub use limits::Limits;
@@ -85,7 +85,9 @@ pub use plugin_manifest::{
     Action, Capability, INTERFACE, Manifest, ManifestError, Need, Pattern, PatternError, Route,
     SECTION,
 };
-pub use plugin_protocol::{CallerScope, PendingUpdate, PluginEvent, ServiceChange, TargetProgress};
+pub use plugin_protocol::{
+    CallerScope, InstalledRelease, PendingUpdate, PluginEvent, ServiceChange, TargetProgress,
+};
 pub use plugins::{Plugins, StartError, UNPINNED};
 pub use policy::{PolicyError, policy_text};
 pub use rollback::{Rollback, RollbackError, RollbackFolders, rollback};

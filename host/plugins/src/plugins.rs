@@ -7,7 +7,9 @@ use bytes::Bytes;
 use device_types::{PluginLog, PluginReport, PluginRoutes, PluginStats};
 use http::{Method, Request, Response};
 use parking_lot::Mutex;
-use plugin_protocol::{BootCall, GuestRuntime, Origin, PendingUpdate, PluginEvent};
+use plugin_protocol::{
+    BootCall, GuestRuntime, InstalledRelease, Origin, PendingUpdate, PluginEvent,
+};
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -16,7 +18,7 @@ use crate::actions::Actions;
 use crate::boot_config;
 use crate::bounds;
 use crate::call;
-use crate::events::{Events, Postponement};
+use crate::events::{Events, GateVerdict, Postponement};
 use crate::identify::Identify;
 use crate::installation::InstallPlaces;
 use crate::kept::KeptVersions;
@@ -249,6 +251,18 @@ impl Plugins {
     /// that fails, or takes too long, postpones as well, and none for longer than the policy says.
     pub async fn postponement(&self, update: &PendingUpdate) -> Option<Postponement> {
         self.inner.events.postponement(update).await
+    }
+
+    /// Whether a plugin has to say that new releases are healthy, or may have to: plugins are still being loaded.
+    #[must_use]
+    pub fn may_judge_releases(&self) -> bool {
+        !self.inner.table().has_settled(Action::Events) || self.inner.events.judges_releases()
+    }
+
+    /// Asks the plugins that are gates of releases whether one is healthy. One that fails, or takes too long, does not find
+    /// it healthy yet.
+    pub async fn judge_release(&self, release: &InstalledRelease) -> GateVerdict {
+        self.inner.events.judge_release(release).await
     }
 
     /// The settings of the board's boot configuration, as the next boot will have them.

@@ -22,6 +22,8 @@ pub(crate) struct LoopSnapshot {
     pub overridden: BTreeSet<AppUuid>,
     pub going_down: bool,
     pub progress: BTreeMap<ImageRef, u8>,
+    /// Releases that are on trial, or were not healthy.
+    pub blocked_releases: BTreeMap<AppUuid, Blocker>,
 }
 
 impl LoopSnapshot {
@@ -142,7 +144,10 @@ impl LoopSnapshot {
             let blocker = match (app.not_ours, app.rejected) {
                 (true, _) => Blocker::NotOurs,
                 (_, true) => Blocker::ReleaseRejected,
-                _ => continue,
+                _ => match self.blocked_releases.get(&app.uuid) {
+                    Some(blocker) => blocker.clone(),
+                    None => continue,
+                },
             };
             left.push(unplanned_of(Some((app.id, &app.uuid)), None, blocker));
         }

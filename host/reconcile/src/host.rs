@@ -45,6 +45,45 @@ pub trait Host: Send + Sync + 'static {
         &'a self,
         update: &'a PendingUpdate,
     ) -> BoxFuture<'a, Option<UpdatePostponement>>;
+
+    /// Whether somebody may have to say that new releases are healthy.
+    fn judges_releases(&self) -> bool;
+
+    /// Whether somebody finds that a release is healthy, all of whose services run and pass their checks. Answers within
+    /// seconds.
+    fn judge_release<'a>(&'a self, release: &'a InstalledRelease) -> BoxFuture<'a, ReleaseVerdict>;
+}
+
+/// A release that was installed a short while ago.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InstalledRelease {
+    /// The app's number.
+    pub app_id: AppId,
+    /// The app.
+    pub app: AppUuid,
+    /// Its services.
+    pub services: BTreeSet<ServiceName>,
+    /// The release.
+    pub commit: Commit,
+}
+
+/// What is found of a release. The reasons are for people, each a sentence without an end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReleaseVerdict {
+    /// It is healthy, or nobody was asked.
+    Healthy,
+    /// It may still become healthy.
+    NotYet {
+        /// Who says so, and why.
+        reason: String,
+        /// When to ask again.
+        delay: Duration,
+    },
+    /// It is not healthy, and does not become so.
+    Unhealthy {
+        /// Who says so, and why.
+        reason: String,
+    },
 }
 
 /// An update of one app, of which no service has been disturbed yet.

@@ -45,6 +45,7 @@ mod observe;
 mod persistence;
 mod progress;
 mod reconciler;
+mod release_trials;
 mod signing;
 mod status;
 mod status_events;
@@ -60,7 +61,10 @@ mod view;
 #[cfg(feature = "moments")]
 pub use abort::AbortAt;
 pub use config::{Limits, OnEvent, ReconcilerConfig};
-pub use host::{EffectiveSettings, Exposure, Host, HostLook, PendingUpdate, UpdatePostponement};
+pub use host::{
+    EffectiveSettings, Exposure, Host, HostLook, InstalledRelease, PendingUpdate, ReleaseVerdict,
+    UpdatePostponement,
+};
 pub use locks::{AllLocks, LockError, LockPolicy, Locks, UpdateLocks};
 pub use logs::LogSubscription;
 pub use moments::Moments;

@@ -16,7 +16,7 @@ use crate::actions::ActionReply;
 use crate::device_plan::LoopSnapshot;
 use crate::locks::LockSubjects;
 use crate::view::{Effect, Listing};
-use crate::{HostLook, UpdateLocks, UpdatePostponement};
+use crate::{HostLook, ReleaseVerdict, UpdateLocks, UpdatePostponement};
 
 pub(crate) enum Message {
     Listed(Listing),
@@ -27,6 +27,10 @@ pub(crate) enum Message {
     Kind(ImageRef, EngineKind),
     /// The store holds what was to be remembered.
     Stored(StoredRecord),
+    /// What the plugins say of a release.
+    ReleaseVerdict(AppUuid, Commit, ReleaseVerdict),
+    /// What became of writing the record of an app's releases.
+    ReleaseRecord(AppUuid, RecordWrite),
     LocksTaken(AppUuid, Arc<UpdateLocks>),
     /// A user's lock is gone.
     LockGone(AppUuid),
@@ -42,6 +46,15 @@ pub(crate) enum Message {
     /// The reboot that was begun does not take place.
     NotRebooted,
     Command(Command),
+}
+
+/// What became of writing a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RecordWrite {
+    Done,
+    Failed,
+    /// It failed a while ago.
+    Again,
 }
 
 /// A change of what the store holds, also for the loop's own copy of it.

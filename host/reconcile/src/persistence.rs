@@ -1,7 +1,7 @@
 //! What cannot be observed, in the store: asked for and written from tasks of the runtime, while the
 //! store's calls block.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{AppUuid, error_chain};
 use serde::{Deserialize, Serialize};
@@ -10,6 +10,7 @@ use store::{ImageRecord, Store, StoreError, TargetSource};
 
 use crate::actions::StoredAction;
 use crate::messages::StoredRecord;
+use crate::release_trials::ReleaseRecord;
 use crate::stored_state::StoredState;
 
 /// Intents of this kind name containers that the supervisor stopped.
@@ -23,6 +24,9 @@ const OWN: &str = "reconcile";
 
 /// Where local mode stands: what is left to do about it after a kill.
 const LOCAL_MODE: &str = "local-mode";
+
+/// Intents of this kind say which releases of an app were healthy, by its uuid.
+const RELEASES: &str = "releases";
 
 /// How often the device was rebooted for its target since that was last reached or replaced.
 const REBOOTS: &str = "reboots";
@@ -51,6 +55,8 @@ pub(crate) struct RecoveredState {
     pub reboots: u32,
     /// What a kill cut short.
     pub actions: Vec<(AppUuid, StoredAction)>,
+    /// Which releases were healthy.
+    pub releases: BTreeMap<AppUuid, ReleaseRecord>,
 }
 
 /// The store, for tasks. Failures come as one line.
@@ -82,12 +88,18 @@ impl Persistence {
             let app = intent.key.parse().ok()?;
             Some((app, StoredAction::deserialize(&intent.value).ok()?))
         });
+        let releases = of_kind(RELEASES).filter_map(|intent| {
+            let app = intent.key.parse().ok()?;
+            // What an older version wrote, and this one cannot read, is as good as none.
+            Some((app, ReleaseRecord::deserialize(&intent.value).ok()?))
+        });
         let images = store.image_records()?.into_iter();
         let stopped = of_kind(STOPPED).filter_map(|intent| intent.key.parse().ok());
         let local_mode = own(LOCAL_MODE).and_then(|mode| LocalMode::deserialize(mode).ok());
         let reboots = own(REBOOTS).and_then(|reboots| u32::deserialize(reboots).ok());
         Ok(RecoveredState {
             actions: actions.collect(),
+            releases: releases.collect(),
             local_target: store.target(TargetSource::Local)?,
             cloud_target: store.target(TargetSource::Cloud)?,
             stored: StoredState {
@@ -146,6 +158,21 @@ impl Persistence {
     pub(crate) async fn forget_action(&self, app: AppUuid) -> Result<(), String> {
         self.call(move |store| store.remove_intent(ACTION, app.as_str()))
             .await
+    }
+
+    /// Notes which releases of an app were healthy; nothing if there is no such app any more.
+    pub(crate) async fn put_release_record(
+        &self,
+        app: AppUuid,
+        record: Option<ReleaseRecord>,
+    ) -> Result<(), String> {
+        let value = record.map(serde_json::to_value).transpose();
+        let value = value.map_err(|error| error_chain(&error))?;
+        self.call(move |store| match value {
+            Some(value) => store.put_intent(RELEASES, app.as_str(), &value),
+            None => store.remove_intent(RELEASES, app.as_str()),
+        })
+        .await
     }
 
     /// Keeps a target of the cloud that begins local mode, with what local mode begins with: both or

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
     AppStatus, AppUuid, Commit, ContainerState, CurrentService, DesiredApp, DesiredService,
-    DesiredState, DeviceStatus, Image, ImageId, ImageRef, ImageState, ImageStatus, ReleaseId,
-    ReleaseState, ServiceKey, ServiceState, ServiceStatus,
+    DesiredState, DeviceStatus, Image, ImageId, ImageRef, ImageState, ImageStatus, RejectedRelease,
+    ReleaseId, ReleaseState, ServiceKey, ServiceState, ServiceStatus,
 };
 use plan::{Subject, WaitingOn};
 
@@ -23,6 +23,8 @@ pub(crate) struct StatusInputs<'a> {
     pub waiting_on: &'a [WaitingOn],
     /// Apps with an action under way.
     pub acting: BTreeSet<AppUuid>,
+    /// Releases of the target that were not healthy.
+    pub rejected: BTreeMap<AppUuid, RejectedRelease>,
     pub update: UpdateProgress,
 }
 
@@ -80,6 +82,7 @@ fn app(sources: &StatusInputs<'_>, uuid: &AppUuid) -> Option<AppStatus> {
         target_release: desired.and_then(|app| app.release),
         state: release_state(desired, &services),
         services,
+        rejected_release: sources.rejected.get(uuid).cloned(),
     })
 }
 

@@ -15,6 +15,7 @@ mod on_command;
 mod on_message;
 mod publication;
 mod quiesce;
+mod release_trials;
 mod restore;
 mod retries;
 mod target_in_force;
@@ -37,7 +38,8 @@ use crate::config::Limits;
 use crate::events::EngineEvents;
 use crate::locks::LockScope;
 use crate::messages::{ActiveTarget, Message, StepFailure, StoredRecord};
-use crate::persistence::RecoveredState;
+use crate::persistence::{LocalMode, RecoveredState};
+use crate::release_trials::ReleaseTrials;
 use crate::step_context::{StepContext, publish};
 use crate::stored_state::StoredState;
 use crate::view::View;
@@ -95,10 +97,17 @@ impl ReconcilerTask {
         }
         let boot = context.host.boot();
         let target = start.wanted.as_ref().and_then(|it| it.target.clone());
+        let mut trials = ReleaseTrials::new(memory.releases);
+        let mut first_target = start.wanted;
+        if let Some(target) = &mut first_target
+            && memory.local_mode == LocalMode::Off
+        {
+            trials.substitute(&mut target.desired, &context.branding.secret_variables());
+        }
         let task = ReconcilerTask {
             view: View::new(&context.engines, context.branding.clone()),
             context,
-            target: TargetInForce::new(start.wanted, start.resumes, start.api_network),
+            target: TargetInForce::new(first_target, start.resumes, start.api_network, trials),
             local_mode: LocalModeState::new(memory.local_mode, memory.snapshot, start.managed),
             stored: memory.stored,
             actions,
@@ -178,6 +187,7 @@ impl ReconcilerTask {
             return true;
         }
         self.begin_actions();
+        self.look_at_releases();
         let current = self.current();
         let Some(desired) = self.wanted_now() else {
             self.publication.waiting_on.clear();
@@ -338,10 +348,12 @@ impl ReconcilerTask {
         let now = Instant::now();
         let actions = self.actions.next_try().into_iter();
         let host = self.host.look_at.into_iter();
+        let trials = self.target.trials.times(self.trial_rules());
         self.retries
             .times()
             .chain(actions)
             .chain(host)
+            .chain(trials)
             .filter(|at| *at > now)
             .min()
     }

@@ -101,6 +101,15 @@ impl PluginEndpoints {
         }
     }
 
+    /// Whether a plugin may have to say that new releases are healthy; also while that is not known yet.
+    pub(crate) fn may_judge_releases(&self) -> bool {
+        match &*self.state.borrow() {
+            State::Beginning => true,
+            State::Begun(plugins) => plugins.may_judge_releases(),
+            State::Failed => false,
+        }
+    }
+
     /// As [`Self::settled`], and `None` where that takes too long.
     pub(crate) async fn settled_in_time(&self, action: Action) -> Option<Plugins> {
         let settled = tokio::time::timeout(SETTLED_WITHIN, self.settled(action)).await;

@@ -3,13 +3,17 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use model::{ActionError, BootId, Commit, DesiredHost, HostPart, PowerAction};
 use os::ConfigJson;
-use plugins::{Action, BootComparison, BootConfigError, BootSetting, PendingUpdate};
-use reconcile::{HostLook, Reconciler, UpdatePostponement};
+use plugins::{
+    Action, BootComparison, BootConfigError, BootSetting, GateVerdict, InstalledRelease,
+    PendingUpdate,
+};
+use reconcile::{HostLook, Reconciler, ReleaseVerdict, UpdatePostponement};
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -19,6 +23,9 @@ use crate::power::Power;
 
 /// The key of `config.json` from which an image of the operating system takes where its journal is kept.
 const PERSISTENT_LOGGING: &str = "persistentLogging";
+
+/// When the plugins are asked again about a release while they are being loaded.
+const PLUGINS_LOAD: Duration = Duration::from_secs(10);
 
 /// The host of this process. Cloning shares it.
 #[derive(Clone)]
@@ -280,6 +287,55 @@ impl reconcile::Host for HostSettings {
             })
         }
         .boxed()
+    }
+
+    fn judges_releases(&self) -> bool {
+        let parts = self.parts.borrow();
+        // Whoever is asked waits for the plugins to be loaded.
+        parts
+            .as_ref()
+            .is_none_or(|parts| parts.plugins.may_judge_releases())
+    }
+
+    fn judge_release<'a>(
+        &'a self,
+        release: &'a reconcile::InstalledRelease,
+    ) -> BoxFuture<'a, ReleaseVerdict> {
+        async move {
+            let Ok(parts) = self.parts().await else {
+                return ReleaseVerdict::Healthy;
+            };
+            let Some(plugins) = parts.plugins.settled_in_time(Action::Events).await else {
+                return ReleaseVerdict::NotYet {
+                    reason: "the plugins that judge it are still being loaded".to_owned(),
+                    delay: PLUGINS_LOAD,
+                };
+            };
+            match plugins.judge_release(&installed_release(release)).await {
+                GateVerdict::Healthy => ReleaseVerdict::Healthy,
+                GateVerdict::NotYet {
+                    plugin,
+                    reason,
+                    delay,
+                } => ReleaseVerdict::NotYet {
+                    reason: format!("the plugin `{plugin}` has not found it healthy: {reason}"),
+                    delay,
+                },
+                GateVerdict::Unhealthy { plugin, reason } => ReleaseVerdict::Unhealthy {
+                    reason: format!("the plugin `{plugin}` finds it unhealthy: {reason}"),
+                },
+            }
+        }
+        .boxed()
+    }
+}
+
+fn installed_release(release: &reconcile::InstalledRelease) -> InstalledRelease {
+    InstalledRelease {
+        app_id: release.app_id.0,
+        app_uuid: release.app.to_string(),
+        services: release.services.iter().map(ToString::to_string).collect(),
+        commit: release.commit.to_string(),
     }
 }
 

@@ -21,6 +21,7 @@
 
 mod confine;
 mod guest;
+mod health;
 mod ownership;
 mod pace;
 mod ports;

@@ -35,7 +35,7 @@ pub(crate) struct Target {
 
 impl Target {
     /// `None` while the service does not listen there.
-    fn at(&self, protocol: Protocol, port: u16) -> Option<SocketAddr> {
+    pub(crate) fn at(&self, protocol: Protocol, port: u16) -> Option<SocketAddr> {
         let port = self.ports.real(protocol, port)?;
         Some(SocketAddr::new(self.address.into(), port))
     }

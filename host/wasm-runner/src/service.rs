@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow};
 use confinement::Report;
+use parking_lot::Mutex;
 use rustix::fs::{FlockOperation, OFlags, flock};
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
@@ -21,18 +22,19 @@ use wasm_service::log_file::LogFile;
 use wasm_service::record::{
     self, LAUNCH, LOCK, Launch, NOT_STARTED, Network, OwnNetwork, STATE, State, near,
 };
-use wasm_service::{Backoff, StartOutcome, starts_again};
+use wasm_service::{Backoff, HealthCheck, StartOutcome, starts_again};
 use wasmtime::Engine;
 
 use crate::confine::{confine, settle};
 use crate::guest::{Guest, GuestExit, prepare_folders};
+use crate::health::{self, ServicePorts};
 use crate::ownership;
 use crate::pace::{Activity, PacedGuest};
 use crate::ports::PortMap;
 use crate::publish::{self, PublishedPort, Target};
 use crate::routes::Routes;
 use crate::rules::Rules;
-use crate::state_file::StateFile;
+use crate::state_file::{SharedStateFile, StateFile};
 use crate::stdio::{Input, ServiceLog};
 
 /// How long a process that was started waits for the one before it to be gone.
@@ -79,6 +81,7 @@ struct Process {
     engine: Engine,
     published: Vec<PublishedPort>,
     target: Option<Target>,
+    health: Option<(HealthCheck, ServicePorts)>,
     main: Runtime,
     /// What the service's folders are reached by.
     _open_folders: Vec<OwnedFd>,
@@ -157,12 +160,18 @@ impl Process {
         // Everything is open that takes rights, and nothing of the service has run.
         state.state.confinement = Some(confine(&launch, folder, settled)?);
         let (stop, stopping) = watch::channel(false);
+        let ports = match (&launch.network, &target) {
+            (_, Some(target)) => Some(ServicePorts::Own(target.clone())),
+            (Network::Host, None) => Some(ServicePorts::Host),
+            _ => None,
+        };
+        let health = launch.health_check.clone().zip(ports);
         let runs = Runs {
             launch,
             guest,
             activity: Arc::default(),
             log,
-            state,
+            state: Arc::new(Mutex::new(state)),
             stopping,
         };
         Ok(Process {
@@ -171,6 +180,7 @@ impl Process {
             engine,
             published,
             target,
+            health,
             main,
             _open_folders: open_folders,
             _lock: lock,
@@ -179,7 +189,7 @@ impl Process {
 
     fn serve(self) -> ExitCode {
         let runs = self.runs;
-        let activity = runs.activity.clone();
+        let (activity, state) = (runs.activity.clone(), runs.state.clone());
         let (ended, end) = oneshot::channel();
         let spawned = thread::Builder::new().name("guest".into()).spawn(move || {
             // The process ends with the service, also where this thread did not get that far.
@@ -196,6 +206,9 @@ impl Process {
                 for published in self.published {
                     tokio::spawn(published.forward(target.clone()));
                 }
+            }
+            if let Some((check, ports)) = self.health {
+                tokio::spawn(health::keep_checking(check, ports, state));
             }
             let stops = async {
                 match &mut terminations {
@@ -222,7 +235,7 @@ struct Runs {
     guest: Guest,
     activity: Arc<Activity>,
     log: ServiceLog,
-    state: StateFile,
+    state: SharedStateFile,
     stopping: watch::Receiver<bool>,
 }
 
@@ -231,7 +244,7 @@ impl Runs {
         match runtime() {
             Ok(runtime) => runtime.block_on(self.all()),
             Err(error) => {
-                self.state.fail(&error.into());
+                self.state.lock().fail(&error.into());
                 i64::from(NOT_STARTED)
             }
         }
@@ -242,7 +255,7 @@ impl Runs {
         let mut first = true;
         loop {
             let begun = Instant::now();
-            self.state.runs();
+            self.state.lock().runs(self.launch.health_check.is_some());
             if std::mem::take(&mut first) {
                 report(&StartOutcome::Ready);
             }
@@ -256,12 +269,12 @@ impl Runs {
             }
             let stops = *self.stopping.borrow();
             if stops || !starts_again(self.launch.restart, exit_code) {
-                self.state.exited(exit_code);
+                self.state.lock().exited(exit_code);
                 return exit_code;
             }
-            self.state.waits(exit_code);
+            self.state.lock().waits(exit_code);
             if self.stops_within(backoff.after(begun.elapsed())).await {
-                self.state.exited(exit_code);
+                self.state.lock().exited(exit_code);
                 return exit_code;
             }
         }

@@ -1,8 +1,12 @@
 //! The state of a container, as its process writes it.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
 
 use anyhow::{Context as _, Result};
+use model::ContainerHealth;
+use parking_lot::Mutex;
 use wasm_service::log_file::now_ms;
 use wasm_service::process::ProcessId;
 use wasm_service::record::{self, STATE, State, Status};
@@ -13,6 +17,18 @@ pub(crate) struct StateFile {
     path: PathBuf,
     pub(crate) state: State,
     runs: u64,
+    /// When the run began that is going on.
+    begun: Option<Instant>,
+}
+
+/// The state file of a process, for the runs of its service and for the checks of its health.
+pub(crate) type SharedStateFile = Arc<Mutex<StateFile>>;
+
+/// One run of the service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Run {
+    number: u64,
+    pub(crate) begun: Instant,
 }
 
 impl StateFile {
@@ -23,18 +39,40 @@ impl StateFile {
         let mut state = before.unwrap_or_else(State::created);
         state.process = Some(ProcessId::own().context("failed to identify the process")?);
         state.error = None;
+        state.health = None;
         Ok(StateFile {
             path,
             state,
             runs: 0,
+            begun: None,
         })
     }
 
-    pub(crate) fn runs(&mut self) {
+    /// The run that is going on, if one is.
+    pub(crate) fn run(&self) -> Option<Run> {
+        let begun = self.begun?;
+        Some(Run {
+            number: self.runs,
+            begun,
+        })
+    }
+
+    /// Notes what the service's checks say of a run, if it is still going on.
+    pub(crate) fn note_health(&mut self, run: Run, health: ContainerHealth) {
+        if self.run() == Some(run) && self.state.health != Some(health) {
+            self.state.health = Some(health);
+            self.save();
+        }
+    }
+
+    /// Notes that a run begins; `is_checked` says whether the service has a health check.
+    pub(crate) fn runs(&mut self, is_checked: bool) {
         if self.runs > 0 {
             self.state.restarts += 1;
         }
         self.runs += 1;
+        self.begun = Some(Instant::now());
+        self.state.health = is_checked.then_some(ContainerHealth::Starting);
         self.state.status = Status::Running;
         self.state.started_at_ms = Some(now_ms());
         self.save();
@@ -56,6 +94,8 @@ impl StateFile {
     }
 
     fn end(&mut self, exit_code: i64) {
+        self.begun = None;
+        self.state.health = None;
         self.state.exit_code = Some(exit_code);
         self.state.finished_at_ms = Some(now_ms());
         self.save();

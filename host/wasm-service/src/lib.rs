@@ -8,10 +8,12 @@
 #![warn(missing_docs)]
 
 mod backoff;
+mod health;
 pub mod log_file;
 pub mod process;
 pub mod record;
 mod start_outcome;
 
 pub use backoff::{Backoff, starts_again};
+pub use health::{HealthCheck, HealthProbe, HealthStreak};
 pub use start_outcome::StartOutcome;

@@ -10,9 +10,10 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use confinement::{ControlGroup, MissingWall, Report};
-use model::{PortMapping, Protocol, RestartPolicy};
+use model::{ContainerHealth, PortMapping, Protocol, RestartPolicy};
 use serde::{Deserialize, Serialize};
 
+use crate::HealthCheck;
 use crate::process::ProcessId;
 
 mod files;
@@ -69,6 +70,9 @@ pub struct Launch {
     pub network: Network,
     /// Ports of the host that lead to the service.
     pub ports: Vec<PortMapping>,
+    /// How the process finds out whether the service is healthy.
+    #[serde(default)]
+    pub health_check: Option<HealthCheck>,
 }
 
 /// A user of the host that is one service's, by number.
@@ -231,6 +235,9 @@ pub struct State {
     /// The walls that its process is behind.
     #[serde(default)]
     pub confinement: Option<Report>,
+    /// What the service's health check says; none if it has no check, or does not run.
+    #[serde(default)]
+    pub health: Option<ContainerHealth>,
 }
 
 /// Where a container is in its life.
@@ -260,6 +267,7 @@ impl State {
             restarts: 0,
             error: None,
             confinement: None,
+            health: None,
         }
     }
 

@@ -1,6 +1,15 @@
 /** Makes the answer to a gate that is not open: the device asks again after so many seconds, 10 to 900. */
 export const postpone = (reason, seconds) => ({ reason, seconds });
 
+/** Makes the answer to the gate for releases that has the device go back to the last healthy one. */
+export const refuse = (reason) => ({ reason, refuses: true });
+
+/** An answer to a gate, as `wit/events.wit` has it. */
+export function answerOf(answer) {
+  if (answer === undefined) return { tag: "go-on" };
+  return answer.refuses ? { tag: "refuse", val: answer.reason } : { tag: "postpone", val: answer };
+}
+
 const found = (value) => value ?? undefined;
 
 /** An event of `wit/events.wit` as plugins get it. */
@@ -35,6 +44,8 @@ export function eventOf({ tag: kind, val }) {
           targetCommit: found(val.targetCommit),
         },
       };
+    case "health-gate":
+      return { kind, release: { ...val, appId: Number(val.appId) } };
     default:
       return { kind: "later", name: val.name, data: JSON.parse(val.data) };
   }

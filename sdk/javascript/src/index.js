@@ -6,7 +6,7 @@
  */
 export * from "./errors.js";
 export { Body } from "./body.js";
-export { postpone } from "./events.js";
+export { postpone, refuse } from "./events.js";
 export { Response } from "./response.js";
 export { flag, integer, listOf, number, oneOf, optional, record, text } from "./kinds.js";
 

@@ -5,7 +5,7 @@
 
 import "./globals.js";
 import { HttpError } from "./errors.js";
-import { eventOf } from "./events.js";
+import { answerOf, eventOf } from "./events.js";
 import { error as logError } from "./log.js";
 import { Request } from "./request.js";
 import { Response } from "./response.js";
@@ -40,8 +40,7 @@ export function watch(handler) {
   return {
     async handle(event) {
       try {
-        const answer = await handler(eventOf(event));
-        return answer === undefined ? { tag: "go-on" } : { tag: "postpone", val: answer };
+        return answerOf(await handler(eventOf(event)));
       } catch (error) {
         if (error instanceof HttpError) throw error.message;
         report(error);

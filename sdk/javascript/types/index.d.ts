@@ -175,6 +175,14 @@ export interface Update {
   targetCommit?: string;
 }
 
+/** A release that was installed a short while ago. All of its services run, and those with a health check pass it. */
+export interface InstalledRelease {
+  appId: number;
+  appUuid: string;
+  services: string[];
+  commit: string;
+}
+
 export type Event =
   | { kind: "start"; isFirstOfBoot: boolean }
   | { kind: "schedule"; name: string }
@@ -182,6 +190,7 @@ export type Event =
   | { kind: "target"; progress: "applying" | "reached" | "stopped" }
   | { kind: "connection"; isConnected: boolean }
   | { kind: "update-gate"; update: Update }
+  | { kind: "health-gate"; release: InstalledRelease }
   | { kind: "later"; name: string; data: any };
 
 export interface Postponement {
@@ -191,11 +200,22 @@ export interface Postponement {
   seconds: number;
 }
 
-/** The function that `events` in [provides] of plugin.toml names. What it returns counts for `update-gate` alone. */
-export type EventHandler = (event: Event) => Promise<Postponement | void> | Postponement | void;
+export interface Refusal {
+  /** People read it. */
+  reason: string;
+  refuses: true;
+}
 
-/** Makes an update wait. */
+/** The answer to a gate; nothing opens it. To all other events it is nothing. */
+export type GateAnswer = Postponement | Refusal | void;
+
+/** The function that `events` in [provides] of plugin.toml names. What it returns counts for the gates alone. */
+export type EventHandler = (event: Event) => Promise<GateAnswer> | GateAnswer;
+
+/** Makes an update wait, or says that a release is not healthy yet. */
 export function postpone(reason: string, seconds: number): Postponement;
+/** Says that a release is not healthy and will not be: the device goes back to the last healthy one. */
+export function refuse(reason: string): Refusal;
 
 // ---- Capabilities, each with a line in [capabilities] of plugin.toml
 

@@ -34,6 +34,8 @@ pub enum EventKind {
     Connection,
     /// Whether an app may be disturbed now. The plugin can hold up updates.
     UpdateGate,
+    /// Whether a new release is healthy. The plugin can have the device go back to the one before.
+    HealthGate,
 }
 
 impl EventKind {
@@ -54,6 +56,9 @@ impl EventKind {
             EventKind::Connection => "learn whether the device reaches its cloud",
             EventKind::UpdateGate => {
                 "hold up updates of all apps, each for an hour at most unless `hold_minutes` says otherwise"
+            }
+            EventKind::HealthGate => {
+                "undo updates of all apps, if it does not find the new release healthy in time"
             }
         }
     }

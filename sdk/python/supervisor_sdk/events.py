@@ -9,7 +9,7 @@ The function that `events` in `[provides]` names takes one of these classes::
             case UpdateGate(services=services) if "press" in services:
                 return Postpone("the press is running", seconds=60)
 
-What it returns counts for `UpdateGate` alone.
+What it returns counts for `UpdateGate` and `HealthGate` alone.
 """
 
 import json
@@ -74,6 +74,16 @@ class UpdateGate:
 
 
 @dataclass
+class HealthGate:
+    """Is this release, which was installed a short while ago, healthy? All of its services run and pass their checks."""
+
+    app_id: int
+    app_uuid: str
+    services: list[str]
+    commit: str
+
+
+@dataclass
 class Later:
     """An event of a later version of the interface."""
 
@@ -81,7 +91,7 @@ class Later:
     data: Any
 
 
-Event = Start | Schedule | Services | Target | Connection | UpdateGate | Later
+Event = Start | Schedule | Services | Target | Connection | UpdateGate | HealthGate | Later
 
 
 @dataclass
@@ -90,6 +100,13 @@ class Postpone:
 
     reason: str
     seconds: int
+
+
+@dataclass
+class Refuse:
+    """The release is not healthy and will not be: the device goes back to the last healthy one. Answers `HealthGate`."""
+
+    reason: str
 
 
 def event_of(event: Any) -> Event:
@@ -111,5 +128,7 @@ def event_of(event: Any) -> Event:
             return UpdateGate(
                 value.app_id, value.app_uuid, list(value.services), value.running_commit, value.target_commit
             )
+        case "Event_HealthGate":
+            return HealthGate(value.app_id, value.app_uuid, list(value.services), value.commit)
         case _:
             return Later(value.name, json.loads(value.data))

@@ -42,7 +42,7 @@ def watcher(function: Callable) -> type:
     """The class that a component exports which is called for events."""
     from wit_world.exports import events as wit_events
 
-    from .events import Postpone, event_of
+    from .events import Postpone, Refuse, event_of
 
     class Events(exports.Events):
         async def handle(self, event: wit_events.Event) -> wit_events.Answer:
@@ -58,6 +58,8 @@ def watcher(function: Callable) -> type:
                 raise
             if isinstance(answer, Postpone):
                 return wit_events.Answer_Postpone(wit_events.Postponement(answer.reason, answer.seconds))
+            if isinstance(answer, Refuse):
+                return wit_events.Answer_Refuse(answer.reason)
             return wit_events.Answer_GoOn()
 
     return Events

@@ -22,7 +22,7 @@ pub use build::{build, try_build};
 pub use description::{assert_described, schemas};
 pub use host::Host;
 pub use plugins::{
-    BootComparison, BootConfigError, CallerScope, Cloud, CloudRefusal, Identity, PendingUpdate,
-    PluginEvent, Postponement, ServiceChange, TargetProgress,
+    BootComparison, BootConfigError, CallerScope, Cloud, CloudRefusal, GateVerdict, Identity,
+    InstalledRelease, PendingUpdate, PluginEvent, Postponement, ServiceChange, TargetProgress,
 };
 pub use running::{DeviceFolder, RunningHost};

@@ -9,8 +9,8 @@ use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use os::{Action, Rehearsal};
 use plugins::{
-    Body, BootComparison, BootConfigError, BootSetting, CallerScope, PendingUpdate, PluginEvent,
-    Plugins, Postponement, RouteLookup,
+    Body, BootComparison, BootConfigError, BootSetting, CallerScope, GateVerdict, InstalledRelease,
+    PendingUpdate, PluginEvent, Plugins, Postponement, RouteLookup,
 };
 use serde_json::Value;
 
@@ -154,6 +154,11 @@ impl RunningHost {
     /// Asks the plugins that are gates whether this update may begin; `None` if nothing is in the way.
     pub async fn postponement(&self, update: &PendingUpdate) -> Option<Postponement> {
         self.plugins.postponement(update).await
+    }
+
+    /// Asks the plugins that are gates whether this release is healthy.
+    pub async fn judge_release(&self, release: &InstalledRelease) -> GateVerdict {
+        self.plugins.judge_release(release).await
     }
 
     /// The settings of the board's boot configuration, by whichever plugin provides `boot-config`.

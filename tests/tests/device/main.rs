@@ -18,6 +18,7 @@ mod events;
 mod features;
 mod folders;
 mod health;
+mod health_gate;
 mod hostile_callers;
 mod hostile_cloud;
 mod hostile_plugins;

@@ -49,6 +49,7 @@ fn app(id: u64, name: &str, services: Vec<ServiceStatus>) -> AppStatus {
         target_release: Some(ReleaseId(id * 100)),
         state: ReleaseState::Downloading,
         services,
+        rejected_release: None,
     }
 }
 

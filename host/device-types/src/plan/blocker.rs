@@ -1,6 +1,6 @@
 //! What is in the way of a step.
 
-use model::{AppId, EngineKind, ImageRef, ServiceName};
+use model::{AppId, Commit, EngineKind, ImageRef, ServiceName};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -127,6 +127,27 @@ pub enum Blocker {
     /// The release was refused: the log says why.
     #[display("the release was refused, so the running services of the app are left alone")]
     ReleaseRejected,
+    /// The release of the target was installed, was not healthy within its time, and is not tried again.
+    #[display(
+        "release {commit} was not healthy, so the last healthy release runs in its place: {reason}"
+    )]
+    ReleaseUnhealthy {
+        /// The release.
+        commit: Commit,
+        /// What was wrong; clients read it in the message.
+        #[serde(skip)]
+        reason: String,
+    },
+    /// The release was installed a short while ago, and has not been found healthy yet.
+    #[display("the release is on trial: {reason}")]
+    ReleaseOnTrial {
+        /// When its time is over; ISO 8601.
+        #[schemars(with = "String")]
+        until: Moment,
+        /// What is missing; clients read it in the message.
+        #[serde(skip)]
+        reason: String,
+    },
     /// The device is in local mode, and this is the cloud's.
     #[display("the device is in local mode, and the app belongs to the cloud's target")]
     LocalMode,

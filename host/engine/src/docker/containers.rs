@@ -14,7 +14,7 @@ use bollard::query_parameters::{
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use http::Method;
-use model::{Container, ContainerId, ContainerState, EngineKind};
+use model::{Container, ContainerHealth, ContainerId, ContainerState, EngineKind};
 
 use super::connect::{ANSWER_TIMEOUT, is_not_found, refusal};
 use super::{Docker, create_request, logs, path_part};
@@ -278,6 +278,7 @@ fn container(summary: ContainerSummary, image_label: &str) -> Option<Container> 
         image_id: summary.image_id?.parse().ok()?,
         state: state(summary.state),
         exit_code: summary.status.as_deref().and_then(exit_code),
+        health: summary.status.as_deref().and_then(health),
         created_at_ms: summary.created.unwrap_or_default().saturating_mul(1000),
         labels,
     })
@@ -305,9 +306,38 @@ fn exit_code(status: &str) -> Option<i64> {
     rest.split_once(')')?.0.parse().ok()
 }
 
+/// As with the exit code: `Up 3 minutes (healthy)`.
+fn health(status: &str) -> Option<ContainerHealth> {
+    let rest = status.strip_prefix("Up ")?;
+    let (_, health) = rest.strip_suffix(')')?.rsplit_once('(')?;
+    match health {
+        "health: starting" => Some(ContainerHealth::Starting),
+        "healthy" => Some(ContainerHealth::Healthy),
+        "unhealthy" => Some(ContainerHealth::Unhealthy),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn health_is_read_from_the_status() {
+        use ContainerHealth::{Healthy, Starting, Unhealthy};
+        for (status, expected) in [
+            ("Up 3 minutes", None),
+            ("Up 3 minutes (Paused)", None),
+            ("Up 3 minutes (healthy)", Some(Healthy)),
+            ("Up 2 hours (unhealthy)", Some(Unhealthy)),
+            ("Up Less than a second (health: starting)", Some(Starting)),
+            ("Exited (0) 5 seconds ago", None),
+            ("Up (healthy", None),
+            ("", None),
+        ] {
+            assert_eq!(health(status), expected, "{status}");
+        }
+    }
 
     #[test]
     fn exit_codes_are_read_from_the_status() {

@@ -19,10 +19,19 @@ use crate::{EngineError, EngineEvent, Scope};
 /// The longest message that is waited for, in bytes. Labels are in them.
 const MAX_MESSAGE: usize = 1 << 20;
 
-/// Changes of a container's state. What else is said of containers (exec, health, attach) changes
-/// nothing that is observed.
-const CONTAINER_ACTIONS: [&str; 9] = [
-    "create", "start", "die", "stop", "pause", "unpause", "rename", "destroy", "restart",
+/// Changes of a container's state. What else is said of containers (exec, attach) changes nothing that is
+/// observed.
+const CONTAINER_ACTIONS: [&str; 10] = [
+    "create",
+    "start",
+    "die",
+    "stop",
+    "pause",
+    "unpause",
+    "rename",
+    "destroy",
+    "restart",
+    "health_status",
 ];
 /// Of other objects only what may take something away from us: their messages carry no labels, so
 /// those of all owners arrive.

@@ -277,6 +277,9 @@ fn container(record: &ContainerRecord, state: &State) -> Container {
             Status::Created | Status::Running => None,
             Status::Restarting | Status::Exited => state.exit_code,
         },
+        health: state
+            .health
+            .filter(|_| is_served && state.status == Status::Running),
         created_at_ms: record.created_at_ms,
     }
 }

@@ -10,7 +10,7 @@ use model::{Mount, NetworkMode, truthy_text};
 use wasm_service::record::{Api, ExtraHost, Folder, FolderOwner, Launch, Network, OwnNetwork};
 
 use super::record::ContainerRecord;
-use super::{Shared, cgroups, unsupported};
+use super::{Shared, cgroups, health_check, unsupported};
 use crate::EngineError;
 
 /// CPU time in `cpu_quota` is for this long, in microseconds.
@@ -53,6 +53,8 @@ impl Shared {
                 NetworkMode::Bridge | NetworkMode::Network(_) => config.ports.clone(),
                 NetworkMode::Host | NetworkMode::None | NetworkMode::Service(_) => Vec::new(),
             },
+            // Whoever set the target was warned of a check that cannot be made.
+            health_check: health_check::of_service(config).ok().flatten(),
         })
     }
 

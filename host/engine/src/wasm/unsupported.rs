@@ -2,6 +2,8 @@
 
 use model::{Mount, NetworkMode, ServiceConfig};
 
+use super::health_check;
+
 /// A warning for each field that is set and changes nothing here, and for each folder that opens the host. Fields that only take away what a
 /// component does not have anyway (`cap_drop`, `security_opt`, `read_only`, ...) are kept by
 /// themselves.
@@ -28,7 +30,6 @@ pub(super) fn warnings(config: &ServiceConfig) -> Vec<String> {
         ("cpu_shares", config.cpu_shares > 0),
         ("oom_kill_disable", config.oom_kill_disable),
         ("init", config.init == Some(true)),
-        ("healthcheck", has_healthcheck(config)),
         ("stop_signal", has_stop_signal(config)),
         ("dns", !config.dns.is_empty()),
         ("dns_search", !config.dns_search.is_empty()),
@@ -45,6 +46,7 @@ pub(super) fn warnings(config: &ServiceConfig) -> Vec<String> {
         .filter(|(_, is_set)| *is_set)
         .map(|(field, _)| sentence(field))
         .collect();
+    warnings.extend(health_check::of_service(config).err());
     let has_fixed_address = config.networks.values().any(|network| {
         network.ipv4_address.is_some()
             || network.ipv6_address.is_some()
@@ -110,14 +112,6 @@ fn sentence(field: &str) -> String {
         }
         _ => format!("`{field}` has no meaning for a service of the wasm engine and is ignored"),
     }
-}
-
-fn has_healthcheck(config: &ServiceConfig) -> bool {
-    let test = config
-        .healthcheck
-        .as_ref()
-        .map(|check| check.test.as_slice());
-    test.is_some_and(|test| !test.is_empty() && test != ["NONE"])
 }
 
 fn has_stop_signal(config: &ServiceConfig) -> bool {

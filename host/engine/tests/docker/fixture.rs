@@ -203,6 +203,11 @@ impl Fixture for DockerFixture {
         vec!["sh".into(), "-c".into(), script]
     }
 
+    fn answers_on(&self, port: u16) -> Vec<String> {
+        let test = format!("wget -q -O /dev/null http://127.0.0.1:{port}/");
+        vec!["CMD-SHELL".to_owned(), test]
+    }
+
     fn registry(&self) -> String {
         self.registry.clone()
     }

@@ -40,6 +40,9 @@ pub trait Fixture: Send + Sync {
     /// How the program is told what to do.
     fn command(&self, program: &Program) -> Vec<String>;
 
+    /// The `test` of a health check that passes while the service answers HTTP requests on the port.
+    fn answers_on(&self, port: u16) -> Vec<String>;
+
     /// The registry that [`Fixture::publish`] fills: `host:port`, plain HTTP.
     fn registry(&self) -> String;
 

@@ -10,6 +10,7 @@ pub mod service_config;
 
 mod containers;
 mod events;
+mod health;
 mod images;
 mod logs;
 mod networks;
@@ -19,6 +20,7 @@ mod volumes;
 pub use containers::*;
 pub use events::*;
 pub use fixture::*;
+pub use health::*;
 pub use images::*;
 pub use logs::*;
 pub use networks::*;
@@ -52,6 +54,9 @@ macro_rules! engine_suite {
             long_lines_come_in_pieces,
             bytes_that_are_no_text_do_not_stop_the_log,
             events_tell_of_every_change_of_a_container,
+            service_that_answers_its_check_is_healthy_while_it_runs,
+            service_that_fails_its_check_is_unhealthy_after_its_retries,
+            service_without_a_check_is_neither_healthy_nor_unhealthy,
             volume_keeps_its_data_across_containers,
             making_a_volume_twice_is_no_error,
             removing_a_volume_that_is_gone_is_no_error,

@@ -276,6 +276,10 @@ impl Fixture for WasmFixture {
         }
     }
 
+    fn answers_on(&self, port: u16) -> Vec<String> {
+        vec!["CMD-SHELL".to_owned(), format!("http://localhost:{port}/")]
+    }
+
     fn registry(&self) -> String {
         self.registry.address().to_owned()
     }

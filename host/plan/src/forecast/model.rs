@@ -201,6 +201,7 @@ impl DeviceModel {
                 ContainerState::Created
             },
             exit_code: None,
+            health: None,
             created_at_ms,
             digest: Some(service.digest.clone()),
             stop_grace: std::time::Duration::ZERO,

@@ -377,6 +377,7 @@ impl Device {
                 commit: Some(service.commit),
             }),
             exit_code: None,
+            health: None,
         });
         self
     }

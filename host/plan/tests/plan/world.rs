@@ -335,6 +335,7 @@ impl World {
             device: None,
             release: None,
             exit_code: None,
+            health: None,
             key: service.key,
         });
         let starts = start.starts_after.is_none();

@@ -1,4 +1,5 @@
-//! The gates: plugins that say whether an app may be disturbed now (docs/spec/device.md#locks-gates).
+//! The gates: plugins that say whether an app may be disturbed now (docs/spec/device.md#locks-gates), and whether a new
+//! release is healthy (docs/spec/device.md#release-health).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,11 +7,13 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use parking_lot::Mutex;
-use plugin_protocol::{EventAnswer, PendingUpdate, PluginEvent};
+use plugin_manifest::EventKind;
+use plugin_protocol::{EventAnswer, InstalledRelease, PendingUpdate, PluginEvent};
 use tokio::time::Instant;
 
 use super::{Events, tell};
 use crate::loaded::LoadedPlugin;
+use crate::text::{LONGEST as LONGEST_TEXT, one_line};
 
 /// How long a gate may take to answer. An update waits for it.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
@@ -36,6 +39,29 @@ pub struct Postponement {
     pub delay: Duration,
 }
 
+/// What the plugins find of a release.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GateVerdict {
+    /// All of them find it healthy, or there are none.
+    Healthy,
+    /// One of them does not find it healthy yet.
+    NotYet {
+        /// The plugin.
+        plugin: String,
+        /// Its reason, for people.
+        reason: String,
+        /// When to ask again.
+        delay: Duration,
+    },
+    /// One of them finds it unhealthy.
+    Unhealthy {
+        /// The plugin.
+        plugin: String,
+        /// Its reason, for people.
+        reason: String,
+    },
+}
+
 /// How long each plugin has held up the update of each app.
 #[derive(Default)]
 pub(super) struct Gates(Mutex<BTreeMap<(String, String), Hold>>);
@@ -50,8 +76,9 @@ struct Hold {
 impl Events {
     /// Asks all gates whether an app may be disturbed. Of several that postpone, the longest wait counts.
     pub(crate) async fn postponement(&self, update: &PendingUpdate) -> Option<Postponement> {
-        let gates = self.gates();
-        let answers = gates.iter().map(|plugin| ask(plugin, update));
+        let gates = self.gates(EventKind::UpdateGate);
+        let event = PluginEvent::UpdateGate(update.clone());
+        let answers = gates.iter().map(|plugin| ask(plugin, event.clone()));
         let answers = join_all(answers).await;
         let now = Instant::now();
         let mut longest: Option<Postponement> = None;
@@ -68,10 +95,57 @@ impl Events {
         }
         longest
     }
+
+    /// Whether there are gates of releases.
+    pub(crate) fn judges_releases(&self) -> bool {
+        !self.gates(EventKind::HealthGate).is_empty()
+    }
+
+    /// Asks all gates whether a release is healthy. One that refuses it counts, then the one that takes longest.
+    pub(crate) async fn judge_release(&self, release: &InstalledRelease) -> GateVerdict {
+        let gates = self.gates(EventKind::HealthGate);
+        let event = PluginEvent::HealthGate(release.clone());
+        let answers = gates.iter().map(|plugin| ask(plugin, event.clone()));
+        let answers = join_all(answers).await;
+        let names = gates.iter().map(|plugin| plugin.manifest.name.as_str());
+        verdict(names.zip(answers))
+    }
 }
 
-async fn ask(plugin: &Arc<LoadedPlugin>, update: &PendingUpdate) -> EventAnswer {
-    let call = tell(plugin, PluginEvent::UpdateGate(update.clone()));
+/// What several plugins find together.
+fn verdict<'a>(answers: impl Iterator<Item = (&'a str, EventAnswer)>) -> GateVerdict {
+    let mut verdict = GateVerdict::Healthy;
+    for (plugin, answer) in answers {
+        let plugin = plugin.to_owned();
+        match answer {
+            EventAnswer::GoOn => {}
+            EventAnswer::Refuse { reason } => {
+                let reason = one_line(&reason, LONGEST_TEXT);
+                return GateVerdict::Unhealthy { plugin, reason };
+            }
+            EventAnswer::Postpone { reason, seconds } => {
+                let delay = Duration::from_secs(seconds.clamp(SHORTEST, LONGEST).into());
+                let is_longest = match &verdict {
+                    GateVerdict::NotYet { delay: other, .. } => delay > *other,
+                    _ => true,
+                };
+                if is_longest {
+                    let reason = one_line(&reason, LONGEST_TEXT);
+                    verdict = GateVerdict::NotYet {
+                        plugin,
+                        reason,
+                        delay,
+                    };
+                }
+            }
+        }
+    }
+    verdict
+}
+
+async fn ask(plugin: &Arc<LoadedPlugin>, event: PluginEvent) -> EventAnswer {
+    let gate = event.kind();
+    let call = tell(plugin, event);
     let failed = |reason: String| EventAnswer::Postpone {
         reason,
         seconds: u32::try_from(AFTER_FAILURE.as_secs()).unwrap_or(SHORTEST),
@@ -79,14 +153,14 @@ async fn ask(plugin: &Arc<LoadedPlugin>, update: &PendingUpdate) -> EventAnswer 
     match tokio::time::timeout(ANSWERED_WITHIN, call).await {
         Ok(Ok(Ok(answer))) => answer,
         Ok(Ok(Err(reason))) => {
-            plugin.failed_itself(&format!("the gate `update-gate` failed: {reason}"));
+            plugin.failed_itself(&format!("the gate `{gate}` failed: {reason}"));
             failed(format!("it cannot say: {reason}"))
         }
         Ok(Err(reason)) => failed(format!("it failed: {reason}")),
         Err(_) => {
             let seconds = ANSWERED_WITHIN.as_secs();
             plugin.failed_itself(&format!(
-                "the gate `update-gate` did not answer within {seconds} s"
+                "the gate `{gate}` did not answer within {seconds} s"
             ));
             failed(format!("it did not answer within {seconds} s"))
         }
@@ -141,6 +215,8 @@ impl Gates {
                 return Verdict::GoOn;
             }
             EventAnswer::Postpone { reason, seconds } => (reason, seconds),
+            // The answer to another question: it postpones as a failure does.
+            EventAnswer::Refuse { reason } => (reason, SHORTEST),
         };
         let delay = Duration::from_secs(seconds.clamp(SHORTEST, LONGEST).into());
         let hold = holds.entry(key).or_insert(Hold {
@@ -155,7 +231,7 @@ impl Gates {
         }
         let delay = delay.min(left);
         hold.until = now + delay;
-        Verdict::Wait(crate::text::one_line(&reason, crate::text::LONGEST), delay)
+        Verdict::Wait(one_line(&reason, LONGEST_TEXT), delay)
     }
 }
 
@@ -248,5 +324,37 @@ mod tests {
             Instant::now(),
         );
         assert_eq!(verdict, Verdict::PassedOver);
+    }
+
+    #[test]
+    fn of_several_gates_of_a_release_a_refusal_counts_and_then_the_longest_wait() {
+        let refusal = || EventAnswer::Refuse {
+            reason: "the press\nis stuck".to_owned(),
+        };
+        let found = |answers: Vec<(&'static str, EventAnswer)>| verdict(answers.into_iter());
+        assert_eq!(found(vec![]), GateVerdict::Healthy);
+        assert_eq!(found(vec![("a", EventAnswer::GoOn)]), GateVerdict::Healthy);
+        for (seconds, expected) in [(0, 10), (90, 90), (u32::MAX, 900)] {
+            let answers = vec![
+                ("a", later(20)),
+                ("b", later(seconds)),
+                ("c", EventAnswer::GoOn),
+            ];
+            let GateVerdict::NotYet { plugin, delay, .. } = found(answers) else {
+                panic!("{seconds}");
+            };
+            let expected = (if expected > 20 { "b" } else { "a" }, expected.max(20));
+            assert_eq!((&*plugin, delay.as_secs()), expected);
+        }
+        let refused = found(vec![
+            ("a", later(20)),
+            ("b", refusal()),
+            ("c", EventAnswer::GoOn),
+        ]);
+        let GateVerdict::Unhealthy { plugin, reason } = refused else {
+            panic!("{refused:?}");
+        };
+        assert_eq!(plugin, "b");
+        assert!(!reason.contains('\n'), "{reason}");
     }
 }

@@ -71,7 +71,7 @@ impl Content {
                 self.add_change(change);
             }),
             // Whoever asks waits for the answer.
-            PluginEvent::UpdateGate(_) => {}
+            PluginEvent::UpdateGate(_) | PluginEvent::HealthGate(_) => {}
         }
     }
 

@@ -29,6 +29,7 @@ fn status(services: Vec<ServiceStatus>) -> DeviceStatus {
         target_release: None,
         state: ReleaseState::Done,
         services,
+        rejected_release: None,
     };
     DeviceStatus {
         apps: [("shop".parse().unwrap(), app)].into(),

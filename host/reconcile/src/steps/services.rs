@@ -221,6 +221,7 @@ pub(crate) async fn create_and_start(
         image_id: image,
         state: ContainerState::Created,
         exit_code: None,
+        health: None,
         created_at_ms: crate::clock::now_ms(),
     }));
     context.moments.reached("after-create");

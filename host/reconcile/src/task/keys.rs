@@ -12,11 +12,12 @@ use crate::messages::ActiveTarget;
 
 impl ReconcilerTask {
     /// Makes the target with the new key what the device is measured by, without beginning an update.
-    pub(super) fn take_new_keys(&mut self, wanted: ActiveTarget) {
+    pub(super) fn take_new_keys(&mut self, mut wanted: ActiveTarget) {
         if self.local_mode.is_leaving() {
             self.target.resumes = Some(wanted);
             return;
         }
+        self.replace_unhealthy(&mut wanted.desired);
         let services = self.view.services();
         let in_use: BTreeSet<String> = services.filter_map(|service| service.digest).collect();
         let Some(desired) = &mut self.target.desired else {
@@ -82,6 +83,7 @@ impl ReconcilerTask {
         let services = apps.flat_map(|app| app.services.keys().map(|name| (app.id, name.clone())));
         let mut needed: BTreeSet<(AppId, ServiceName)> = with_containers.chain(services).collect();
         needed.extend(context.channels.targets.borrow().services());
+        needed.extend(self.target.trials.services_to_keep());
         if self.stored.services_with_keys.as_ref() == Some(&needed) {
             return;
         }

@@ -28,6 +28,7 @@ impl ReconcilerTask {
                 .cloned()
                 .collect(),
             going_down: self.host.quiesce.is_some(),
+            blocked_releases: self.blocked_releases(),
             progress: self.context.telemetry.progress.all(),
             current,
             desired,

@@ -18,6 +18,9 @@ impl ReconcilerTask {
                 reply,
             } => {
                 self.aim_at(target);
+                if force {
+                    self.try_releases_again();
+                }
                 self.target.force = force;
                 self.publication.callers.push(reply);
             }
@@ -79,6 +82,7 @@ impl ReconcilerTask {
                 self.look_again();
                 if force {
                     self.forget_reboots();
+                    self.try_releases_again();
                 }
                 self.target.force |= force;
                 if cancel {
@@ -99,7 +103,8 @@ impl ReconcilerTask {
     }
 
     /// Makes this what the device is measured by, and begins anew to try.
-    pub(super) fn aim_at(&mut self, target: ActiveTarget) {
+    pub(super) fn aim_at(&mut self, mut target: ActiveTarget) {
+        self.replace_unhealthy(&mut target.desired);
         self.in_flight
             .cancel_pulls(|image| !wants(&target.desired, image));
         self.target.replace(target.desired, target.settings);

@@ -25,6 +25,11 @@ impl ReconcilerTask {
                 self.target.image_kinds.insert(image, kind);
             }
             Message::Stored(record) => self.stored.apply(record),
+            Message::ReleaseVerdict(app, commit, verdict) => {
+                let trials = &mut self.target.trials;
+                trials.answered(&app, &commit, verdict, Instant::now());
+            }
+            Message::ReleaseRecord(app, write) => self.release_record(app, write),
             Message::LocksTaken(app, guard) => {
                 self.held_locks.guards.entry(app).or_default().push(guard);
             }

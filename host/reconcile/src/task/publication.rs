@@ -110,6 +110,7 @@ impl ReconcilerTask {
             progress: telemetry.progress.all(),
             waiting_on: &self.publication.waiting_on,
             acting: self.actions.apps().into_iter().collect(),
+            rejected: self.target.trials.rejected_releases(),
             update: status::UpdateProgress {
                 applying,
                 checking: self.publication.is_checking,

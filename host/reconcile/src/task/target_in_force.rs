@@ -6,6 +6,7 @@ use model::{AppUuid, DesiredApp, DesiredNetwork, DesiredState, EngineKind, Image
 use plan::{CurrentState, ReplacedKeys};
 
 use crate::messages::ActiveTarget;
+use crate::release_trials::ReleaseTrials;
 
 pub(super) struct TargetInForce {
     /// `None` if no target was ever given, or it cannot be read: then nothing is touched.
@@ -19,6 +20,8 @@ pub(super) struct TargetInForce {
     pub image_kinds: BTreeMap<ImageRef, EngineKind>,
     /// Locks are overridden until the target is reached.
     pub force: bool,
+    /// Which releases are on trial, were healthy, or were not.
+    pub trials: ReleaseTrials,
     api_network: DesiredNetwork,
     /// Images that were pulled since the target was set, each until it turns out to be missing.
     pulled: BTreeSet<ImageRef>,
@@ -32,6 +35,7 @@ impl TargetInForce {
         wanted: Option<ActiveTarget>,
         resumes: Option<ActiveTarget>,
         api_network: DesiredNetwork,
+        trials: ReleaseTrials,
     ) -> Self {
         let (desired, settings) = match wanted {
             Some(wanted) => (Some(wanted.desired), wanted.settings),
@@ -44,6 +48,7 @@ impl TargetInForce {
             replaced_keys: ReplacedKeys::default(),
             image_kinds: BTreeMap::new(),
             force: false,
+            trials,
             api_network,
             pulled: BTreeSet::new(),
             has_downloaded: false,
@@ -101,6 +106,7 @@ impl TargetInForce {
         current.image_kinds.clone_from(&self.image_kinds);
         current.api_network = Some(self.api_network.clone());
         current.replaced_keys.clone_from(&self.replaced_keys);
+        current.kept_images = self.trials.images_to_keep();
     }
 }
 
@@ -116,7 +122,7 @@ mod tests {
             config: NetworkConfig::default(),
             digest: "api".to_owned(),
         };
-        TargetInForce::new(None, None, api_network)
+        TargetInForce::new(None, None, api_network, ReleaseTrials::default())
     }
 
     #[test]

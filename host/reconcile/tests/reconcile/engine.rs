@@ -14,8 +14,8 @@ use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use model::{
-    Container, ContainerId, ContainerState, EngineImageId, EngineKind, Image, ImageRef, Network,
-    Volume,
+    Container, ContainerHealth, ContainerId, ContainerState, EngineImageId, EngineKind, Image,
+    ImageRef, Network, Volume,
 };
 use tokio::sync::{Notify, broadcast};
 use tokio_stream::wrappers::BroadcastStream;
@@ -59,6 +59,8 @@ struct State {
     /// Changing calls until the engine is cut off.
     calls_left: Option<usize>,
     witness: Witness,
+    /// What the health check of containers of an image says while they run.
+    health: BTreeMap<String, ContainerHealth>,
     /// Lines that are kept of each container's output, where it is not the usual number.
     log_lines: Option<usize>,
 }
@@ -221,12 +223,23 @@ impl MemoryEngine {
 
     /// The container ends by itself.
     pub(crate) fn end(&self, service: &str) {
+        self.end_with(service, 0);
+    }
+
+    /// The container ends by itself with this code.
+    pub(crate) fn end_with(&self, service: &str, code: i64) {
         for container in &mut self.state().containers {
             if service_of(container) == service {
                 container.state = ContainerState::Exited;
-                container.exit_code = Some(0);
+                container.exit_code = Some(code);
             }
         }
+        self.announce();
+    }
+
+    /// From now on the health check of containers of an image says so while they run.
+    pub(crate) fn health_of(&self, image: &str, health: ContainerHealth) {
+        self.state().health.insert(image.to_owned(), health);
         self.announce();
     }
 
@@ -430,7 +443,13 @@ impl Images for MemoryEngine {
 impl Containers for MemoryEngine {
     async fn containers(&self) -> Result<Vec<Container>, EngineError> {
         self.enter(None).await?;
-        Ok(self.state().containers.clone())
+        let state = self.state();
+        let mut containers = state.containers.clone();
+        for container in &mut containers {
+            let health = state.health.get(&container.image).copied();
+            container.health = health.filter(|_| container.state == ContainerState::Running);
+        }
+        Ok(containers)
     }
 
     async fn create_container(
@@ -459,6 +478,7 @@ impl Containers for MemoryEngine {
                 image_id: spec.image_id.clone(),
                 state: ContainerState::Created,
                 exit_code: None,
+                health: None,
                 created_at_ms: i64::try_from(number).unwrap(),
             });
             let lines = state.log_lines.unwrap_or(4096);

@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use model::{ActionError, BootId, DesiredHost, HostPart};
-use reconcile::{Host, HostLook, PendingUpdate, Reconciler, UpdatePostponement};
+use reconcile::{
+    Host, HostLook, InstalledRelease, PendingUpdate, Reconciler, ReleaseVerdict, UpdatePostponement,
+};
 
 #[derive(Clone, Default)]
 pub(crate) struct FakeHost {
@@ -24,6 +26,8 @@ struct State {
     stays: Option<String>,
     postponement: Option<UpdatePostponement>,
     asked: Vec<PendingUpdate>,
+    verdict: Option<ReleaseVerdict>,
+    judged: Vec<InstalledRelease>,
     done: Vec<String>,
 }
 
@@ -85,6 +89,16 @@ impl FakeHost {
     /// The updates that were asked about.
     pub(crate) fn asked(&self) -> Vec<PendingUpdate> {
         self.state().asked.clone()
+    }
+
+    /// From now on somebody judges releases, and so.
+    pub(crate) fn judge(&self, verdict: ReleaseVerdict) {
+        self.state().verdict = Some(verdict);
+    }
+
+    /// The releases that were judged.
+    pub(crate) fn judged(&self) -> Vec<InstalledRelease> {
+        self.state().judged.clone()
     }
 
     pub(crate) fn boot_by_itself(&self) {
@@ -171,5 +185,16 @@ impl Host for FakeHost {
         state.asked.push(update.clone());
         let postponement = state.postponement.clone();
         async { postponement }.boxed()
+    }
+
+    fn judges_releases(&self) -> bool {
+        self.state().verdict.is_some()
+    }
+
+    fn judge_release<'a>(&'a self, release: &'a InstalledRelease) -> BoxFuture<'a, ReleaseVerdict> {
+        let mut state = self.state();
+        state.judged.push(release.clone());
+        let verdict = state.verdict.clone().unwrap_or(ReleaseVerdict::Healthy);
+        async { verdict }.boxed()
     }
 }

@@ -22,6 +22,7 @@ mod locks;
 mod logs;
 mod pending;
 mod random_kills;
+mod release_health;
 mod rig;
 mod strategies;
 mod updates;

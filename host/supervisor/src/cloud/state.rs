@@ -40,6 +40,9 @@ const SIGNED_TARGETS: &str = "Idle (takes signed targets alone)";
 /// The same, where it has refused the last one.
 const REFUSED_TARGET: &str = "Refused a target that is not signed: see logs";
 
+/// The same, where a release was not healthy.
+const WENT_BACK: &str = "Went back from an unhealthy release: see logs";
+
 /// What tells of changes.
 struct StateWatches {
     status: watch::Receiver<Arc<DeviceStatus>>,
@@ -93,10 +96,16 @@ impl DeviceState {
             fields.insert(name.to_owned(), value);
         };
         let signing = self.reconciler.signing().borrow().clone();
+        let device = self.reconciler.status();
+        let has_gone_back = device
+            .apps
+            .values()
+            .any(|app| app.rejected_release.is_some());
         let status = match &*signing {
             SigningState {
                 refused: Some(_), ..
             } => REFUSED_TARGET,
+            _ if has_gone_back => WENT_BACK,
             _ if self.allow_unpinned => DEVELOPER_MODE,
             SigningState {
                 is_required: true, ..
@@ -131,7 +140,7 @@ impl DeviceState {
         if !self.reconciler.local_mode() {
             put("logs_channel", Value::Null);
             let in_target = self.reconciler.apps_of_the_cloud();
-            let mut apps = apps(&self.reconciler.status(), &in_target);
+            let mut apps = apps(&device, &in_target);
             if let Some(refused) = &signing.refused {
                 reject(&mut apps, refused);
             }
@@ -274,6 +283,10 @@ fn app_of(status: &DeviceStatus, app: &AppStatus) -> Value {
             release.services.clear();
         }
     }
+    if let Some(rejected) = &app.rejected_release {
+        let release = releases.entry(&rejected.commit);
+        release.or_insert_with(|| Release::new(ReleaseState::Aborted));
+    }
     let releases = releases.into_iter();
     let releases: Map<String, Value> = releases
         .map(|(commit, release)| (commit.to_string(), release.report()))
@@ -339,6 +352,7 @@ mod tests {
             target_release: Some(ReleaseId(2)),
             state,
             services,
+            rejected_release: None,
         };
         DeviceStatus {
             apps: [(APP.parse().unwrap(), app)].into(),
@@ -400,6 +414,22 @@ mod tests {
             rejected["releases"]["c1"]["services"]["a"]["status"],
             "Running"
         );
+    }
+
+    #[test]
+    fn a_release_that_was_not_healthy_is_told_beside_the_one_that_runs() {
+        let running = vec![service("a", Some("c2"), "r/a:2", ServiceState::Running)];
+        let mut status = status(ReleaseState::Done, running);
+        for app in status.apps.values_mut() {
+            app.rejected_release = Some(model::RejectedRelease {
+                commit: "c3".parse().unwrap(),
+                reason: "it fails".to_owned(),
+            });
+        }
+        let releases = told(&status)["releases"].take();
+        let expected = json!({ "update_status": "aborted", "services": {} });
+        assert_eq!(releases["c3"], expected);
+        assert_eq!(releases["c2"]["update_status"], "done");
     }
 
     #[test]

@@ -48,7 +48,7 @@ fn each_mistake_is_reported_at_its_place() {
         (
             "events: [\"service\", \"start\", \"start\", \"schedule\"] on_event => watch",
             &[
-                "1:10: there is no event `service`: use `start`, `services`, `target`, `connection`, `update-gate`",
+                "1:10: there is no event `service`: use `start`, `services`, `target`, `connection`, `update-gate`, `health-gate`",
                 "1:30: `start` is here a second time: leave one out",
                 "1:39: name the times: `schedules: { nightly => \"daily 03:30\" }`",
             ],

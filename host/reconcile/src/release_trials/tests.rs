@@ -1,0 +1,322 @@
+use model::compose::{ApiKeys, DeviceFacts, HostFacts, KeyError, resolve};
+use model::{ApiKey, Branding, EngineKind, LocalDefaults, ServiceKey, TargetState};
+use serde_json::{Value, json};
+
+use super::*;
+
+fn commit(text: &str) -> Commit {
+    text.parse().unwrap()
+}
+
+fn app(release: &str) -> DesiredApp {
+    DesiredApp {
+        id: AppId(1),
+        uuid: "fleet".parse().unwrap(),
+        name: "shop".to_owned(),
+        commit: Some(commit(release)),
+        release: None,
+        not_ours: false,
+        rejected: false,
+        services: BTreeMap::new(),
+        volumes: BTreeMap::new(),
+        networks: BTreeMap::new(),
+    }
+}
+
+/// An app with these services, as a local target writes them.
+fn shop(release: &str, services: Value) -> DesiredApp {
+    struct NoKeys;
+    impl ApiKeys for NoKeys {
+        fn service_key(&self, _: AppId, _: &ServiceName) -> Result<ApiKey, KeyError> {
+            Ok(ApiKey::from_text(""))
+        }
+    }
+    let mut numbered = serde_json::Map::new();
+    for (number, service) in services.as_array().unwrap().iter().enumerate() {
+        let mut whole = json!({ "imageId": number + 1, "image": "web:1", "environment": {}, "labels": {}, "running": true });
+        let fields = whole.as_object_mut().unwrap();
+        fields.extend(service.as_object().unwrap().clone());
+        numbered.insert((number + 1).to_string(), whole);
+    }
+    let body = json!({ "local": { "name": "bench", "config": {}, "apps": { "1": {
+        "name": "shop", "commit": release, "releaseId": "1", "services": numbered, "volumes": {}, "networks": {},
+    } } } });
+    let branding = Branding::default();
+    let defaults = LocalDefaults {
+        device_name: "bench".to_owned(),
+        branding: branding.clone(),
+    };
+    let facts = DeviceFacts {
+        uuid: "0123456789abcdef0123456789abcdef".parse().unwrap(),
+        name: "bench".into(),
+        hostname: "bench".into(),
+        device_type: "generic".into(),
+        arch: "amd64".into(),
+        os_version: "test".into(),
+        host_root: "/".into(),
+        api_port: 48484,
+        branding,
+        host: HostFacts::default(),
+    };
+    let target = TargetState::from_local_json(&body, &defaults).unwrap();
+    let resolved = resolve(&target, &facts, &NoKeys).unwrap();
+    let (_, app) = resolved.desired.apps.into_iter().next().unwrap();
+    DesiredApp {
+        uuid: "fleet".parse().unwrap(),
+        ..app
+    }
+}
+
+/// A container of one of its services that runs.
+fn container_of(app: &DesiredApp, name: &str) -> CurrentService {
+    let service = &app.services[&name.parse::<ServiceName>().unwrap()];
+    CurrentService {
+        key: ServiceKey {
+            app: app.uuid.clone(),
+            service: service.key.service.clone(),
+        },
+        app_id: app.id,
+        id: service.id,
+        device: None,
+        release: None,
+        engine: EngineKind::Docker,
+        container: "abc".parse().unwrap(),
+        name: service.container_name(),
+        image: "web:1".into(),
+        engine_image: "sha256:ab".parse().unwrap(),
+        state: ContainerState::Running,
+        exit_code: None,
+        health: None,
+        created_at_ms: 0,
+        digest: None,
+        stop_grace: Duration::ZERO,
+        waits_in_boot: None,
+        depends_on: BTreeSet::new(),
+    }
+}
+
+const RULES: TrialRules = TrialRules {
+    time: Duration::from_secs(60),
+    has_gates: false,
+};
+
+fn seen(services: Result<(), &str>) -> AppObservation {
+    AppObservation {
+        has_begun: true,
+        is_whole: true,
+        is_busy: false,
+        services: services.map_err(str::to_owned),
+    }
+}
+
+/// Has the release looked at until it is judged; `None` if it never is.
+fn outcome(
+    trials: &mut ReleaseTrials,
+    release: &str,
+    services: Result<(), &str>,
+) -> Option<TrialStep> {
+    let begin = Instant::now();
+    (0..300).find_map(|second| {
+        let now = begin + Duration::from_secs(second);
+        trials.look(&app(release), &seen(services), Some(RULES), now)
+    })
+}
+
+#[test]
+fn the_newest_releases_that_were_not_healthy_are_remembered() {
+    let mut trials = ReleaseTrials::default();
+    assert_eq!(
+        outcome(&mut trials, "good", Ok(())),
+        Some(TrialStep::Accept)
+    );
+    for number in 0..20 {
+        let release = format!("bad{number}");
+        let step = outcome(&mut trials, &release, Err("it fails"));
+        assert!(matches!(step, Some(TrialStep::Reject { .. })), "{step:?}");
+        assert_eq!(outcome(&mut trials, &release, Ok(())), None);
+    }
+    let record = &trials.records[&app("good").uuid];
+    let rejected = record.rejected.iter().map(|it| it.commit.as_str());
+    let expected: Vec<String> = (12..20).map(|number| format!("bad{number}")).collect();
+    assert!(rejected.eq(expected.iter().map(String::as_str)));
+}
+
+#[test]
+fn a_release_is_steady_for_ten_seconds_without_a_break_before_it_counts() {
+    let mut trials = ReleaseTrials::default();
+    let begin = Instant::now();
+    let mut look = |second, services| {
+        let now = begin + Duration::from_secs(second);
+        trials.look(&app("c1"), &seen(services), Some(RULES), now)
+    };
+    assert_eq!(look(0, Ok(())), None);
+    assert_eq!(look(9, Ok(())), None);
+    assert_eq!(look(10, Err("it ends")), None);
+    assert_eq!(look(11, Ok(())), None);
+    assert_eq!(look(20, Ok(())), None);
+    assert_eq!(look(21, Ok(())), Some(TrialStep::Accept));
+}
+
+#[test]
+fn the_time_begins_anew_after_what_stands_in_its_way_and_does_not_end_for_what_has_just_become_healthy()
+ {
+    let mut trials = ReleaseTrials::default();
+    trials.look(&app("c0"), &seen(Ok(())), None, Instant::now());
+    let begin = Instant::now();
+    let busy = AppObservation {
+        is_busy: true,
+        ..seen(Ok(()))
+    };
+    let mut look = |second, seen: &AppObservation| {
+        let now = begin + Duration::from_secs(second);
+        trials.look(&app("c1"), seen, Some(RULES), now)
+    };
+    assert_eq!(look(0, &seen(Err("it fails"))), None);
+    assert_eq!(look(10, &busy), None);
+    assert_eq!(look(500, &seen(Err("it fails"))), None);
+    assert_eq!(look(559, &seen(Ok(()))), None);
+    assert_eq!(look(565, &seen(Ok(()))), None);
+    assert_eq!(look(569, &seen(Ok(()))), Some(TrialStep::Accept));
+}
+
+#[test]
+fn the_loop_wakes_when_a_release_may_be_judged() {
+    let mut trials = ReleaseTrials::default();
+    let now = Instant::now();
+    trials.look(&app("c1"), &seen(Ok(())), Some(RULES), now);
+    let mut times: Vec<_> = trials.times(Some(RULES)).collect();
+    times.sort();
+    assert_eq!(times, [now + STEADY, now + RULES.time]);
+}
+
+#[test]
+fn records_of_one_app_are_written_one_after_the_other() {
+    let mut trials = ReleaseTrials::default();
+    let uuid = app("c1").uuid;
+    trials.look(&app("c1"), &seen(Ok(())), None, Instant::now());
+    assert_eq!(trials.take_unwritten().len(), 1);
+    trials.look(&app("c2"), &seen(Ok(())), None, Instant::now());
+    assert_eq!(trials.take_unwritten(), []);
+    trials.written(&uuid);
+    let unwritten = trials.take_unwritten();
+    let [(_, Some(record))] = unwritten.as_slice() else {
+        panic!("{unwritten:?}");
+    };
+    assert_eq!(record.healthy, Some(app("c2")));
+    trials.write_again(uuid);
+    assert_eq!(trials.take_unwritten().len(), 1);
+}
+
+#[test]
+fn a_record_comes_back_from_the_store_as_it_was_and_an_app_that_is_gone_has_none() {
+    let mut trials = ReleaseTrials::default();
+    outcome(&mut trials, "good", Ok(()));
+    outcome(&mut trials, "bad", Err("it fails"));
+    let uuid = app("good").uuid;
+    let record = &trials.records[&uuid];
+    let stored = serde_json::to_value(record).unwrap();
+    let read: ReleaseRecord = serde_json::from_value(stored).unwrap();
+    assert_eq!(read, *record);
+
+    let mut trials = ReleaseTrials::new([(uuid.clone(), read)].into());
+    let mut desired = DesiredState::default();
+    desired.apps.insert(uuid.clone(), app("bad"));
+    trials.substitute(&mut desired, &[]);
+    assert_eq!(desired.apps[&uuid], app("good"));
+    assert_eq!(trials.rejected_release(&uuid).unwrap().reason, "it fails");
+
+    trials.retain(&DesiredState::default());
+    assert_eq!(trials.take_unwritten(), [(uuid, None)]);
+}
+
+#[test]
+fn what_runs_in_place_of_another_release_has_the_keys_of_now() {
+    let with_service = |release: &str, key: &str| {
+        let environment = json!({ "KEY": key, "RELEASE": release });
+        shop(
+            release,
+            json!([{ "serviceName": "web", "environment": environment }]),
+        )
+    };
+    let mut trials = ReleaseTrials::default();
+    let now = Instant::now();
+    trials.look(&with_service("good", "old"), &seen(Ok(())), None, now);
+    outcome(&mut trials, "bad", Err("it fails"));
+    let uuid = app("good").uuid;
+    let mut desired = DesiredState::default();
+    desired
+        .apps
+        .insert(uuid.clone(), with_service("bad", "new"));
+    trials.substitute(&mut desired, &["KEY".to_owned()]);
+    let environment = &desired.apps[&uuid].services[&"web".parse::<ServiceName>().unwrap()]
+        .config
+        .environment;
+    assert_eq!(
+        (&*environment["KEY"], &*environment["RELEASE"]),
+        ("new", "good")
+    );
+}
+
+#[test]
+fn the_state_of_a_service_is_said_in_words() {
+    use ContainerHealth::{Healthy, Starting, Unhealthy};
+    use ContainerState::{Created, Exited, Restarting, Running};
+    let shop = shop(
+        "c1",
+        json!([
+            { "serviceName": "off", "running": false },
+            { "serviceName": "web" },
+        ]),
+    );
+    assert_eq!(
+        state_of_services(&shop, &[]),
+        Err("the service `web` has no container".to_owned())
+    );
+    for (state, health, exit_code, problem) in [
+        (Running, None, None, None),
+        (Running, Some(Healthy), None, None),
+        (Exited, None, Some(0), None),
+        (
+            Running,
+            Some(Starting),
+            None,
+            Some("has not passed its health check yet"),
+        ),
+        (
+            Running,
+            Some(Unhealthy),
+            None,
+            Some("fails its health check"),
+        ),
+        (
+            Restarting,
+            None,
+            Some(3),
+            Some("ends with code 3 and is started again"),
+        ),
+        (Exited, None, Some(137), Some("has ended with code 137")),
+        (Created, None, None, Some("has not been started")),
+    ] {
+        let container = CurrentService {
+            state,
+            health,
+            exit_code,
+            ..container_of(&shop, "web")
+        };
+        let expected = problem.map_or(Ok(()), |problem| {
+            Err(format!("the service `web` {problem}"))
+        });
+        assert_eq!(state_of_services(&shop, &[container]), expected);
+    }
+    // Of two, while the newer takes over, that one counts.
+    let old = CurrentService {
+        created_at_ms: 0,
+        ..container_of(&shop, "web")
+    };
+    let new = CurrentService {
+        created_at_ms: 1,
+        state: Created,
+        ..container_of(&shop, "web")
+    };
+    assert!(state_of_services(&shop, &[new, old]).is_err());
+}

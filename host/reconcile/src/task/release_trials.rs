@@ -1,0 +1,217 @@
+//! The loop's part in trying releases: it looks at them with each pass, asks the plugins, writes what is decided into the
+//! store, and goes back to the last healthy release (docs/spec/device.md#release-health).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use device_types::Moment;
+use device_types::event::{Audience, Event, ReleaseUnhealthy};
+use device_types::plan::Blocker;
+use model::{AppUuid, Commit, DesiredApp, DesiredState, RejectedRelease};
+use plan::Subject;
+use tokio::time::Instant;
+
+use super::ReconcilerTask;
+use crate::InstalledRelease;
+use crate::messages::{Message, RecordWrite};
+use crate::release_trials::{AppObservation, TrialRules, TrialStep, state_of_services};
+
+/// The time that a release has if plugins judge it and no variable says how long.
+const TIME_OF_PLUGINS: Duration = Duration::from_secs(300);
+/// How long the loop waits before it writes a record again that the store did not take.
+const WRITE_AGAIN: Duration = Duration::from_secs(60);
+
+impl ReconcilerTask {
+    /// Puts healthy releases in the places of those of a target that were not healthy.
+    pub(super) fn replace_unhealthy(&mut self, desired: &mut DesiredState) {
+        // Local mode has other apps, and a developer decides alone there.
+        if self.local_mode.is_on() {
+            self.target.trials.substitute_none();
+        } else {
+            let secrets = self.context.branding.secret_variables();
+            self.target.trials.substitute(desired, &secrets);
+        }
+    }
+
+    /// What is demanded of new releases; `None` if every release counts as healthy.
+    pub(super) fn trial_rules(&self) -> Option<TrialRules> {
+        let time = self.target.settings.release_health_time;
+        let has_gates = self.context.host.judges_releases();
+        let time = time.or(has_gates.then_some(TIME_OF_PLUGINS))?;
+        Some(TrialRules { time, has_gates })
+    }
+
+    /// Looks at all releases of the cloud's target, and does what comes of it.
+    pub(super) fn look_at_releases(&mut self) {
+        // A developer in local mode decides alone.
+        let answers = self.view.current().all_answer();
+        if self.local_mode.mode != crate::persistence::LocalMode::Off || !answers {
+            return;
+        }
+        let Some(desired) = self.target.desired.take() else {
+            return;
+        };
+        let (rules, now) = (self.trial_rules(), Instant::now());
+        self.target.trials.retain(&desired);
+        for app in desired.apps.values() {
+            if app.not_ours || app.rejected {
+                continue;
+            }
+            let seen = self.observe_app(app);
+            match self.target.trials.look(app, &seen, rules, now) {
+                None => {}
+                Some(TrialStep::AskGates) => self.ask_gates(app),
+                Some(TrialStep::Accept) => self.context.log(format!(
+                    "Release {} of app {} is healthy",
+                    shown(app.commit.as_ref()),
+                    app.id
+                )),
+                Some(TrialStep::Reject { rejected, back_to }) => {
+                    self.context.log(format!(
+                        "Release {} of app {} is not healthy: {}. The device goes back to release {}",
+                        rejected.commit,
+                        app.id,
+                        rejected.reason,
+                        shown(back_to.as_ref())
+                    ));
+                    self.send_unhealthy(app, rejected, back_to);
+                }
+                Some(TrialStep::Complain(rejected)) => {
+                    self.context.log(format!(
+                        "Release {} of app {} is not healthy: {}. The device has no healthy release to go back to",
+                        rejected.commit, app.id, rejected.reason
+                    ));
+                    self.send_unhealthy(app, rejected, None);
+                }
+            }
+        }
+        self.target.desired = Some(desired);
+        self.write_release_records();
+    }
+
+    fn observe_app(&self, app: &DesiredApp) -> AppObservation {
+        let containers = self.services_of(&app.uuid);
+        let has_begun = containers.iter().any(|container| {
+            let release = container.release.as_ref();
+            release.is_some_and(|release| release.commit == app.commit)
+        });
+        let is_pulled = |subject: &Subject| {
+            let mut services = app.services.values();
+            matches!(subject, Subject::Image(image) if services.any(|it| it.config.image == *image))
+        };
+        AppObservation {
+            has_begun,
+            is_whole: self.stored.commits.get(&app.uuid) == app.commit.as_ref(),
+            is_busy: self.actions.has(&app.uuid)
+                || self.host.quiesce.is_some()
+                || self.in_flight.any(is_pulled),
+            services: state_of_services(app, &containers),
+        }
+    }
+
+    fn ask_gates(&self, app: &DesiredApp) {
+        let Some(commit) = app.commit.clone() else {
+            return;
+        };
+        let release = InstalledRelease {
+            app_id: app.id,
+            app: app.uuid.clone(),
+            services: app.services.keys().cloned().collect(),
+            commit: commit.clone(),
+        };
+        let context = Arc::clone(&self.context);
+        tokio::spawn(async move {
+            let verdict = context.host.judge_release(&release).await;
+            context.tell(Message::ReleaseVerdict(release.app, commit, verdict));
+        });
+    }
+
+    fn send_unhealthy(&self, app: &DesiredApp, rejected: RejectedRelease, back_to: Option<Commit>) {
+        let event = Event::ReleaseUnhealthy(ReleaseUnhealthy {
+            app_id: app.id,
+            commit: rejected.commit,
+            message: rejected.reason,
+            back_to,
+        });
+        let telemetry = &self.context.telemetry;
+        telemetry.send_event(Audience::App(app.id), event);
+    }
+
+    /// Writes the records that have changed, one write for each app at a time.
+    fn write_release_records(&mut self) {
+        for (app, record) in self.target.trials.take_unwritten() {
+            let context = Arc::clone(&self.context);
+            tokio::spawn(async move {
+                let written = context.journal.put_release_record(app.clone(), record);
+                let outcome = match written.await {
+                    Ok(()) => RecordWrite::Done,
+                    Err(why) => {
+                        tracing::error!(%app, "failed to note which releases of app {app} are healthy: {why}");
+                        RecordWrite::Failed
+                    }
+                };
+                context.tell(Message::ReleaseRecord(app.clone(), outcome));
+                if outcome == RecordWrite::Failed {
+                    tokio::time::sleep(WRITE_AGAIN).await;
+                    context.tell(Message::ReleaseRecord(app, RecordWrite::Again));
+                }
+            });
+        }
+    }
+
+    /// A record was written, or was not: what it decides takes effect all the same.
+    pub(super) fn release_record(&mut self, app: AppUuid, write: RecordWrite) {
+        let secrets = self.context.branding.secret_variables();
+        let is_of_cloud = !self.local_mode.is_on();
+        if let Some(desired) = &mut self.target.desired
+            && is_of_cloud
+            && self.target.trials.go_back(&app, desired, &secrets)
+        {
+            self.retries.steps.clear();
+            self.publish_settings();
+        }
+        match write {
+            RecordWrite::Done => self.target.trials.written(&app),
+            RecordWrite::Failed => {}
+            RecordWrite::Again => self.target.trials.write_again(app),
+        }
+    }
+
+    /// Tries releases again that were not healthy, since somebody forces it.
+    pub(super) fn try_releases_again(&mut self) {
+        if let Some(desired) = &mut self.target.desired
+            && self.target.trials.try_again(desired)
+        {
+            self.retries.steps.clear();
+            self.publish_settings();
+        }
+    }
+
+    /// What holds up, or undoes, the releases of the target, for people.
+    pub(super) fn blocked_releases(&self) -> BTreeMap<AppUuid, Blocker> {
+        let rules = self.trial_rules();
+        let now = Instant::now();
+        let apps = self.target.apps().filter_map(|app| {
+            let trials = &self.target.trials;
+            let blocker = if let Some(rejected) = trials.rejected_release(&app.uuid) {
+                Blocker::ReleaseUnhealthy {
+                    commit: rejected.commit.clone(),
+                    reason: rejected.reason.clone(),
+                }
+            } else {
+                let (until, reason) = trials.on_trial(&app.uuid, rules?)?;
+                Blocker::ReleaseOnTrial {
+                    until: Moment::after(until.saturating_duration_since(now)),
+                    reason,
+                }
+            };
+            Some((app.uuid.clone(), blocker))
+        });
+        apps.collect()
+    }
+}
+
+fn shown(commit: Option<&Commit>) -> String {
+    commit.map_or_else(|| "without a commit".to_owned(), Commit::to_string)
+}
