@@ -49,6 +49,12 @@ capabilities! {
     /// Has other plugins do the actions that the policy names.
     ours Actions actions "actions"
         may "have other plugins do the actions that you name";
+    /// Serial ports that the policy names.
+    ours Serial serial "serial"
+        may "open the serial ports that you name";
+    /// Methods on the system bus that the policy names.
+    ours Dbus dbus "dbus"
+        may "call, as root, the methods of services on the system bus that you name";
     /// The time of day and a clock that only goes forward.
     wasi Clock clock "clock" ["wasi:clocks/wall-clock", "wasi:clocks/monotonic-clock"]
         may "know the time of day";

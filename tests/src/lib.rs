@@ -22,6 +22,7 @@ mod layout;
 mod log_reader;
 mod network_namespace;
 mod processes;
+mod pseudo_terminal;
 mod recorded_cloud;
 mod registry;
 mod stage;
@@ -42,6 +43,7 @@ pub use layout::{distribution, guest, repository};
 pub use log_reader::LogReader;
 pub use network_namespace::NetworkNamespace;
 pub use processes::{children_of, services_of};
+pub use pseudo_terminal::PseudoTerminal;
 pub use recorded_cloud::{
     DEVICE, DEVICE_KEY, Mood, PROVISIONING_KEY, RecordedCloud, RecordedRequest,
 };

@@ -196,6 +196,23 @@ impl SystemBus {
         }
     }
 
+    /// Adds a property with a text to the object of the service of this name.
+    ///
+    /// # Panics
+    /// Where there is no such service, or it has the property already.
+    pub async fn add_property(&self, service: &str, name: &str, text: &str) {
+        let service = SERVICES
+            .iter()
+            .find(|known| known.name == service)
+            .expect("a service of the bus");
+        let mock = Some("org.freedesktop.DBus.Mock");
+        let body = (service.interface, name, zbus::Variant::from(text));
+        self.connection
+            .call_method(Some(service.name), service.path, mock, "AddProperty", &body)
+            .await
+            .expect("dbusmock adds a property");
+    }
+
     /// Makes `method` of the service of this name do `code` from now on (Python).
     ///
     /// # Panics

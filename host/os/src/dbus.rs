@@ -10,7 +10,9 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 use zbus::{Connection, DBusError, DynamicType, Message, OwnedObjectPath, OwnedVariant};
 
-use crate::{Action, HostOs, OsError, UnitName, UnitState, host_name};
+use crate::{
+    Action, HostOs, MethodCall, MethodError, OsError, UnitName, UnitState, bus_values, host_name,
+};
 
 /// How long the bus may take to greet us.
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
@@ -247,6 +249,69 @@ impl HostOs for DBus {
             })
         }
         .boxed()
+    }
+
+    fn call_method<'a>(
+        &'a self,
+        call: &'a MethodCall,
+    ) -> BoxFuture<'a, Result<String, MethodError>> {
+        async move {
+            let arguments = bus_values::arguments(&call.signature, &call.arguments);
+            let arguments = arguments.map_err(MethodError::Invalid)?;
+            let (service, path) = (call.service.as_str(), call.path.as_str());
+            let (interface, member) = (call.interface.as_str(), call.member.as_str());
+            let asking = async {
+                let connection = self.connection().await.map_err(method_error)?;
+                let answer = match &arguments {
+                    Some(arguments) => {
+                        connection
+                            .call_method(Some(service), path, Some(interface), member, arguments)
+                            .await
+                    }
+                    None => {
+                        connection
+                            .call_method(Some(service), path, Some(interface), member, &())
+                            .await
+                    }
+                };
+                answer.map_err(|error| {
+                    method_error(self.failed(&format!("{interface}.{member}"), error))
+                })
+            };
+            let answer = match timeout(self.answer_within, asking).await {
+                Ok(answer) => answer?,
+                Err(_) => {
+                    return Err(MethodError::Unreachable(format!(
+                        "`{service}` did not answer within {} s",
+                        self.answer_within.as_secs()
+                    )));
+                }
+            };
+            let body = answer.body();
+            let too_long = || {
+                let most = call.longest_answer >> 10;
+                MethodError::Unreadable(format!("the answer is longer than {most} KiB"))
+            };
+            if body.len() > call.longest_answer {
+                return Err(too_long());
+            }
+            let values = bus_values::answer(&body).map_err(MethodError::Unreadable)?;
+            let values = values.to_string();
+            if values.len() > call.longest_answer {
+                return Err(too_long());
+            }
+            Ok(values)
+        }
+        .boxed()
+    }
+}
+
+fn method_error(error: OsError) -> MethodError {
+    match error {
+        OsError::Refused { name, message, .. } => MethodError::Refused { name, message },
+        // A name or a path that is none: nothing was sent.
+        OsError::Answer { source, .. } => MethodError::Invalid(source.to_string()),
+        error => MethodError::Unreachable(error.to_string()),
     }
 }
 

@@ -19,6 +19,56 @@ pub trait HostOs: Send + Sync {
     /// The state of a unit. One that the system does not have is no error: its `load_state` is
     /// `not-found`.
     fn unit<'a>(&'a self, unit: &'a UnitName) -> BoxFuture<'a, Result<UnitState, OsError>>;
+
+    /// Calls a method of a service on the system bus, and returns the values of its answer as a JSON array.
+    ///
+    /// # Errors
+    /// [`MethodError`].
+    fn call_method<'a>(
+        &'a self,
+        call: &'a MethodCall,
+    ) -> BoxFuture<'a, Result<String, MethodError>>;
+}
+
+/// A method of a service on the system bus. The values are JSON, in the form that `wit/dbus.wit` describes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MethodCall {
+    /// The service's name, such as `org.freedesktop.hostname1`.
+    pub service: String,
+    /// The object.
+    pub path: String,
+    /// The method's interface.
+    pub interface: String,
+    /// The method's name.
+    pub member: String,
+    /// The types of the arguments.
+    pub signature: String,
+    /// A JSON array.
+    pub arguments: String,
+    /// The longest answer, in bytes of D-Bus and of JSON.
+    pub longest_answer: usize,
+}
+
+/// Why a method was not called, or did not answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MethodError {
+    /// It is no call that can be made.
+    #[error("{0}")]
+    Invalid(String),
+    /// The service's own error.
+    #[error("{message} ({name})")]
+    Refused {
+        /// The D-Bus name of the error.
+        name: String,
+        /// The text that came with it.
+        message: String,
+    },
+    /// The bus or the service does not answer.
+    #[error("{0}")]
+    Unreachable(String),
+    /// The answer is too long, or has no form in JSON.
+    #[error("{0}")]
+    Unreadable(String),
 }
 
 /// What is done to the host.

@@ -8,6 +8,7 @@
 
 #![warn(missing_docs)]
 
+mod bus_values;
 mod config_json;
 mod dbus;
 mod error;
@@ -23,7 +24,7 @@ pub use dbus::{DBus, system_bus_below};
 pub use error::OsError;
 pub use firewall::{Firewall, FirewallError, FirewallRules};
 pub use host_name::check as check_host_name;
-pub use host_os::{Action, HostOs, UnitState};
+pub use host_os::{Action, HostOs, MethodCall, MethodError, UnitState};
 pub use journal::{Journal, JournalError, JournalOptions, JournalReader};
 pub use rehearsal::Rehearsal;
 pub use unit_name::{InvalidUnitName, UnitName};

@@ -8,7 +8,9 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 
-use crate::{Action, HostOs, OsError, UnitName, UnitState, host_name};
+use crate::{
+    Action, HostOs, MethodCall, MethodError, OsError, UnitName, UnitState, bus_values, host_name,
+};
 
 /// Does nothing to the machine that it runs on: it logs each action and remembers it, and writes host
 /// names to `etc/hostname` below the host root. Units are as they were last started or stopped; those
@@ -22,6 +24,8 @@ pub struct Rehearsal {
 struct Memory {
     actions: VecDeque<Action>,
     units: BTreeMap<UnitName, UnitState>,
+    /// What methods answer, by service, path, interface and member.
+    methods: BTreeMap<[String; 4], String>,
 }
 
 /// How many actions, and how many units, are remembered.
@@ -46,6 +50,19 @@ impl Rehearsal {
     /// Makes a unit be in this state.
     pub fn set_unit(&self, unit: UnitName, state: UnitState) {
         self.memory.lock().set(unit, state);
+    }
+
+    /// Makes a method of a service answer these values, a JSON array; others are not there.
+    pub fn set_method(
+        &self,
+        service: &str,
+        path: &str,
+        interface: &str,
+        member: &str,
+        answer: impl Into<String>,
+    ) {
+        let key = [service, path, interface, member].map(str::to_owned);
+        self.memory.lock().methods.insert(key, answer.into());
     }
 
     fn write_host_name(&self, name: &str) -> Result<(), OsError> {
@@ -119,6 +136,23 @@ impl HostOs for Rehearsal {
         let state = self.memory.lock().units.get(unit).cloned();
         let state = state.unwrap_or_else(UnitState::not_found);
         async { Ok(state) }.boxed()
+    }
+
+    fn call_method<'a>(
+        &'a self,
+        call: &'a MethodCall,
+    ) -> BoxFuture<'a, Result<String, MethodError>> {
+        let arguments = bus_values::arguments(&call.signature, &call.arguments);
+        let key = [&call.service, &call.path, &call.interface, &call.member].map(String::clone);
+        let answer = self.memory.lock().methods.get(&key).cloned();
+        async move {
+            arguments.map_err(MethodError::Invalid)?;
+            answer.ok_or_else(|| MethodError::Refused {
+                name: "org.freedesktop.DBus.Error.ServiceUnknown".to_owned(),
+                message: format!("`{}` has no such method here", call.service),
+            })
+        }
+        .boxed()
     }
 }
 

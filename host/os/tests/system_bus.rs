@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use os::{Action, DBus, HostOs, OsError, UnitName, UnitState};
+use os::{Action, DBus, HostOs, MethodCall, MethodError, OsError, UnitName, UnitState};
 use tests::SystemBus;
 
 const LOGIND: &str = "org.freedesktop.login1";
@@ -169,4 +169,106 @@ async fn a_bus_that_is_not_there_is_named_and_is_found_when_it_comes_back() {
     bus.restart().await;
     os.act(Action::Reboot).await.unwrap();
     assert_eq!(bus.calls(), ["Reboot False", "Reboot False"]);
+}
+
+fn method(service: &str, path: &str, member: &str, signature: &str, arguments: &str) -> MethodCall {
+    let (interface, member) = member.rsplit_once('.').unwrap_or_default();
+    MethodCall {
+        service: service.to_owned(),
+        path: path.to_owned(),
+        interface: interface.to_owned(),
+        member: member.to_owned(),
+        signature: signature.to_owned(),
+        arguments: arguments.to_owned(),
+        longest_answer: 64 << 10,
+    }
+}
+
+#[tokio::test]
+async fn methods_take_and_answer_json() {
+    let Some(bus) = SystemBus::start().await else {
+        return;
+    };
+    bus.set_unit("openvpn.service", "loaded", "active", "running")
+        .await;
+    let os = DBus::connect(bus.address());
+    let manager = "/org/freedesktop/systemd1";
+    let load = "org.freedesktop.systemd1.Manager.LoadUnit";
+    let call = method(SYSTEMD, manager, load, "s", "[\"openvpn.service\"]");
+    let answer = os.call_method(&call).await.unwrap();
+    let [path] = serde_json::from_str::<[String; 1]>(&answer).unwrap();
+    // A variant in the answer.
+    let get = "org.freedesktop.DBus.Properties.Get";
+    let property = "[\"org.freedesktop.systemd1.Unit\",\"ActiveState\"]";
+    let call = method(SYSTEMD, &path, get, "ss", property);
+    assert_eq!(
+        os.call_method(&call).await.unwrap(),
+        "[{\"data\":\"active\",\"type\":\"s\"}]"
+    );
+    // A dictionary of variants.
+    let all = "org.freedesktop.DBus.Properties.GetAll";
+    let unit = "[\"org.freedesktop.systemd1.Unit\"]";
+    let call = method(SYSTEMD, &path, all, "s", unit);
+    let answer = os.call_method(&call).await.unwrap();
+    let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
+    assert_eq!(answer[0]["SubState"]["data"], "running", "{answer}");
+    // No arguments.
+    let names = method(
+        "org.freedesktop.DBus",
+        "/org/freedesktop/DBus",
+        "org.freedesktop.DBus.ListNames",
+        "",
+        "[]",
+    );
+    let answer = os.call_method(&names).await.unwrap();
+    assert!(answer.contains(SYSTEMD), "{answer}");
+}
+
+#[tokio::test]
+async fn a_method_that_cannot_be_called_says_why() {
+    let Some(bus) = SystemBus::start().await else {
+        return;
+    };
+    let os = DBus::connect(bus.address());
+    let error = async |call: &MethodCall| os.call_method(call).await.unwrap_err();
+    let manager = "/org/freedesktop/systemd1";
+    let unknown = method(SYSTEMD, manager, "org.acme.Nothing", "", "[]");
+    let refused = error(&unknown).await;
+    assert!(
+        matches!(refused, MethodError::Refused { .. }),
+        "{refused:?}"
+    );
+    let nobody = method("org.acme.Nobody", "/", "org.acme.Nobody.Do", "", "[]");
+    let refused = error(&nobody).await;
+    assert!(
+        matches!(refused, MethodError::Refused { .. }),
+        "{refused:?}"
+    );
+    let load = "org.freedesktop.systemd1.Manager.LoadUnit";
+    for call in [
+        method(SYSTEMD, manager, load, "s", "[1]"),
+        method("no name", manager, load, "", "[]"),
+        method(SYSTEMD, "no path", load, "", "[]"),
+    ] {
+        let invalid = error(&call).await;
+        assert!(
+            matches!(invalid, MethodError::Invalid(_)),
+            "{call:?} {invalid:?}"
+        );
+    }
+    let short = MethodCall {
+        longest_answer: 10,
+        ..method(SYSTEMD, manager, load, "s", "[\"openvpn.service\"]")
+    };
+    let unreadable = error(&short).await;
+    assert!(
+        matches!(unreadable, MethodError::Unreadable(_)),
+        "{unreadable:?}"
+    );
+    let nowhere = DBus::connect("unix:path=/nowhere");
+    let unreachable = nowhere.call_method(&unknown).await.unwrap_err();
+    assert!(
+        matches!(unreachable, MethodError::Unreachable(_)),
+        "{unreachable:?}"
+    );
 }

@@ -23,6 +23,16 @@ pub const HTTP_URL: usize = 8 << 10;
 /// The longest body of such a request, in bytes: with all else it fits into one message.
 pub const HTTP_BODY: usize = 512 << 10;
 
+/// The most bytes that are read from or written to a serial port at a time.
+pub const SERIAL_BYTES: usize = 64 << 10;
+
+/// The longest name, path, interface, member or signature of a method on the system bus, in bytes.
+pub const DBUS_NAME: usize = 1024;
+/// The longest arguments of a method on the system bus, in bytes of JSON.
+pub const DBUS_ARGUMENTS: usize = 256 << 10;
+/// The longest answer, in bytes of JSON.
+pub const DBUS_ANSWER: usize = 512 << 10;
+
 /// A bound that a call has met: what there is of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, derive_more::Display)]
 pub enum Bound {

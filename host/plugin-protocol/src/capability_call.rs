@@ -5,9 +5,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Capability, CloudRefusal, DataError, Handle, HostNameError, HttpError, HttpRequest,
-    HttpResponse, Identity, JournalError, JournalOptions, LedError, LocksError, MetricsError,
-    OpenLed, OwnActionError, Piece, ProxyAnswer, ProxyCall, ProxyError, UnitError, UnitState,
+    Capability, CloudRefusal, DataError, DbusError, DbusMethodCall, Handle, HostNameError,
+    HttpError, HttpRequest, HttpResponse, Identity, JournalError, JournalOptions, LedError,
+    LocksError, MetricsError, OpenLed, OwnActionError, Piece, ProxyAnswer, ProxyCall, ProxyError,
+    SerialError, SerialSettings, UnitError, UnitState,
 };
 
 /// A call whose answer has a type of its own.
@@ -219,6 +220,34 @@ capability_calls! {
         /// What it is done with.
         input: Vec<u8>
     } -> Result<Vec<u8>, OwnActionError>;
+    /// Opens a serial port.
+    SerialOpen needs [Serial] {
+        /// As the policy has it.
+        name: String,
+        /// How it is set.
+        settings: SerialSettings
+    } -> Result<Handle, SerialError>;
+    /// Waits for something from a serial port.
+    SerialRead needs [Serial] {
+        /// The port.
+        port: Handle,
+        /// The most bytes that are answered.
+        most: u32,
+        /// After so many milliseconds nothing is answered.
+        milliseconds: u32
+    } -> Result<Vec<u8>, SerialError>;
+    /// Writes to a serial port.
+    SerialWrite needs [Serial] {
+        /// The port.
+        port: Handle,
+        /// What is written.
+        bytes: Vec<u8>
+    } -> Result<(), SerialError>;
+    /// Calls a method of a service on the system bus.
+    DbusCall needs [Dbus] {
+        /// Which method, with its arguments.
+        call: DbusMethodCall
+    } -> Result<String, DbusError>;
     /// Sends a request to another host.
     HttpSend needs [Http] {
         /// What is sent.

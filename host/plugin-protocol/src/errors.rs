@@ -136,3 +136,48 @@ pub enum UnitError {
     /// The service manager did not answer, or refused.
     Other(String),
 }
+
+/// Why a serial port was not opened, read or written (`wit/serial.wit`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{0}")]
+pub enum SerialError {
+    /// The policy does not name it.
+    NotGranted(String),
+    /// The device has no such port.
+    NotFound(String),
+    /// Another call holds it.
+    Busy(String),
+    /// The settings, or a length.
+    Invalid(String),
+    /// It could not be read or written.
+    Other(String),
+}
+
+/// Why a method on the system bus was not called, or did not answer (`wit/dbus.wit`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+pub enum DbusError {
+    /// The policy does not name it.
+    #[error("{0}")]
+    NotGranted(String),
+    /// It is no call that can be made.
+    #[error("{0}")]
+    Invalid(String),
+    /// The service's own error.
+    #[error("{}: {}", _0.name, _0.message)]
+    Refused(DbusRefusal),
+    /// The bus or the service does not answer.
+    #[error("{0}")]
+    Unreachable(String),
+    /// The answer has no form that plugins get.
+    #[error("{0}")]
+    Unreadable(String),
+}
+
+/// The error that a service answered with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DbusRefusal {
+    /// Such as `org.freedesktop.DBus.Error.UnknownMethod`.
+    pub name: String,
+    /// For people.
+    pub message: String,
+}

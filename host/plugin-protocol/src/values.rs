@@ -97,6 +97,45 @@ pub struct HttpResponse {
     pub body: Vec<u8>,
 }
 
+/// A method on the system bus, with its arguments (`wit/dbus.wit`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DbusMethodCall {
+    /// The service's name on the bus.
+    pub service: String,
+    /// The object.
+    pub path: String,
+    /// The method's interface.
+    pub interface: String,
+    /// The method.
+    pub member: String,
+    /// The types of the arguments.
+    pub signature: String,
+    /// A JSON array.
+    pub arguments: String,
+}
+
+/// How a serial port is set (`wit/serial.wit`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SerialSettings {
+    /// Bits per second.
+    pub baud: u32,
+    /// 5 to 8.
+    pub data_bits: u8,
+    /// The parity bit.
+    pub parity: Parity,
+    /// 1 or 2.
+    pub stop_bits: u8,
+}
+
+/// The parity bit of a serial port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Parity {
+    None,
+    Even,
+    Odd,
+}
+
 /// How a proxy is spoken to (`wit/proxy-redirector.wit`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names are those of the protocols")]

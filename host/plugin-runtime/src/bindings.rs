@@ -36,6 +36,7 @@ wasmtime::component::bindgen!({
     },
     with: {
         "platform:supervisor/led.light": crate::capabilities::led::Light,
+        "platform:supervisor/serial.port": crate::capabilities::serial::Port,
         "platform:supervisor/update-lock.lock": crate::capabilities::update_lock::Lock,
     },
 });

@@ -9,6 +9,7 @@ use plugin_protocol::Handle;
 use crate::provision::Refusal;
 use crate::provision::journal::JournalSource;
 use crate::provision::led::Light;
+use crate::provision::serial::Port;
 use crate::provision::update_lock::Lock;
 
 /// How many things an instance can hold at a time.
@@ -29,6 +30,7 @@ pub(crate) enum HeldResource {
     Light(Arc<Mutex<Light>>),
     Locks(#[expect(dead_code, reason = "held for its drop")] Lock),
     Journal(Arc<JournalSource>),
+    Serial(Arc<Port>),
 }
 
 /// The instance holds [`MOST`] already.
@@ -71,6 +73,14 @@ impl Holdings {
     pub(crate) fn journal(&self, handle: Handle) -> Result<Arc<JournalSource>, Refusal> {
         self.with(handle, |holding| match holding {
             HeldResource::Journal(source) => Ok(Arc::clone(source)),
+            _ => Err(Refusal::Handle(handle)),
+        })
+    }
+
+    /// The serial port of this handle.
+    pub(crate) fn serial(&self, handle: Handle) -> Result<Arc<Port>, Refusal> {
+        self.with(handle, |holding| match holding {
+            HeldResource::Serial(port) => Ok(Arc::clone(port)),
             _ => Err(Refusal::Handle(handle)),
         })
     }

@@ -22,6 +22,7 @@ mod capability;
 mod claims;
 mod config;
 mod confinement_rule;
+mod dbus_grants;
 mod embed;
 mod events;
 mod failure;

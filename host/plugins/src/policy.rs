@@ -14,6 +14,7 @@
 //!
 //! [plugins.weather]
 //! grants = ["http"]
+//! serial = ["/dev/ttyUSB0"]    # no other ports; none where it is left out
 //! http = ["api.weather.example"] # over TLS; no other hosts; none where it is left out
 //!
 //! [plugins.panel]

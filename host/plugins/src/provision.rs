@@ -5,12 +5,14 @@
 
 mod actions;
 mod cloud;
+mod dbus;
 mod http;
 pub(crate) mod journal;
 pub(crate) mod led;
 pub(crate) mod led_memory;
 pub(crate) mod metrics;
 mod proxy;
+pub(crate) mod serial;
 mod store;
 mod units;
 pub(crate) mod update_lock;
@@ -130,6 +132,14 @@ impl PluginContext {
             Call::ActionRequest(call) => {
                 Answer::ActionRequest(self.call_action(origin, call).await)
             }
+            Call::SerialOpen(call) => Answer::SerialOpen(self.open_serial(holdings, call).await),
+            Call::SerialRead(call) => {
+                Answer::SerialRead(serial::read_serial(holdings, call).await?)
+            }
+            Call::SerialWrite(call) => {
+                Answer::SerialWrite(serial::write_serial(holdings, call).await?)
+            }
+            Call::DbusCall(call) => Answer::DbusCall(self.call_method(call).await),
             Call::HttpSend(call) => Answer::HttpSend(self.send(call).await),
             Call::HostNameSet(call) => {
                 Answer::HostNameSet(self.services.host_name.set(call.name).await)

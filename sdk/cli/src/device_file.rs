@@ -36,6 +36,12 @@ pub(crate) struct DeviceFile {
     /// The answers of other hosts, by method and address; no others are reached.
     #[serde(default)]
     http: BTreeMap<String, HttpAnswer>,
+    /// The serial ports of this machine that the plugin may open.
+    #[serde(default)]
+    serial: Vec<String>,
+    /// What methods on the system bus answer; there are no others.
+    #[serde(default)]
+    dbus: Vec<DbusAnswer>,
     /// The table `[plugins.NAME]` of the supervisor's configuration file.
     #[serde(default)]
     config: toml::Table,
@@ -88,6 +94,26 @@ struct HttpAnswer {
     status: u16,
     #[serde(default)]
     body: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DbusAnswer {
+    service: String,
+    path: String,
+    /// Interface, dot and method.
+    member: String,
+    /// The values, in the form that `wit/dbus.wit` describes.
+    values: Vec<Value>,
+}
+
+impl DbusAnswer {
+    fn interface_and_member(&self) -> Result<(&str, &str)> {
+        self.member.rsplit_once('.').with_context(|| {
+            let member = &self.member;
+            format!("`dbus` has the member `{member}`: write the interface, a dot and the method")
+        })
+    }
 }
 
 fn ok() -> u16 {
@@ -159,6 +185,19 @@ impl DeviceFile {
             let origins = self.http.keys().filter_map(|request| origin(request));
             more.insert("http".to_owned(), origins.collect::<Vec<_>>().into());
         }
+        if needs(Capability::Serial) {
+            more.insert("serial".to_owned(), self.serial.clone().into());
+        }
+        if needs(Capability::Dbus) {
+            let grants = self.dbus.iter().map(|answer| {
+                let mut grant = toml::Table::new();
+                grant.insert("service".to_owned(), answer.service.clone().into());
+                grant.insert("paths".to_owned(), vec![answer.path.clone()].into());
+                grant.insert("members".to_owned(), vec![answer.member.clone()].into());
+                toml::Value::from(grant)
+            });
+            more.insert("dbus".to_owned(), grants.collect::<Vec<_>>().into());
+        }
         more.extend(self.policy.clone());
         policy::that_grants_all(manifest, more)
     }
@@ -193,6 +232,11 @@ impl DeviceFile {
         }
         for (request, HttpAnswer { status, body }) in &self.http {
             host = host.http_answer(request, *status, body.clone());
+        }
+        for answer in &self.dbus {
+            let (interface, member) = answer.interface_and_member()?;
+            let values = serde_json::to_string(&answer.values).context("invalid values")?;
+            host = host.dbus_answer(&answer.service, &answer.path, interface, member, values);
         }
         for (path, content) in &self.files {
             host = host.file(path, content.clone());
@@ -292,6 +336,8 @@ mod tests {
     #[test]
     fn a_device_may_have_nothing_and_everything() {
         let everything = r#"
+serial = ["/dev/ttyUSB0"]
+
 [device]
 type = "acme-2"
 state = { status = "Idle" }
@@ -310,6 +356,12 @@ lines = ["one", "two"]
 
 [cloud]
 device_tag = [{ id = 1, tag_key = "site" }]
+
+[[dbus]]
+service = "org.acme.Meter"
+path = "/org/acme/Meter"
+member = "org.acme.Meter.Read"
+values = [{ type = "d", data = 1.5 }]
 
 [config]
 interval = 5

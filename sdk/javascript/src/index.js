@@ -13,6 +13,7 @@ export { flag, integer, listOf, number, oneOf, optional, record, text } from "./
 export * as caller from "./caller.js";
 export * as cloud from "./cloud.js";
 export * as config from "./config.js";
+export * as dbus from "./dbus.js";
 export * as device from "./device.js";
 export * as hostName from "./host-name.js";
 export * as http from "./http.js";
@@ -21,6 +22,7 @@ export * as journal from "./journal.js";
 export * as led from "./led.js";
 export * as log from "./log.js";
 export * as metrics from "./metrics.js";
+export * as serial from "./serial.js";
 export * as store from "./store.js";
 export * as timer from "./timer.js";
 export * as units from "./units.js";

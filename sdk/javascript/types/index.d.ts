@@ -285,6 +285,44 @@ export namespace units {
   function restart(unit: string): Promise<void>;
 }
 
+/** Serial ports that the policy names. */
+export namespace serial {
+  interface Settings {
+    /** Bits per second, from 50 to 4000000. */
+    baud: number;
+    /** 5 to 8; 8 if it is left out. */
+    dataBits?: number;
+    /** `none` if it is left out. */
+    parity?: "none" | "even" | "odd";
+    /** 1 or 2; 1 if it is left out. */
+    stopBits?: number;
+  }
+  /** A port that nobody else opens until it is closed, or the call ends. It is raw, and without flow control. */
+  class Port {
+    static open(name: string, settings: Settings): Promise<Port>;
+    /** Waits until something has been received: at most so many bytes of it (65536). Empty once the time has passed. */
+    read(most: number, milliseconds: number): Promise<Uint8Array>;
+    /** Writes all of it, at most 64 KiB. Text is sent as UTF-8. */
+    write(bytes: Uint8Array | string): Promise<void>;
+    close(): void;
+  }
+}
+
+/** Methods of services on the host's system bus that the policy names; the device calls them as root. */
+export namespace dbus {
+  /** The values of the answer. A variant is `{ type, data }`, a structure an array, and a dictionary whose keys are texts
+   * an object. */
+  function call(method: {
+    service: string;
+    path: string;
+    interface: string;
+    member: string;
+    /** The types of the arguments; none if it is left out. */
+    signature?: string;
+    arguments?: unknown[];
+  }): Promise<any[]>;
+}
+
 /** The output of the host's journal command. */
 export namespace journal {
   function read(options?: {

@@ -52,7 +52,10 @@ from .request import Headers, Request
 from .response import Response
 
 if TYPE_CHECKING:
-    from . import cloud, config, device, host_name, http, identify, journal, led, log, metrics, store, timer, units, update_lock
+    from . import (
+        cloud, config, dbus, device, host_name, http, identify, journal, led, log, metrics, serial, store, timer, units,
+        update_lock,
+    )
 
 __all__ = [
     "BadGateway", "BadRequest", "Body", "Caller", "Conflict", "Error", "Forbidden", "Headers", "Internal", "Json",
@@ -61,7 +64,10 @@ __all__ = [
 ]  # fmt: skip
 
 _FREE = {"config", "log", "timer"}
-_CAPABILITIES = {"cloud", "device", "host_name", "http", "identify", "journal", "led", "metrics", "store", "units", "update_lock"}
+_CAPABILITIES = {
+    "cloud", "dbus", "device", "host_name", "http", "identify", "journal", "led", "metrics", "serial", "store", "units",
+    "update_lock",
+}  # fmt: skip
 
 
 def __getattr__(name: str):

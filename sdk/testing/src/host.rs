@@ -22,6 +22,7 @@ pub struct Host {
     cloud: Arc<dyn Cloud>,
     http: FakeHttp,
     units: Vec<(UnitName, UnitState)>,
+    methods: Vec<([String; 4], String)>,
     files: Vec<(String, Vec<u8>)>,
     journal_program: PathBuf,
     pins: Pins,
@@ -82,6 +83,7 @@ impl Host {
             cloud: Arc::new(NoCloud),
             http: FakeHttp::default(),
             units: Vec::new(),
+            methods: Vec::new(),
             files: Vec::new(),
             journal_program: "journalctl".into(),
             pins: Pins::StockList,
@@ -211,6 +213,22 @@ impl Host {
         Ok(self)
     }
 
+    /// Makes a method of a service on the system bus answer these values, a JSON array (`wit/dbus.wit` has the form).
+    /// Others are not there.
+    #[must_use]
+    pub fn dbus_answer(
+        mut self,
+        service: &str,
+        path: &str,
+        interface: &str,
+        member: &str,
+        values: impl Into<String>,
+    ) -> Self {
+        let method = [service, path, interface, member].map(str::to_owned);
+        self.methods.push((method, values.into()));
+        self
+    }
+
     /// Adds a file below the device's root folder.
     #[must_use]
     pub fn file(mut self, path: &str, content: impl Into<Vec<u8>>) -> Self {
@@ -298,6 +316,9 @@ impl Host {
         let os = Arc::new(Rehearsal::new(path("root")));
         for (name, state) in self.units {
             os.set_unit(name, state);
+        }
+        for ([service, path, interface, member], values) in self.methods {
+            os.set_method(&service, &path, &interface, &member, values);
         }
         let runtime = Runtime::new(Resources {
             slots: plugins::DEFAULT_SLOTS,

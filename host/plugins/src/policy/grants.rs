@@ -1,12 +1,13 @@
 //! What the policy gives one plugin: a section `[plugins.NAME]`.
 
 use std::collections::BTreeSet;
-use std::path::{Component, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use os::UnitName;
 use serde::{Deserialize, Deserializer};
 
 use crate::boards::BoardPatterns;
+use crate::dbus_grants::DbusGrants;
 use crate::http_grants::HttpGrants;
 use crate::pins::{FileDigests, Pin};
 use crate::route_grants::RouteGrants;
@@ -55,6 +56,12 @@ pub(crate) struct Grants {
     /// The hosts that `http` reaches; none where it is left out.
     #[serde(default)]
     pub(crate) http: HttpGrants,
+    /// The serial ports that `serial` gives, by their paths; none where it is left out.
+    #[serde(default)]
+    pub(crate) serial: BTreeSet<String>,
+    /// The methods on the system bus that `dbus` gives; none where it is left out.
+    #[serde(default)]
+    pub(crate) dbus: DbusGrants,
     /// The units that `units` gives; none where it is left out.
     #[serde(default, deserialize_with = "unit_names")]
     pub(crate) units: BTreeSet<UnitName>,
@@ -166,6 +173,22 @@ impl Grants {
         if !self.http.is_empty() && !self.grants.contains(&Capability::Http) {
             return Err("it names `http` without granting \"http\"".to_owned());
         }
+        if !self.serial.is_empty() && !self.grants.contains(&Capability::Serial) {
+            return Err("it names `serial` without granting \"serial\"".to_owned());
+        }
+        let is_port = |name: &&String| {
+            let mut parts = Path::new(name.as_str()).components();
+            name.starts_with("/dev/") && parts.all(|part| part != Component::ParentDir)
+        };
+        if let Some(name) = self.serial.iter().find(|name| !is_port(name)) {
+            return Err(format!(
+                "`serial` has `{name}`: write the path of a serial port, such as `/dev/ttyUSB0`"
+            ));
+        }
+        if !self.dbus.is_empty() && !self.grants.contains(&Capability::Dbus) {
+            return Err("it names `dbus` without granting \"dbus\"".to_owned());
+        }
+        self.dbus.check()?;
         if !self.records.is_empty() && !self.grants.contains(&Capability::Cloud) {
             return Err("it names `records` without granting \"cloud\"".to_owned());
         }

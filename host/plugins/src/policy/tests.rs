@@ -150,6 +150,26 @@ fn what_is_wrong_is_named_with_its_line() {
         ),
         ("[plugins.a]\nleds = []", "`leds` without granting \"led\""),
         (
+            "[plugins.a]\nserial = [\"/dev/ttyUSB0\"]",
+            "`serial` without granting \"serial\"",
+        ),
+        (
+            "[plugins.a]\ngrants = [\"serial\"]\nserial = [\"/dev/../etc/passwd\"]",
+            "`serial` has `/dev/../etc/passwd`",
+        ),
+        (
+            "[plugins.a]\ngrants = [\"serial\"]\nserial = [\"/etc/passwd\"]",
+            "`serial` has `/etc/passwd`",
+        ),
+        (
+            "[plugins.a]\ndbus = [{ service = \"a.b\", paths = [\"/\"], members = [\"a.b.C\"] }]",
+            "`dbus` without granting \"dbus\"",
+        ),
+        (
+            "[plugins.a]\ngrants = [\"dbus\"]\ndbus = [{ service = \"a.b\", paths = [\"/\"], members = [\"*\"] }]",
+            "`dbus` has the member `*`",
+        ),
+        (
             "[plugins.a]\nrecords = [\"device_tag\"]",
             "`records` without granting \"cloud\"",
         ),

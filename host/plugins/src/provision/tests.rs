@@ -3,10 +3,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use plugin_protocol::{
-    CallerScope, CloudQueue, CloudRecords, CounterAdd, DeviceIdentity, DeviceState, GaugeSet,
-    HostNameGet, HostNameSet, Identify, IdentifyWindow, Identity, JournalOpen, JournalOptions,
-    JournalRead, LedNames, LedOpen, LedSet, LockAcquire, Piece, ProxyCall, ProxyRequest,
-    StoreCompareAndSet, StoreDelete, StoreGet, StoreKeys, StoreSet, UnitQuery, UnitRestart,
+    ActionRequest, CallerScope, CloudQueue, CloudRecords, CounterAdd, DbusCall, DbusError,
+    DbusMethodCall, DeviceIdentity, DeviceState, GaugeSet, HostNameGet, HostNameSet, HttpRequest,
+    HttpSend, Identify, IdentifyWindow, Identity, JournalOpen, JournalOptions, JournalRead,
+    LedNames, LedOpen, LedSet, LockAcquire, Parity, Piece, ProxyCall, ProxyRequest, SerialError,
+    SerialOpen, SerialRead, SerialSettings, SerialWrite, StoreCompareAndSet, StoreDelete, StoreGet,
+    StoreKeys, StoreSet, UnitQuery, UnitRestart,
 };
 
 use super::*;
@@ -192,7 +194,138 @@ fn calls() -> Vec<Call> {
         LockAcquire { force: true }.into(),
         HostNameGet {}.into(),
         HostNameSet { name: text("a") }.into(),
+        ActionRequest {
+            action: text("acme/show"),
+            input: Vec::new(),
+        }
+        .into(),
+        HttpSend {
+            request: HttpRequest {
+                method: text("GET"),
+                url: text("https://acme.example/"),
+                headers: Vec::new(),
+                body: Vec::new(),
+            },
+        }
+        .into(),
+        SerialOpen {
+            name: text("/dev/ttyS0"),
+            settings: SERIAL,
+        }
+        .into(),
+        SerialRead {
+            port: handle,
+            most: 1,
+            milliseconds: 0,
+        }
+        .into(),
+        SerialWrite {
+            port: handle,
+            bytes: Vec::new(),
+        }
+        .into(),
+        DbusCall { call: hostnamed() }.into(),
     ]
+}
+
+const SERIAL: SerialSettings = SerialSettings {
+    baud: 9600,
+    data_bits: 8,
+    parity: Parity::None,
+    stop_bits: 1,
+};
+
+fn hostnamed() -> DbusMethodCall {
+    let text = |text: &str| text.to_owned();
+    DbusMethodCall {
+        service: text("org.freedesktop.hostname1"),
+        path: text("/org/freedesktop/hostname1"),
+        interface: text("org.freedesktop.DBus.Properties"),
+        member: text("Get"),
+        signature: text("ss"),
+        arguments: text("[\"org.freedesktop.hostname1\",\"Hostname\"]"),
+    }
+}
+
+#[tokio::test]
+async fn a_plugin_calls_the_methods_that_the_policy_names_and_no_others() {
+    let policy = "grants = [\"dbus\"]\n[[dbus]]\nservice = \"org.freedesktop.hostname1\"\n\
+         paths = [\"/org/freedesktop/hostname1\"]\nmembers = [\"org.freedesktop.DBus.Properties.Get\"]\n";
+    let fixture = Fixture::new(policy);
+    let ask = async |call: DbusMethodCall| {
+        let call = DbusCall { call };
+        match fixture.call(&Holdings::default(), call).await {
+            Ok(Answer::DbusCall(answer)) => answer,
+            other => panic!("{other:?}"),
+        }
+    };
+    // The rehearsal of this device has no services: whoever gets as far as that has been let through.
+    let through = ask(hostnamed()).await;
+    assert!(matches!(through, Err(DbusError::Refused(_))), "{through:?}");
+    let others = [
+        DbusMethodCall {
+            member: "Set".to_owned(),
+            ..hostnamed()
+        },
+        DbusMethodCall {
+            interface: "org.freedesktop.hostname1".to_owned(),
+            ..hostnamed()
+        },
+        DbusMethodCall {
+            path: "/org/freedesktop/hostname1/x".to_owned(),
+            ..hostnamed()
+        },
+        DbusMethodCall {
+            service: "org.freedesktop.login1".to_owned(),
+            ..hostnamed()
+        },
+    ];
+    for other in others {
+        let refused = ask(other.clone()).await;
+        assert!(
+            matches!(refused, Err(DbusError::NotGranted(_))),
+            "{other:?} {refused:?}"
+        );
+    }
+    let long = DbusMethodCall {
+        arguments: " ".repeat(plugin_protocol::DBUS_ARGUMENTS + 1),
+        ..hostnamed()
+    };
+    let refused = ask(long).await;
+    assert!(matches!(refused, Err(DbusError::Invalid(_))), "{refused:?}");
+}
+
+#[tokio::test]
+async fn a_plugin_opens_the_serial_ports_that_the_policy_names_and_no_others() {
+    let fixture = Fixture::new("grants = [\"serial\"]\nserial = [\"/dev/ttyAcme0\"]\n");
+    let open = async |name: &str| {
+        let open = SerialOpen {
+            name: name.to_owned(),
+            settings: SERIAL,
+        };
+        match fixture.call(&Holdings::default(), open).await {
+            Ok(Answer::SerialOpen(answer)) => answer,
+            other => panic!("{other:?}"),
+        }
+    };
+    let missing = open("/dev/ttyAcme0").await;
+    assert!(
+        matches!(missing, Err(SerialError::NotFound(_))),
+        "{missing:?}"
+    );
+    for name in [
+        "/dev/tty",
+        "/dev/ttyAcme0/",
+        "/dev//ttyAcme0",
+        "/dev/../dev/ttyAcme0",
+        "",
+    ] {
+        let refused = open(name).await;
+        assert!(
+            matches!(refused, Err(SerialError::NotGranted(_))),
+            "{name} {refused:?}"
+        );
+    }
 }
 
 #[tokio::test]

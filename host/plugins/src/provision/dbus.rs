@@ -1,0 +1,61 @@
+//! Methods on the system bus that the policy names.
+
+use os::{MethodCall, MethodError};
+use plugin_protocol::{
+    DBUS_ANSWER, DBUS_ARGUMENTS, DBUS_NAME, DbusCall, DbusError, DbusMethodCall, DbusRefusal,
+};
+
+use crate::plugin_context::PluginContext;
+use crate::text::cut;
+
+impl PluginContext {
+    pub(super) async fn call_method(&self, call: DbusCall) -> Result<String, DbusError> {
+        let DbusCall {
+            call:
+                DbusMethodCall {
+                    service,
+                    path,
+                    interface,
+                    member,
+                    signature,
+                    arguments,
+                },
+        } = call;
+        // The instance that asks is a plugin's: its word on lengths is not taken.
+        let names = [&service, &path, &interface, &member, &signature];
+        if names.iter().any(|name| name.len() > DBUS_NAME) || arguments.len() > DBUS_ARGUMENTS {
+            return Err(DbusError::Invalid(
+                "the call is longer than a call may be".to_owned(),
+            ));
+        }
+        if !self.grants.dbus.cover(&service, &path, &interface, &member) {
+            return Err(DbusError::NotGranted(cut(format!(
+                "the policy does not name `{interface}.{member}` of `{service}` at `{path}` in `dbus` of the plugin `{}`",
+                self.name
+            ))));
+        }
+        tracing::debug!(
+            plugin = &*self.name,
+            "calling `{interface}.{member}` of `{service}`"
+        );
+        let call = MethodCall {
+            service,
+            path,
+            interface,
+            member,
+            signature,
+            arguments,
+            longest_answer: DBUS_ANSWER,
+        };
+        let answer = self.services.os.call_method(&call).await;
+        answer.map_err(|error| match error {
+            MethodError::Invalid(why) => DbusError::Invalid(cut(why)),
+            MethodError::Refused { name, message } => DbusError::Refused(DbusRefusal {
+                name: cut(name),
+                message: cut(message),
+            }),
+            MethodError::Unreachable(why) => DbusError::Unreachable(cut(why)),
+            MethodError::Unreadable(why) => DbusError::Unreadable(cut(why)),
+        })
+    }
+}

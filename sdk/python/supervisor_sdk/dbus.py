@@ -1,0 +1,35 @@
+"""Methods of services on the host's system bus that the policy names. Capability `dbus`; the device calls them as root."""
+
+import json
+from typing import Any
+
+from componentize_py_types import Err
+from wit_world.imports import dbus as wit
+
+from .capability import answers
+from .errors import BadGateway
+
+_answers = answers(Unreachable=BadGateway, Unreadable=BadGateway)
+
+
+@_answers
+async def call(
+    service: str, path: str, interface: str, member: str, signature: str = "", arguments: list | tuple = ()
+) -> list[Any]:
+    """The values of the answer. A variant is `{"type": "s", "data": "kitchen"}`, a structure a list, and a dictionary
+    whose keys are texts a `dict`::
+
+        [name] = await dbus.call(
+            "org.freedesktop.hostname1", "/org/freedesktop/hostname1",
+            "org.freedesktop.DBus.Properties", "Get", "ss", ["org.freedesktop.hostname1", "Hostname"],
+        )
+        name["data"]
+    """
+    method = wit.MethodCall(service, path, interface, member, signature, json.dumps(list(arguments)))
+    try:
+        return json.loads(await wit.call(method))
+    except Err as raised:
+        refusal = getattr(raised.value, "value", None)
+        if type(raised.value).__name__.endswith("_Refused"):
+            raise BadGateway(f"{refusal.message} ({refusal.name})") from None
+        raise

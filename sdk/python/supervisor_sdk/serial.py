@@ -1,0 +1,41 @@
+"""Serial ports that the policy names. Capability `serial`."""
+
+from wit_world.imports import serial as wit
+
+from .capability import answers
+from .errors import BadGateway, Conflict
+
+_answers = answers(NotFound=BadGateway, Busy=Conflict, Other=BadGateway)
+
+
+class Port:
+    """A port that nobody else opens for as long as the `async with` block lasts::
+
+        async with serial.Port("/dev/ttyUSB0", baud=9600) as port:
+            await port.write(b"READ\\r\\n")
+            answer = await port.read(64, seconds=2)
+
+    `parity` is `none`, `even` or `odd`. The port is raw, and without flow control.
+    """
+
+    def __init__(self, name: str, *, baud: int, data_bits: int = 8, parity: str = "none", stop_bits: int = 1):
+        self._name = name
+        self._settings = wit.Settings(baud, data_bits, wit.Parity[parity.upper()], stop_bits)
+
+    @_answers
+    async def __aenter__(self) -> "Port":
+        self._port = await wit.Port.open(self._name, self._settings)
+        return self
+
+    async def __aexit__(self, *raised) -> None:
+        self._port.__exit__(*raised)
+
+    @_answers
+    async def read(self, most: int, seconds: float) -> bytes:
+        """Waits until something has been received: at most `most` bytes of it (65,536). Empty once the time has passed."""
+        return await self._port.read(most, int(seconds * 1000))
+
+    @_answers
+    async def write(self, data: bytes) -> None:
+        """Writes all of it, at most 64 KiB. Returns once the kernel has it."""
+        await self._port.write(data)
