@@ -49,6 +49,9 @@ capabilities! {
     /// Has other plugins do the actions that the policy names.
     ours Actions actions "actions"
         may "have other plugins do the actions that you name";
+    /// Requests to the routes of the device's own API that the policy names.
+    ours Api api "api"
+        may "request the routes of the device's own API that you name, for whoever it is called for";
     /// Serial ports that the policy names.
     ours Serial serial "serial"
         may "open the serial ports that you name";

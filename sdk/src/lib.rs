@@ -37,6 +37,7 @@ include!("../../wit/mirror.rs");
 
 pub mod actions;
 mod answer;
+pub mod api;
 #[doc(hidden)]
 pub mod bindings;
 mod body;

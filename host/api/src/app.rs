@@ -66,6 +66,15 @@ pub(crate) struct ApiState {
     pub(crate) stopping: CancellationToken,
 }
 
+/// Who asks.
+enum Client<'a> {
+    Connection(&'a ClientConnection),
+    /// The cloud.
+    Tunnel,
+    /// The device itself, which has made sure of whose rights the request has.
+    Admitted(Caller),
+}
+
 /// The whole API, without a socket.
 #[derive(Clone)]
 pub struct App {
@@ -109,21 +118,31 @@ impl App {
     /// Answers any request that comes through the cloud's tunnel: failures, also a handler's panic, become answers
     /// too.
     pub async fn answer(&self, request: Request) -> Response {
-        self.answer_from(None, request).await
+        self.answer_client(Client::Tunnel, request).await
+    }
+
+    /// Answers a request of this device itself, with the rights of `requester`. It needs no key.
+    pub async fn answer_as(&self, requester: Requester, request: Request) -> Response {
+        let client = Client::Admitted(Caller::from(requester));
+        self.answer_client(client, request).await
     }
 
     /// The same for a request that comes by a connection.
     pub(crate) async fn answer_from(
         &self,
-        connection: Option<&ClientConnection>,
+        connection: &ClientConnection,
         request: Request,
     ) -> Response {
+        let client = Client::Connection(connection);
+        self.answer_client(client, request).await
+    }
+
+    async fn answer_client(&self, client: Client<'_>, request: Request) -> Response {
         let reads = matches!(*request.method(), Method::GET | Method::HEAD);
         let (method, uri) = (request.method().clone(), request.uri().clone());
         let begun = Instant::now();
         let mut label = RouteLabel::None;
-        let result =
-            AssertUnwindSafe(self.dispatch(connection, request, &mut label)).catch_unwind();
+        let result = AssertUnwindSafe(self.dispatch(client, request, &mut label)).catch_unwind();
         // The panic hook has logged where it happened.
         let result = result.await.unwrap_or_else(|_| {
             Err(Failure::Refused(
@@ -148,12 +167,12 @@ impl App {
     /// `label` is set as soon as the route is found, and its caller admitted.
     async fn dispatch(
         &self,
-        connection: Option<&ClientConnection>,
+        client: Client<'_>,
         request: Request,
         label: &mut RouteLabel,
     ) -> Result<Response, Failure> {
-        // The cloud's requests come through its tunnel, without a browser.
-        if connection.is_some() {
+        // All others come without a browser.
+        if let Client::Connection(_) = client {
             sites::check(&request, || self.names())?;
         }
         let core = match routes::find(request.method(), request.uri().path()) {
@@ -163,9 +182,17 @@ impl App {
             }
             core => core,
         };
-        let caller = Credentials::of(&self.api, &request, connection)
-            .admit()
-            .await?;
+        let connection = match client {
+            Client::Connection(connection) => Some(connection),
+            Client::Tunnel | Client::Admitted(_) => None,
+        };
+        let caller = match client {
+            Client::Admitted(caller) => caller,
+            Client::Connection(_) | Client::Tunnel => {
+                let credentials = Credentials::of(&self.api, &request, connection);
+                credentials.admit().await?
+            }
+        };
         if let Some(connection) = connection {
             connection.is_admitted();
         }

@@ -69,6 +69,25 @@ impl Caller {
     }
 }
 
+impl From<Requester> for Caller {
+    fn from(requester: Requester) -> Self {
+        match requester {
+            Requester::DeviceKey => Caller {
+                scope: Scope::All,
+                key: Some(KeyOwner::Global),
+            },
+            Requester::LocalMode => Caller {
+                scope: Scope::All,
+                key: None,
+            },
+            Requester::Service { app, service } => Caller {
+                scope: Scope::App(app),
+                key: Some(KeyOwner::Service { app, service }),
+            },
+        }
+    }
+}
+
 /// Whoever is not admitted calls no handler that asks who it is.
 impl FromRequestParts<RouteState> for Caller {
     type Rejection = Failure;

@@ -137,7 +137,7 @@ pub(crate) async fn serve(
         let (app, client, streams) = (&app, &client, &streams);
         let under_way = place.request();
         async move {
-            let mut answer = app.answer_from(Some(client), with_rest(request)).await;
+            let mut answer = app.answer_from(client, with_rest(request)).await;
             streams.store(answer.size_hint().exact().is_none(), Ordering::Relaxed);
             if answer.status() == StatusCode::UNAUTHORIZED {
                 // Whoever guesses keys, or floods, begins anew each time.

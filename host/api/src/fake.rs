@@ -85,7 +85,7 @@ pub(crate) struct Answer {
 
 impl Fixture {
     pub(crate) async fn ask(&self, request: Request) -> Answer {
-        let connection = Some(&self.connection);
+        let connection = &self.connection;
         let response: Response = self.app.answer_from(connection, request).await;
         let header = |name| {
             response

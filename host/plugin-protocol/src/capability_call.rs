@@ -5,10 +5,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Capability, CloudRefusal, DataError, DbusError, DbusMethodCall, Handle, HostNameError,
-    HttpError, HttpRequest, HttpResponse, Identity, JournalError, JournalOptions, LedError,
-    LocksError, MetricsError, OpenLed, OwnActionError, Piece, ProxyAnswer, ProxyCall, ProxyError,
-    SerialError, SerialSettings, UnitError, UnitState,
+    ApiError, ApiRequest, ApiResponse, Capability, CloudRefusal, DataError, DbusError,
+    DbusMethodCall, Handle, HostNameError, HttpError, HttpRequest, HttpResponse, Identity,
+    JournalError, JournalOptions, LedError, LocksError, MetricsError, OpenLed, OwnActionError,
+    Piece, ProxyAnswer, ProxyCall, ProxyError, SerialError, SerialSettings, UnitError, UnitState,
 };
 
 /// A call whose answer has a type of its own.
@@ -220,6 +220,11 @@ capability_calls! {
         /// What it is done with.
         input: Vec<u8>
     } -> Result<Vec<u8>, OwnActionError>;
+    /// Asks the device's own API.
+    ApiSend needs [Api] {
+        /// What is asked.
+        request: ApiRequest
+    } -> Result<ApiResponse, ApiError>;
     /// Opens a serial port.
     SerialOpen needs [Serial] {
         /// As the policy has it.

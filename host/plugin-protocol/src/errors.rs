@@ -181,3 +181,17 @@ pub struct DbusRefusal {
     /// For people.
     pub message: String,
 }
+
+/// Why the device's own API was not asked, or did not answer (`wit/api.wit`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{0}")]
+pub enum ApiError {
+    /// The policy does not name the method and route.
+    NotGranted(String),
+    /// It is no request that can be made.
+    Invalid(String),
+    /// It was not answered.
+    Unavailable(String),
+    /// The answer is longer than it may be.
+    TooLarge(String),
+}

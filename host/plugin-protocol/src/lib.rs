@@ -51,7 +51,7 @@ pub use runtime::{
     RequestHead, RequestStream,
 };
 pub use values::{
-    BootComparison, BootSetting, DbusMethodCall, DnsRemote, Handle, HttpRequest, HttpResponse,
-    Identity, JournalOptions, OpenLed, Parity, Piece, Proxy, ProxyKind, ProxyState, Redirection,
-    SerialSettings, UnitState,
+    ApiRequest, ApiResponse, BootComparison, BootSetting, DbusMethodCall, DnsRemote, Handle,
+    HttpRequest, HttpResponse, Identity, JournalOptions, OpenLed, Parity, Piece, Proxy, ProxyKind,
+    ProxyState, Redirection, SerialSettings, UnitState,
 };

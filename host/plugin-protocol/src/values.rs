@@ -97,6 +97,30 @@ pub struct HttpResponse {
     pub body: Vec<u8>,
 }
 
+/// A request to the device's own API (`wit/api.wit`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApiRequest {
+    /// Such as `GET`.
+    pub method: String,
+    /// With the query.
+    pub path: String,
+    /// Of the body.
+    pub content_type: Option<String>,
+    /// May be empty.
+    pub body: Vec<u8>,
+}
+
+/// Its answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApiResponse {
+    /// Such as 200.
+    pub status: u16,
+    /// Of the body.
+    pub content_type: Option<String>,
+    /// All of it.
+    pub body: Vec<u8>,
+}
+
 /// A method on the system bus, with its arguments (`wit/dbus.wit`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DbusMethodCall {

@@ -2,6 +2,7 @@
 //! does it ([`crate::provision`]), and its answers back. What a function promises stands in `wit/`.
 
 mod actions;
+mod api;
 mod caller;
 mod cloud;
 mod config;

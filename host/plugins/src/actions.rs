@@ -15,7 +15,7 @@ use plugin_manifest::Action;
 
 /// How many plugins can wait for each other. Each holds a place of the pool, and a circle of them would
 /// take all.
-const DEPTH: u32 = 4;
+pub(crate) const DEPTH: u32 = 4;
 
 /// Who provides what. Cloning shares it.
 #[derive(Clone, Default)]

@@ -9,7 +9,7 @@
 //! log         lines, by plugin and over all      LINES_AT_ONCE, LINES_A_SECOND; half for one
 //! log kept    lines in memory, and their bytes   RECENT_LINES, RECENT_BYTES by plugin, RECENT_BYTES_OF_ALL
 //! metrics     series and their texts, by plugin  SERIES, METRIC_NAME, LABELS, LABEL_NAME, LABEL_VALUE
-//! requests    to other hosts, at a time and by length HTTP_REQUESTS, HTTP_ANSWER, and `HTTP_…` of `host/plugin-protocol`
+//! requests    to other hosts, and to the device's own API: at a time and by length HTTP_REQUESTS, HTTP_ANSWER, and `HTTP_…` of `host/plugin-protocol`
 //! compiling   children, their memory and time    `Limits` of `host/compiled-code`
 //! store       writes and bytes by plugin         `host/supervisor/src/plugin_writes.rs`
 //! journal     readers                            `os::Journal`

@@ -100,7 +100,9 @@ where
     let permit = plugin.permit().await?;
     plugin.make_folders().await;
     let head = guest_request(&parts, matched.pattern(), params);
-    let serving = ServedCall::next(Origin::outside(scope));
+    // Of a plugin that asks the device's own API; nothing from outside has such an extension.
+    let origin = parts.extensions.get::<Origin>().cloned();
+    let serving = ServedCall::next(origin.unwrap_or_else(|| Origin::outside(scope)));
     let mut answered = pin!(plugin.guest.call(serving, GuestRequest { head, body }));
     let answered = poll_fn(|context| {
         let polled = answered.as_mut().poll(context);

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use plugin_protocol::GuestRuntime;
 pub use plugin_protocol::{
-    CloudRefusal, DEFAULT_SLOTS, DataError, HostNameError, HttpError, HttpResponse, Identity,
-    LocksError,
+    ApiError, ApiResponse, CloudRefusal, DEFAULT_SLOTS, DataError, HostNameError, HttpError,
+    HttpResponse, Identity, LocksError,
 };
+use plugin_protocol::{GuestRuntime, Origin};
 pub use store::{Condition, ValueChange};
 
 /// All that [`crate::Plugins::start`] needs.
@@ -61,6 +61,29 @@ pub struct HostServices {
     pub journal: os::Journal,
     /// What the capability `http` sends.
     pub http: Arc<dyn HttpClient>,
+    /// What the capability `api` asks.
+    pub api: Arc<dyn DeviceApi>,
+}
+
+/// The device's own API.
+pub trait DeviceApi: Send + Sync + 'static {
+    /// Answers a request that the policy allows, with the rights of whoever the plugin is called for.
+    ///
+    /// # Errors
+    /// When there is no answer, or one that is too long.
+    fn send(&self, call: PluginApiRequest) -> BoxFuture<'_, Result<ApiResponse, ApiError>>;
+}
+
+/// A request of a plugin to the device's own API.
+#[derive(Debug, Clone)]
+pub struct PluginApiRequest {
+    /// With a path alone.
+    pub request: http::Request<Vec<u8>>,
+    /// For whom, and how many plugins wait for it. A plugin that answers it is called with this origin if it finds it
+    /// among the extensions of the request.
+    pub origin: Origin,
+    /// The longest body of the answer, in bytes.
+    pub longest_answer: usize,
 }
 
 /// Sends requests to other hosts.

@@ -11,6 +11,7 @@
 
 mod actions;
 mod answer_body;
+mod api_grants;
 mod assembly;
 mod blocking;
 mod boards;
@@ -71,9 +72,10 @@ pub use body::{Body, BodyError};
 pub use boot_config::{BootComparison, BootConfigError, BootSetting};
 pub use bounds::{HTTP_REQUESTS, memory_of_board};
 pub use config::{
-    AppLocks, Cloud, CloudRefusal, Condition, DEFAULT_SLOTS, DataError, Device, HeldLocks,
-    HostName, HostNameError, HostServices, HttpClient, HttpError, HttpResponse, Identity,
-    LocksError, NoCloud, OutgoingRequest, PluginData, PluginsConfig, Reachable, ValueChange,
+    ApiError, ApiResponse, AppLocks, Cloud, CloudRefusal, Condition, DEFAULT_SLOTS, DataError,
+    Device, DeviceApi, HeldLocks, HostName, HostNameError, HostServices, HttpClient, HttpError,
+    HttpResponse, Identity, LocksError, NoCloud, OutgoingRequest, PluginApiRequest, PluginData,
+    PluginsConfig, Reachable, ValueChange,
 };
 pub use confinement_rule::ConfinementRule;
 pub use embed::{EmbedError, embed_signature};

@@ -14,6 +14,7 @@
 //!
 //! [plugins.weather]
 //! grants = ["http"]
+//! api = ["GET /v2/state/status", "POST /v3/acme/*"]  # no other routes; none where it is left out
 //! serial = ["/dev/ttyUSB0"]    # no other ports; none where it is left out
 //! http = ["api.weather.example"] # over TLS; no other hosts; none where it is left out
 //!

@@ -4,6 +4,7 @@
 //! not granted: the instance that calls is the plugin's, and so is what it says.
 
 mod actions;
+mod api;
 mod cloud;
 mod dbus;
 mod http;
@@ -132,6 +133,7 @@ impl PluginContext {
             Call::ActionRequest(call) => {
                 Answer::ActionRequest(self.call_action(origin, call).await)
             }
+            Call::ApiSend(call) => Answer::ApiSend(self.request(origin, call).await),
             Call::SerialOpen(call) => Answer::SerialOpen(self.open_serial(holdings, call).await),
             Call::SerialRead(call) => {
                 Answer::SerialRead(serial::read_serial(holdings, call).await?)

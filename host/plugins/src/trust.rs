@@ -323,6 +323,7 @@ fn to_be_filled_in(capability: Capability) -> Option<&'static str> {
         Capability::Units => Some("units = []  # the units, for example \"openvpn.service\""),
         Capability::Actions => Some("actions = []  # the actions, for example \"acme-rails/set\""),
         Capability::Http => Some("http = []  # the hosts, for example \"api.acme.example\""),
+        Capability::Api => Some("api = []  # the routes, for example \"GET /v2/state/status\""),
         Capability::Serial => Some("serial = []  # the ports, for example \"/dev/ttyUSB0\""),
         Capability::Dbus => Some(
             "dbus = []  # the methods, for example { service = \"org.acme.Meter\", paths = [\"/org/acme/Meter\"], members = [\"org.acme.Meter.Read\"] }",

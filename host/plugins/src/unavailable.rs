@@ -4,8 +4,8 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 
 use crate::config::{
-    AppLocks, HeldLocks, HostName, HostNameError, HttpClient, HttpError, HttpResponse, LocksError,
-    OutgoingRequest,
+    ApiError, ApiResponse, AppLocks, DeviceApi, HeldLocks, HostName, HostNameError, HttpClient,
+    HttpError, HttpResponse, LocksError, OutgoingRequest, PluginApiRequest,
 };
 
 /// Stands in [`crate::PluginsConfig`] for parts that nobody is going to call, since plugins are only loaded,
@@ -18,6 +18,12 @@ const WHY: &str = "this part of the supervisor is not there";
 impl AppLocks for Unavailable {
     fn acquire_all(&self, _: bool) -> BoxFuture<'_, Result<HeldLocks, LocksError>> {
         async { Err(LocksError::Other(WHY.to_owned())) }.boxed()
+    }
+}
+
+impl DeviceApi for Unavailable {
+    fn send(&self, _: PluginApiRequest) -> BoxFuture<'_, Result<ApiResponse, ApiError>> {
+        async { Err(ApiError::Unavailable(WHY.to_owned())) }.boxed()
     }
 }
 

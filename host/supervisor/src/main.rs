@@ -18,6 +18,7 @@ mod listen_address;
 mod listeners;
 mod logging;
 mod parts;
+mod plugin_api;
 mod plugin_events;
 mod plugin_http;
 mod plugin_writes;

@@ -26,6 +26,7 @@ use crate::firewall::{FirewallSettings, FirewallState};
 use crate::host::Host;
 use crate::host_name::HostName;
 use crate::host_settings::HostSettings;
+use crate::plugin_api::PluginApi;
 use crate::plugin_events::{PluginEvents, is_first_start};
 use crate::plugin_http::PluginHttp;
 use crate::power::Power;
@@ -39,6 +40,7 @@ pub(crate) struct Parts {
     pub(crate) device: Arc<RunningDevice>,
     pub(crate) endpoints: PluginEndpoints,
     pub(crate) host_settings: HostSettings,
+    pub(crate) plugin_api: PluginApi,
     pub(crate) has_docker: bool,
     /// Ends once the host's firewall is as it was before.
     pub(crate) firewall_ends: JoinHandle<()>,
@@ -189,6 +191,7 @@ impl Parts {
             walls,
             is_first_start,
         });
+        let plugin_api = PluginApi::default();
         let endpoints = PluginEndpoints::start(plugins_config(
             configuration,
             cache,
@@ -202,6 +205,7 @@ impl Parts {
                 os: host.os.clone(),
                 journal: host.journal.clone(),
                 http: Arc::new(PluginHttp::default()),
+                api: Arc::new(plugin_api.clone()),
             },
         ));
         host_settings.attach(&device.reconciler, &endpoints);
@@ -213,6 +217,7 @@ impl Parts {
             device,
             endpoints,
             host_settings,
+            plugin_api,
             has_docker,
             firewall_ends,
         })

@@ -118,6 +118,7 @@ fn of_folders(configuration: &Configuration) -> Result<Listing> {
                 locks: Arc::new(plugins::Unavailable),
                 host_name: Arc::new(plugins::Unavailable),
                 http: Arc::new(plugins::Unavailable),
+                api: Arc::new(plugins::Unavailable),
                 cloud: Arc::new(plugins::NoCloud),
             },
         );

@@ -114,6 +114,7 @@ async fn device(configuration: &Configuration) -> Result<RunOutcome> {
         store,
         stopping.clone(),
     );
+    parts.plugin_api.attach(app.clone());
     let (device, api, stop) = (parts.device.clone(), app.clone(), stopping.clone());
     let tunnel = tokio::spawn(async move {
         let cloud = &device.cloud;
@@ -157,6 +158,7 @@ async fn device(configuration: &Configuration) -> Result<RunOutcome> {
         .await
         .context("the firewall failed during shutdown")?;
     parts.host_settings.detach();
+    parts.plugin_api.detach();
     Ok(ending)
 }
 

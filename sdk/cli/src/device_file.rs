@@ -36,6 +36,9 @@ pub(crate) struct DeviceFile {
     /// The answers of other hosts, by method and address; no others are reached.
     #[serde(default)]
     http: BTreeMap<String, HttpAnswer>,
+    /// The answers of the device's own API, by method and path; others are not there.
+    #[serde(default)]
+    api: BTreeMap<String, HttpAnswer>,
     /// The serial ports of this machine that the plugin may open.
     #[serde(default)]
     serial: Vec<String>,
@@ -185,6 +188,9 @@ impl DeviceFile {
             let origins = self.http.keys().filter_map(|request| origin(request));
             more.insert("http".to_owned(), origins.collect::<Vec<_>>().into());
         }
+        if needs(Capability::Api) {
+            more.insert("api".to_owned(), names(self.api.keys().collect()));
+        }
         if needs(Capability::Serial) {
             more.insert("serial".to_owned(), self.serial.clone().into());
         }
@@ -232,6 +238,9 @@ impl DeviceFile {
         }
         for (request, HttpAnswer { status, body }) in &self.http {
             host = host.http_answer(request, *status, body.clone());
+        }
+        for (request, HttpAnswer { status, body }) in &self.api {
+            host = host.api_answer(request, *status, body.clone());
         }
         for answer in &self.dbus {
             let (interface, member) = answer.interface_and_member()?;
@@ -356,6 +365,9 @@ lines = ["one", "two"]
 
 [cloud]
 device_tag = [{ id = 1, tag_key = "site" }]
+
+[api]
+"GET /v2/state/status" = { body = "{}" }
 
 [[dbus]]
 service = "org.acme.Meter"

@@ -285,6 +285,24 @@ export namespace units {
   function restart(unit: string): Promise<void>;
 }
 
+/** Requests to the routes of the device's own API that the policy names, with the rights of whoever the plugin is called
+ * for. */
+export namespace api {
+  interface ApiResponse {
+    status: number;
+    ok: boolean;
+    contentType?: string;
+    body: Uint8Array;
+    text(): string;
+    /** Throws `BadGateway` if the status is not 200 to 299, or the body is another one. */
+    json(): any;
+  }
+  function send(
+    path: string,
+    options?: { method?: string; json?: unknown; contentType?: string; body?: Uint8Array | string },
+  ): Promise<ApiResponse>;
+}
+
 /** Serial ports that the policy names. */
 export namespace serial {
   interface Settings {

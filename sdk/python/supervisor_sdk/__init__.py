@@ -53,7 +53,7 @@ from .response import Response
 
 if TYPE_CHECKING:
     from . import (
-        cloud, config, dbus, device, host_name, http, identify, journal, led, log, metrics, serial, store, timer, units,
+        api, cloud, config, dbus, device, host_name, http, identify, journal, led, log, metrics, serial, store, timer, units,
         update_lock,
     )
 
@@ -65,8 +65,8 @@ __all__ = [
 
 _FREE = {"config", "log", "timer"}
 _CAPABILITIES = {
-    "cloud", "dbus", "device", "host_name", "http", "identify", "journal", "led", "metrics", "serial", "store", "units",
-    "update_lock",
+    "api", "cloud", "dbus", "device", "host_name", "http", "identify", "journal", "led", "metrics", "serial", "store",
+    "units", "update_lock",
 }  # fmt: skip
 
 

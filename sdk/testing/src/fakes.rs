@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use plugins::{
-    AppLocks, HeldLocks, HostName, HostNameError, HttpClient, HttpError, HttpResponse, LocksError,
-    OutgoingRequest,
+    ApiError, ApiResponse, AppLocks, DeviceApi, HeldLocks, HostName, HostNameError, HttpClient,
+    HttpError, HttpResponse, LocksError, OutgoingRequest, PluginApiRequest,
 };
 
 /// The capability `http`: hosts with a few answers.
@@ -107,5 +107,36 @@ impl HostName for FakeHostName {
             .map_or(Ok(()), fs::create_dir_all)
             .and_then(|()| fs::write(&self.file, name + "\n"));
         async { written.map_err(|error| HostNameError::Other(error.to_string())) }.boxed()
+    }
+}
+
+/// The capability `api`: what the test has said that requests are answered with.
+#[derive(Default)]
+pub(crate) struct FakeApi {
+    answers: BTreeMap<String, (u16, Vec<u8>)>,
+}
+
+impl FakeApi {
+    /// `request` is the method and the path.
+    pub(crate) fn add(&mut self, request: &str, status: u16, body: Vec<u8>) {
+        self.answers.insert(request.to_owned(), (status, body));
+    }
+}
+
+impl DeviceApi for FakeApi {
+    fn send(&self, call: PluginApiRequest) -> BoxFuture<'_, Result<ApiResponse, ApiError>> {
+        let request = format!("{} {}", call.request.method(), call.request.uri().path());
+        let not_found = || (404, b"{\"status\":\"failed\"}".to_vec());
+        let (status, body) = self
+            .answers
+            .get(&request)
+            .cloned()
+            .unwrap_or_else(not_found);
+        let answer = ApiResponse {
+            status,
+            content_type: Some("application/json".to_owned()),
+            body,
+        };
+        async { Ok(answer) }.boxed()
     }
 }

@@ -9,7 +9,7 @@ use plugin_runtime::{Resources, Runtime};
 use plugins::{Cloud, Device, HostServices, Identity, Manifest, NoCloud, Plugins, PluginsConfig};
 use serde_json::Value;
 
-use crate::fakes::{FakeHostName, FakeHttp, FakeLocks};
+use crate::fakes::{FakeApi, FakeHostName, FakeHttp, FakeLocks};
 use crate::running::{DeviceFolder, RunningHost};
 
 /// The host that a test defines; [`Host::start`] starts it.
@@ -21,6 +21,7 @@ pub struct Host {
     leds: Vec<(String, u32, u32)>,
     cloud: Arc<dyn Cloud>,
     http: FakeHttp,
+    api: FakeApi,
     units: Vec<(UnitName, UnitState)>,
     methods: Vec<([String; 4], String)>,
     files: Vec<(String, Vec<u8>)>,
@@ -82,6 +83,7 @@ impl Host {
             leds: Vec::new(),
             cloud: Arc::new(NoCloud),
             http: FakeHttp::default(),
+            api: FakeApi::default(),
             units: Vec::new(),
             methods: Vec::new(),
             files: Vec::new(),
@@ -115,6 +117,14 @@ impl Host {
     #[must_use]
     pub fn http_answer(mut self, request: &str, status: u16, body: impl Into<Vec<u8>>) -> Self {
         self.http.add(request, status, body.into());
+        self
+    }
+
+    /// Answers requests that plugins send to the device's own API: `request` is the method and the path, such as
+    /// `GET /v2/state/status`. Other requests are answered with 404.
+    #[must_use]
+    pub fn api_answer(mut self, request: &str, status: u16, body: impl Into<Vec<u8>>) -> Self {
+        self.api.add(request, status, body.into());
         self
     }
 
@@ -346,6 +356,7 @@ impl Host {
                 }),
                 journal: Journal::new(self.journal_program, path("root")),
                 http: Arc::new(self.http),
+                api: Arc::new(self.api),
             },
             core_routes: Vec::new(),
             board_memory: 1 << 30,

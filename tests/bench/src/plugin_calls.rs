@@ -225,6 +225,7 @@ impl PluginHost {
                 locks: Arc::new(plugins::Unavailable),
                 host_name: Arc::new(plugins::Unavailable),
                 http: Arc::new(plugins::Unavailable),
+                api: Arc::new(plugins::Unavailable),
                 journal: os::Journal::new("journalctl", "/"),
             },
             core_routes: Vec::new(),

@@ -33,6 +33,7 @@ mod lost_store;
 mod metrics;
 mod pending_update;
 mod plan;
+mod plugin_api;
 mod plugin_buses;
 mod plugin_folder;
 mod plugin_http;

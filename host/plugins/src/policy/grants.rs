@@ -6,6 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use os::UnitName;
 use serde::{Deserialize, Deserializer};
 
+use crate::api_grants::ApiGrants;
 use crate::boards::BoardPatterns;
 use crate::dbus_grants::DbusGrants;
 use crate::http_grants::HttpGrants;
@@ -56,6 +57,9 @@ pub(crate) struct Grants {
     /// The hosts that `http` reaches; none where it is left out.
     #[serde(default)]
     pub(crate) http: HttpGrants,
+    /// The routes of the device's own API that `api` gives; none where it is left out.
+    #[serde(default)]
+    pub(crate) api: ApiGrants,
     /// The serial ports that `serial` gives, by their paths; none where it is left out.
     #[serde(default)]
     pub(crate) serial: BTreeSet<String>,
@@ -172,6 +176,9 @@ impl Grants {
         }
         if !self.http.is_empty() && !self.grants.contains(&Capability::Http) {
             return Err("it names `http` without granting \"http\"".to_owned());
+        }
+        if !self.api.is_empty() && !self.grants.contains(&Capability::Api) {
+            return Err("it names `api` without granting \"api\"".to_owned());
         }
         if !self.serial.is_empty() && !self.grants.contains(&Capability::Serial) {
             return Err("it names `serial` without granting \"serial\"".to_owned());

@@ -150,6 +150,14 @@ fn what_is_wrong_is_named_with_its_line() {
         ),
         ("[plugins.a]\nleds = []", "`leds` without granting \"led\""),
         (
+            "[plugins.a]\napi = [\"GET /ping\"]",
+            "`api` without granting \"api\"",
+        ),
+        (
+            "[plugins.a]\ngrants = [\"api\"]\napi = [\"/ping\"]",
+            "`/ping` is not a route",
+        ),
+        (
             "[plugins.a]\nserial = [\"/dev/ttyUSB0\"]",
             "`serial` without granting \"serial\"",
         ),

@@ -3,12 +3,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use plugin_protocol::{
-    ActionRequest, CallerScope, CloudQueue, CloudRecords, CounterAdd, DbusCall, DbusError,
-    DbusMethodCall, DeviceIdentity, DeviceState, GaugeSet, HostNameGet, HostNameSet, HttpRequest,
-    HttpSend, Identify, IdentifyWindow, Identity, JournalOpen, JournalOptions, JournalRead,
-    LedNames, LedOpen, LedSet, LockAcquire, Parity, Piece, ProxyCall, ProxyRequest, SerialError,
-    SerialOpen, SerialRead, SerialSettings, SerialWrite, StoreCompareAndSet, StoreDelete, StoreGet,
-    StoreKeys, StoreSet, UnitQuery, UnitRestart,
+    ActionRequest, ApiError, ApiRequest, ApiSend, CallerScope, CloudQueue, CloudRecords,
+    CounterAdd, DbusCall, DbusError, DbusMethodCall, DeviceIdentity, DeviceState, GaugeSet,
+    HostNameGet, HostNameSet, HttpRequest, HttpSend, Identify, IdentifyWindow, Identity,
+    JournalOpen, JournalOptions, JournalRead, LedNames, LedOpen, LedSet, LockAcquire, Parity,
+    Piece, ProxyCall, ProxyRequest, SerialError, SerialOpen, SerialRead, SerialSettings,
+    SerialWrite, StoreCompareAndSet, StoreDelete, StoreGet, StoreKeys, StoreSet, UnitQuery,
+    UnitRestart,
 };
 
 use super::*;
@@ -87,6 +88,7 @@ impl Fixture {
                 locks: Arc::new(crate::Unavailable),
                 host_name: Arc::new(crate::Unavailable),
                 http: Arc::new(crate::Unavailable),
+                api: Arc::new(crate::Unavailable),
                 journal: os::Journal::new(flood, root.path()),
             }),
             metrics: metrics::PluginMetrics::default(),
@@ -208,6 +210,15 @@ fn calls() -> Vec<Call> {
             },
         }
         .into(),
+        ApiSend {
+            request: ApiRequest {
+                method: text("GET"),
+                path: text("/ping"),
+                content_type: None,
+                body: Vec::new(),
+            },
+        }
+        .into(),
         SerialOpen {
             name: text("/dev/ttyS0"),
             settings: SERIAL,
@@ -293,6 +304,73 @@ async fn a_plugin_calls_the_methods_that_the_policy_names_and_no_others() {
     };
     let refused = ask(long).await;
     assert!(matches!(refused, Err(DbusError::Invalid(_))), "{refused:?}");
+}
+
+#[tokio::test]
+async fn a_plugin_requests_the_routes_that_the_policy_names_and_no_others() {
+    let fixture = Fixture::new("grants = [\"api\"]\napi = [\"GET /v2/state/status\"]\n");
+    let ask = async |origin: &Origin, method: &str, path: &str| {
+        let request = ApiRequest {
+            method: method.to_owned(),
+            path: path.to_owned(),
+            content_type: None,
+            body: Vec::new(),
+        };
+        let call = Call::from(ApiSend { request });
+        let context = &fixture.context;
+        match context.provide(&Holdings::default(), origin, call).await {
+            Ok(Answer::ApiSend(answer)) => answer,
+            other => panic!("{other:?}"),
+        }
+    };
+    let outside = Origin::outside(CallerScope::DeviceKey);
+    // This device has no API: whoever gets as far as that has been let through.
+    let through = |answer: &Result<_, ApiError>| match answer {
+        Err(ApiError::Unavailable(why)) => why.contains("is not there"),
+        _ => false,
+    };
+    let answer = ask(&outside, "GET", "/v2/state/status?apikey=x").await;
+    assert!(through(&answer), "{answer:?}");
+    for (method, path) in [
+        ("POST", "/v2/state/status"),
+        ("GET", "/v1/device"),
+        ("GET", "/v2/state/status/../../../v1/device"),
+    ] {
+        let answer = ask(&outside, method, path).await;
+        assert!(
+            matches!(answer, Err(ApiError::NotGranted(_))),
+            "{method} {path} {answer:?}"
+        );
+    }
+    for (method, path) in [
+        ("CONNECT", "/v2/state/status"),
+        ("GET", "v2/state/status"),
+        ("GET", "http://other.example/v2/state/status"),
+        ("GET", "//other.example/v2/state/status"),
+        ("GET", "/v2/state/status \r\nHost: x"),
+        ("GET", "*"),
+        ("GET", ""),
+    ] {
+        let answer = ask(&outside, method, path).await;
+        let is_refused = matches!(answer, Err(ApiError::Invalid(_) | ApiError::NotGranted(_)));
+        assert!(is_refused, "{method} {path} {answer:?}");
+    }
+    // Plugins that wait for each other do not do so for ever.
+    let mut origin = outside;
+    let depths = (0..10).take_while(|_| {
+        origin = origin.through("acme");
+        origin.depth < 10
+    });
+    let mut answers = Vec::new();
+    let mut deep = Origin::outside(CallerScope::DeviceKey);
+    for _ in depths {
+        answers.push(through(&ask(&deep, "GET", "/v2/state/status").await));
+        deep = deep.through("acme");
+    }
+    assert_eq!(
+        answers,
+        [true, true, true, true, false, false, false, false, false]
+    );
 }
 
 #[tokio::test]

@@ -377,6 +377,7 @@ impl Setup {
                 locks: Arc::new(plugins::Unavailable),
                 host_name: Arc::new(plugins::Unavailable),
                 http: Arc::new(plugins::Unavailable),
+                api: Arc::new(plugins::Unavailable),
                 journal: Journal::new(flood(), "/"),
             },
             core_routes: vec![
