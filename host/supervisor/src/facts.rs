@@ -18,8 +18,8 @@ use model::contracts::Offers;
 use parking_lot::Mutex;
 use serde::Deserialize;
 
-pub(crate) use addresses::Addresses;
 use addresses::rivals_of_gateway;
+pub(crate) use addresses::{Addresses, OwnAddresses};
 pub(crate) use readings::{Readings, Sensors, memory_of_board};
 
 /// How long addresses are taken to be what they were (docs/spec/device.md#host-facts).

@@ -204,7 +204,7 @@ impl Parts {
                 cloud: device.clone(),
                 os: host.os.clone(),
                 journal: host.journal.clone(),
-                http: Arc::new(PluginHttp::default()),
+                http: Arc::new(PluginHttp::new(&branding.network)),
                 api: Arc::new(plugin_api.clone()),
             },
         ));

@@ -16,6 +16,8 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, Url};
 use tokio::sync::Semaphore;
 
+use crate::facts::OwnAddresses;
+
 /// How long a connection may take.
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 /// How long all of a request may take, with its answer.
@@ -25,19 +27,12 @@ const FIELDS: usize = 100;
 const FIELD_BYTES: usize = 64 << 10;
 
 /// Sends the requests of all plugins. It costs nothing before the first.
-#[derive(Default)]
 pub(crate) struct PluginHttp {
+    /// The bridge of services that use the API.
+    network: String,
     to_other_machines: OnceLock<Client>,
     to_everything: OnceLock<Client>,
-    under_way: UnderWay,
-}
-
-struct UnderWay(Semaphore);
-
-impl Default for UnderWay {
-    fn default() -> Self {
-        UnderWay(Semaphore::new(HTTP_REQUESTS))
-    }
+    under_way: Semaphore,
 }
 
 impl HttpClient for PluginHttp {
@@ -56,13 +51,23 @@ impl HttpClient for PluginHttp {
 }
 
 impl PluginHttp {
+    /// On a device whose bridge of services that use the API is called `network`.
+    pub(crate) fn new(network: &str) -> Self {
+        PluginHttp {
+            network: network.to_owned(),
+            to_other_machines: OnceLock::new(),
+            to_everything: OnceLock::new(),
+            under_way: Semaphore::new(HTTP_REQUESTS),
+        }
+    }
+
     async fn exchange(&self, outgoing: OutgoingRequest) -> Result<HttpResponse, HttpError> {
         let OutgoingRequest {
             request,
             reachable,
             longest_answer,
         } = outgoing;
-        let _permit = self.under_way.0.acquire().await;
+        let _permit = self.under_way.acquire().await;
         let client = self.client(reachable)?;
         let checked = request.uri().clone();
         let request = reqwest::Request::try_from(request).map_err(unreachable)?;
@@ -99,6 +104,7 @@ impl PluginHttp {
         if let Some(client) = cell.get() {
             return Ok(client);
         }
+        let network = self.network.clone();
         // A second installation is refused, and the first one serves.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = Client::builder()
@@ -106,6 +112,7 @@ impl PluginHttp {
             .dns_resolver(Arc::new(Names {
                 system: names::system(),
                 reachable,
+                own: Arc::new(move || OwnAddresses::read(&network)),
             }))
             .connect_timeout(CONNECT_WITHIN)
             .redirect(Policy::none())
@@ -148,15 +155,21 @@ fn unreachable(error: reqwest::Error) -> HttpError {
 struct Names {
     system: SystemNames,
     reachable: Reachable,
+    /// Asks for the addresses of this device. They may be others with each request.
+    own: Arc<dyn Fn() -> io::Result<OwnAddresses> + Send + Sync>,
 }
 
 impl Resolve for Names {
     fn resolve(&self, name: Name) -> Resolving {
         let (system, reachable) = (self.system.clone(), self.reachable);
+        let own = Arc::clone(&self.own);
         async move {
             let mut addresses = system.addresses(name.as_str()).await?;
             if reachable == Reachable::OtherMachines {
-                addresses.retain(|address| is_of_other_machines(address.ip()));
+                let own = own()?;
+                addresses.retain(|address| {
+                    is_of_other_machines(address.ip()) && !own.contain(address.ip())
+                });
                 if addresses.is_empty() {
                     return Err(io::Error::other(
                         "the name leads to this device itself, which the policy does not name",
@@ -201,6 +214,9 @@ mod tests {
         let addresses = |host: &str| {
             let address = match host {
                 "rebound.example" => "127.0.0.1:0",
+                "lan.example" => "192.168.1.20:0",
+                "mapped.example" => "[::ffff:192.168.1.20]:0",
+                "container.example" => "172.17.3.4:0",
                 _ => "192.0.2.1:0",
             };
             Ok(vec![address.parse().unwrap()])
@@ -208,11 +224,22 @@ mod tests {
         for (host, reachable, expected) in [
             ("rebound.example", Reachable::OtherMachines, false),
             ("rebound.example", Reachable::Everything, true),
+            ("lan.example", Reachable::OtherMachines, false),
+            ("lan.example", Reachable::Everything, true),
+            ("mapped.example", Reachable::OtherMachines, false),
+            ("container.example", Reachable::OtherMachines, false),
             ("api.example", Reachable::OtherMachines, true),
         ] {
             let names = Names {
                 system: SystemNames::new(addresses),
                 reachable,
+                own: Arc::new(|| {
+                    let ip = |text: &str| text.parse().unwrap();
+                    Ok(OwnAddresses::of(
+                        vec![ip("192.168.1.20"), ip("172.17.0.1")],
+                        vec![(ip("172.17.0.1"), ip("255.255.0.0"))],
+                    ))
+                }),
             };
             let resolved = names.resolve(host.parse().unwrap()).await;
             assert_eq!(resolved.is_ok(), expected, "{host} {reachable:?}");

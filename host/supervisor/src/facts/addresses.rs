@@ -2,11 +2,13 @@
 //! and the host itself (docs/spec/device.md#host-facts).
 
 use std::fs;
+use std::io;
 use std::net::{IpAddr, Ipv6Addr};
 use std::path::Path;
 
 use nix::ifaddrs::getifaddrs;
 use nix::net::if_::InterfaceFlags;
+use nix::sys::socket::SockaddrStorage;
 
 /// What the host is reached at.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -56,6 +58,70 @@ fn ip_addresses(own_network: &str) -> Vec<String> {
     addresses
 }
 
+/// The addresses that lead to this host, or to a container on it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct OwnAddresses {
+    interfaces: Vec<IpAddr>,
+    /// Address and mask of each bridge of an engine.
+    bridges: Vec<(IpAddr, IpAddr)>,
+}
+
+impl OwnAddresses {
+    /// Asks the kernel.
+    ///
+    /// # Errors
+    /// If it does not say.
+    pub(crate) fn read(own_network: &str) -> io::Result<Self> {
+        let mut own = OwnAddresses::default();
+        for interface in getifaddrs()? {
+            let ip = |address: Option<SockaddrStorage>| -> Option<IpAddr> {
+                let address = address?;
+                let v4 = address.as_sockaddr_in().map(|v4| v4.ip().into());
+                v4.or_else(|| Some(address.as_sockaddr_in6()?.ip().into()))
+            };
+            let Some(address) = ip(interface.address) else {
+                continue;
+            };
+            own.interfaces.push(address);
+            let name = &interface.interface_name;
+            if let Some(mask) = ip(interface.netmask)
+                && (name == own_network || is_engine_bridge(name) || is_numbered(name, "docker"))
+            {
+                own.bridges.push((address, mask));
+            }
+        }
+        Ok(own)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of(interfaces: Vec<IpAddr>, bridges: Vec<(IpAddr, IpAddr)>) -> Self {
+        OwnAddresses {
+            interfaces,
+            bridges,
+        }
+    }
+
+    /// Whether a packet to this address stays on this host.
+    pub(crate) fn contain(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        let mut bridges = self.bridges.iter();
+        self.interfaces.contains(&address)
+            || bridges.any(|(bridge, mask)| is_same_network(*bridge, *mask, address))
+    }
+}
+
+fn is_same_network(one: IpAddr, mask: IpAddr, other: IpAddr) -> bool {
+    match (one, mask, other) {
+        (IpAddr::V4(one), IpAddr::V4(mask), IpAddr::V4(other)) => {
+            one.to_bits() & mask.to_bits() == other.to_bits() & mask.to_bits()
+        }
+        (IpAddr::V6(one), IpAddr::V6(mask), IpAddr::V6(other)) => {
+            one.to_bits() & mask.to_bits() == other.to_bits() & mask.to_bits()
+        }
+        _ => false,
+    }
+}
+
 /// The interfaces of this host that have `gateway`, the address at which services in containers reach the
 /// API, and are not the bridge of the API's network: what a container sends there does not reach us, or
 /// nothing is sent to them. Empty where all is well.
@@ -85,6 +151,12 @@ fn rivals(mut holders: Vec<String>, own_network: &str) -> Vec<String> {
 fn is_engine_bridge(name: &str) -> bool {
     name.strip_prefix("br-")
         .is_some_and(|id| id.len() == 12 && id.bytes().all(|b| b.is_ascii_hexdigit()))
+}
+
+/// Whether a name is this word with a number, or without one.
+fn is_numbered(name: &str, word: &str) -> bool {
+    name.strip_prefix(word)
+        .is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 fn is_outward(ip: IpAddr) -> bool {
@@ -131,10 +203,6 @@ fn mac_addresses(class_net: &Path, own_network: &str) -> Vec<String> {
 
 /// Whether an interface belongs to the device rather than to its engine, a tunnel or the supervisor.
 fn counts(name: &str, own_network: &str) -> bool {
-    let numbered = |prefix: &str| {
-        name.strip_prefix(prefix)
-            .is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit()))
-    };
     let service = ["vpn", "dns", "redsocks"]
         .iter()
         .any(|word| name == *word || name.ends_with(&format!("-{word}")));
@@ -142,8 +210,8 @@ fn counts(name: &str, own_network: &str) -> bool {
         || name == own_network
         || is_engine_bridge(name)
         || service
-        || numbered("docker")
-        || numbered("tun")
+        || is_numbered(name, "docker")
+        || is_numbered(name, "tun")
         || name.starts_with("veth"))
 }
 
@@ -170,6 +238,32 @@ mod tests {
             "veth12ab",
         ] {
             assert!(!counts(name, "supervisor0"), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_stays_on_this_host_is_known_from_its_interfaces() {
+        let own = OwnAddresses::read("supervisor0").unwrap();
+        assert!(own.contain("127.0.0.1".parse().unwrap()));
+        assert!(own.contain("::ffff:127.0.0.1".parse().unwrap()));
+        assert!(!own.contain("192.0.2.1".parse().unwrap()));
+        let ip = |text: &str| text.parse().unwrap();
+        let own = OwnAddresses::of(
+            vec![ip("10.0.0.5")],
+            vec![
+                (ip("172.17.0.1"), ip("255.255.0.0")),
+                (ip("fd00::1"), ip("ffff:ffff:ffff:ffff::")),
+            ],
+        );
+        for (address, expected) in [
+            ("10.0.0.5", true),
+            ("10.0.0.6", false),
+            ("172.17.255.1", true),
+            ("172.18.0.1", false),
+            ("fd00::7:1", true),
+            ("fd00:0:0:1::1", false),
+        ] {
+            assert_eq!(own.contain(ip(address)), expected, "{address}");
         }
     }
 
