@@ -39,6 +39,11 @@ impl Author {
         fs::read_to_string(self.path(below)).unwrap()
     }
 
+    /// Writes more at the end of a file.
+    pub(crate) fn append(&self, below: &str, more: &str) {
+        self.write(below, &(self.read(below) + more));
+    }
+
     /// Replaces a text that is there once or more.
     pub(crate) fn edit(&self, below: &str, from: &str, to: &str) {
         let text = self.read(below);

@@ -7,7 +7,7 @@ use crate::author::Author;
 
 /// Whether the programs that the tool needs of this machine for a language are there. What else it needs it installs.
 /// Where they are not, the tests of the language are skipped, except in CI.
-fn can_build(language: &str) -> bool {
+pub(crate) fn can_build(language: &str) -> bool {
     let programs: &[&str] = match language {
         "javascript" | "typescript" => &["node", "npm"],
         _ => &["python3"],

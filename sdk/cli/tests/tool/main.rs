@@ -8,6 +8,7 @@
 
 mod author;
 mod check;
+mod events;
 mod first_plugin;
 mod install;
 mod languages;

@@ -1,0 +1,173 @@
+//! Plugins in other languages that are called for events, and are gates: built by the tool, called by the device's runtime.
+
+use std::time::Duration;
+
+use supervisor_testing::{
+    GateVerdict, Host, InstalledRelease, PendingUpdate, PluginEvent, RunningHost, ServiceChange,
+};
+
+use crate::author::Author;
+use crate::languages::can_build;
+
+/// Counts the services that it hears of in the store, holds up updates of `press`, and refuses the release `bad`.
+const JAVASCRIPT: &str = r#"
+import { postpone, refuse } from "supervisor-sdk";
+
+export async function watch(event) {
+  switch (event.kind) {
+    case "services":
+      for (const { service, status, before } of event.changes) await store.set("seen", `${service} ${before} ${status}`);
+      break;
+    case "update-gate":
+      if (event.update.services.includes("press")) return postpone("the press is running", 60);
+      break;
+    case "health-gate":
+      if (event.release.commit === "bad") return refuse("it prints blank pages");
+      if (event.release.commit === "new") return postpone("it warms up", 30);
+      if (event.release.commit === "odd") throw new Error("no paper");
+  }
+}
+
+export async function seen() {
+  return (await store.getText("seen")) ?? "nothing";
+}
+"#;
+
+const PYTHON: &str = r#"
+
+from supervisor_sdk.events import Event, HealthGate, Postpone, Refuse, Services, UpdateGate
+
+
+async def watch(event: Event):
+    match event:
+        case Services(changes=changes):
+            for change in changes:
+                await store.set("seen", f"{change.service} {change.before} {change.status}")
+        case UpdateGate(services=services) if "press" in services:
+            return Postpone("the press is running", seconds=60)
+        case HealthGate(commit="bad"):
+            return Refuse("it prints blank pages")
+        case HealthGate(commit="new"):
+            return Postpone("it warms up", seconds=30)
+        case HealthGate(commit="odd"):
+            raise RuntimeError("no paper")
+
+
+async def seen():
+    return (await store.get("seen") or b"nothing").decode()
+"#;
+
+/// A device with a plugin of this language that is called for all of these.
+async fn device(author: &Author, language: &str, source: &str, more: &str) -> RunningHost {
+    author
+        .run(&format!("new rails --lang {language}"))
+        .succeeds();
+    author.append(&format!("rails/{source}"), more);
+    author.edit(
+        "rails/plugin.toml",
+        "[capabilities]",
+        "[provides]\nevents = \"watch\"\n\n[capabilities]",
+    );
+    author.edit(
+        "rails/plugin.toml",
+        "version = \"0.1.0\"",
+        "version = \"0.1.0\"\nevents = [\"services\", \"update-gate\", \"health-gate\"]",
+    );
+    author.edit(
+        "rails/plugin.toml",
+        "[routes]\n",
+        "[routes]\n\"GET /v3/seen\" = \"seen\"\n",
+    );
+    author.run_in("rails", "build").succeeds();
+    Host::new()
+        .plugin(author.path("rails/rails.wasm"))
+        .policy(
+            "[plugins.rails]\ngrants = [\"store\"]\nevents = [\"services\", \"update-gate\", \"health-gate\"]\n",
+        )
+        .start()
+        .await
+}
+
+fn update(service: &str) -> PendingUpdate {
+    PendingUpdate {
+        app_id: 7,
+        app_uuid: "0123456789abcdef0123456789abcdef".to_owned(),
+        services: vec![service.to_owned()],
+        running_commit: None,
+        target_commit: Some("c2".to_owned()),
+    }
+}
+
+fn release(commit: &str) -> InstalledRelease {
+    InstalledRelease {
+        app_id: 7,
+        app_uuid: "0123456789abcdef0123456789abcdef".to_owned(),
+        services: vec!["press".to_owned()],
+        commit: commit.to_owned(),
+    }
+}
+
+async fn check(language: &str, source: &str, more: &str, nothing: &str) {
+    if !can_build(language) {
+        return;
+    }
+    let author = Author::new();
+    let host = device(&author, language, source, more).await;
+    assert_eq!(host.postponement(&update("oven")).await, None);
+    let postponement = host.postponement(&update("press")).await.unwrap();
+    assert_eq!(
+        (&*postponement.reason, postponement.delay),
+        ("the press is running", Duration::from_secs(60))
+    );
+
+    let verdict = host.judge_release(&release("good")).await;
+    assert_eq!(verdict, GateVerdict::Healthy);
+    let GateVerdict::Unhealthy { reason, .. } = host.judge_release(&release("bad")).await else {
+        panic!("it is refused");
+    };
+    assert_eq!(reason, "it prints blank pages");
+    let GateVerdict::NotYet { reason, delay, .. } = host.judge_release(&release("new")).await
+    else {
+        panic!("it is postponed");
+    };
+    assert_eq!((&*reason, delay), ("it warms up", Duration::from_secs(30)));
+    // A bug of the plugin's is no verdict.
+    let verdict = host.judge_release(&release("odd")).await;
+    assert!(matches!(verdict, GateVerdict::NotYet { .. }), "{verdict:?}");
+
+    host.publish(&PluginEvent::Services(vec![ServiceChange {
+        app_id: 7,
+        service: "press".to_owned(),
+        status: Some("Running".to_owned()),
+        before: None,
+    }]));
+    let expected = format!("press {nothing} Running");
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(60);
+    loop {
+        let seen = host.get("/v3/seen").await;
+        if seen.text() == expected {
+            return;
+        }
+        let is_late = tokio::time::Instant::now() > deadline;
+        assert!(!is_late, "it has seen {}", seen.text());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_plugin_in_javascript_is_called_for_events_and_is_a_gate() {
+    check("javascript", "src/plugin.js", JAVASCRIPT, "undefined").await;
+}
+
+#[tokio::test]
+async fn a_plugin_in_typescript_is_called_for_events_and_is_a_gate() {
+    let typed = JAVASCRIPT
+        .replace("import {", "import { type Event, type GateAnswer,")
+        .replace("watch(event)", "watch(event: Event): Promise<GateAnswer>");
+    check("typescript", "src/plugin.ts", &typed, "undefined").await;
+}
+
+#[tokio::test]
+async fn a_plugin_in_python_is_called_for_events_and_is_a_gate() {
+    check("python", "src/plugin.py", PYTHON, "None").await;
+}
