@@ -53,8 +53,12 @@ static char *vformat(const char *format, va_list arguments, size_t *length) {
     return text;
 }
 
-static bool equals(plugin_string_t text, const char *other) {
+bool text_is(plugin_string_t text, const char *other) {
     return text.len == strlen(other) && memcmp(text.ptr, other, text.len) == 0;
+}
+
+char *text_of(plugin_string_t text) {
+    return copy_of(text.ptr, text.len);
 }
 
 plugin_string_t string_of(const char *text) {
@@ -83,7 +87,7 @@ char *json_escaped(const char *text) {
 const char *param(const request_t *request, const char *name) {
     for (size_t index = 0; index < request->wit->params.len; index++) {
         plugin_tuple2_string_string_t *pair = &request->wit->params.ptr[index];
-        if (equals(pair->f0, name)) return copy_of(pair->f1.ptr, pair->f1.len);
+        if (text_is(pair->f0, name)) return copy_of(pair->f1.ptr, pair->f1.len);
     }
     return NULL;
 }
@@ -91,7 +95,7 @@ const char *param(const request_t *request, const char *name) {
 const char *header(const request_t *request, const char *name) {
     for (size_t index = 0; index < request->wit->headers.len; index++) {
         plugin_tuple2_string_list_u8_t *pair = &request->wit->headers.ptr[index];
-        if (equals(pair->f0, name)) return copy_of(pair->f1.ptr, pair->f1.len);
+        if (text_is(pair->f0, name)) return copy_of(pair->f1.ptr, pair->f1.len);
     }
     return NULL;
 }
@@ -300,7 +304,7 @@ void logf_error(const char *format, ...) {
 plugin_callback_code_t exports_platform_supervisor_handler_handle(exports_platform_supervisor_handler_request_t *wit) {
     request_t request = {.wit = wit, .response.status = 200};
     for (size_t index = 0; index < routes_count; index++) {
-        if (equals(wit->method, routes[index].method) && equals(wit->route, routes[index].path)) {
+        if (text_is(wit->method, routes[index].method) && text_is(wit->route, routes[index].path)) {
             routes[index].handler(&request);
             if (!request.answered) give(&request, (body_t){.tag = PLATFORM_SUPERVISOR_TYPES_BODY_EMPTY});
             if (request.streaming) platform_supervisor_types_stream_u8_drop_writable(request.stream.writer);

@@ -75,5 +75,9 @@ void logf_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void logf_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 // Text as the bindings take it.
 plugin_string_t string_of(const char *text);
+// Text of the bindings with a zero at its end.
+char *text_of(plugin_string_t text);
+// Whether text of the bindings is this.
+bool text_is(plugin_string_t text, const char *other);
 
 #endif

@@ -3,13 +3,12 @@ package supervisor
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"net/url"
-	"runtime/debug"
 	"strings"
 
 	witTypes "go.bytecodealliance.org/pkg/wit/types"
 	wit "supervisor/imports/platform_supervisor_types"
+	"supervisor/internal/panics"
 	"supervisor/log"
 )
 
@@ -26,7 +25,7 @@ func Serve(table map[string]Handler) {
 
 // Handle serves one request. For the package that the component exports.
 func Handle(request wit.Request) witTypes.Result[wit.Response, wit.Error] {
-	defer report()
+	defer panics.Log()
 	response, err := routes[request.Method+" "+request.Route](requestOf(request))
 	if err != nil {
 		return witTypes.Err[wit.Response, wit.Error](errorOf(err))
@@ -40,14 +39,6 @@ func Handle(request wit.Request) witTypes.Result[wit.Response, wit.Error] {
 		answer.Headers = append(answer.Headers, header)
 	}
 	return witTypes.Ok[wit.Response, wit.Error](answer)
-}
-
-// report logs a panic before it ends the call: what Go prints of it goes nowhere.
-func report() {
-	if problem := recover(); problem != nil {
-		log.Error(fmt.Sprintf("panic: %v\n%s", problem, debug.Stack()))
-		panic(problem)
-	}
 }
 
 func requestOf(request wit.Request) *Request {

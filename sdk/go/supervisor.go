@@ -7,7 +7,8 @@
 //	}
 //
 // The packages store, timer, log and config below this one wrap the capabilities of these names; those of the others are
-// in imports, which the build writes for what plugin.toml asks for. Each call runs in a fresh instance, which is thrown
+// in imports, which the build writes for what plugin.toml asks for. The package events is for plugins that are called when
+// something happens on the device. Each call runs in a fresh instance, which is thrown
 // away afterwards. There is no clock unless the plugin is granted one: wait with timer.Sleep.
 package supervisor
 
@@ -23,6 +24,7 @@ import (
 	witTypes "go.bytecodealliance.org/pkg/wit/types"
 	handler "supervisor/imports/platform_supervisor_handler"
 	wit "supervisor/imports/platform_supervisor_types"
+	"supervisor/internal/panics"
 )
 
 // The types of bodies.
@@ -152,7 +154,7 @@ func JSON(value any) *Response {
 func Stream(contentType string, write func(io.Writer) error) *Response {
 	writer, reader := handler.MakeStreamU8()
 	async.Afterwards(func() {
-		defer report()
+		defer panics.Log()
 		defer writer.Drop()
 		// The only error that is expected is that of the writer itself.
 		if err := write(&streamWriter{writer}); err != nil && err != errReaderLeft {

@@ -1,6 +1,6 @@
 //! Releases on trial: whether the release that an app was updated to is healthy within its time, and what takes its place
-//! if it is not (docs/spec/device.md#release-health). Decides by what it is shown and by the time that it is told; the loop
-//! looks, asks the plugins, and writes the records.
+//! if it is not (docs/spec/device.md#release-health). Decides from the state and the time that the loop passes in; the loop
+//! observes, asks the plugins, and writes the records.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

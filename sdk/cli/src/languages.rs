@@ -70,11 +70,7 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
 /// Refuses actions that the SDK of the language has nothing for.
 fn check_actions(project: &ProjectFolder) -> Result<()> {
     let language = project.language();
-    let can_provide = |action: &Action| match language {
-        Language::Rust => true,
-        Language::JavaScript | Language::TypeScript | Language::Python => *action == Action::Events,
-        Language::C | Language::Go => false,
-    };
+    let can_provide = |action: &Action| language == Language::Rust || *action == Action::Events;
     let mut provided = project.project.manifest.provides.iter();
     if let Some(action) = provided.find(|action| !can_provide(action)) {
         bail!(

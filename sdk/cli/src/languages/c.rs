@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, ensure};
 use include_dir::{Dir, include_dir};
+use plugin_manifest::Action;
 use wit_bindgen_core::{AsyncFilterSet, Files};
 
 use super::{async_imports, core_module, is_identifier};
@@ -71,6 +72,9 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
     for file in files_in_c(folder)? {
         command.arg(file);
     }
+    if project.provider(Action::Events).is_some() {
+        command.arg(sdk.join("events.c"));
+    }
     command
         .arg(sdk.join("supervisor.c"))
         .arg(bound.join(format!("{}.c", world::WORLD)))
@@ -105,7 +109,7 @@ fn files_in_c(folder: &std::path::Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The table of routes: which function answers which.
+/// The table of routes, which function answers which, and the function that is called for events.
 fn routes(project: &ProjectFolder) -> Result<String> {
     let mut functions = String::new();
     let mut table = String::new();
@@ -120,7 +124,18 @@ fn routes(project: &ProjectFolder) -> Result<String> {
         let _ = writeln!(table, "    {{\"{method}\", \"{path}\", {handler}}},");
         count += 1;
     }
-    Ok(format!(
+    let mut text = format!(
         "// Written by `supervisor-plugin build` from plugin.toml.\n#include \"supervisor.h\"\n\n{functions}\nconst route_t routes[] = {{\n{table}}};\nconst size_t routes_count = {count};\n"
-    ))
+    );
+    if let Some(watcher) = project.provider(Action::Events) {
+        ensure!(
+            watcher.is_ascii() && is_identifier(watcher),
+            "`{watcher}`, which provides `events`, is not the name of a function in C"
+        );
+        let _ = write!(
+            text,
+            "\n#include \"events.h\"\n\nevent_answer_t {watcher}(const event_t *event);\n\nevent_answer_t handle_event(const event_t *event) {{\n    return {watcher}(event);\n}}\n"
+        );
+    }
+    Ok(text)
 }

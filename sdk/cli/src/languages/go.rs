@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, ensure};
 use include_dir::{Dir, include_dir};
+use plugin_manifest::Action;
 use serde_json::json;
 use wit_bindgen_core::Files;
 use wit_bindgen_go::Format;
@@ -123,7 +124,7 @@ fn write_bindings(sdk: &std::path::Path, files: &Files) -> Result<()> {
     Ok(())
 }
 
-/// The file that says which function answers which route.
+/// The file that says which function answers which route, and which is called for events.
 fn routes(project: &ProjectFolder) -> Result<String> {
     let mut table = String::new();
     for (route, handler) in project.routes() {
@@ -133,7 +134,17 @@ fn routes(project: &ProjectFolder) -> Result<String> {
         );
         let _ = writeln!(table, "\t\t{:?}: {handler},", route.to_string());
     }
+    let mut imports = String::from("\t\"supervisor\"\n");
+    let mut watch = String::new();
+    if let Some(watcher) = project.provider(Action::Events) {
+        ensure!(
+            is_identifier(watcher),
+            "`{watcher}`, which provides `events`, is not the name of a function in Go"
+        );
+        imports.push_str("\t\"supervisor/events\"\n");
+        watch = format!("\tevents.Serve({watcher})\n");
+    }
     Ok(format!(
-        "// Written by `supervisor-plugin build` from plugin.toml.\npackage main\n\nimport (\n\t\"supervisor\"\n\t_ \"supervisor/exports/wit_exports\"\n)\n\nfunc init() {{\n\tsupervisor.Serve(map[string]supervisor.Handler{{\n{table}\t}})\n}}\n\n// A component has no main function that runs; the compiler asks for one.\nfunc main() {{}}\n"
+        "// Written by `supervisor-plugin build` from plugin.toml.\npackage main\n\nimport (\n{imports}\t_ \"supervisor/exports/wit_exports\"\n)\n\nfunc init() {{\n\tsupervisor.Serve(map[string]supervisor.Handler{{\n{table}\t}})\n{watch}}}\n\n// A component has no main function that runs; the compiler asks for one.\nfunc main() {{}}\n"
     ))
 }

@@ -57,11 +57,98 @@ async def seen():
     return (await store.get("seen") or b"nothing").decode()
 "#;
 
+const C: &str = r#"
+
+#include "events.h"
+
+event_answer_t watch(const event_t *event) {
+    switch (event->tag) {
+    case EVENT_SERVICES:
+        for (size_t index = 0; index < event->val.services.len; index++) {
+            const service_change_t *change = &event->val.services.ptr[index];
+            const char *before = change->before.is_some ? text_of(change->before.val) : "nothing";
+            const char *status = change->status.is_some ? text_of(change->status.val) : "nothing";
+            char line[100];
+            int length = snprintf(line, sizeof line, "%s %s %s", text_of(change->service), before, status);
+            plugin_string_t key = string_of("seen");
+            plugin_list_u8_t value = {(uint8_t *)line, (size_t)length};
+            platform_supervisor_store_store_error_t error;
+            if (!platform_supervisor_store_set(&key, &value, &error)) return failedf("cannot store `%s`", line);
+        }
+        return go_on();
+    case EVENT_UPDATE_GATE:
+        return has_service(event->val.update_gate.services, "press") ? postponef(60, "the %s is running", "press") : go_on();
+    case EVENT_HEALTH_GATE: {
+        plugin_string_t commit = event->val.health_gate.commit;
+        if (text_is(commit, "bad")) return refusef("it prints %s pages", "blank");
+        if (text_is(commit, "new")) return postponef(30, "it warms up");
+        if (text_is(commit, "odd")) return failedf("no paper");
+        return go_on();
+    }
+    default:
+        return go_on();
+    }
+}
+
+void seen(request_t *request) {
+    plugin_string_t key = string_of("seen");
+    plugin_option_list_u8_t found;
+    platform_supervisor_store_store_error_t error;
+    if (!platform_supervisor_store_get(&key, &found, &error)) abort();
+    answer(request, TEXT, found.is_some ? found.val.ptr : (uint8_t *)"nothing", found.is_some ? found.val.len : 7);
+}
+"#;
+
+const GO: &str = r#"
+func watch(event events.Event) (events.Answer, error) {
+	switch event := event.(type) {
+	case events.Services:
+		for _, change := range event.Changes {
+			line := change.Service + " " + change.Before + " " + change.Status
+			if err := store.Set("seen", []byte(line)); err != nil {
+				return events.GoOn, err
+			}
+		}
+	case events.UpdateGate:
+		if slices.Contains(event.Services, "press") {
+			return events.Postpone(time.Minute, "the press is running"), nil
+		}
+	case events.HealthGate:
+		switch event.Commit {
+		case "bad":
+			return events.Refuse("it prints blank pages"), nil
+		case "new":
+			return events.Postpone(30*time.Second, "it warms up"), nil
+		case "odd":
+			panic("no paper")
+		}
+	}
+	return events.GoOn, nil
+}
+
+func seen(*supervisor.Request) (*supervisor.Response, error) {
+	found, err := store.Get("seen")
+	return supervisor.Text(string(found)), err
+}
+"#;
+
 /// A device with a plugin of this language that is called for all of these.
 async fn device(author: &Author, language: &str, source: &str, more: &str) -> RunningHost {
     author
         .run(&format!("new rails --lang {language}"))
         .succeeds();
+    if language == "go" {
+        author.edit(
+            "rails/src/plugin.go",
+            "\t\"strconv\"\n",
+            "\t\"slices\"\n\t\"strconv\"\n\t\"time\"\n",
+        );
+        author.edit(
+            "rails/src/plugin.go",
+            "\t\"supervisor\"\n",
+            "\t\"supervisor\"\n\t\"supervisor/events\"\n",
+        );
+    }
     author.append(&format!("rails/{source}"), more);
     author.edit(
         "rails/plugin.toml",
@@ -170,4 +257,15 @@ async fn a_plugin_in_typescript_is_called_for_events_and_is_a_gate() {
 #[tokio::test]
 async fn a_plugin_in_python_is_called_for_events_and_is_a_gate() {
     check("python", "src/plugin.py", PYTHON, "None").await;
+}
+
+#[tokio::test]
+async fn a_plugin_in_c_is_called_for_events_and_is_a_gate() {
+    let more = format!("#include <stdio.h>\n#include <stdlib.h>\n{C}");
+    check("c", "src/plugin.c", &more, "nothing").await;
+}
+
+#[tokio::test]
+async fn a_plugin_in_go_is_called_for_events_and_is_a_gate() {
+    check("go", "src/plugin.go", GO, "").await;
 }

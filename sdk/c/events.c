@@ -1,0 +1,61 @@
+// Compiled into plugins that are called for events.
+#include "events.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+event_answer_t go_on(void) {
+    return (event_answer_t){.val.ok.tag = EXPORTS_PLATFORM_SUPERVISOR_EVENTS_ANSWER_GO_ON};
+}
+
+static plugin_string_t vtext(const char *format, va_list arguments) {
+    char *text;
+    int length = vasprintf(&text, format, arguments);
+    if (length < 0) abort();
+    return (plugin_string_t){(uint8_t *)text, (size_t)length};
+}
+
+event_answer_t postponef(uint32_t seconds, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    event_answer_t answer = {.val.ok.tag = EXPORTS_PLATFORM_SUPERVISOR_EVENTS_ANSWER_POSTPONE};
+    answer.val.ok.val.postpone.reason = vtext(format, arguments);
+    answer.val.ok.val.postpone.seconds = seconds;
+    va_end(arguments);
+    return answer;
+}
+
+event_answer_t refusef(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    event_answer_t answer = {.val.ok.tag = EXPORTS_PLATFORM_SUPERVISOR_EVENTS_ANSWER_REFUSE};
+    answer.val.ok.val.refuse = vtext(format, arguments);
+    va_end(arguments);
+    return answer;
+}
+
+event_answer_t failedf(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    event_answer_t answer = {.is_err = true, .val.err = vtext(format, arguments)};
+    va_end(arguments);
+    return answer;
+}
+
+bool has_service(plugin_list_string_t services, const char *name) {
+    for (size_t index = 0; index < services.len; index++) {
+        if (text_is(services.ptr[index], name)) return true;
+    }
+    return false;
+}
+
+plugin_callback_code_t exports_platform_supervisor_events_handle(event_t *event) {
+    exports_platform_supervisor_events_handle_return(handle_event(event));
+    return PLUGIN_CALLBACK_CODE_EXIT;
+}
+
+plugin_callback_code_t exports_platform_supervisor_events_handle_callback(plugin_event_t *event) {
+    (void)event;
+    abort(); // The call never returns to the host before it is over.
+}

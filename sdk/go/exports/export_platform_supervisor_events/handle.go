@@ -1,0 +1,12 @@
+// Package export_platform_supervisor_events is where the generated bindings expect what the component exports.
+package export_platform_supervisor_events
+
+import (
+	witTypes "go.bytecodealliance.org/pkg/wit/types"
+	"supervisor/events"
+	wit "supervisor/imports/platform_supervisor_events"
+)
+
+func Handle(event wit.Event) witTypes.Result[wit.Answer, string] {
+	return events.Handle(event)
+}
