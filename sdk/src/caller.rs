@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn item2_a_service_covers_its_own_app_and_an_unknown_scope_covers_none() {
+    fn a_service_covers_its_own_app_and_an_unknown_scope_covers_none() {
         let service = |app_id| Scope::Service {
             app_id,
             service: "web".to_owned(),

@@ -200,7 +200,7 @@ async fn every_plugin_of_the_layout_runs_with_the_policy_that_is_shipped() {
 
 /// One that is new, and a compiler that never ends.
 #[tokio::test]
-async fn m4_a_plugin_that_compiles_for_ever_delays_no_other_and_is_said_to_be_loading() {
+async fn a_plugin_that_compiles_for_ever_delays_no_other_and_is_said_to_be_loading() {
     let layout = tempfile::tempdir().unwrap();
     let copied = Command::new("cp")
         .args(["--recursive", "--no-target-directory"])
@@ -609,7 +609,7 @@ async fn a_changed_policy_takes_effect_without_a_restart() {
 
 /// What a plugin without a line in the policy tried: the stock one's name, its place and its routes.
 #[tokio::test]
-async fn c1_h1_a_file_that_nobody_trusts_takes_no_stock_plugins_place() {
+async fn a_file_that_nobody_trusts_takes_no_stock_plugins_place() {
     let device = Device::with(&[stock("device_info")]).await;
     // The greeter says that it is the plugin `tags`, of which no file is there.
     let greeter = fs::read(guest("greeter")).unwrap();
@@ -702,7 +702,7 @@ async fn what_trust_prints_is_all_that_a_plugin_needs() {
 }
 
 #[tokio::test]
-async fn c1_developer_mode_is_seen_in_the_list_and_in_the_log() {
+async fn developer_mode_is_seen_in_the_list_and_in_the_log() {
     let plugins = [guest("greeter"), stock("device_info")];
     let device = Device::on_board("unknown", &plugins, "allow_unpinned = true").await;
     let answer = device.supervisor.json("/v3/plugins").await;

@@ -78,7 +78,7 @@ impl Device {
 const GREETING: &str = "/v3/greet/Ada?greeting=Hi";
 
 #[tokio::test]
-async fn m11_an_owner_trusts_a_maker_by_a_key_until_it_is_revoked() {
+async fn an_owner_trusts_a_maker_by_a_key_until_it_is_revoked() {
     let device = Device::start().await;
     let maker = KeyPair::generate_unencrypted_keypair().unwrap();
     let content = fs::read(guest("greeter")).unwrap();
@@ -182,7 +182,7 @@ async fn an_owner_who_grants_by_a_makers_key_accepts_the_next_version_without_a_
 }
 
 #[tokio::test]
-async fn bug3_an_owner_puts_the_version_before_back() {
+async fn an_owner_puts_the_version_before_back() {
     let device = Device::start().await;
     let first = fs::read(guest("greeter")).unwrap();
     // A custom section of one byte makes other bytes of the same plugin.
@@ -239,7 +239,7 @@ async fn bug3_an_owner_puts_the_version_before_back() {
 }
 
 #[tokio::test]
-async fn m11_what_another_user_owns_or_can_write_does_not_run() {
+async fn what_another_user_owns_or_can_write_does_not_run() {
     let device = Device::start().await;
     let file = device.path("plugins/greeter.wasm");
     device.put("policy.toml", device.trust(&guest("greeter")));

@@ -295,7 +295,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn l10_what_is_shipped_is_built_without_what_tests_alone_need() {
+    fn what_is_shipped_is_built_without_what_tests_alone_need() {
         let shipped = program_builds(&Arguments { release: true });
         for build in &shipped {
             let optimized = ["--release", "--profile"]
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn l10_a_program_that_a_test_can_kill_is_not_shipped() -> Result<()> {
+    fn a_program_that_a_test_can_kill_is_not_shipped() -> Result<()> {
         let folder = tempfile::tempdir()?;
         let program = folder.path().join("supervisor");
         fs::write(&program, b"\x7fELF..SUPERVISOR_MODE..")?;

@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn item13_types_that_participles_name_are_problems() {
+    fn types_that_participles_name_are_problems() {
         for (line, expected) in [
             ("struct Asked {", Some("Asked")),
             ("    pub(crate) struct Told(u8);", Some("Told")),
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn item13_locals_that_participles_name_are_problems() {
+    fn locals_that_participles_name_are_problems() {
         for (line, expected) in [
             ("    LET told = program.run();", Some("told")),
             ("LET mut wanted: Vec<u8> = Vec::new();", Some("wanted")),
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn item13_a_problem_says_where_the_type_is() {
+    fn a_problem_says_where_the_type_is() {
         let file = TextFile {
             path: "host/a.rs".to_owned(),
             text: "use b;\n\nstruct Told;\n".to_owned(),

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn item13_a_struct_with_too_many_fields_is_named_with_their_number() {
+    fn a_struct_with_too_many_fields_is_named_with_their_number() {
         assert_eq!(large_structs(&of(MOST_FIELDS)), []);
         assert_eq!(large_structs(&of(MOST_FIELDS + 1)), [("Loop", 13)]);
         let configuration = of(20).replace("Loop", "Limits");

@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn l14_an_exception_of_what_may_be_built_from_has_a_reason_and_is_of_a_crate_that_is_there() {
+    fn an_exception_of_what_may_be_built_from_has_a_reason_and_is_of_a_crate_that_is_there() {
         let (deny, lock) = (read("deny.toml"), read("Cargo.lock"));
         let packages = lock["package"].as_array().expect("packages");
         let locked: BTreeSet<String> = packages

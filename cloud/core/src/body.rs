@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn h6_values_of_a_body_are_counted_before_it_is_read() {
+    fn values_of_a_body_are_counted_before_it_is_read() {
         for (json, most) in [
             (r#"{"a":1}"#, 2),
             (r#"{"a":[1,2,3],"b":{"c":null}}"#, 7),

@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn low_a_move_between_fleets_is_another_state_whatever_their_numbers_add_up_to() {
+    fn a_move_between_fleets_is_another_state_whatever_their_numbers_add_up_to() {
         let of =
             |device, fleets: &[(i64, i64)]| fingerprint(device, &fleets.iter().copied().collect());
         let before = of(1, &[(7, 4)]);

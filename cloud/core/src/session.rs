@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn m11_first_starts_of_several_replicas_agree_on_the_secret() {
+    async fn first_starts_of_several_replicas_agree_on_the_secret() {
         on_both_at(|url, _| async move {
             let options = Options::default().with_connections(2);
             let open = (0..8).map(|_| Database::open(&url, &options));

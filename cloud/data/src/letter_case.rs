@@ -96,13 +96,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn s7_no_letter_with_a_case_stands_where_none_is_looked_for() {
+    fn no_letter_with_a_case_stands_where_none_is_looked_for() {
         let all = ('\u{80}'..=char::MAX).filter(|it| has_case(*it));
         assert!(all.eq(LETTERS.iter().copied()));
     }
 
     #[test]
-    fn s7_each_character_has_one_in_the_other_case() {
+    fn each_character_has_one_in_the_other_case() {
         let change = |text: &str, mapping: fn(char) -> char| -> String {
             text.chars().map(mapping).collect()
         };

@@ -239,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn c4_each_value_of_postgresql_has_its_type_in_the_text() {
+    fn each_value_of_postgresql_has_its_type_in_the_text() {
         let values: [Value; 5] = [5.into(), 5.5.into(), "5".into(), true.into(), 7_i64.into()];
         let built = BuiltStatement::new(
             "SELECT $1, $2, '$3 it''s $1', \"$4\" || $3 WHERE $4 AND $5 = $1 AND '$' < $9",

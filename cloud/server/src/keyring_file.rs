@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn m10_a_file_of_keys_is_its_owners_alone() {
+    fn a_file_of_keys_is_its_owners_alone() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("keys");
         write(&path, Keyring::new_line(Some("a")).expect("a key")).expect("a file");

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn h4_one_caller_waits_for_itself_and_for_nobody_else() {
+    async fn one_caller_waits_for_itself_and_for_nobody_else() {
         let shares = Shares::default();
         let first = shares.share(Payer::Actor(1), 1).await.expect("a turn");
         let other = shares.share(Payer::Actor(2), 1).await.expect("another's");

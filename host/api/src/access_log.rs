@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn m3_a_second_has_so_many_lines_and_a_number_for_the_rest() {
+    fn a_second_has_so_many_lines_and_a_number_for_the_rest() {
         let lines = Lines::new(2);
         let start = Instant::now();
         let at = |millis| lines.next(start + Duration::from_millis(millis));

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn h3_nothing_is_open_to_the_network_of_services_whatever_the_listener() {
+    fn nothing_is_open_to_the_network_of_services_whatever_the_listener() {
         let open = KeylessAccess {
             auth: LocalModeAuth::Open,
             processes: LocalModeProcesses::Any,

@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn h3_a_connection_of_this_process_is_found_and_trusted() {
+    fn a_connection_of_this_process_is_found_and_trusted() {
         for bound in ["127.0.0.1:0", "[::1]:0", "[::]:0"] {
             // A host without IPv6.
             let Ok(listener) = TcpListener::bind(bound) else {
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn h3_addresses_are_read_as_the_kernel_writes_them() {
+    fn addresses_are_read_as_the_kernel_writes_them() {
         let table = |lines: &str| {
             format!(
                 "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n{lines}"
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn h3_root_the_supervisors_user_and_its_group_are_trusted() {
+    fn root_the_supervisors_user_and_its_group_are_trusted() {
         let own = Ids { user: 5, group: 50 };
         for (users, group, groups, is_trusted) in [
             ("0 0 0 0", "0 0 0 0", "", true),
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn h3_a_webassembly_service_is_told_by_its_command() {
+    fn a_webassembly_service_is_told_by_its_command() {
         assert!(is_service(
             b"/usr/lib/supervisor/bin/supervisor-wasm\0wasm-service\0--record\0x\0"
         ));

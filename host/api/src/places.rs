@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn m3_one_peer_has_a_share_of_the_places_and_the_host_all() {
+    fn one_peer_has_a_share_of_the_places_and_the_host_all() {
         let places = Arc::<Places>::default();
         let busy = |address: &str| {
             let place = Arc::new(places.take(address.parse().unwrap())?);
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn m3_whoever_has_shown_no_key_makes_room_first_and_then_who_is_idle_for_longest() {
+    fn whoever_has_shown_no_key_makes_room_first_and_then_who_is_idle_for_longest() {
         let places = Arc::<Places>::default();
         let take = || places.take(Ipv4Addr::LOCALHOST.into()).map(Arc::new);
         let mut held: Vec<_> = (0..LISTENER_CONNECTIONS).map(|_| take().unwrap()).collect();

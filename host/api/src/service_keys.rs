@@ -61,7 +61,7 @@ mod tests {
 
     /// Whoever adds a route that changes something decides here whose it is.
     #[test]
-    fn l13_what_changes_the_device_is_no_apps() {
+    fn what_changes_the_device_is_no_apps() {
         let of_the_device: Vec<String> = core_routes()
             .filter(|route| !is_of_one_app(route))
             .map(|route| format!("{} {}", route.method, route.path))

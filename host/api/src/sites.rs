@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn h3_a_device_is_called_by_an_address_or_a_name_of_its_own() {
+    fn a_device_is_called_by_an_address_or_a_name_of_its_own() {
         for (host, expected) in [
             ("127.0.0.1", 200),
             ("127.0.0.1:48484", 200),
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn h3_a_target_with_a_host_has_to_agree() {
+    fn a_target_with_a_host_has_to_agree() {
         for (target, host, expected) in [
             ("http://127.0.0.1:1/ping", "127.0.0.1:1", 200),
             ("http://evil.example/ping", "evil.example", 403),
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn h3_pages_of_other_sites_are_refused() {
+    fn pages_of_other_sites_are_refused() {
         let host = ("host", "127.0.0.1:48484");
         for (origin, expected) in [
             ("http://127.0.0.1:48484", 200),

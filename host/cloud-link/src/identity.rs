@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn l3_a_cloud_elsewhere_without_tls_is_refused_unless_the_owner_allows_it() {
+    fn a_cloud_elsewhere_without_tls_is_refused_unless_the_owner_allows_it() {
         for (endpoint, elsewhere) in [
             ("https://api.example.com", false),
             ("http://127.0.0.1:8080", false),

@@ -161,7 +161,7 @@ impl Script {
 }
 
 #[tokio::test]
-async fn m4_what_does_not_compile_is_not_tried_at_every_start() {
+async fn what_does_not_compile_is_not_tried_at_every_start() {
     let script = Script::new("echo too strange >&2; exit 1");
     let wasm = component(1);
     let ask = async |limits: &Limits, edition: &str| {
@@ -209,8 +209,7 @@ async fn m4_what_does_not_compile_is_not_tried_at_every_start() {
 }
 
 #[tokio::test]
-async fn m4_where_the_board_had_no_memory_it_is_tried_again_sooner_and_without_a_compiler_at_once()
-{
+async fn where_the_board_had_no_memory_it_is_tried_again_sooner_and_without_a_compiler_at_once() {
     let script = Script::new("kill -9 $$");
     let wasm = component(1);
     let ask = async || {
@@ -233,7 +232,7 @@ async fn m4_where_the_board_had_no_memory_it_is_tried_again_sooner_and_without_a
 }
 
 #[tokio::test]
-async fn m4_plugins_that_compile_for_ever_hold_up_no_service_and_the_other_way_round() {
+async fn plugins_that_compile_for_ever_hold_up_no_service_and_the_other_way_round() {
     let script = Script::new(&format!(
         "test -e {{}}/$2 && exec sleep 600\nexec {} \"$@\"",
         compiler().display()
@@ -268,7 +267,7 @@ async fn m4_plugins_that_compile_for_ever_hold_up_no_service_and_the_other_way_r
 }
 
 #[test]
-fn m4_a_child_has_half_of_a_boards_memory_at_most() {
+fn a_child_has_half_of_a_boards_memory_at_most() {
     for (board, memory, at_once) in [
         (0, 256, 1),
         (480, 256, 1),
@@ -297,7 +296,7 @@ async fn a_damaged_file_is_compiled_again() {
 }
 
 #[tokio::test]
-async fn chaos4_a_flipped_bit_in_compiled_code_is_found_before_it_is_run() {
+async fn a_flipped_bit_in_compiled_code_is_found_before_it_is_run() {
     let fixture = cache_with(Limits::default());
     let path = fixture.compiled(&component(1)).await.unwrap();
     let sound = fs::read(&path).unwrap();
@@ -323,7 +322,7 @@ async fn chaos4_a_flipped_bit_in_compiled_code_is_found_before_it_is_run() {
 }
 
 #[tokio::test]
-async fn chaos4_a_file_under_another_components_name_is_not_run() {
+async fn a_file_under_another_components_name_is_not_run() {
     let fixture = cache_with(Limits::default());
     let one = fixture.compiled(&component(1)).await.unwrap();
     let two = fixture.compiled(&component(2)).await.unwrap();
@@ -360,7 +359,7 @@ fn forged(sound: &Path, content: &[u8]) -> PathBuf {
 }
 
 #[tokio::test]
-async fn item4_compiled_code_that_this_device_did_not_write_is_not_run() {
+async fn compiled_code_that_this_device_did_not_write_is_not_run() {
     let fixture = cache_with(Limits::default());
     let one = fixture.compiled(&component(1)).await.unwrap();
     let first = fs::read(&one).unwrap();
@@ -389,7 +388,7 @@ async fn item4_compiled_code_that_this_device_did_not_write_is_not_run() {
 }
 
 #[tokio::test]
-async fn item4_the_key_of_compiled_code_is_its_users_alone_and_lasts() {
+async fn the_key_of_compiled_code_is_its_users_alone_and_lasts() {
     let fixture = cache_with(Limits::default());
     let folder = fixture.folder.path().join("compiled");
     let key = folder.join("key");
@@ -439,7 +438,7 @@ async fn item4_the_key_of_compiled_code_is_its_users_alone_and_lasts() {
 }
 
 #[test]
-fn l6_a_folder_below_one_that_others_can_write_is_not_used() {
+fn a_folder_below_one_that_others_can_write_is_not_used() {
     let folder = tempfile::tempdir().unwrap();
     let above = folder.path().join("above");
     let state = above.join("state/compiled");

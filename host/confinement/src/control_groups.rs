@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn m9_limits_are_written_as_each_hierarchy_takes_them() {
+    fn limits_are_written_as_each_hierarchy_takes_them() {
         for (kind, file, value) in [
             (HierarchyKind::Unified, "memory.max", "104857600"),
             (HierarchyKind::Unified, "pids.max", "64"),
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn m9_a_bound_that_the_system_does_not_take_is_named() {
+    fn a_bound_that_the_system_does_not_take_is_named() {
         let (groups, _) = put(HierarchyKind::Unified, &LIMITS);
         assert_eq!(groups.missing, []);
         let (groups, _) = put(HierarchyKind::Memory, &LIMITS);
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn item4_a_process_that_does_not_get_into_its_group_lacks_that_wall() {
+    fn a_process_that_does_not_get_into_its_group_lacks_that_wall() {
         let groups = ControlGroups {
             made: vec![ControlGroup {
                 path: "/proc/no/group".into(),
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn item4_processes_that_ended_for_memory_are_counted_in_both_hierarchies() {
+    fn processes_that_ended_for_memory_are_counted_in_both_hierarchies() {
         for (kind, file, text) in [
             (
                 HierarchyKind::Unified,

@@ -77,7 +77,7 @@ fn is_root() -> bool {
 
 /// The same attempts, with each wall that refuses them by itself.
 #[test]
-fn h4_each_wall_refuses_by_itself_what_an_attacker_would_do_next() {
+fn each_wall_refuses_by_itself_what_an_attacker_would_do_next() {
     let calls = [
         "netlink",
         "unix",
@@ -115,7 +115,7 @@ fn h4_each_wall_refuses_by_itself_what_an_attacker_would_do_next() {
 }
 
 #[test]
-fn h4_a_confined_process_does_what_it_is_for() {
+fn a_confined_process_does_what_it_is_for() {
     let uid = if is_root() { SOMEBODY } else { 0 };
     let attempts = [
         "read-hostname",
@@ -132,7 +132,7 @@ fn h4_a_confined_process_does_what_it_is_for() {
 }
 
 #[test]
-fn h4_what_is_in_force_is_said_wall_by_wall() {
+fn what_is_in_force_is_said_wall_by_wall() {
     if !is_root() {
         return;
     }
@@ -151,7 +151,7 @@ fn h4_what_is_in_force_is_said_wall_by_wall() {
 }
 
 #[test]
-fn h4_a_process_that_stays_root_says_so_and_has_no_capability_all_the_same() {
+fn a_process_that_stays_root_says_so_and_has_no_capability_all_the_same() {
     if !is_root() {
         return;
     }

@@ -48,7 +48,7 @@ impl SilentResolver {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn m6_a_silent_resolver_takes_four_threads_and_refuses_whom_it_cannot_queue() {
+async fn a_silent_resolver_takes_four_threads_and_refuses_whom_it_cannot_queue() {
     let silent = SilentResolver::new(DEADLINE);
     let names: Vec<String> = (0..bounds::THREADS + bounds::WAITING)
         .map(|number| format!("silent-{number}.example"))
@@ -87,7 +87,7 @@ async fn m6_a_silent_resolver_takes_four_threads_and_refuses_whom_it_cannot_queu
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn m6_whoever_wants_the_same_name_waits_for_the_same_answer() {
+async fn whoever_wants_the_same_name_waits_for_the_same_answer() {
     let silent = SilentResolver::new(DEADLINE);
     let first = silent.ask("registry.example");
     assert_eq!(silent.begun(1).len(), 1);
@@ -107,7 +107,7 @@ async fn m6_whoever_wants_the_same_name_waits_for_the_same_answer() {
 }
 
 #[tokio::test]
-async fn m6_who_waits_for_a_silent_name_is_told_so_in_time_and_the_name_keeps_one_thread() {
+async fn who_waits_for_a_silent_name_is_told_so_in_time_and_the_name_keeps_one_thread() {
     let silent = SilentResolver::new(Duration::from_millis(20));
     for _ in 0..3 {
         let error = silent.names.addresses("silent.example").await.unwrap_err();

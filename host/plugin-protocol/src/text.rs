@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn m5_what_is_escaped_is_no_longer_than_what_is_not() {
+    fn what_is_escaped_is_no_longer_than_what_is_not() {
         for char in ["\n", "\u{1}", "\u{85}", "\u{202e}", "\u{2028}", "a\r"] {
             for longest in [0, 1, 7, 1024, LONGEST] {
                 let line = one_line(&(char.repeat(LONGEST) + "x"), longest);
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn m1_a_text_is_cut_at_the_end_of_a_character() {
+    fn a_text_is_cut_at_the_end_of_a_character() {
         assert_eq!(cut("short\ntext".into()), "short\ntext");
         assert_eq!(cut("x".repeat(LONGEST)).len(), LONGEST);
         assert_eq!(cut("x".repeat(LONGEST + 1)).len(), LONGEST);

@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn m5_a_trap_and_its_trace_are_one_short_line_each() {
+    fn a_trap_and_its_trace_are_one_short_line_each() {
         let named = "f\nINFO access: POST /v1/reboot status=202 ".repeat(1000);
         let error = wasmtime::Error::msg(named.clone()).context(named);
         let Failure::Trap { what, trace, .. } = trapped(&error, None) else {

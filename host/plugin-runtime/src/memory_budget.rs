@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn m2_one_plugin_has_half_of_it_and_all_have_no_more_than_there_is() {
+    fn one_plugin_has_half_of_it_and_all_have_no_more_than_there_is() {
         let budget = Arc::new(MemoryBudget::new(100));
         let [one, other, third] = [(); 3].map(|()| budget.share());
         assert_eq!(one.take(50), Ok(()));
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn m2_whoever_finds_no_room_waits_and_is_then_told_which_bound_it_is() {
+    async fn whoever_finds_no_room_waits_and_is_then_told_which_bound_it_is() {
         let budget = Arc::new(MemoryBudget::new(4 * FIRST_MEMORY));
         let share = budget.share();
         assert_eq!(share.take(2 * FIRST_MEMORY), Ok(()));

@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn h4_what_a_hostile_end_writes_is_refused() {
+    async fn what_a_hostile_end_writes_is_refused() {
         for (bytes, expected) in [
             (&[101, 0, 0, 0, 1][..], ErrorKind::InvalidData),
             (&[255, 255, 255, 255, 0], ErrorKind::InvalidData),

@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn m6_work_of_plugins_that_waits_takes_few_threads() {
+    async fn work_of_plugins_that_waits_takes_few_threads() {
         let (let_go, gone) = channel::<()>();
         let gone = Arc::new(Mutex::new(gone));
         let begun = Arc::new(AtomicUsize::new(0));

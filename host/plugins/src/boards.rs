@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn h1_a_star_alone_is_no_board() {
+    fn a_star_alone_is_no_board() {
         let section: Section = toml::from_str("boards = [\"acme-*\", \"*-gateway\"]").unwrap();
         assert!(section.boards.include("acme-1"));
         assert!(section.boards.include("other-gateway"));

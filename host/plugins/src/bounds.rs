@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn m2_plugins_have_an_eighth_of_the_board_and_64_mib_at_least() {
+    fn plugins_have_an_eighth_of_the_board_and_64_mib_at_least() {
         for (board, plugins) in [(0, 64), (480, 64), (1_024, 128), (4_096, 512)] {
             assert_eq!(memory_of_board(board << 20) >> 20, plugins, "{board}");
         }

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn item4_the_policy_says_whether_missing_walls_are_refused() {
+    fn the_policy_says_whether_missing_walls_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let policy = folder.path().join("policy.toml");
         let rule = || ConfinementRule::new(policy.clone(), false);

@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn h1_routes_and_actions_that_are_not_granted_are_listed_with_the_lines_that_grant_them() {
+    fn routes_and_actions_that_are_not_granted_are_listed_with_the_lines_that_grant_them() {
         let manifest = Manifest::parse(
             "name = \"x\"\nversion = \"1.0.0\"\ninterface = \"1.0.0\"\nprovides = [\"identify\"]\n\
              routes = [{ method = \"GET\", path = \"/v3/x\" }, { method = \"PUT\", path = \"/v3/x\" }, \

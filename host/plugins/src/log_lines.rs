@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn m5_a_plugin_that_floods_the_log_has_half_of_it_and_waits_for_more() {
+    async fn a_plugin_that_floods_the_log_has_half_of_it_and_waits_for_more() {
         let budget = Arc::<LineBudget>::default();
         let [one, other, third] = [(); 3].map(|()| budget.share());
         let written = |share: &LineShare| (0..10_000).filter(|_| share.take("a")).count();

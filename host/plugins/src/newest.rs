@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn m11_the_newest_version_is_the_one_of_the_highest_precedence() {
+    async fn the_newest_version_is_the_one_of_the_highest_precedence() {
         let mut newest = NewestVersions::new(Arc::new(OneValue::default()));
         assert_eq!(newest.version("a"), None);
         for (loaded, expected) in [
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn m11_what_cannot_be_read_is_no_first_version() {
+    fn what_cannot_be_read_is_no_first_version() {
         let data = OneValue(std::sync::Mutex::new(Some(b"1.2.0".to_vec())));
         assert_eq!(stored_version(&data, "a"), Ok(Some(Version::new(1, 2, 0))));
         assert!(

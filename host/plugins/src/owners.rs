@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn m11_what_others_can_write_is_not_read() {
+    fn what_others_can_write_is_not_read() {
         let root = tempfile::tempdir().unwrap();
         let folder = root.path().join("plugins");
         let file = folder.join("a.wasm");
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn m11_the_owner_and_the_group_are_root_or_the_supervisors_own() {
+    fn the_owner_and_the_group_are_root_or_the_supervisors_own() {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("a.wasm");
         fs::write(&path, "a").unwrap();

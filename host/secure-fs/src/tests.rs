@@ -17,7 +17,7 @@ fn is_root() -> bool {
 }
 
 #[test]
-fn h2_a_folder_of_somebody_else_is_refused_and_says_what_to_do() {
+fn a_folder_of_somebody_else_is_refused_and_says_what_to_do() {
     let root = tempfile::tempdir().unwrap();
     let path = root.path().join("theirs");
     fs::create_dir(&path).unwrap();
@@ -44,7 +44,7 @@ fn h2_a_folder_of_somebody_else_is_refused_and_says_what_to_do() {
 }
 
 #[test]
-fn h2_what_stands_in_the_place_of_a_folder_is_not_followed() {
+fn what_stands_in_the_place_of_a_folder_is_not_followed() {
     let root = tempfile::tempdir().unwrap();
     let elsewhere = root.path().join("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
@@ -68,7 +68,7 @@ fn h2_what_stands_in_the_place_of_a_folder_is_not_followed() {
 }
 
 #[test]
-fn h2_a_folder_that_others_made_is_moved_away_whole() {
+fn a_folder_that_others_made_is_moved_away_whole() {
     if !is_root() {
         return;
     }
@@ -95,7 +95,7 @@ fn h2_a_folder_that_others_made_is_moved_away_whole() {
 }
 
 #[test]
-fn h2_files_are_made_new_and_read_within_a_bound() {
+fn files_are_made_new_and_read_within_a_bound() {
     let root = tempfile::tempdir().unwrap();
     let dir = SecureDir::open(&root.path().join("run"), Access::Private).unwrap();
     assert!(dir.read("state", 10).unwrap().is_none());

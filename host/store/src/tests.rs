@@ -444,7 +444,7 @@ fn many_threads_share_one_store() {
 }
 
 #[test]
-fn h2_a_state_folder_of_somebody_else_is_refused_and_a_loose_one_tightened() {
+fn a_state_folder_of_somebody_else_is_refused_and_a_loose_one_tightened() {
     use std::os::unix::fs::{PermissionsExt, chown};
     let root = tempfile::tempdir().unwrap();
     let folder = root.path().join("state");

@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn h3_an_address_that_nobody_named_is_not_opened() {
+    fn an_address_that_nobody_named_is_not_opened() {
         let configuration = merged(&[], "local_mode_auth = \"open\"").unwrap();
         assert_eq!(
             configuration.listen[0].keyless.auth,

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn m7_there_is_a_table_where_the_mode_asks_for_one() {
+    fn there_is_a_table_where_the_mode_asks_for_one() {
         let host_network = Exposure {
             host_network: true,
             ..Exposure::default()
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn m7_a_device_that_cannot_have_its_firewall_says_so_until_nobody_asks_for_one() {
+    async fn a_device_that_cannot_have_its_firewall_says_so_until_nobody_asks_for_one() {
         let state = FirewallState::default();
         let off = Arc::new(in_force(FirewallMode::Off, Exposure::default()));
         let (sender, receiver) = watch::channel(Arc::clone(&off));

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn l1_what_is_no_name_never_reaches_config_json() {
+    async fn what_is_no_name_never_reaches_config_json() {
         let root = tempfile::tempdir().unwrap();
         let name = host_name(root.path(), Arc::new(Rehearsal::new(root.path())));
         let config = root.path().join("config.json");

@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn h3_nothing_is_open_but_where_an_address_says_so() {
+    fn nothing_is_open_but_where_an_address_says_so() {
         use LocalModeAuth::{LocalEndpoints, Open, Strict};
         use LocalModeProcesses::{Any, Trusted};
         for (text, otherwise, auth, processes) in [

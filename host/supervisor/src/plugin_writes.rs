@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn m12_a_plugin_writes_so_often_and_no_more() {
+    async fn a_plugin_writes_so_often_and_no_more() {
         let writes = PluginWrites::default();
         for _ in 0..100 {
             writes.take("a", 10).unwrap();
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn m12_a_plugin_writes_so_much_and_no_more() {
+    async fn a_plugin_writes_so_much_and_no_more() {
         let writes = PluginWrites::default();
         let large = 64 << 10;
         let burst = (0..100).filter(|_| writes.take("a", large).is_ok());

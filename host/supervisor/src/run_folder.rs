@@ -108,7 +108,7 @@ mod tests {
     const NOBODY: u32 = 65534;
 
     #[test]
-    fn h2_the_folder_is_for_nobody_else() {
+    fn the_folder_is_for_nobody_else() {
         let root = tempfile::tempdir().unwrap();
         let folder = RunFolder::open(root.path(), &Branding::default());
         folder.reported().unwrap().replace(b"the key").unwrap();
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn h2_what_others_left_in_its_place_is_not_believed() {
+    fn what_others_left_in_its_place_is_not_believed() {
         if !rustix::process::geteuid().is_root() {
             return;
         }

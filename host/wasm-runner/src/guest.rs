@@ -304,7 +304,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn m9_several_memories_have_one_limit_together() {
+    fn several_memories_have_one_limit_together() {
         let mut limit = MemoryLimit::new(100 << 20);
         assert!(limit.memory_growing(0, 60 << 20, None).unwrap());
         assert!(!limit.memory_growing(0, 60 << 20, None).unwrap());

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn l4_what_decides_what_is_booted_is_not_the_targets_to_say() {
+    fn what_decides_what_is_booted_is_not_the_targets_to_say() {
         for key in [
             "kernel",
             "cmdline",

@@ -189,7 +189,7 @@ async fn what_has_no_effect_takes_no_lock() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn m13_without_the_grant_no_force_overrides_an_update_lock() {
+async fn without_the_grant_no_force_overrides_an_update_lock() {
     let policy = POLICY.replace(", \"update-lock-force\"", "");
     assert_ne!(policy, POLICY);
     let host = host().policy(policy).file("etc/hostname", "gate\n");

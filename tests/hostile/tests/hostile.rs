@@ -11,7 +11,7 @@ use hostile::{attack, calls, exchange, folder};
 use tests::Supervisor;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn item10_components_harm_nobody_and_are_named() {
+async fn components_harm_nobody_and_are_named() {
     let interface = Interface::read().unwrap();
     let (mut components, mut failures) = (Vec::new(), Vec::new());
     for attack in attack::read_all(&folder("components"), "wat", ";;").unwrap() {
@@ -38,7 +38,7 @@ async fn item10_components_harm_nobody_and_are_named() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn item10_callers_harm_nobody_and_are_refused() {
+async fn callers_harm_nobody_and_are_refused() {
     let mut victim = Victim::new(Supervisor::on_wasm().start().await)
         .await
         .unwrap();
@@ -60,7 +60,7 @@ async fn item10_callers_harm_nobody_and_are_refused() {
 
 /// Each begins with its sentence, or is not read at all.
 #[test]
-fn item10_there_are_sixty_components_and_forty_callers() {
+fn there_are_sixty_components_and_forty_callers() {
     if std::env::var_os("HOSTILE").is_some() {
         return;
     }

@@ -697,7 +697,7 @@ async fn a_target_that_is_wrong_is_refused_whole() {
 }
 
 #[tokio::test]
-async fn l9_a_service_sees_the_target_of_its_own_app_and_no_other() {
+async fn a_service_sees_the_target_of_its_own_app_and_no_other() {
     let apps = TwoApps::start().await;
     let path = "/v2/local/target-state";
     let shown = |answer: Answer| -> Vec<String> {

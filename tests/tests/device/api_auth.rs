@@ -59,7 +59,7 @@ async fn local_mode_opens_the_local_endpoints_alone() {
 }
 
 #[tokio::test]
-async fn h3_everything_takes_a_key_unless_configuration_opens_it() {
+async fn everything_takes_a_key_unless_configuration_opens_it() {
     let open = Supervisor::on_wasm()
         .configuration("local_mode_auth = \"open\"")
         .start()
@@ -96,7 +96,7 @@ fn status_for(device: &Supervisor, path: &str, user: u32, group: u32) -> String 
 }
 
 #[tokio::test]
-async fn h3_other_users_of_the_host_need_a_key_where_local_mode_is_open() {
+async fn other_users_of_the_host_need_a_key_where_local_mode_is_open() {
     if !rustix::process::geteuid().is_root() {
         println!("SKIPPED: only root can ask as another user");
         return;
@@ -133,7 +133,7 @@ async fn h3_other_users_of_the_host_need_a_key_where_local_mode_is_open() {
 }
 
 #[tokio::test]
-async fn h3_a_page_of_another_site_is_refused_whatever_it_asks_with_a_key_or_without() {
+async fn a_page_of_another_site_is_refused_whatever_it_asks_with_a_key_or_without() {
     let device = Supervisor::on_wasm()
         .argument("--local-mode-auth=open")
         .argument("--host-name=board.example.com")
@@ -166,7 +166,7 @@ async fn h3_a_page_of_another_site_is_refused_whatever_it_asks_with_a_key_or_wit
 }
 
 #[tokio::test]
-async fn h3_a_service_of_the_wasm_engine_is_no_process_of_roots() {
+async fn a_service_of_the_wasm_engine_is_no_process_of_roots() {
     let device = Supervisor::on_wasm()
         .argument("--local-mode-auth=open")
         .start()

@@ -156,7 +156,7 @@ async fn on_a_small_disk(app: u64) -> Option<(Supervisor, SmallDisk)> {
 }
 
 #[tokio::test]
-async fn chaos2_a_device_whose_state_disk_is_full_starts_and_is_reached() {
+async fn a_device_whose_state_disk_is_full_starts_and_is_reached() {
     let Some((mut device, disk)) = on_a_small_disk(7141).await else {
         return;
     };
@@ -199,7 +199,7 @@ async fn chaos2_a_device_whose_state_disk_is_full_starts_and_is_reached() {
 }
 
 #[tokio::test]
-async fn chaos14_a_device_whose_state_disk_fills_is_not_healthy_until_there_is_room() {
+async fn a_device_whose_state_disk_fills_is_not_healthy_until_there_is_room() {
     let Some((device, disk)) = on_a_small_disk(7143).await else {
         return;
     };
@@ -237,7 +237,7 @@ async fn chaos14_a_device_whose_state_disk_fills_is_not_healthy_until_there_is_r
 }
 
 #[tokio::test]
-async fn chaos2_a_device_whose_state_disk_is_read_only_starts_and_is_reached() {
+async fn a_device_whose_state_disk_is_read_only_starts_and_is_reached() {
     let Some((mut device, disk)) = on_a_small_disk(7142).await else {
         return;
     };

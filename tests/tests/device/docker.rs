@@ -226,7 +226,7 @@ async fn containers(docker: &Docker, service: &str) -> BTreeMap<String, String> 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn chaos1_containers_that_are_killed_as_they_start_run_in_the_end() {
+async fn containers_that_are_killed_as_they_start_run_in_the_end() {
     let Some(builder) = Supervisor::on_docker() else {
         return;
     };

@@ -87,7 +87,7 @@ fn is_root() -> bool {
 }
 
 #[tokio::test]
-async fn h2_a_user_who_was_there_first_reads_no_key_and_has_no_file_overwritten() {
+async fn a_user_who_was_there_first_reads_no_key_and_has_no_file_overwritten() {
     if !is_root() {
         return;
     }
@@ -142,7 +142,7 @@ async fn h2_a_user_who_was_there_first_reads_no_key_and_has_no_file_overwritten(
 }
 
 #[tokio::test]
-async fn h2_a_user_who_was_there_first_gets_no_folder_opened_to_all() {
+async fn a_user_who_was_there_first_gets_no_folder_opened_to_all() {
     if !is_root() {
         return;
     }
@@ -175,7 +175,7 @@ async fn h2_a_user_who_was_there_first_gets_no_folder_opened_to_all() {
 }
 
 #[tokio::test]
-async fn h2_a_link_in_place_of_the_folder_is_not_followed() {
+async fn a_link_in_place_of_the_folder_is_not_followed() {
     if !is_root() {
         return;
     }
@@ -192,7 +192,7 @@ async fn h2_a_link_in_place_of_the_folder_is_not_followed() {
 
 /// The state folder as an earlier start with another umask, or somebody's `chmod`, has left it.
 #[tokio::test]
-async fn l5_a_state_folder_that_was_open_to_others_is_closed_and_what_is_made_in_it_is_for_nobody_else()
+async fn a_state_folder_that_was_open_to_others_is_closed_and_what_is_made_in_it_is_for_nobody_else()
  {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("supervisor");

@@ -46,7 +46,7 @@ fn with_policy(path: &Path) -> Builder {
 }
 
 #[tokio::test]
-async fn chaos12_without_any_policy_in_force_a_device_is_not_healthy_and_nothing_restarts_it() {
+async fn without_any_policy_in_force_a_device_is_not_healthy_and_nothing_restarts_it() {
     let folder = tempfile::tempdir().unwrap();
     let policy = folder.path().join("policy.toml");
     write_policy(&policy, WRONG);
@@ -93,8 +93,7 @@ async fn chaos12_without_any_policy_in_force_a_device_is_not_healthy_and_nothing
 }
 
 #[tokio::test]
-async fn chaos12_a_policy_that_is_spoilt_later_leaves_the_one_before_in_force_and_the_device_healthy()
- {
+async fn a_policy_that_is_spoilt_later_leaves_the_one_before_in_force_and_the_device_healthy() {
     let folder = tempfile::tempdir().unwrap();
     let policy = folder.path().join("policy.toml");
     write_policy(&policy, POLICY);
@@ -115,7 +114,7 @@ async fn chaos12_a_policy_that_is_spoilt_later_leaves_the_one_before_in_force_an
 }
 
 #[tokio::test]
-async fn chaos12_a_device_one_of_whose_own_plugins_is_damaged_is_not_healthy() {
+async fn a_device_one_of_whose_own_plugins_is_damaged_is_not_healthy() {
     let folder = tempfile::tempdir().unwrap();
     let plugin = folder.path().join("device_info.wasm");
     let whole = fs::read(distribution().join("plugins/device_info.wasm")).unwrap();

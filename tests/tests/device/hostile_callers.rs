@@ -34,7 +34,7 @@ fn bomb(around: (&str, &str), piece: &str, length: usize) -> String {
 }
 
 #[tokio::test]
-async fn h5_json_bombs_take_little_memory_and_leave_none() {
+async fn json_bombs_take_little_memory_and_leave_none() {
     let device = Supervisor::on_wasm().start().await;
     let empty = json!({"local": {"apps": {}}});
     device.set_target(&empty).await;

@@ -81,7 +81,7 @@ fn leb128(bytes: &mut Vec<u8>, mut value: usize) {
 /// Each way in which a plugin's text gets into the log: lines that it writes and prints, a panic, the names of its
 /// functions in a trace, an error that it answers, an error of an action.
 #[tokio::test]
-async fn m5_no_text_of_a_plugin_is_a_line_of_the_log_and_it_writes_no_more_than_its_share() {
+async fn no_text_of_a_plugin_is_a_line_of_the_log_and_it_writes_no_more_than_its_share() {
     // Its functions have names with a line break, and so has the file of a panic.
     let mut forger = component();
     let (name, forged) = (b"misbehave", b"\nFORGED: ");
@@ -158,7 +158,7 @@ fn memory(device: &Supervisor) -> u64 {
 /// One row for each word of "a plugin that traps, loops, floods or blocks costs the others nothing": the others are the
 /// API, other plugins, services and their updates.
 #[tokio::test]
-async fn item3_a_plugin_that_traps_loops_floods_or_blocks_costs_the_others_nothing() {
+async fn a_plugin_that_traps_loops_floods_or_blocks_costs_the_others_nothing() {
     let (device, _folder) = device_with(&component(), "").await;
     let others = [
         "/ping",
@@ -296,7 +296,7 @@ async fn told(device: &Supervisor, key: Option<&str>) -> String {
 }
 
 #[tokio::test]
-async fn item2_a_plugin_is_told_by_whose_key_a_request_came() {
+async fn a_plugin_is_told_by_whose_key_a_request_came() {
     let (device, _folder) = device_with(&component(), "").await;
     let own = device.key().to_owned();
     assert_eq!(
@@ -315,7 +315,7 @@ async fn item2_a_plugin_is_told_by_whose_key_a_request_came() {
 
 /// A plugin that was built for version 1.0 of the interface, on a device as it ships.
 #[tokio::test]
-async fn item2_a_plugin_of_1_0_serves_on_a_device_of_today() {
+async fn a_plugin_of_1_0_serves_on_a_device_of_today() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("compatibility/1.0");
     let (device, _folder) =
         device_with(&fs::read(folder.join("all_worlds.wasm")).unwrap(), "").await;

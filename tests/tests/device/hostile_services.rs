@@ -61,7 +61,7 @@ fn process(device: &Supervisor, name: &str) -> i32 {
 /// One row for each word of "a service that traps, loops, floods or blocks costs the others nothing": the others are
 /// the API, plugins, other services, and updates of other apps.
 #[tokio::test]
-async fn item3_a_service_that_traps_loops_floods_or_blocks_costs_the_others_nothing() {
+async fn a_service_that_traps_loops_floods_or_blocks_costs_the_others_nothing() {
     let device = Supervisor::on_wasm().start().await;
     let mut logs = device.read_logs().await;
     device.set_target(&apps(&[], "nothing")).await;

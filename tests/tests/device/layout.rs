@@ -42,7 +42,7 @@ fn what_runs_components_is_built_without_a_code_generator() {
 }
 
 #[test]
-fn item4_the_supervisor_is_built_without_what_runs_components() {
+fn the_supervisor_is_built_without_what_runs_components() {
     let crates = crates("supervisor");
     assert!(crates.iter().any(|name| name == "plugins"), "{crates:?}");
     let of_wasm = of_family(
@@ -60,7 +60,7 @@ fn item4_the_supervisor_is_built_without_what_runs_components() {
 }
 
 #[test]
-fn h4_a_services_process_holds_nothing_of_the_supervisor() {
+fn a_services_process_holds_nothing_of_the_supervisor() {
     let crates = crates("supervisor-wasm");
     assert!(
         crates.iter().any(|name| name == "wasm-runner"),
@@ -85,7 +85,7 @@ fn h4_a_services_process_holds_nothing_of_the_supervisor() {
 }
 
 #[test]
-fn l10_what_is_shipped_is_built_without_what_tests_alone_need() {
+fn what_is_shipped_is_built_without_what_tests_alone_need() {
     for program in ["supervisor", "supervisor-wasm"] {
         let tree = tree(program);
         let for_tests: Vec<&str> = tree
@@ -97,7 +97,7 @@ fn l10_what_is_shipped_is_built_without_what_tests_alone_need() {
 }
 
 #[test]
-fn l10_the_layout_of_tests_alone_has_what_kills_the_supervisor() {
+fn the_layout_of_tests_alone_has_what_kills_the_supervisor() {
     let program = std::fs::read(distribution().join("bin/supervisor")).unwrap();
     let variable = b"SUPERVISOR_TEST_ABORT_AT";
     let mut windows = program.windows(variable.len());

@@ -52,12 +52,12 @@ async fn told(stage: &mut Stage) {
 }
 
 #[tokio::test]
-async fn chaos5_components_of_a_device_that_lost_its_store_are_its_own() {
+async fn components_of_a_device_that_lost_its_store_are_its_own() {
     told(&mut Stage::on_wasm(7150).await).await;
 }
 
 #[tokio::test]
-async fn chaos5_containers_of_a_device_that_lost_its_store_are_its_own() {
+async fn containers_of_a_device_that_lost_its_store_are_its_own() {
     if let Some(mut stage) = Stage::on_docker(7151).await {
         told(&mut stage).await;
     }

@@ -36,7 +36,7 @@ async fn until_running(device: &Supervisor, plugin: &str) {
 }
 
 #[tokio::test]
-async fn chaos16_files_that_are_no_plugins_hold_up_no_plugin_and_are_bounded() {
+async fn files_that_are_no_plugins_hold_up_no_plugin_and_are_bounded() {
     let folder = tempfile::tempdir().unwrap();
     let mut device = Supervisor::on_wasm()
         .argument("--plugin-dir")

@@ -113,7 +113,7 @@ fn assert_cut_short(answer: &Answer) {
 }
 
 #[tokio::test]
-async fn h4_the_process_that_runs_plugins_has_no_rights() {
+async fn the_process_that_runs_plugins_has_no_rights() {
     let (device, _folder) = device().await;
     assert_eq!(device.get("/v3/acme/hello").await.text, "hello");
     let pid = worker(&device).await;
@@ -215,7 +215,7 @@ async fn groups_of_worker(device: &Supervisor) -> Vec<(PathBuf, &'static str)> {
 }
 
 #[tokio::test]
-async fn item4_the_process_that_runs_plugins_is_in_control_groups_which_end_with_it() {
+async fn the_process_that_runs_plugins_is_in_control_groups_which_end_with_it() {
     let (mut device, _folder) = device().await;
     let groups = groups_of_worker(&device).await;
     let board = fs::read_to_string("/proc/meminfo").unwrap();
@@ -265,7 +265,7 @@ async fn assert_are_gone(groups: &[(PathBuf, &str)]) {
 }
 
 #[tokio::test]
-async fn item4_a_process_of_plugins_that_takes_more_memory_than_its_share_is_started_again() {
+async fn a_process_of_plugins_that_takes_more_memory_than_its_share_is_started_again() {
     let (device, _folder) = device().await;
     assert_eq!(device.get("/v3/acme/hello").await.text, "hello");
     let before = worker(&device).await;
@@ -291,7 +291,7 @@ async fn item4_a_process_of_plugins_that_takes_more_memory_than_its_share_is_sta
 }
 
 #[tokio::test]
-async fn item4_native_code_of_plugins_is_mapped_from_the_files_of_the_cache() {
+async fn native_code_of_plugins_is_mapped_from_the_files_of_the_cache() {
     let (device, _folder) = device().await;
     assert_eq!(device.get("/v3/acme/hello").await.text, "hello");
     let pid = worker(&device).await;
@@ -319,7 +319,7 @@ async fn item4_native_code_of_plugins_is_mapped_from_the_files_of_the_cache() {
 }
 
 #[tokio::test]
-async fn h4_a_process_of_plugins_that_dies_is_started_again_and_its_calls_are_502s_that_name_the_plugin()
+async fn a_process_of_plugins_that_dies_is_started_again_and_its_calls_are_502s_that_name_the_plugin()
  {
     let (device, _folder) = device().await;
     let before = worker(&device).await;
@@ -332,7 +332,7 @@ async fn h4_a_process_of_plugins_that_dies_is_started_again_and_its_calls_are_50
 }
 
 #[tokio::test]
-async fn h4_a_process_of_plugins_that_hangs_is_started_again() {
+async fn a_process_of_plugins_that_hangs_is_started_again() {
     let (device, _folder) = device().await;
     let before = worker(&device).await;
     let answer = called_while(&device, async || {
@@ -345,7 +345,7 @@ async fn h4_a_process_of_plugins_that_hangs_is_started_again() {
 }
 
 #[tokio::test]
-async fn h4_the_process_that_runs_plugins_ends_with_its_supervisor() {
+async fn the_process_that_runs_plugins_ends_with_its_supervisor() {
     let (mut device, _folder) = device().await;
     let pid = worker(&device).await;
     device.kill().await;

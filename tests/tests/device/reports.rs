@@ -102,7 +102,7 @@ async fn the_cloud_is_told_how_the_device_is_and_then_what_changes() {
 }
 
 #[tokio::test]
-async fn c1_developer_mode_is_told_to_the_cloud() {
+async fn developer_mode_is_told_to_the_cloud() {
     let cloud = RecordedCloud::start(&guest("guest")).await;
     let device = Supervisor::on_wasm()
         .config_json(cloud.config_json())

@@ -79,7 +79,7 @@ async fn until_refused(cloud: &FleetCloud, device: &Supervisor, reason: &str) {
 }
 
 #[tokio::test]
-async fn item9_a_fleet_runs_what_its_owner_signs_on_the_command_line_and_nothing_else() {
+async fn a_fleet_runs_what_its_owner_signs_on_the_command_line_and_nothing_else() {
     let Ok(registry) = std::env::var("SUPERVISOR_TEST_REGISTRY") else {
         println!("SKIPPED: SUPERVISOR_TEST_REGISTRY is not set");
         return;

@@ -267,7 +267,7 @@ fn attacks() -> Vec<Attack> {
 }
 
 #[tokio::test]
-async fn item9_a_stolen_cloud_changes_nothing_of_what_runs_and_a_signed_release_is_applied() {
+async fn a_stolen_cloud_changes_nothing_of_what_runs_and_a_signed_release_is_applied() {
     let fleet = Fleet::start().await;
     fleet.sign(10);
     let device = fleet.device().await;
@@ -322,7 +322,7 @@ async fn item9_a_stolen_cloud_changes_nothing_of_what_runs_and_a_signed_release_
 }
 
 #[tokio::test]
-async fn item9_what_was_accepted_is_remembered_over_a_restart_and_needs_no_second_look() {
+async fn what_was_accepted_is_remembered_over_a_restart_and_needs_no_second_look() {
     let fleet = Fleet::start().await;
     fleet.sign(10);
     let mut device = fleet.device().await;
@@ -355,7 +355,7 @@ async fn item9_what_was_accepted_is_remembered_over_a_restart_and_needs_no_secon
 }
 
 #[tokio::test]
-async fn item9_a_policy_asks_for_signatures_from_one_target_to_the_next() {
+async fn a_policy_asks_for_signatures_from_one_target_to_the_next() {
     let fleet = Fleet::start().await;
     fleet.wants("");
     let without = fs::read_to_string(fleet.path("policy.toml")).unwrap();
@@ -391,7 +391,7 @@ async fn item9_a_policy_asks_for_signatures_from_one_target_to_the_next() {
 }
 
 #[tokio::test]
-async fn item9_a_local_target_is_taken_where_the_policy_says_so() {
+async fn a_local_target_is_taken_where_the_policy_says_so() {
     let fleet = Fleet::start().await;
     let device = Supervisor::on_wasm()
         .argument("--policy")

@@ -103,7 +103,7 @@ fn image(number: u8) -> Value {
 }
 
 #[tokio::test]
-async fn m6_a_silent_name_server_holds_up_nothing_else() {
+async fn a_silent_name_server_holds_up_nothing_else() {
     let Some(names) = SilentNames::make() else {
         return;
     };

@@ -69,7 +69,7 @@ exec setpriv --no-new-privs --bounding-set=-all,{capabilities} "{supervisor}" "$
 }
 
 #[tokio::test]
-async fn m10_everything_works_with_what_the_unit_leaves() {
+async fn everything_works_with_what_the_unit_leaves() {
     let unshare = Command::new("unshare").args(["--mount", "true"]).status();
     if !unshare.is_ok_and(|status| status.success()) {
         println!("SKIPPED: no mount namespace (unshare --mount)");
@@ -158,7 +158,7 @@ async fn m10_everything_works_with_what_the_unit_leaves() {
 }
 
 #[test]
-fn m10_the_unit_scores_below_4() {
+fn the_unit_scores_below_4() {
     let Ok(output) = Command::new("systemd-analyze")
         .args(["security", "--offline=true", "--no-pager"])
         .arg(path())

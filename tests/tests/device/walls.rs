@@ -54,7 +54,7 @@ fn stamped(component: &Path, folder: &Path) -> PathBuf {
 }
 
 #[tokio::test]
-async fn item4_a_missing_wall_is_told_and_refused_where_the_policy_says_so() {
+async fn a_missing_wall_is_told_and_refused_where_the_policy_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let policy = folder.path().join("policy.toml");
     let shipped = fs::read_to_string(distribution().join("policy.toml")).unwrap();
@@ -110,7 +110,7 @@ async fn item4_a_missing_wall_is_told_and_refused_where_the_policy_says_so() {
 }
 
 #[tokio::test]
-async fn item4_walls_that_stand_are_told() {
+async fn walls_that_stand_are_told() {
     let folder = tempfile::tempdir().unwrap();
     let device = Supervisor::on_wasm().start().await;
     let component = stamped(&guest("guest"), folder.path());

@@ -74,7 +74,7 @@ async fn modes() {
 }
 
 #[test]
-fn m7_the_host_has_the_firewall_that_its_target_asks_for() {
+fn the_host_has_the_firewall_that_its_target_asks_for() {
     let Some(network) = NetworkNamespace::make(&["nft"]) else {
         return;
     };

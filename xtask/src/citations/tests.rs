@@ -15,7 +15,7 @@ fn found(path: &str, text: &str) -> Vec<String> {
 }
 
 #[test]
-fn item13_a_citation_resolves_or_is_a_problem() {
+fn a_citation_resolves_or_is_a_problem() {
     for (text, problem) in [
         ("/// Locks (docs/spec/device.md#locks-files).", None),
         (
@@ -44,7 +44,7 @@ fn item13_a_citation_resolves_or_is_a_problem() {
 }
 
 #[test]
-fn item13_prose_may_name_a_page_but_no_rule_that_is_not_there() {
+fn prose_may_name_a_page_but_no_rule_that_is_not_there() {
     assert_eq!(found("README.md", "[it](docs/spec/device.md)"), [""; 0]);
     assert_eq!(
         found("README.md", "\n[it](docs/spec/device.md#key)"),
@@ -53,7 +53,7 @@ fn item13_prose_may_name_a_page_but_no_rule_that_is_not_there() {
 }
 
 #[test]
-fn item13_a_citation_of_the_old_form_is_a_problem_wherever_it_breaks() {
+fn a_citation_of_the_old_form_is_a_problem_wherever_it_breaks() {
     for (text, shown) in [
         (
             "/// It holds (device behaviour 4.8).",
@@ -93,7 +93,7 @@ fn item13_a_citation_of_the_old_form_is_a_problem_wherever_it_breaks() {
 }
 
 #[test]
-fn item13_ordinary_numbers_and_words_are_no_citations() {
+fn ordinary_numbers_and_words_are_no_citations() {
     for text in [
         "/// The device behaviour that clients see.",
         "/// The words of the device API, which others share.",
@@ -107,7 +107,7 @@ fn item13_ordinary_numbers_and_words_are_no_citations() {
 }
 
 #[test]
-fn item13_an_anchor_is_defined_once_and_pages_link_to_what_they_define() {
+fn an_anchor_is_defined_once_and_pages_link_to_what_they_define() {
     let page = "# Who asks\n<a id=\"reports\"></a>\n<a id=\"reports\"></a>\n[a](#reports) [b](#report) \
                 [c](device.md#locks) [d](device.md#key) [e](../cloud-api.md#any) [f](device.md) [g](#who-asks) \
                 [h](https://example.com/#any)\n";
@@ -125,6 +125,6 @@ fn item13_an_anchor_is_defined_once_and_pages_link_to_what_they_define() {
 }
 
 #[test]
-fn item13_the_citations_of_this_repository_resolve() {
+fn the_citations_of_this_repository_resolve() {
     check(crate::text_files::all().unwrap()).unwrap();
 }

@@ -9,7 +9,7 @@ fn written() -> Value {
 }
 
 #[test]
-fn l14_the_list_is_what_cyclonedx_says_and_names_every_program_and_what_is_in_it() {
+fn the_list_is_what_cyclonedx_says_and_names_every_program_and_what_is_in_it() {
     let document = written();
     let schema = include_str!("bom-1.5.schema.json");
     let schema: Value = serde_json::from_str(schema).expect("the published schema");
@@ -62,6 +62,6 @@ fn l14_the_list_is_what_cyclonedx_says_and_names_every_program_and_what_is_in_it
 }
 
 #[test]
-fn l14_the_same_lock_file_gives_the_same_list() {
+fn the_same_lock_file_gives_the_same_list() {
     assert_eq!(written(), written());
 }

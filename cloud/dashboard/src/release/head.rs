@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn item9_a_release_says_by_which_key_it_is_signed_and_until_when() {
+    fn a_release_says_by_which_key_it_is_signed_and_until_when() {
         // Ed, the number of the key from its last byte on, and a signature.
         let signature = "untrusted comment: of a release\nRUQBAgMEBQYHCAAAAAAAAAAA\ntrusted comment: now\nAAAA\n";
         let statement = json!({

@@ -50,7 +50,7 @@ proptest! {
 }
 
 #[test]
-fn m10_a_value_opens_at_its_place_alone() {
+fn a_value_opens_at_its_place_alone() {
     let keys = keyring(&["a"]);
     let kept = keys.seal(&place(), "value").expect("sealed");
     for other in [
@@ -68,7 +68,7 @@ fn m10_a_value_opens_at_its_place_alone() {
 }
 
 #[test]
-fn m10_the_first_key_seals_and_all_open() {
+fn the_first_key_seals_and_all_open() {
     let old = keyring(&["old"]);
     let kept = old.seal(&place(), "value").expect("sealed");
     let both = Keyring {

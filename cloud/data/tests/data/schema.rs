@@ -340,7 +340,7 @@ async fn a_stream_has_every_row_and_ends_with_its_reader() {
 }
 
 #[tokio::test]
-async fn h5_a_stream_that_is_read_too_slowly_breaks_off_and_gives_its_connection_back() {
+async fn a_stream_that_is_read_too_slowly_breaks_off_and_gives_its_connection_back() {
     use futures::StreamExt;
     on_both_at(|url, _| async move {
         let options = Options {
@@ -458,7 +458,7 @@ async fn a_database_that_a_newer_program_used_is_refused_until_it_is_restored() 
 
 /// Guests who hold all of their connections hold nobody else's.
 #[tokio::test]
-async fn h4_what_guests_ask_keeps_nobody_else_waiting() {
+async fn what_guests_ask_keeps_nobody_else_waiting() {
     on_both_at(|url, _| async move {
         let mut options = Options::default();
         options.guests.statement_timeout = std::time::Duration::from_secs(2);

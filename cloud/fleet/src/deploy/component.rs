@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn f3_what_no_device_can_run_is_no_service() {
+    fn what_no_device_can_run_is_no_service() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("m.wasm");
         let read = |text: &str| {

@@ -7,7 +7,7 @@ use crate::harness::{Api, Cloud, Person};
 const DEVICE: &str = "0123456789abcdef0123456789abcdef";
 
 #[test]
-fn f1_a_newcomer_gets_a_whole_configuration_for_devices() {
+fn a_newcomer_gets_a_whole_configuration_for_devices() {
     let cloud = Cloud::start();
     let ann = Person::signed_in(&cloud);
     let fleet = ann.fleet("pump");
@@ -43,7 +43,7 @@ fn f1_a_newcomer_gets_a_whole_configuration_for_devices() {
 }
 
 #[test]
-fn f2_kinds_of_boards_are_listed_and_a_wrong_one_says_where() {
+fn kinds_of_boards_are_listed_and_a_wrong_one_says_where() {
     let cloud = Cloud::start();
     let ann = Person::signed_in(&cloud);
     let listed = ann.json(&["device-types"]);
@@ -58,7 +58,7 @@ fn f2_kinds_of_boards_are_listed_and_a_wrong_one_says_where() {
 }
 
 #[test]
-fn f4_wrong_arguments_are_told_as_json_where_json_is_asked_for() {
+fn wrong_arguments_are_told_as_json_where_json_is_asked_for() {
     let nobody = Person::new();
     for wrong in [
         &["--json", "fleets", "--nope"][..],
@@ -85,7 +85,7 @@ fn f4_wrong_arguments_are_told_as_json_where_json_is_asked_for() {
 }
 
 #[test]
-fn f5_configuration_is_told_by_its_name_and_a_wrong_one_says_how_it_begins() {
+fn configuration_is_told_by_its_name_and_a_wrong_one_says_how_it_begins() {
     let cloud = Cloud::start();
     let ann = Person::signed_in(&cloud);
     ann.fleet("pump");
@@ -109,7 +109,7 @@ fn f5_configuration_is_told_by_its_name_and_a_wrong_one_says_how_it_begins() {
 }
 
 #[test]
-fn f6_a_bad_token_of_the_environment_is_named() {
+fn a_bad_token_of_the_environment_is_named() {
     let cloud = Cloud::start();
     let ann = Person::new()
         .with("FLEET_URL", &cloud.url)
@@ -119,7 +119,7 @@ fn f6_a_bad_token_of_the_environment_is_named() {
 }
 
 #[test]
-fn f8_a_key_without_a_name_says_so() {
+fn a_key_without_a_name_says_so() {
     let cloud = Cloud::start();
     let ann = Person::signed_in(&cloud);
     ann.fleet("pump");
@@ -129,7 +129,7 @@ fn f8_a_key_without_a_name_says_so() {
 }
 
 #[test]
-fn f10_a_note_is_shown_before_it_is_removed_and_switching_off_asks() {
+fn a_note_is_shown_before_it_is_removed_and_switching_off_asks() {
     let cloud = Cloud::start();
     let (ann, api) = (Person::signed_in(&cloud), Api::of(&cloud));
     let fleet = ann.fleet("pump");
@@ -188,7 +188,7 @@ fn fleets_releases_variables_and_devices_are_renamed_validated_and_put_out_of_us
 }
 
 #[test]
-fn f9_fields_are_called_as_people_call_them_and_tags_and_sizes_have_one_shape() {
+fn fields_are_called_as_people_call_them_and_tags_and_sizes_have_one_shape() {
     let cloud = Cloud::start();
     let (ann, api) = (Person::signed_in(&cloud), Api::of(&cloud));
     let fleet = ann.fleet("pump");
@@ -244,7 +244,7 @@ fn f9_fields_are_called_as_people_call_them_and_tags_and_sizes_have_one_shape() 
 }
 
 #[test]
-fn f10_a_release_shows_its_note_before_that_is_removed_and_notes_steer_no_terminal() {
+fn a_release_shows_its_note_before_that_is_removed_and_notes_steer_no_terminal() {
     let cloud = Cloud::start();
     let (ann, api) = (Person::signed_in(&cloud), Api::of(&cloud));
     let fleet = ann.fleet("pump");

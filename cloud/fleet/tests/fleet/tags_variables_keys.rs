@@ -189,7 +189,7 @@ fn variables_are_of_fleets_devices_and_services_and_configuration_by_its_name() 
 }
 
 #[test]
-fn m16_secret_variables_are_set_and_shown_by_nothing() {
+fn secret_variables_are_set_and_shown_by_nothing() {
     let cloud = Cloud::start();
     let ann = Person::signed_in(&cloud);
     ann.fleet("pump");

@@ -192,7 +192,7 @@ fn what_goes_wrong_on_the_way_to_a_device_is_told() {
 }
 
 #[test]
-fn f7_a_service_that_is_not_there_is_told_with_those_that_are() {
+fn a_service_that_is_not_there_is_told_with_those_that_are() {
     for verb in [
         &["restart", "west", "--service", "nope"][..],
         &["stop", "west", "--service", "nope"],

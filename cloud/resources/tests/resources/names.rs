@@ -211,7 +211,7 @@ fn interfaces_are_told_of_names_what_is_checked() {
 }
 
 #[test]
-fn c2_words_of_the_platform_are_nobodys_names() {
+fn words_of_the_platform_are_nobodys_names() {
     let branding: Branding = toml::from_str(
         "env_prefix = 'ACME_'\nolder_env_prefixes = ['OLD_']\nlabel_namespace = 'com.acme'\n\
          older_label_namespaces = []\nos_organization = 'acme_os'",

@@ -98,7 +98,7 @@ async fn every_replica_signs_with_the_key_of_the_database() {
 }
 
 #[tokio::test]
-async fn m11_first_starts_of_several_replicas_agree_on_the_registrys_key() {
+async fn first_starts_of_several_replicas_agree_on_the_registrys_key() {
     data::testing::on_both_at(|url, _| async move {
         let options = data::Options::default().with_connections(2);
         let open = (0..8).map(|_| data::Database::open(&url, &options));

@@ -197,7 +197,7 @@ async fn who_may_get_to_a_device_is_told_to_those_who_have_to_know() {
 }
 
 #[tokio::test]
-async fn m3_who_is_disabled_gets_to_no_device() {
+async fn who_is_disabled_gets_to_no_device() {
     on_both(async |cloud| {
         let shop = Shop::open(&cloud).await;
         let device = shop.device(1).await;
@@ -217,7 +217,7 @@ async fn m3_who_is_disabled_gets_to_no_device() {
 }
 
 #[tokio::test]
-async fn m3_a_device_reads_the_ssh_keys_of_those_alone_who_may_get_to_its_host() {
+async fn a_device_reads_the_ssh_keys_of_those_alone_who_may_get_to_its_host() {
     let names = ["nobody", "observer", "operator", "developer"];
     on_fresh(async |database| {
         let cloud = Cloud::start_with(&database, "registration = 'open'").await;

@@ -30,7 +30,7 @@ async fn person<'a>(cloud: &'a Cloud, by: &Signed<'_>, name: &str) -> Signed<'a>
 }
 
 #[tokio::test]
-async fn m3_closed_registration_is_for_administrators_of_the_cloud() {
+async fn closed_registration_is_for_administrators_of_the_cloud() {
     on_both(async |cloud| {
         let ann = cloud.sign_in().await;
         let bob = person(&cloud, &ann, "bob").await;
@@ -70,7 +70,7 @@ async fn m3_closed_registration_is_for_administrators_of_the_cloud() {
 }
 
 #[tokio::test]
-async fn m3_administrators_of_the_cloud_list_users_and_keep_them_out() {
+async fn administrators_of_the_cloud_list_users_and_keep_them_out() {
     on_both(async |cloud| {
         let ann = cloud.sign_in().await;
         let bob = person(&cloud, &ann, "bob").await;
@@ -113,7 +113,7 @@ async fn m3_administrators_of_the_cloud_list_users_and_keep_them_out() {
 }
 
 #[tokio::test]
-async fn m3_a_forgotten_password_is_reset_where_the_cloud_runs() {
+async fn a_forgotten_password_is_reset_where_the_cloud_runs() {
     on_both(async |cloud| {
         let ann = cloud.sign_in().await;
         let reset = |email: &str| {

@@ -7,7 +7,7 @@ use crate::harness::{on_both, read};
 use crate::scene::scene;
 
 #[tokio::test]
-async fn a2_actors_are_nobodys_to_read_and_a_way_through_them_is_refused() {
+async fn actors_are_nobodys_to_read_and_a_way_through_them_is_refused() {
     on_both(async |cloud| {
         let names = scene(&cloud).await;
         let ann = names.by(&cloud, "ann");
@@ -41,7 +41,7 @@ async fn a2_actors_are_nobodys_to_read_and_a_way_through_them_is_refused() {
 }
 
 #[tokio::test]
-async fn a3_fleets_of_ones_own_are_for_whoever_is_somebody() {
+async fn fleets_of_ones_own_are_for_whoever_is_somebody() {
     on_both(async |cloud| {
         let names = scene(&cloud).await;
         let (ann, calm) = (names.by(&cloud, "ann"), names.by(&cloud, "calm"));
@@ -65,7 +65,7 @@ async fn a3_fleets_of_ones_own_are_for_whoever_is_somebody() {
 }
 
 #[tokio::test]
-async fn a5_parts_of_a_prerelease_that_are_of_digits_are_numbers() {
+async fn parts_of_a_prerelease_that_are_of_digits_are_numbers() {
     on_both(async |cloud| {
         let names = scene(&cloud).await;
         let ann = names.by(&cloud, "ann");
@@ -96,7 +96,7 @@ async fn a5_parts_of_a_prerelease_that_are_of_digits_are_numbers() {
 }
 
 #[tokio::test]
-async fn a6_links_lead_from_one_record() {
+async fn links_lead_from_one_record() {
     on_both(async |cloud| {
         let names = scene(&cloud).await;
         let ann = names.by(&cloud, "ann");
@@ -126,7 +126,7 @@ async fn a6_links_lead_from_one_record() {
 }
 
 #[tokio::test]
-async fn a7_values_of_options_without_an_effect_are_looked_at() {
+async fn values_of_options_without_an_effect_are_looked_at() {
     on_both(async |cloud| {
         let ann = cloud.sign_in().await;
         for (option, expected) in [
@@ -157,7 +157,7 @@ async fn a7_values_of_options_without_an_effect_are_looked_at() {
 }
 
 #[tokio::test]
-async fn a8_an_expansion_may_ask_for_the_number_inline() {
+async fn an_expansion_may_ask_for_the_number_inline() {
     on_both(async |cloud| {
         let ann = cloud.sign_in().await;
         for (value, expected) in [("allpages", 200), ("none", 200), ("all", 400)] {
@@ -172,7 +172,7 @@ async fn a8_an_expansion_may_ask_for_the_number_inline() {
 }
 
 #[tokio::test]
-async fn s1_a_part_of_a_text_from_nowhere_is_nothing_on_both_databases() {
+async fn a_part_of_a_text_from_nowhere_is_nothing_on_both_databases() {
     on_both(async |cloud| {
         let names = scene(&cloud).await;
         let ann = names.by(&cloud, "ann");
@@ -189,7 +189,7 @@ async fn s1_a_part_of_a_text_from_nowhere_is_nothing_on_both_databases() {
 }
 
 #[tokio::test]
-async fn s2_a_device_whose_name_is_taken_away_gets_one_that_is_made_up() {
+async fn a_device_whose_name_is_taken_away_gets_one_that_is_made_up() {
     on_both(async |cloud| {
         let names = scene(&cloud).await;
         let ann = names.by(&cloud, "ann");
@@ -210,7 +210,7 @@ async fn s2_a_device_whose_name_is_taken_away_gets_one_that_is_made_up() {
 }
 
 #[tokio::test]
-async fn s3_a_body_that_is_compressed_or_in_other_letters_is_refused_as_such() {
+async fn a_body_that_is_compressed_or_in_other_letters_is_refused_as_such() {
     on_both(async |cloud| {
         let ann = cloud.sign_in().await;
         for (header, value, expected) in [
@@ -236,7 +236,7 @@ async fn s3_a_body_that_is_compressed_or_in_other_letters_is_refused_as_such() {
 }
 
 #[tokio::test]
-async fn s4_an_organization_without_a_handle_gets_one_made_from_its_name() {
+async fn an_organization_without_a_handle_gets_one_made_from_its_name() {
     on_both(async |cloud| {
         let ann = cloud.sign_in().await;
         for (name, handle) in [

@@ -60,7 +60,7 @@ async fn is_served(cloud: &Cloud) {
 }
 
 #[tokio::test]
-async fn m8_a_head_a_body_and_an_idle_connection_have_their_time() {
+async fn a_head_a_body_and_an_idle_connection_have_their_time() {
     on_fresh(async |url| {
         let settings = "[limits]\nhead_seconds = 1\nidle_seconds = 2\nbody_seconds = 1";
         let cloud = Cloud::start_with(&url, settings).await;
@@ -146,7 +146,7 @@ async fn a_body_that_nobody_reads_is_awaited_for_a_bounded_time() {
 }
 
 #[tokio::test]
-async fn m8_a_byte_now_and_then_keeps_no_connection() {
+async fn a_byte_now_and_then_keeps_no_connection() {
     on_fresh(async |url| {
         let settings = "[limits]\nhead_seconds = 1\nbody_seconds = 1";
         let cloud = Cloud::start_with(&url, settings).await;
@@ -166,7 +166,7 @@ async fn m8_a_byte_now_and_then_keeps_no_connection() {
 }
 
 #[tokio::test]
-async fn m8_one_address_has_its_share_of_connections() {
+async fn one_address_has_its_share_of_connections() {
     on_fresh(async |url| {
         let settings = "[limits]\nconnections_per_address = 3";
         let cloud = Cloud::start_with(&url, settings).await;
@@ -196,7 +196,7 @@ fn once(path: &str) -> String {
 }
 
 #[tokio::test]
-async fn m8_where_all_connections_are_taken_whoever_has_most_of_them_makes_room() {
+async fn where_all_connections_are_taken_whoever_has_most_of_them_makes_room() {
     on_fresh(async |url| {
         let settings = "[limits]\nconnections = 8\nconnections_per_address = 8";
         let cloud = Cloud::start_with(&url, settings).await;
@@ -219,7 +219,7 @@ async fn m8_where_all_connections_are_taken_whoever_has_most_of_them_makes_room(
 }
 
 #[tokio::test]
-async fn m8_connections_of_trusted_proxies_are_not_counted_by_address() {
+async fn connections_of_trusted_proxies_are_not_counted_by_address() {
     on_fresh(async |url| {
         let settings = "trusted_proxies = ['127.0.0.2/32']\n[limits]\nconnections_per_address = 1";
         let cloud = Cloud::start_with(&url, settings).await;
@@ -234,7 +234,7 @@ async fn m8_connections_of_trusted_proxies_are_not_counted_by_address() {
 }
 
 #[tokio::test]
-async fn m8_devices_that_are_gone_wait_for_their_refusal_in_bounded_numbers() {
+async fn devices_that_are_gone_wait_for_their_refusal_in_bounded_numbers() {
     on_fresh(async |url| {
         let cloud = Cloud::start(&url).await;
         let path = format!("/device/v2/{}/logs", uuid(1));
@@ -266,7 +266,7 @@ async fn m8_devices_that_are_gone_wait_for_their_refusal_in_bounded_numbers() {
 }
 
 #[tokio::test]
-async fn low_a_device_has_few_streams_of_logs_and_the_oldest_ends() {
+async fn a_device_has_few_streams_of_logs_and_the_oldest_ends() {
     on_fresh(async |url| {
         let cloud = Cloud::start(&url).await;
         let shop = Shop::open(&cloud).await;
@@ -307,7 +307,7 @@ async fn large(shop: &Shop<'_>) -> String {
 }
 
 #[tokio::test]
-async fn h5_connections_that_do_not_read_stop_nobody_and_are_dropped() {
+async fn connections_that_do_not_read_stop_nobody_and_are_dropped() {
     on_fresh(async |url| {
         let cloud = Cloud::start_with(&url, "[limits]\nunread_seconds = 15").await;
         let shop = Shop::open(&cloud).await;
@@ -365,7 +365,7 @@ async fn h5_connections_that_do_not_read_stop_nobody_and_are_dropped() {
 }
 
 #[tokio::test]
-async fn m8_a_request_that_takes_long_is_not_idle_and_a_slow_reader_that_reads_goes_on() {
+async fn a_request_that_takes_long_is_not_idle_and_a_slow_reader_that_reads_goes_on() {
     on_fresh(async |url| {
         let settings =
             "[limits]\nhead_seconds = 1\nidle_seconds = 1\nunread_seconds = 3\nbody_seconds = 1";
@@ -413,7 +413,7 @@ async fn m8_a_request_that_takes_long_is_not_idle_and_a_slow_reader_that_reads_g
 const FORGED: &str = "/v7/\u{202e}\u{85}\u{2028}\u{9b}31mINFO";
 
 #[tokio::test]
-async fn low_the_path_of_a_request_forges_nothing_in_the_log() {
+async fn the_path_of_a_request_forges_nothing_in_the_log() {
     on_fresh(async |url| {
         let cloud = Cloud::start(&url).await;
         let answer = heard(saying(&cloud, &once(FORGED)).await).await;

@@ -30,7 +30,7 @@ fn text(body: &Value) -> &str {
 }
 
 #[tokio::test]
-async fn c1_lists_and_chains_of_any_length_are_answered_or_refused() {
+async fn lists_and_chains_of_any_length_are_answered_or_refused() {
     on_both(async |cloud| {
         let ones = |count: usize| vec!["1"; count].join(",");
         let chain = |of: &str, between: &str, count: usize| vec![of; count].join(between);
@@ -93,7 +93,7 @@ async fn refused(cloud: &Cloud, path: &str, naming: &str) {
 }
 
 #[tokio::test]
-async fn h6_answers_do_not_grow_by_going_back_and_forth() {
+async fn answers_do_not_grow_by_going_back_and_forth() {
     on_both(async |cloud| {
         let there = "is_of__cpu_architecture($expand=";
         let path =
@@ -114,7 +114,7 @@ async fn h6_answers_do_not_grow_by_going_back_and_forth() {
 }
 
 #[tokio::test]
-async fn h6_texts_do_not_grow_by_functions() {
+async fn texts_do_not_grow_by_functions() {
     on_both(async |cloud| {
         let many = "a".repeat(1000);
         let mut value = format!("'{many}'");
@@ -134,7 +134,7 @@ async fn h6_texts_do_not_grow_by_functions() {
 }
 
 #[tokio::test]
-async fn h6_rights_are_asked_before_a_body_is_read() {
+async fn rights_are_asked_before_a_body_is_read() {
     on_both(async |cloud| {
         let values = format!("{{\"a\":[{}[]]}}", "[],".repeat(2 << 20));
         let before = cloud.memory();
@@ -166,7 +166,7 @@ async fn h6_rights_are_asked_before_a_body_is_read() {
 }
 
 #[tokio::test]
-async fn h4_guests_nest_links_to_many_twice_and_others_four_times() {
+async fn guests_nest_links_to_many_twice_and_others_four_times() {
     on_both(async |cloud| {
         let nested = |levels: usize| {
             let mut filter = "id gt 0".to_owned();
@@ -188,7 +188,7 @@ async fn h4_guests_nest_links_to_many_twice_and_others_four_times() {
 }
 
 #[tokio::test]
-async fn k3_conditions_that_go_back_and_forth_are_refused() {
+async fn conditions_that_go_back_and_forth_are_refused() {
     on_both(async |cloud| {
         let signed_in = cloud.sign_in().await;
         let mut filter = "id gt 0".to_owned();

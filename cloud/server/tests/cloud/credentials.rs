@@ -3,7 +3,7 @@
 
 mod audit;
 mod keys;
-mod low;
+mod first_start;
 mod refusals;
 mod sessions;
 mod sign_ins;

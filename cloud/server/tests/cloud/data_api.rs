@@ -195,7 +195,7 @@ async fn an_unchanged_answer_is_not_sent_twice_and_browsers_are_told_what_they_m
 }
 
 #[tokio::test]
-async fn m14_pages_of_other_origins_ask_without_what_a_browser_adds() {
+async fn pages_of_other_origins_ask_without_what_a_browser_adds() {
     on_both(async |cloud| {
         for method in [Method::OPTIONS, Method::GET] {
             let request = cloud.ask(method, "/v7/device_type?$top=1");

@@ -170,7 +170,7 @@ async fn the_time_a_device_has_outlives_the_cloud() {
 }
 
 #[tokio::test]
-async fn low_an_interval_beyond_all_bounds_leaves_the_device_online() {
+async fn an_interval_beyond_all_bounds_leaves_the_device_online() {
     on_both(async |cloud| {
         let shop = Shop::open(&cloud).await;
         for (number, interval) in [

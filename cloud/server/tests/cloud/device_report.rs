@@ -298,7 +298,7 @@ async fn releases_that_a_device_cannot_have_refuse_its_report() {
 }
 
 #[tokio::test]
-async fn low_a_report_names_what_the_device_may_have_and_nothing_else() {
+async fn a_report_names_what_the_device_may_have_and_nothing_else() {
     on_both(async |cloud| {
         let shop = Shop::open(&cloud).await;
         let other = Shop::named(&cloud, "other").await;
@@ -348,7 +348,7 @@ async fn low_a_report_names_what_the_device_may_have_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn low_a_device_runs_no_release_of_another_tenant() {
+async fn a_device_runs_no_release_of_another_tenant() {
     on_both(async |cloud| {
         let shop = Shop::open(&cloud).await;
         let other = Shop::named(&cloud, "other").await;
@@ -386,7 +386,7 @@ async fn low_a_device_runs_no_release_of_another_tenant() {
 }
 
 #[tokio::test]
-async fn low_a_report_does_not_say_whether_the_device_is_connected() {
+async fn a_report_does_not_say_whether_the_device_is_connected() {
     on_both(async |cloud| {
         let shop = Shop::open(&cloud).await;
         let device = shop.device(1).await;

@@ -310,7 +310,7 @@ async fn a_fleet_has_a_state_for_any_of_its_devices() {
 }
 
 #[tokio::test]
-async fn item9_what_the_owner_signed_reaches_devices_as_it_was_written_and_no_device_writes_it() {
+async fn what_the_owner_signed_reaches_devices_as_it_was_written_and_no_device_writes_it() {
     on_both(async |cloud| {
         let shop = Shop::open(&cloud).await;
         let device = shop.device(1).await;
@@ -336,7 +336,7 @@ async fn item9_what_the_owner_signed_reaches_devices_as_it_was_written_and_no_de
 }
 
 #[tokio::test]
-async fn c3_settings_of_a_public_fleet_are_not_a_guests() {
+async fn settings_of_a_public_fleet_are_not_a_guests() {
     on_both(async |cloud| {
         let shop = Shop::open(&cloud).await;
         let ann = &shop.ann;
@@ -443,7 +443,7 @@ async fn c3_settings_of_a_public_fleet_are_not_a_guests() {
 }
 
 #[tokio::test]
-async fn m16_a_device_shows_its_variables_to_those_who_may_change_its_fleet() {
+async fn a_device_shows_its_variables_to_those_who_may_change_its_fleet() {
     on_both(async |cloud| {
         let shop = Shop::open(&cloud).await;
         let (ann, device) = (&shop.ann, shop.device(1).await);

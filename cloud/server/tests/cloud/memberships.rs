@@ -32,7 +32,7 @@ async fn shared(by: &Signed<'_>, with: &Signed<'_>, address: &str, fleet: i64) {
 }
 
 #[tokio::test]
-async fn m2_a_member_is_named_by_the_username_who_accepted_an_invite() {
+async fn a_member_is_named_by_the_username_who_accepted_an_invite() {
     on_both(async |cloud| {
         let names = scene(&cloud).await;
         let (ann, bob) = (names.by(&cloud, "ann"), names.by(&cloud, "bob"));

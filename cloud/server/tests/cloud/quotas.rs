@@ -38,7 +38,7 @@ async fn organization(by: &Signed<'_>) -> i64 {
 }
 
 #[tokio::test]
-async fn m12_an_organization_has_quotas_that_an_administrator_of_the_cloud_changes() {
+async fn an_organization_has_quotas_that_an_administrator_of_the_cloud_changes() {
     on_fresh(async |url| {
         let cloud = Cloud::start_with(&url, SMALL).await;
         let shop = Shop::open(&cloud).await;
@@ -124,7 +124,7 @@ async fn m12_an_organization_has_quotas_that_an_administrator_of_the_cloud_chang
 }
 
 #[tokio::test]
-async fn m12_a_devices_key_writes_no_more_tags_and_variables_than_its_quota() {
+async fn a_devices_key_writes_no_more_tags_and_variables_than_its_quota() {
     on_fresh(async |url| {
         let cloud = Cloud::start_with(&url, SMALL).await;
         let shop = Shop::open(&cloud).await;
@@ -182,7 +182,7 @@ async fn m12_a_devices_key_writes_no_more_tags_and_variables_than_its_quota() {
 }
 
 #[tokio::test]
-async fn m12_who_may_change_no_release_uploads_nothing_into_the_database() {
+async fn who_may_change_no_release_uploads_nothing_into_the_database() {
     on_fresh(async |url| {
         let cloud = Cloud::start_with(&url, "registration = 'open'").await;
         let shop = Shop::open(&cloud).await;
@@ -216,7 +216,7 @@ async fn m12_who_may_change_no_release_uploads_nothing_into_the_database() {
 
 /// Every kind once, and the next one is refused by its name.
 #[tokio::test]
-async fn m12_what_else_grows_has_quotas_as_well() {
+async fn what_else_grows_has_quotas_as_well() {
     on_fresh(async |url| {
         let settings = "registration = 'open'\n[quotas]\nservices = 3\nimages = 3\nmembers = 1\ninvites = 1\n\
                         teams = 1\nvariables = 1\nkeys = 2\npublic_keys = 1\norganizations = 5";
@@ -265,7 +265,7 @@ async fn m12_what_else_grows_has_quotas_as_well() {
 }
 
 #[tokio::test]
-async fn m12_keys_ssh_keys_and_organizations_of_a_user_are_bounded() {
+async fn keys_ssh_keys_and_organizations_of_a_user_are_bounded() {
     on_fresh(async |url| {
         let settings = "registration = 'open'\n[quotas]\nkeys = 2\npublic_keys = 1\norganizations = 2";
         let cloud = Cloud::start_with(&url, settings).await;
@@ -314,7 +314,7 @@ async fn lines_kept(by: &Signed<'_>, device: &crate::shop::Device<'_>, sent: usi
 }
 
 #[tokio::test]
-async fn m12_lines_of_logs_a_second_are_quotas_of_devices_and_of_organizations() {
+async fn lines_of_logs_a_second_are_quotas_of_devices_and_of_organizations() {
     on_fresh(async |url| {
         let cloud = Cloud::start(&url).await;
         let shop = Shop::open(&cloud).await;
@@ -342,7 +342,7 @@ async fn m12_lines_of_logs_a_second_are_quotas_of_devices_and_of_organizations()
 }
 
 #[tokio::test]
-async fn m12_quotas_are_changed_on_the_dashboard_by_administrators_of_the_cloud_alone() {
+async fn quotas_are_changed_on_the_dashboard_by_administrators_of_the_cloud_alone() {
     use crate::dashboard::session::{aged, cookie, cookie_of, page, post};
     on_fresh(async |url| {
         let cloud = Cloud::start_with(&url, "registration = 'open'").await;

@@ -63,7 +63,7 @@ async fn all_put(cloud: &Cloud, upload: &Value, content: &[u8]) -> Value {
 }
 
 #[tokio::test]
-async fn s5_a_file_in_parts_comes_back_whole() {
+async fn a_file_in_parts_comes_back_whole() {
     on_both(async |cloud| {
         let names = scene(&cloud).await;
         let ann = names.by(&cloud, "ann");
@@ -119,7 +119,7 @@ async fn s5_a_file_in_parts_comes_back_whole() {
 }
 
 #[tokio::test]
-async fn s5_what_was_not_announced_or_did_not_come_is_no_file() {
+async fn what_was_not_announced_or_did_not_come_is_no_file() {
     on_both(async |cloud| {
         let names = scene(&cloud).await;
         let ann = names.by(&cloud, "ann");
@@ -211,7 +211,7 @@ async fn s5_what_was_not_announced_or_did_not_come_is_no_file() {
 }
 
 #[tokio::test]
-async fn s5_only_those_who_may_change_an_asset_upload_it_and_within_the_quota() {
+async fn only_those_who_may_change_an_asset_upload_it_and_within_the_quota() {
     data::testing::on_fresh(async |url| {
         let settings = format!("[quotas]\nrelease_asset_bytes = {}", SIZE + CHUNK);
         let cloud = Cloud::start_with(&url, &settings).await;

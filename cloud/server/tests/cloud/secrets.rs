@@ -92,7 +92,7 @@ async fn state(device: &Device<'_>) -> (String, String) {
 }
 
 #[tokio::test]
-async fn m16_secret_variables_are_given_to_their_devices_and_shown_to_nobody() {
+async fn secret_variables_are_given_to_their_devices_and_shown_to_nobody() {
     on_both(async |cloud| {
         let shop = Shop::open(&cloud).await;
         let device = shop.device(1).await;
@@ -153,7 +153,7 @@ async fn m16_secret_variables_are_given_to_their_devices_and_shown_to_nobody() {
 }
 
 #[tokio::test]
-async fn m16_secret_variables_stay_secret_whoever_writes_them() {
+async fn secret_variables_stay_secret_whoever_writes_them() {
     on_both(async |cloud| {
         let shop = Shop::open(&cloud).await;
         let device = shop.device(1).await;

@@ -35,7 +35,7 @@ async fn person<'a>(cloud: &'a Cloud, by: &Signed<'_>, name: &str) -> Signed<'a>
 }
 
 #[tokio::test]
-async fn c2_the_handle_of_the_system_is_nobodys_to_take() {
+async fn the_handle_of_the_system_is_nobodys_to_take() {
     on_both(async |cloud| {
         let ann = cloud.sign_in().await;
         let mallory = person(&cloud, &ann, "mallory").await;
@@ -82,7 +82,7 @@ async fn c2_the_handle_of_the_system_is_nobodys_to_take() {
 }
 
 #[tokio::test]
-async fn c2_administrators_of_the_cloud_alone_join_the_organization_of_the_system() {
+async fn administrators_of_the_cloud_alone_join_the_organization_of_the_system() {
     on_both(async |cloud| {
         let path = "/cloud/v1/system-organization";
         let ann = cloud.sign_in().await;
@@ -122,7 +122,7 @@ async fn c2_administrators_of_the_cloud_alone_join_the_organization_of_the_syste
 }
 
 #[tokio::test]
-async fn c2_the_target_of_a_device_holds_no_supervisor_of_another_tenant() {
+async fn the_target_of_a_device_holds_no_supervisor_of_another_tenant() {
     on_both(async |cloud| {
         let ann = cloud.sign_in().await;
         let mallory = person(&cloud, &ann, "mallory").await;

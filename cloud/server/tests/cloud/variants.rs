@@ -40,7 +40,7 @@ async fn answer(cloud: &Cloud, names: &Names, who: &str, url: &str) -> (StatusCo
 }
 
 #[tokio::test]
-async fn c4_examples_and_their_variants_answer_over_one_connection_as_they_do_alone() {
+async fn examples_and_their_variants_answer_over_one_connection_as_they_do_alone() {
     on_fresh(async |url| {
         let cloud = Cloud::start(&url).await;
         let names = scene(&cloud).await;

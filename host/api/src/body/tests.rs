@@ -95,7 +95,7 @@ fn streamed(length: usize) -> Body {
 }
 
 #[tokio::test]
-async fn h5_bodies_of_actions_are_small_and_those_of_documents_ten_mebibytes() {
+async fn bodies_of_actions_are_small_and_those_of_documents_ten_mebibytes() {
     let large = LargeBodies::new(None);
     let spaces = |length: usize| {
         let mut body = vec![b' '; length - 2];
@@ -121,7 +121,7 @@ async fn h5_bodies_of_actions_are_small_and_those_of_documents_ten_mebibytes() {
 }
 
 #[test]
-fn h5_values_are_counted_outside_of_strings() {
+fn values_are_counted_outside_of_strings() {
     for (text, values) in [
         ("", 1),
         ("1", 1),
@@ -136,7 +136,7 @@ fn h5_values_are_counted_outside_of_strings() {
 }
 
 #[tokio::test]
-async fn h5_a_body_of_many_values_is_refused_before_it_is_parsed() {
+async fn a_body_of_many_values_is_refused_before_it_is_parsed() {
     let large = LargeBodies::new(None);
     let bomb = |values: usize| format!("[{}0]", "0,".repeat(values - 2));
     let many = "[".to_owned() + &"{\"\":0},".repeat(1_400_000);
@@ -159,7 +159,7 @@ async fn h5_a_body_of_many_values_is_refused_before_it_is_parsed() {
 }
 
 #[tokio::test]
-async fn h5_large_bodies_are_in_memory_one_at_a_time_and_small_ones_beside_them() {
+async fn large_bodies_are_in_memory_one_at_a_time_and_small_ones_beside_them() {
     let large = LargeBodies::new(None);
     let spaces = || {
         let mut body = vec![b' '; SMALL_BODY];
@@ -186,7 +186,7 @@ async fn h5_large_bodies_are_in_memory_one_at_a_time_and_small_ones_beside_them(
 }
 
 #[tokio::test]
-async fn h5_memory_is_given_back_after_a_large_body_and_not_after_each_small_one() {
+async fn memory_is_given_back_after_a_large_body_and_not_after_each_small_one() {
     use std::sync::atomic::{AtomicUsize, Ordering};
     static RETURNED: AtomicUsize = AtomicUsize::new(0);
     let large = LargeBodies::new(Some(|| {

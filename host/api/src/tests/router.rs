@@ -164,7 +164,7 @@ async fn local_mode_needs_no_key_as_far_as_configuration_opens_it() {
 }
 
 #[tokio::test]
-async fn h3_without_a_key_nothing_is_open_unless_the_listener_and_the_client_are_named() {
+async fn without_a_key_nothing_is_open_unless_the_listener_and_the_client_are_named() {
     assert_eq!(LocalModeAuth::default(), LocalModeAuth::Strict);
     let mut device = in_local_mode(LocalModeAuth::Open);
     let path = "/v2/local/target-state";
@@ -254,7 +254,7 @@ async fn the_description_is_of_the_plugins_that_there_are_now() {
 }
 
 #[tokio::test]
-async fn item2_a_plugin_is_told_whose_request_it_answers() {
+async fn a_plugin_is_told_whose_request_it_answers() {
     let shop = r#"Service { app: AppId(1), service: ServiceName("web") }"#;
     let managed = managed();
     let (key, shop_key) = (managed.key.clone(), managed.shop_key.clone());
@@ -276,7 +276,7 @@ async fn item2_a_plugin_is_told_whose_request_it_answers() {
 }
 
 #[tokio::test]
-async fn m4_what_a_plugin_answers_that_is_not_loaded_yet_is_asked_for_again_later() {
+async fn what_a_plugin_answers_that_is_not_loaded_yet_is_asked_for_again_later() {
     let device = managed();
     let message = "plugin `greet` is being loaded";
     assert_eq!(device.get("/v3/slow").await, failed(503, message));
@@ -581,7 +581,7 @@ async fn a_local_target_is_taken_in_local_mode_alone() {
 }
 
 #[tokio::test]
-async fn chaos3_a_target_that_names_no_apps_removes_none() {
+async fn a_target_that_names_no_apps_removes_none() {
     let device = in_local_mode(LocalModeAuth::default());
     let path = "/v2/local/target-state";
     let target = r#"{"local":{"apps":{}}}"#;
@@ -713,7 +713,7 @@ async fn an_update_that_configuration_holds_back_is_accepted_and_not_made() {
 }
 
 #[tokio::test]
-async fn l13_where_the_owner_says_so_a_key_of_a_service_opens_its_own_app_alone() {
+async fn where_the_owner_says_so_a_key_of_a_service_opens_its_own_app_alone() {
     let settings = Settings {
         service_keys: ServiceKeys::OwnApp,
         ..Settings::default()

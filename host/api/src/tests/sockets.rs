@@ -105,7 +105,7 @@ async fn a_client_that_is_refused_in_the_middle_of_its_body_still_reads_why() {
 }
 
 #[tokio::test]
-async fn h3_a_page_of_another_site_is_refused_and_others_are_not() {
+async fn a_page_of_another_site_is_refused_and_others_are_not() {
     let device = served(local_mode()).await;
     for (headers, status) in [
         ("Host: localhost", 200),
@@ -202,7 +202,7 @@ async fn clients_that_send_no_head_go() {
 }
 
 #[tokio::test]
-async fn m3_clients_without_a_key_keep_nobody_out() {
+async fn clients_without_a_key_keep_nobody_out() {
     let device = served(FakeDevice::default()).await;
     // What each of them has begun takes its place for seconds, and nobody waits for that.
     let mut connections = Vec::new();
@@ -216,7 +216,7 @@ async fn m3_clients_without_a_key_keep_nobody_out() {
 }
 
 #[tokio::test]
-async fn m3_whoever_has_shown_a_key_keeps_its_place() {
+async fn whoever_has_shown_a_key_keeps_its_place() {
     let device = served(FakeDevice::default()).await;
     let ask = format!(
         "GET /v2/version HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n\r\n",
@@ -234,7 +234,7 @@ async fn m3_whoever_has_shown_a_key_keeps_its_place() {
 }
 
 #[tokio::test]
-async fn m3_a_connection_ends_with_the_first_401() {
+async fn a_connection_ends_with_the_first_401() {
     let device = served(FakeDevice::default()).await;
     let ask = "GET /v1/device HTTP/1.1\r\nHost: localhost\r\n\r\n";
     let answers = rest(&mut device.send(ask.repeat(50)).await).await;
@@ -252,7 +252,7 @@ async fn m3_a_connection_ends_with_the_first_401() {
 }
 
 #[tokio::test]
-async fn m3_an_answer_that_nobody_reads_ends_its_connection() {
+async fn an_answer_that_nobody_reads_ends_its_connection() {
     let device = served(FakeDevice::default()).await;
     let ask = format!(
         "GET /v3/openapi.json HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n\r\n",

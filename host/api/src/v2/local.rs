@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn l9_a_key_of_an_app_shows_the_target_of_that_app_alone() {
+    fn a_key_of_an_app_shows_the_target_of_that_app_alone() {
         let all = json!({"local": {"name": "a", "apps": {"1": {"a": 1}, "12": {}, "2": {}}}});
         assert_eq!(seen_by(Scope::All, all.clone()), all);
         assert_eq!(

@@ -278,7 +278,7 @@ async fn an_invalid_target_is_not_fetched_again_and_one_that_was_not_stored_is()
 }
 
 #[tokio::test(start_paused = true)]
-async fn item9_a_target_that_is_not_signed_is_fetched_whole_again_with_the_next_poll() {
+async fn a_target_that_is_not_signed_is_fetched_whole_again_with_the_next_poll() {
     let (world, poll) = start([new(1, "a"), new(1, "a")]);
     world
         .refusals

@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn l2_the_devices_key_goes_to_the_hosts_of_registry_and_cloud_alone() {
+    fn the_devices_key_goes_to_the_hosts_of_registry_and_cloud_alone() {
         let foreign = |host: &str| Err(RealmError::Foreign(host.to_owned()));
         let plain = |origin: &str| Err(RealmError::Plain(origin.to_owned()));
         let cloud = Some("https://api.acme.example");

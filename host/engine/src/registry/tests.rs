@@ -142,7 +142,7 @@ async fn token_of_the_service_that_the_challenge_names_is_used() {
 }
 
 #[tokio::test]
-async fn l2_a_registry_that_names_another_host_for_tokens_gets_no_key_sent_there() {
+async fn a_registry_that_names_another_host_for_tokens_gets_no_key_sent_there() {
     let elsewhere = FakeRegistry::start(|_, _| answer("200 OK", "", "{\"token\":\"t\"}")).await;
     // Another host of this machine than the registry's.
     let realm = format!(

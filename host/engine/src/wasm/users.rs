@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn h4_each_service_has_a_user_of_its_own_and_each_app_a_group() {
+    fn each_service_has_a_user_of_its_own_and_each_app_a_group() {
         let range = UserRange::default();
         let mut assigned: Vec<(NameInApp, ServiceUser)> = Vec::new();
         for app in 0..20 {
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn h4_a_service_keeps_its_user_over_updates() {
+    fn a_service_keeps_its_user_over_updates() {
         let range = UserRange::default();
         let own = name("app", "web");
         let first = range.assign("device", &own, &[]).unwrap();
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn h4_a_range_that_is_used_up_gives_nobody_a_second_time() {
+    fn a_range_that_is_used_up_gives_nobody_a_second_time() {
         let range = UserRange {
             first: 5000,
             count: 3,

@@ -52,7 +52,7 @@ fn uid_of(fixture: &WasmFixture, id: &ContainerId) -> u32 {
 }
 
 #[test]
-fn h4_a_service_is_a_user_of_its_own_behind_every_wall() {
+fn a_service_is_a_user_of_its_own_behind_every_wall() {
     test(async |fixture| {
         let words: &dyn Fixture = &*fixture;
         let web = fixture.start(&words.service("web", &Program::Tick)).await;
@@ -92,7 +92,7 @@ fn h4_a_service_is_a_user_of_its_own_behind_every_wall() {
 }
 
 #[test]
-fn h4_services_of_an_app_share_a_volume_and_no_folder_else() {
+fn services_of_an_app_share_a_volume_and_no_folder_else() {
     test(async |fixture| {
         let words: &dyn Fixture = &*fixture;
         let volume = words.volume("shared").await;
@@ -127,7 +127,7 @@ fn h4_services_of_an_app_share_a_volume_and_no_folder_else() {
 }
 
 #[test]
-fn h4_a_service_keeps_its_user_and_its_files_over_updates() {
+fn a_service_keeps_its_user_and_its_files_over_updates() {
     if !is_root() {
         return;
     }
@@ -157,7 +157,7 @@ fn h4_a_service_keeps_its_user_and_its_files_over_updates() {
 }
 
 #[test]
-fn h4_files_that_an_earlier_version_left_are_handed_over() {
+fn files_that_an_earlier_version_left_are_handed_over() {
     test(async |fixture| {
         let words: &dyn Fixture = &*fixture;
         let volume = words.volume("data").await;
@@ -180,7 +180,7 @@ fn h4_files_that_an_earlier_version_left_are_handed_over() {
 }
 
 #[test]
-fn h4_what_a_service_leaves_in_its_folder_leads_the_supervisor_nowhere() {
+fn what_a_service_leaves_in_its_folder_leads_the_supervisor_nowhere() {
     test(async |fixture| {
         let words: &dyn Fixture = &*fixture;
         let id = fixture.start(&words.service("web", &Program::Tick)).await;
@@ -228,7 +228,7 @@ fn h4_what_a_service_leaves_in_its_folder_leads_the_supervisor_nowhere() {
 }
 
 #[test]
-fn h4_folders_of_the_kernel_are_read_and_never_written_and_the_warning_says_what_they_open() {
+fn folders_of_the_kernel_are_read_and_never_written_and_the_warning_says_what_they_open() {
     test(async |fixture| {
         let words: &dyn Fixture = &*fixture;
         let image = words.pull().await;
@@ -266,7 +266,7 @@ fn h4_folders_of_the_kernel_are_read_and_never_written_and_the_warning_says_what
 }
 
 #[test]
-fn h4_a_state_that_names_another_process_ends_the_service_and_not_that_process() {
+fn a_state_that_names_another_process_ends_the_service_and_not_that_process() {
     if !is_root() {
         return;
     }
@@ -300,7 +300,7 @@ fn h4_a_state_that_names_another_process_ends_the_service_and_not_that_process()
 }
 
 #[test]
-fn m9_a_service_without_limits_is_in_a_control_group_with_some() {
+fn a_service_without_limits_is_in_a_control_group_with_some() {
     test(async |fixture| {
         let words: &dyn Fixture = &*fixture;
         let id = fixture.start(&words.service("web", &Program::Tick)).await;

@@ -111,7 +111,7 @@ impl Drop for Pipe {
 }
 
 #[test]
-fn m6_a_pipe_as_a_file_is_refused_and_holds_nobody() {
+fn a_pipe_as_a_file_is_refused_and_holds_nobody() {
     test(async |fixture| {
         let engine = fixture.engine();
         let path = fixture.folder().join("app.wasm");

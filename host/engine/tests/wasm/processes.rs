@@ -252,7 +252,7 @@ fn killed_at_starts(fixture: &WasmFixture, starts: &str) -> std::path::PathBuf {
 }
 
 #[test]
-fn chaos1_a_process_that_is_killed_as_it_starts_is_started_again() {
+fn a_process_that_is_killed_as_it_starts_is_started_again() {
     test(async |fixture| {
         let words: &dyn Fixture = &*fixture;
         let config = engine::wasm::WasmConfig {
@@ -288,7 +288,7 @@ fn chaos1_a_process_that_is_killed_as_it_starts_is_started_again() {
 }
 
 #[test]
-fn chaos1_a_container_that_is_stopped_between_two_tries_stays_stopped() {
+fn a_container_that_is_stopped_between_two_tries_stays_stopped() {
     test(async |fixture| {
         let words: &dyn Fixture = &*fixture;
         let config = engine::wasm::WasmConfig {

@@ -114,7 +114,7 @@ fn flip_a_bit(file: &Path) {
 }
 
 #[test]
-fn chaos4_a_flipped_bit_in_a_services_compiled_code_heals_on_start_and_on_restart() {
+fn a_flipped_bit_in_a_services_compiled_code_heals_on_start_and_on_restart() {
     test(async |fixture| {
         let device = Device::new(fixture).await;
         device.pull().await;
@@ -134,7 +134,7 @@ fn chaos4_a_flipped_bit_in_a_services_compiled_code_heals_on_start_and_on_restar
 }
 
 #[test]
-fn item4_compiled_code_that_does_not_load_is_made_anew_when_a_service_starts() {
+fn compiled_code_that_does_not_load_is_made_anew_when_a_service_starts() {
     test(async |fixture| {
         let device = Device::new(fixture).await;
         device.mark("once");
@@ -153,7 +153,7 @@ fn item4_compiled_code_that_does_not_load_is_made_anew_when_a_service_starts() {
 }
 
 #[test]
-fn item4_compiled_code_that_does_not_load_is_made_anew_when_a_service_starts_again() {
+fn compiled_code_that_does_not_load_is_made_anew_when_a_service_starts_again() {
     test(async |fixture| {
         let device = Device::new(fixture).await;
         let id = device.create("useless").await;
@@ -170,7 +170,7 @@ fn item4_compiled_code_that_does_not_load_is_made_anew_when_a_service_starts_aga
 }
 
 #[test]
-fn item4_compiled_code_that_does_not_load_is_made_anew_once_and_not_on_and_on() {
+fn compiled_code_that_does_not_load_is_made_anew_once_and_not_on_and_on() {
     test(async |fixture| {
         let device = Device::new(fixture).await;
         device.mark("never");
@@ -201,7 +201,7 @@ fn item4_compiled_code_that_does_not_load_is_made_anew_once_and_not_on_and_on() 
 }
 
 #[test]
-fn item4_a_service_whose_code_does_not_load_is_left_as_it_was() {
+fn a_service_whose_code_does_not_load_is_left_as_it_was() {
     test(async |fixture| {
         let device = Device::new(fixture).await;
         let id = device.create("left").await;

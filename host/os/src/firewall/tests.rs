@@ -149,7 +149,7 @@ fn rules() -> FirewallRules {
 }
 
 #[test]
-fn m7_others_reach_what_the_table_lets_in_and_nothing_else() {
+fn others_reach_what_the_table_lets_in_and_nothing_else() {
     let Some(network) = Network::make() else {
         return;
     };
@@ -209,7 +209,7 @@ fn m7_others_reach_what_the_table_lets_in_and_nothing_else() {
 }
 
 #[test]
-fn l7_users_of_the_host_reach_no_port_of_a_service_on_its_own_address() {
+fn users_of_the_host_reach_no_port_of_a_service_on_its_own_address() {
     let Some(network) = Network::make() else {
         return;
     };
@@ -259,7 +259,7 @@ fn l7_users_of_the_host_reach_no_port_of_a_service_on_its_own_address() {
 }
 
 #[test]
-fn m7_an_owner_may_close_every_port() {
+fn an_owner_may_close_every_port() {
     let Some(network) = Network::make() else {
         return;
     };
@@ -275,7 +275,7 @@ fn m7_an_owner_may_close_every_port() {
 }
 
 #[test]
-fn m7_the_table_is_ours_alone_and_the_same_however_often_it_is_put() {
+fn the_table_is_ours_alone_and_the_same_however_often_it_is_put() {
     let Some(network) = Network::make() else {
         return;
     };
@@ -317,7 +317,7 @@ fn m7_the_table_is_ours_alone_and_the_same_however_often_it_is_put() {
 }
 
 #[tokio::test]
-async fn m7_a_host_without_nft_says_what_to_install() {
+async fn a_host_without_nft_says_what_to_install() {
     let firewall = Firewall::of_kernel("/nowhere/nft");
     for outcome in [
         firewall.put(&rules()).await,

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn item4_a_starved_worker_is_given_time_and_a_hung_one_is_not() {
+    fn a_starved_worker_is_given_time_and_a_hung_one_is_not() {
         // Stopped, or all its threads wait for something.
         assert_eq!(hung_after(|_| (false, 5_000)), 1_000);
         // It computes on one processor, or on two.

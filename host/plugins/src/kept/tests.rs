@@ -15,7 +15,7 @@ fn written(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn bug3_two_versions_of_a_file_are_kept_and_found_again() {
+fn two_versions_of_a_file_are_kept_and_found_again() {
     let root = tempfile::tempdir().unwrap();
     let file = root.path().join("a.wasm");
     let kept = KeptVersions::open(root.path());
@@ -69,7 +69,7 @@ fn a_version_is_kept_with_the_signature_that_it_was_judged_with() {
 }
 
 #[test]
-fn bug3_a_damaged_list_is_no_list_and_nothing_is_kept_beyond_the_bound() {
+fn a_damaged_list_is_no_list_and_nothing_is_kept_beyond_the_bound() {
     let root = tempfile::tempdir().unwrap();
     let file = root.path().join("a.wasm");
     fs::write(&file, "one").unwrap();
@@ -100,7 +100,7 @@ fn bug3_a_damaged_list_is_no_list_and_nothing_is_kept_beyond_the_bound() {
 }
 
 #[tokio::test]
-async fn bug3_a_file_that_somebody_removed_is_forgotten_and_one_on_a_missing_disk_is_not() {
+async fn a_file_that_somebody_removed_is_forgotten_and_one_on_a_missing_disk_is_not() {
     let root = tempfile::tempdir().unwrap();
     let disk = root.path().join("disk");
     fs::create_dir(&disk).unwrap();

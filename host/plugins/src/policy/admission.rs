@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn m11_a_signature_brings_no_version_of_a_lower_precedence_and_a_digest_does() {
+    fn a_signature_brings_no_version_of_a_lower_precedence_and_a_digest_does() {
         let pair = minisign::KeyPair::generate_unencrypted_keypair().unwrap();
         let key = pair.pk.to_base64();
         let signatures = Signatures {
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn m11_what_the_manifest_claims_and_the_policy_does_not_give_is_not_admitted() {
+    fn what_the_manifest_claims_and_the_policy_does_not_give_is_not_admitted() {
         let pair = minisign::KeyPair::generate_unencrypted_keypair().unwrap();
         let digest = "5f0c".repeat(16);
         let pins = format!("sha256 = [\"{digest}\"]");

@@ -61,7 +61,7 @@ fn nothing_is_granted_that_is_not_written() {
 }
 
 #[test]
-fn c1_a_name_is_pinned_to_files_and_gives_nothing_to_others() {
+fn a_name_is_pinned_to_files_and_gives_nothing_to_others() {
     let owner = format!(
         "[plugins.stock]\ngrants = [\"led\"]\n\
          [plugins.theirs]\n{}grants = [\"store\"]\n\
@@ -212,7 +212,7 @@ fn what_is_wrong_is_named_with_its_line() {
 }
 
 #[test]
-fn h1_routes_and_actions_are_the_sections_or_the_layouts_and_never_both_for_another_file() {
+fn routes_and_actions_are_the_sections_or_the_layouts_and_never_both_for_another_file() {
     let stock = format!(
         "[plugins.a]\n{}routes = [\"/v2/a\"]\nprovides = [\"identify\"]\n",
         pin(b"stock")
@@ -252,7 +252,7 @@ fn keys() -> [(String, PublicKey); 3] {
 }
 
 #[test]
-fn c1_a_name_is_pinned_to_keys_that_are_named_and_not_revoked() {
+fn a_name_is_pinned_to_keys_that_are_named_and_not_revoked() {
     let [(acme, by_acme), (old, by_old), (other, by_other)] = keys();
     let digest = compiled_code::digest(b"pinned");
     let policy = parse_both(
@@ -373,7 +373,7 @@ fn a_key_is_what_minisign_prints() {
 
 /// Owners look there for what they can grant.
 #[test]
-fn bug12_the_shipped_policy_names_every_capability() {
+fn the_shipped_policy_names_every_capability() {
     let text = include_str!("../../../../packaging/policy.toml");
     let (_, grants) = text.split_once("#   grants = ").unwrap();
     let (grants, _) = grants.split_once("#   leds = ").unwrap();
@@ -385,7 +385,7 @@ fn bug12_the_shipped_policy_names_every_capability() {
 }
 
 #[test]
-fn chaos6_a_policy_that_is_a_pipe_or_a_device_is_refused_and_not_waited_for() {
+fn a_policy_that_is_a_pipe_or_a_device_is_refused_and_not_waited_for() {
     let folder = tempfile::tempdir().unwrap();
     let pipe = folder.path().join("policy.toml");
     rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, 0o600.into()).unwrap();

@@ -39,7 +39,7 @@ mod tests {
     use crate::text::LONGEST;
 
     #[test]
-    fn m1_a_providers_error_is_no_longer_than_any_other() {
+    fn a_providers_error_is_no_longer_than_any_other() {
         let long = || "\u{1}".repeat(33 << 20);
         for error in [
             ProxyError::Unavailable(long()),

@@ -407,7 +407,7 @@ async fn a_plugin_opens_the_serial_ports_that_the_policy_names_and_no_others() {
 }
 
 #[tokio::test]
-async fn h4_each_call_is_checked_against_the_grants_of_the_plugin_whose_it_is() {
+async fn each_call_is_checked_against_the_grants_of_the_plugin_whose_it_is() {
     let fixture = Fixture::new("");
     let holdings = Holdings::default();
     for call in calls() {
@@ -452,7 +452,7 @@ async fn what_is_granted_is_done() {
 }
 
 #[tokio::test]
-async fn h4_a_handle_is_of_the_instance_that_was_given_it_and_of_its_kind() {
+async fn a_handle_is_of_the_instance_that_was_given_it_and_of_its_kind() {
     let fixture = Fixture::new("grants = [\"led\", \"journal\"]");
     let (own, others) = (Holdings::default(), Holdings::default());
     let light = fixture.open_led(&own).await;
@@ -509,7 +509,7 @@ async fn a_piece_of_the_journal_is_given_until_it_is_used() {
 
 /// On a runtime of one thread, which has to be free for the LED's reader: it is what ends the wait.
 #[test]
-fn l8_an_led_whose_driver_takes_its_time_holds_up_nobody() {
+fn an_led_whose_driver_takes_its_time_holds_up_nobody() {
     let (done, ended) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let mut runtime = tokio::runtime::Builder::new_current_thread();
@@ -544,7 +544,7 @@ async fn a_slow_led() {
 }
 
 #[tokio::test]
-async fn l8_an_led_that_was_let_go_can_be_had_at_once() {
+async fn an_led_that_was_let_go_can_be_had_at_once() {
     let fixture = Fixture::new("grants = [\"led\"]");
     let holdings = Holdings::default();
     for _ in 0..100 {

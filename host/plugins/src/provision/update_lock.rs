@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn m13_locks_are_given_back_after_the_longest_hold_and_at_once_when_dropped() {
+    async fn locks_are_given_back_after_the_longest_hold_and_at_once_when_dropped() {
         let held = Arc::new(());
         let lock = Lock::new(Box::new(Arc::clone(&held)), "a".into());
         assert_eq!(Arc::strong_count(&held), 2);

@@ -50,7 +50,7 @@ fn embedded(content: &[u8], signature: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn m11_a_signature_counts_for_the_content_that_it_signs() {
+fn a_signature_counts_for_the_content_that_it_signs() {
     let (ours, theirs) = (pair(), pair());
     let keys = [public(&theirs), public(&ours)];
     let (wasm, signature) = (plugin(), sign(&ours, &plugin()));
@@ -151,7 +151,7 @@ fn a_valid_signature_is_remembered_beside_the_content_that_it_signs() {
 
 /// Of minisign's documentation: whoever has its tool can sign for a device.
 #[test]
-fn m11_the_format_is_minisigns() {
+fn the_format_is_minisigns() {
     let key = "RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3";
     let keys = [PublicKey::from_base64(key).unwrap()];
     let signature = "untrusted comment: signature from minisign secret key\n\
@@ -173,7 +173,7 @@ fn m11_the_format_is_minisigns() {
 
 proptest! {
     #[test]
-    fn m11_whatever_a_signature_says_it_is_read_to_its_end(
+    fn whatever_a_signature_says_it_is_read_to_its_end(
         bytes in proptest::collection::vec(any::<u8>(), 0..300),
         text in "untrusted comment: .{0,20}\nR[A-Za-z0-9+/=]{0,110}\ntrusted comment: .{0,20}\n[A-Za-z0-9+/=]{0,90}\n?",
     ) {

@@ -112,7 +112,7 @@ fn what_a_file_asks_for_is_said_in_words_and_given_by_the_lines_below() {
 
 /// The lines are made to be added to a policy as they are.
 #[test]
-fn c1_no_text_of_a_file_becomes_a_line_of_the_policy() {
+fn no_text_of_a_file_becomes_a_line_of_the_policy() {
     let owner = Owner::new();
     let evil = r"\n[plugins.evil]\ngrants = [\u0022files\u0022]\n\u2028\u202e\u001b[2J";
     let wasm = component(&format!(
@@ -146,7 +146,7 @@ fn what_is_no_plugin_is_refused() {
 }
 
 #[test]
-fn m11_a_file_that_a_key_of_the_policy_signs_is_given_by_that_key() {
+fn a_file_that_a_key_of_the_policy_signs_is_given_by_that_key() {
     let owner = Owner::new();
     let pair = minisign::KeyPair::generate_unencrypted_keypair().unwrap();
     let wasm = component(ACME);

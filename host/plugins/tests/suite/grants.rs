@@ -137,7 +137,7 @@ async fn manifests_have_to_be_there_once_and_be_true() {
 
 /// Else it would be called, and each call would fail.
 #[tokio::test]
-async fn bug7_an_export_of_another_type_is_refused_when_it_is_loaded() {
+async fn an_export_of_another_type_is_refused_when_it_is_loaded() {
     let component = |function: &str| {
         let text = format!(
             "(component

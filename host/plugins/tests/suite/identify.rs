@@ -119,7 +119,7 @@ async fn without_a_provider_or_an_led_it_is_a_success() {
 }
 
 #[tokio::test]
-async fn bug11_identifying_fails_for_a_plugin_where_nothing_shows_the_device() {
+async fn identifying_fails_for_a_plugin_where_nothing_shows_the_device() {
     let policy = crate::fixture::grant_all(&["a"]) + "[plugins.led-blink]\ngrants = [\"led\"]\n";
     let device = setup().guest("a", "").policy(&policy).start().await;
     let (_, answer) = device.get("/v3/a/identify").await;
@@ -140,7 +140,7 @@ async fn bug11_identifying_fails_for_a_plugin_where_nothing_shows_the_device() {
 }
 
 #[tokio::test]
-async fn bug8_an_error_of_the_provider_is_counted_and_named() {
+async fn an_error_of_the_provider_is_counted_and_named() {
     let provider = manifest("board", &format!("{ALL}\nprovides = [\"identify\"]"));
     let device = setup()
         .file("board.wasm", &plugin(&provider))

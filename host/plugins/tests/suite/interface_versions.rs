@@ -23,7 +23,7 @@ const VERSIONS: [(&str, &[&str]); 4] = [
 
 /// Else nothing that is loaded here is of the version that it stands for.
 #[test]
-fn item2_binaries_of_each_earlier_version_are_kept_and_import_no_later_one() {
+fn binaries_of_each_earlier_version_are_kept_and_import_no_later_one() {
     assert_eq!(
         VERSIONS.len() as u64,
         INTERFACE.minor,
@@ -61,7 +61,7 @@ async fn assert_answers(device: &Fixture, version: &str, expected: &[(&str, &str
 }
 
 #[tokio::test]
-async fn item2_a_component_of_an_earlier_version_calls_what_it_imports_and_is_called() {
+async fn a_component_of_an_earlier_version_calls_what_it_imports_and_is_called() {
     for (version, _) in VERSIONS {
         let setup = setup();
         led(&setup.root.path().join("host/sys/class/leds"), "ACT");
@@ -118,7 +118,7 @@ async fn item2_a_component_of_an_earlier_version_calls_what_it_imports_and_is_ca
 }
 
 #[tokio::test]
-async fn item2_plugins_built_with_the_sdk_of_an_earlier_version_go_on() {
+async fn plugins_built_with_the_sdk_of_an_earlier_version_go_on() {
     let policy = "[plugins.greeter]\ngrants = [\"device\"]\n[plugins.led-blink]\ngrants = [\"led\"]\n\
                   [plugins.boot-config-txt]\ngrants = [\"files\"]\n\
                   files = [{ host = \"mnt/boot\", guest = \"/boot\", write = true }]\n";

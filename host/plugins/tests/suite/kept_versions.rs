@@ -57,8 +57,7 @@ async fn until_serves(device: &Fixture, number: usize) -> PluginReport {
 }
 
 #[tokio::test]
-async fn bug3_the_last_good_version_serves_after_a_restart_in_the_place_of_a_file_that_does_not_load()
- {
+async fn the_last_good_version_serves_after_a_restart_in_the_place_of_a_file_that_does_not_load() {
     let mut device = device(&[1, 2]).await;
     for broken in [
         b"no component".to_vec(),
@@ -91,7 +90,7 @@ async fn bug3_the_last_good_version_serves_after_a_restart_in_the_place_of_a_fil
 }
 
 #[tokio::test]
-async fn bug3_what_is_kept_serves_no_longer_than_the_policy_grants_it_and_its_file_is_there() {
+async fn what_is_kept_serves_no_longer_than_the_policy_grants_it_and_its_file_is_there() {
     let device = device(&[1]).await;
     let nobody_answers = |device: &Fixture| {
         matches!(
@@ -128,7 +127,7 @@ async fn bug3_what_is_kept_serves_no_longer_than_the_policy_grants_it_and_its_fi
 }
 
 #[tokio::test]
-async fn bug3_what_is_kept_yields_to_another_file_of_its_name() {
+async fn what_is_kept_yields_to_another_file_of_its_name() {
     let device = device(&[1, 2]).await;
     put(&device, b"no component");
     fs::write(device.path("plugins/b.wasm"), version(2)).unwrap();
@@ -137,7 +136,7 @@ async fn bug3_what_is_kept_yields_to_another_file_of_its_name() {
 }
 
 #[tokio::test]
-async fn bug3_the_owner_puts_the_version_before_back_and_the_one_of_today_again() {
+async fn the_owner_puts_the_version_before_back_and_the_one_of_today_again() {
     let device = device(&[1, 2]).await;
     let error = device.rollback("a").unwrap_err().to_string();
     assert!(error.contains("1.0.1 is the first version"), "{error}");

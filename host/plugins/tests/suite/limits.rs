@@ -307,7 +307,7 @@ async fn a_flood_of_lines_does_not_hold_up_the_call() {
 }
 
 #[tokio::test]
-async fn m1_the_message_of_an_error_is_bounded() {
+async fn the_message_of_an_error_is_bounded() {
     let device = device_with("").await;
     let (status, body) = device.get("/v3/bad/long-error").await;
     assert_eq!(status, StatusCode::BAD_REQUEST);
@@ -317,7 +317,7 @@ async fn m1_the_message_of_an_error_is_bounded() {
 
 /// Instances are made ready off the way of requests, which runs what a plugin does when it starts.
 #[tokio::test]
-async fn h6_a_plugin_whose_start_loops_keeps_no_other_from_answering() {
+async fn a_plugin_whose_start_loops_keeps_no_other_from_answering() {
     let limits = "[limits]\nmemory_mib = 4\ncpu_ms = 60000\nwall_ms = 900000\n";
     let setup = setup().slots(8);
     let leds = setup.root.path().join("leds");
@@ -352,7 +352,7 @@ async fn h6_a_plugin_whose_start_loops_keeps_no_other_from_answering() {
 
 /// A file that somebody has pinned by its digest, whose manifest asks for all that there is.
 #[tokio::test]
-async fn m2_what_a_manifest_asks_for_beyond_the_defaults_the_policy_gives_or_nobody() {
+async fn what_a_manifest_asks_for_beyond_the_defaults_the_policy_gives_or_nobody() {
     let most = "[limits]\nmemory_mib = 32\ncpu_ms = 60000\nwall_ms = 900000\nconcurrency = 16\n";
     let file = crate::fixture::plugin(&crate::fixture::manifest(
         "a",
@@ -384,7 +384,7 @@ async fn m2_what_a_manifest_asks_for_beyond_the_defaults_the_policy_gives_or_nob
 
 /// A board with little memory, of which plugins have 64 MiB.
 #[tokio::test]
-async fn m2_plugins_together_have_so_much_memory_and_one_has_half_of_it() {
+async fn plugins_together_have_so_much_memory_and_one_has_half_of_it() {
     let limits = "[limits]\nmemory_mib = 32\nwall_ms = 900000\nconcurrency = 16\n";
     let device = setup()
         .guest("bad", limits)

@@ -31,7 +31,7 @@ fn is_loading(found: &RouteLookup, name: &str) -> bool {
 }
 
 #[tokio::test]
-async fn m4_a_file_that_compiles_for_ever_delays_nobody_at_a_start() {
+async fn a_file_that_compiles_for_ever_delays_nobody_at_a_start() {
     let both = || setup().guest("a", "").guest("b", "");
     warm(both()).await;
     let slow = never_compiled(&manifest("slow", ALL));
@@ -71,7 +71,7 @@ async fn m4_a_file_that_compiles_for_ever_delays_nobody_at_a_start() {
 
 /// Each start is to end with the same table, whoever compiles first.
 #[tokio::test]
-async fn m4_of_two_that_want_the_same_the_first_file_has_it_however_slow_it_is() {
+async fn of_two_that_want_the_same_the_first_file_has_it_however_slow_it_is() {
     let route = "[[routes]]\nmethod = \"GET\"\npath = \"/v3/shared\"\n";
     let quick = || {
         let file = plugin(&(manifest("quick", ALL) + route));
@@ -109,7 +109,7 @@ async fn m4_of_two_that_want_the_same_the_first_file_has_it_however_slow_it_is()
 
 /// Else the first calls would be told that nobody does it.
 #[tokio::test]
-async fn m4_a_plugin_that_has_others_do_something_waits_for_who_does_it() {
+async fn a_plugin_that_has_others_do_something_waits_for_who_does_it() {
     let caller = || setup().guest("a", "");
     warm(caller()).await;
     let provides = "provides = [\"identify\"]\n";
@@ -154,7 +154,7 @@ fn failing_compiler(device: &Setup) -> PathBuf {
 }
 
 #[tokio::test]
-async fn m4_a_file_that_failed_to_compile_is_tried_again_when_somebody_touches_it() {
+async fn a_file_that_failed_to_compile_is_tried_again_when_somebody_touches_it() {
     let strange = never_compiled(&manifest("strange", ALL));
     let device = setup()
         .file("strange.wasm", &strange)

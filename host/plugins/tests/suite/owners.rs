@@ -15,7 +15,7 @@ fn set_mode(path: &Path, mode: u32) {
 }
 
 #[tokio::test]
-async fn m11_what_others_can_write_is_not_loaded_until_they_cannot() {
+async fn what_others_can_write_is_not_loaded_until_they_cannot() {
     for (below, loose, tight) in [("plugins", 0o777, 0o755), ("plugins/a.wasm", 0o666, 0o644)] {
         let loosened = setup().guest("a", "");
         let path = loosened.root.path().join(below);
@@ -40,7 +40,7 @@ async fn m11_what_others_can_write_is_not_loaded_until_they_cannot() {
 }
 
 #[tokio::test]
-async fn m11_a_policy_that_others_can_write_grants_nothing() {
+async fn a_policy_that_others_can_write_grants_nothing() {
     for policy in ["policy.toml", "stock-plugins.toml"] {
         let loosened = setup().guest("a", "");
         let path = loosened.root.path().join(policy);
@@ -68,7 +68,7 @@ async fn m11_a_policy_that_others_can_write_grants_nothing() {
 
 /// In developer mode any file passes, so whose it is makes no difference.
 #[tokio::test]
-async fn m11_developers_have_files_of_anybody() {
+async fn developers_have_files_of_anybody() {
     let loosened = setup().guest("a", "").allow_unpinned();
     set_mode(&loosened.root.path().join("plugins"), 0o777);
     set_mode(&loosened.root.path().join("policy.toml"), 0o666);

@@ -45,7 +45,7 @@ async fn until_all_is_judged(
 }
 
 #[tokio::test]
-async fn bug9_a_file_that_is_being_written_is_judged_only_when_it_is_closed() {
+async fn a_file_that_is_being_written_is_judged_only_when_it_is_closed() {
     let device = setup().guest("other", "").start().await;
     for number in [1, 2] {
         device.pin(&version(number));
@@ -91,7 +91,7 @@ async fn bug9_a_file_that_is_being_written_is_judged_only_when_it_is_closed() {
 }
 
 #[tokio::test]
-async fn bug9_a_file_that_nobody_closes_is_judged_when_it_no_longer_changes() {
+async fn a_file_that_nobody_closes_is_judged_when_it_no_longer_changes() {
     let device = setup().policy(&grant_all(&["a"])).start().await;
     let content = version(1);
     device.pin(&content);

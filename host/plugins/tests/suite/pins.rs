@@ -29,7 +29,7 @@ fn nobody_answers(device: &Fixture, path: &str) -> bool {
 }
 
 #[tokio::test]
-async fn c1_a_file_gets_nothing_by_claiming_a_name_of_the_policy() {
+async fn a_file_gets_nothing_by_claiming_a_name_of_the_policy() {
     let device = setup()
         .strange_file("weather.wasm", &impostor())
         .policy(&grant_all(&["a"]))
@@ -61,7 +61,7 @@ async fn c1_a_file_gets_nothing_by_claiming_a_name_of_the_policy() {
 }
 
 #[tokio::test]
-async fn c1_another_file_in_the_place_of_a_pinned_one_is_refused_and_the_one_before_serves_on() {
+async fn another_file_in_the_place_of_a_pinned_one_is_refused_and_the_one_before_serves_on() {
     let device = setup().guest("a", "").start().await;
     assert_eq!(device.get("/v3/a/store?set=3").await.0, StatusCode::OK);
     let file = device.path("plugins/a.wasm");
@@ -84,7 +84,7 @@ async fn c1_another_file_in_the_place_of_a_pinned_one_is_refused_and_the_one_bef
 }
 
 #[tokio::test]
-async fn c1_of_two_files_that_claim_a_name_neither_is_loaded_whatever_their_order() {
+async fn of_two_files_that_claim_a_name_neither_is_loaded_whatever_their_order() {
     for second in ["00-first.wasm", "zz-last.wasm"] {
         // Before the start.
         let device = setup()
@@ -137,7 +137,7 @@ async fn c1_of_two_files_that_claim_a_name_neither_is_loaded_whatever_their_orde
 
 /// A stock plugin that is for other boards serves nothing here, and its name is no more free for that.
 #[tokio::test]
-async fn c1_the_name_of_a_plugin_for_other_boards_is_not_free() {
+async fn the_name_of_a_plugin_for_other_boards_is_not_free() {
     let theirs = plugin(&manifest(
         "a",
         &format!("{ALL}\nboards = [\"raspberrypi*\"]"),
@@ -156,7 +156,7 @@ async fn c1_the_name_of_a_plugin_for_other_boards_is_not_free() {
 }
 
 #[tokio::test]
-async fn c1_developers_go_without_pins_and_everybody_sees_it() {
+async fn developers_go_without_pins_and_everybody_sees_it() {
     let routes = "routes = [\"/v3/a/*\"]\nsha256 = []\n";
     let device = setup()
         .policy(&(grant_all(&["a"]) + routes))

@@ -118,7 +118,7 @@ async fn a_version_that_does_not_load_leaves_the_old_one_serving() {
 
 /// By its file alone: nobody touches the refused one, or the policy.
 #[tokio::test]
-async fn bug1_a_refused_plugin_is_judged_again_when_the_one_in_its_way_goes() {
+async fn a_refused_plugin_is_judged_again_when_the_one_in_its_way_goes() {
     let route = "[[routes]]\nmethod = \"GET\"\npath = \"/v3/shared/hello\"\n";
     let file = |name: &str, more: &str| plugin(&(manifest(name, ALL) + more));
     let device = setup()
@@ -181,7 +181,7 @@ async fn plugins_come_and_go_with_their_files() {
 }
 
 #[tokio::test]
-async fn chaos16_a_file_that_is_no_component_is_refused_without_waiting_until_it_settles() {
+async fn a_file_that_is_no_component_is_refused_without_waiting_until_it_settles() {
     let device = setup().start().await;
     let path = device.path("plugins/busy.wasm");
     let is_over = Arc::new(AtomicBool::new(false));

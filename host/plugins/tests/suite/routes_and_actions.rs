@@ -32,7 +32,7 @@ fn runs(name: &'static str) -> impl Fn(&Plugins) -> bool {
 }
 
 #[tokio::test]
-async fn h1_a_plugin_answers_the_routes_of_the_policy_and_no_others() {
+async fn a_plugin_answers_the_routes_of_the_policy_and_no_others() {
     let file = plugin(&manifest("acme", ALL));
     let device = setup()
         .strange_file("00-acme.wasm", &file)
@@ -62,7 +62,7 @@ async fn h1_a_plugin_answers_the_routes_of_the_policy_and_no_others() {
 }
 
 #[tokio::test]
-async fn h1_below_v1_and_v2_only_stock_plugins_answer() {
+async fn below_v1_and_v2_only_stock_plugins_answer() {
     let route = "[[routes]]\nmethod = \"PATCH\"\npath = \"/v1/device/host-config\"\n";
     let file = plugin(&(manifest("acme", ALL) + route));
     let trusted = trusted("acme", &file) + "routes = [\"/v3/acme/*\"]\n";
@@ -96,7 +96,7 @@ async fn h1_below_v1_and_v2_only_stock_plugins_answer() {
 }
 
 #[tokio::test]
-async fn h1_an_action_is_provided_by_whom_the_policy_names() {
+async fn an_action_is_provided_by_whom_the_policy_names() {
     let provides = "provides = [\"proxy-redirector\"]";
     let file = plugin(&manifest(
         "acme",

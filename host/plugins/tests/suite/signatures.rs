@@ -78,7 +78,7 @@ fn signed(content: &[u8], pair: &KeyPair) -> Setup {
 }
 
 #[tokio::test]
-async fn c1_m11_a_name_is_pinned_to_a_key_which_is_rotated_and_revoked() {
+async fn a_name_is_pinned_to_a_key_which_is_rotated_and_revoked() {
     let (old, new, stranger) = (pair(), pair(), pair());
     let device = signed(&version("1.0.0"), &old)
         .policy(&policy(&[("old", &old, false)], ""))
@@ -148,7 +148,7 @@ async fn c1_m11_a_name_is_pinned_to_a_key_which_is_rotated_and_revoked() {
 }
 
 #[tokio::test]
-async fn m11_a_signature_may_be_in_the_file_and_a_changed_byte_is_seen() {
+async fn a_signature_may_be_in_the_file_and_a_changed_byte_is_seen() {
     let (maker, content) = (pair(), version("1.0.0"));
     let signature = sign(&maker, &content);
     let file = with_section(&content, "platform:minisig", signature.as_bytes());
@@ -185,7 +185,7 @@ async fn m11_a_signature_may_be_in_the_file_and_a_changed_byte_is_seen() {
 }
 
 #[tokio::test]
-async fn m11_a_signature_does_not_take_a_device_back_to_an_older_version_and_a_digest_does() {
+async fn a_signature_does_not_take_a_device_back_to_an_older_version_and_a_digest_does() {
     let maker = pair();
     let keys = [("maker", &maker, false)];
     let older = version("1.0.0");
@@ -216,7 +216,7 @@ async fn m11_a_signature_does_not_take_a_device_back_to_an_older_version_and_a_d
 }
 
 #[tokio::test]
-async fn bug3_a_signature_alone_does_not_take_a_plugin_back() {
+async fn a_signature_alone_does_not_take_a_plugin_back() {
     let maker = pair();
     let keys = [("maker", &maker, false)];
     let device = signed(&version("1.0.0"), &maker)

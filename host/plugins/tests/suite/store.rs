@@ -6,7 +6,7 @@ use http::StatusCode;
 use crate::fixture::setup;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn bug6_calls_at_the_same_time_lose_no_update() {
+async fn calls_at_the_same_time_lose_no_update() {
     const CALLS: usize = 60;
     /// What a plugin takes: more calls would wait, and on a busy machine be refused.
     const AT_ONCE: usize = 8;
@@ -21,7 +21,7 @@ async fn bug6_calls_at_the_same_time_lose_no_update() {
 }
 
 #[tokio::test]
-async fn bug6_a_value_with_a_lifetime_is_gone_after_it() {
+async fn a_value_with_a_lifetime_is_gone_after_it() {
     let device = setup().guest("a", "").start().await;
     let (_, body) = device.get("/v3/a/store?for=3600000").await;
     assert_eq!(body, "kept for a time");

@@ -379,7 +379,7 @@ fn services_that_are_gone_keep_their_app_locked_where_the_whole_folder_counts() 
 }
 
 #[test]
-fn h2_a_tree_that_somebody_else_made_first_is_moved_away_whole() {
+fn a_tree_that_somebody_else_made_first_is_moved_away_whole() {
     if !rustix::process::geteuid().is_root() {
         return;
     }
@@ -401,7 +401,7 @@ fn h2_a_tree_that_somebody_else_made_first_is_moved_away_whole() {
 }
 
 #[test]
-fn h2_an_apps_folder_of_somebody_else_counts_as_locked() {
+fn an_apps_folder_of_somebody_else_counts_as_locked() {
     if !rustix::process::geteuid().is_root() {
         return;
     }
@@ -424,7 +424,7 @@ fn h2_an_apps_folder_of_somebody_else_counts_as_locked() {
 }
 
 #[test]
-fn h2_the_folder_of_a_service_that_became_a_link_keeps_the_mode_of_what_it_names() {
+fn the_folder_of_a_service_that_became_a_link_keeps_the_mode_of_what_it_names() {
     let host = host();
     host.locks.prepare(APP, &"web".parse().unwrap()).unwrap();
     let victim = host.root.path().join("victim");
@@ -444,7 +444,7 @@ fn h2_the_folder_of_a_service_that_became_a_link_keeps_the_mode_of_what_it_names
 }
 
 #[test]
-fn h2_our_lock_is_written_where_it_was_opened_although_its_path_changes() {
+fn our_lock_is_written_where_it_was_opened_although_its_path_changes() {
     let host = host();
     let web: ServiceName = "web".parse().unwrap();
     let folder = host.locks.tree.make_service(APP, &web).unwrap();

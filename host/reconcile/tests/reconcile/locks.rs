@@ -298,7 +298,7 @@ async fn a_lock_folder_that_cannot_be_read_holds_everything_even_by_force() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn l11_an_update_that_waits_for_a_lock_for_a_week_says_so() {
+async fn an_update_that_waits_for_a_lock_for_a_week_says_so() {
     let rig = locked().await;
     let mut logs = rig.reconciler.logs();
     rig.set(new_web()).await;

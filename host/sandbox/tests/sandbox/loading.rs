@@ -37,7 +37,7 @@ async fn code_loads_into_an_engine_of_its_own_profile_alone() {
 }
 
 #[tokio::test]
-async fn chaos4_code_that_was_damaged_is_not_loaded() {
+async fn code_that_was_damaged_is_not_loaded() {
     let folder = tempfile::tempdir().unwrap();
     let cache = cache_in(&folder);
     let file = compiled(&cache, Profile::Service).await;
@@ -57,7 +57,7 @@ async fn chaos4_code_that_was_damaged_is_not_loaded() {
 
 /// The cache knows by the settings which code is of an earlier version of wasmtime. It has no wasmtime to ask.
 #[test]
-fn item4_the_settings_name_the_version_of_wasmtime_that_is_built_in() {
+fn the_settings_name_the_version_of_wasmtime_that_is_built_in() {
     let lock: toml::Table = include_str!("../../../../Cargo.lock").parse().unwrap();
     let versions: Vec<&str> = lock["package"]
         .as_array()

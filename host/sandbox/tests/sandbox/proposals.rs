@@ -116,7 +116,7 @@ async fn said_of(cache: &Cache, profile: Profile, content: &str) -> String {
 }
 
 #[tokio::test]
-async fn item4_proposals_that_no_toolchain_emits_are_refused_by_name() {
+async fn proposals_that_no_toolchain_emits_are_refused_by_name() {
     let folder = tempfile::tempdir().unwrap();
     let cache = cache_in(&folder);
     for profile in [Profile::Plugin, Profile::Service] {
@@ -135,7 +135,7 @@ async fn item4_proposals_that_no_toolchain_emits_are_refused_by_name() {
 }
 
 #[tokio::test]
-async fn item4_what_toolchains_emit_is_compiled_and_loaded() {
+async fn what_toolchains_emit_is_compiled_and_loaded() {
     let folder = tempfile::tempdir().unwrap();
     let cache = cache_in(&folder);
     for profile in [Profile::Plugin, Profile::Service] {

@@ -145,7 +145,7 @@ fn a_damaged_identity_is_set_aside() {
 }
 
 #[test]
-fn chaos5_a_device_whose_store_is_damaged_or_gone_is_still_the_same_device() {
+fn a_device_whose_store_is_damaged_or_gone_is_still_the_same_device() {
     let given = "0123456789abcdef0123456789abcdef".parse().unwrap();
     type Damage = fn(&Path);
     let damages: [(&str, Damage); 5] = [
@@ -177,7 +177,7 @@ fn chaos5_a_device_whose_store_is_damaged_or_gone_is_still_the_same_device() {
 }
 
 #[test]
-fn chaos5_a_damaged_identity_beside_a_sound_store_is_written_anew() {
+fn a_damaged_identity_beside_a_sound_store_is_written_anew() {
     let folder = written();
     let uuid = open(folder.path()).device_uuid().clone();
     let file = folder.path().join("identity");

@@ -63,7 +63,7 @@ const UNWRITABLE: [(&str, Change, Change); 2] = [
 ];
 
 #[test]
-fn chaos2_a_store_whose_disk_takes_no_writes_is_read_until_it_does() {
+fn a_store_whose_disk_takes_no_writes_is_read_until_it_does() {
     for (what, spoil, mend) in UNWRITABLE {
         for was_killed in [false, true] {
             let folder = folder();
@@ -118,7 +118,7 @@ fn chaos2_a_store_whose_disk_takes_no_writes_is_read_until_it_does() {
 }
 
 #[test]
-fn chaos14_a_disk_that_fills_while_the_store_is_open_shows_until_it_takes_writes() {
+fn a_disk_that_fills_while_the_store_is_open_shows_until_it_takes_writes() {
     for (what, spoil, mend) in UNWRITABLE {
         let folder = folder();
         let state = folder.path().join("state");
@@ -151,7 +151,7 @@ fn chaos14_a_disk_that_fills_while_the_store_is_open_shows_until_it_takes_writes
 }
 
 #[test]
-fn chaos2_without_a_store_a_disk_that_takes_no_writes_is_an_error_that_says_so() {
+fn without_a_store_a_disk_that_takes_no_writes_is_an_error_that_says_so() {
     for (what, spoil, _) in UNWRITABLE {
         let folder = folder();
         let state = folder.path().join("state");

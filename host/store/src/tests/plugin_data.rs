@@ -104,7 +104,7 @@ fn a_plugin_keeps_to_its_limits() {
 }
 
 #[test]
-fn m12_the_sum_in_memory_is_that_of_what_is_stored() {
+fn the_sum_in_memory_is_that_of_what_is_stored() {
     let folder = folder();
     let store = open(folder.path());
     let mut expected = BTreeMap::new();
@@ -143,7 +143,7 @@ fn m12_the_sum_in_memory_is_that_of_what_is_stored() {
 }
 
 #[test]
-fn bug6_of_many_updates_at_once_none_is_lost() {
+fn of_many_updates_at_once_none_is_lost() {
     let folder = folder();
     let store = open(folder.path());
     let number = |value: &Option<Vec<u8>>| {
@@ -181,7 +181,7 @@ fn bug6_of_many_updates_at_once_none_is_lost() {
 }
 
 #[test]
-fn bug6_a_value_is_set_or_removed_only_in_place_of_the_expected_one() {
+fn a_value_is_set_or_removed_only_in_place_of_the_expected_one() {
     let folder = folder();
     let store = open(folder.path());
     let change = |expected: Option<&[u8]>, value: Option<&[u8]>| {
@@ -205,7 +205,7 @@ fn bug6_a_value_is_set_or_removed_only_in_place_of_the_expected_one() {
 }
 
 #[test]
-fn bug6_what_has_outlived_its_time_is_gone_and_makes_room() {
+fn what_has_outlived_its_time_is_gone_and_makes_room() {
     let folder = folder();
     let store = open(folder.path());
     let value = vec![0; MAX_VALUE];

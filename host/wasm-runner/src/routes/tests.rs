@@ -48,7 +48,7 @@ fn check(network: &NetworkNamespace, expected: &[(&'static str, Way)]) {
 }
 
 #[test]
-fn m8_bridges_that_lead_to_containers_alone_are_told_from_the_way_out() {
+fn bridges_that_lead_to_containers_alone_are_told_from_the_way_out() {
     let Some(network) = machine() else { return };
     check(
         &network,
@@ -74,7 +74,7 @@ fn m8_bridges_that_lead_to_containers_alone_are_told_from_the_way_out() {
 }
 
 #[test]
-fn m8_a_bridge_that_the_machine_itself_goes_out_by_is_no_network_of_containers() {
+fn a_bridge_that_the_machine_itself_goes_out_by_is_no_network_of_containers() {
     let Some(network) = machine() else { return };
     // As on a machine whose cable is in a bridge.
     network.run("ip route replace default via 172.18.0.254 dev pump");
@@ -89,7 +89,7 @@ fn m8_a_bridge_that_the_machine_itself_goes_out_by_is_no_network_of_containers()
 }
 
 #[test]
-fn m8_a_bridge_with_a_port_that_leads_out_is_a_network_outside() {
+fn a_bridge_with_a_port_that_leads_out_is_a_network_outside() {
     let Some(network) = machine() else { return };
     network.run("ip link add lan type ifb");
     network.run("ip link set lan master pump");
@@ -103,7 +103,7 @@ fn m8_a_bridge_with_a_port_that_leads_out_is_a_network_outside() {
 }
 
 #[test]
-fn m8_a_network_that_comes_later_counts_at_once() {
+fn a_network_that_comes_later_counts_at_once() {
     let Some(network) = machine() else { return };
     let name = network.name().to_owned();
     network.inside(move || {

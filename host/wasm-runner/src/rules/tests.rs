@@ -362,7 +362,7 @@ const NOT_THEIRS: [(&str, Option<&str>); 7] = [
 ];
 
 #[test]
-fn m8_containers_of_other_networks_are_out_of_reach() {
+fn containers_of_other_networks_are_out_of_reach() {
     for nonlocal_bind in [false, true] {
         inside(nonlocal_bind, |device| {
             let rules = device.rules();
@@ -377,7 +377,7 @@ fn m8_containers_of_other_networks_are_out_of_reach() {
 }
 
 #[test]
-fn m8_not_even_a_service_that_may_reach_the_host_or_names_them_reaches_them() {
+fn not_even_a_service_that_may_reach_the_host_or_names_them_reaches_them() {
     inside(false, |_| {
         let device = Device::new()
             .extra_host("host", ExtraHost::HostGateway)
@@ -391,7 +391,7 @@ fn m8_not_even_a_service_that_may_reach_the_host_or_names_them_reaches_them() {
 }
 
 #[test]
-fn m8_where_it_cannot_be_told_nothing_but_services_is_reached() {
+fn where_it_cannot_be_told_nothing_but_services_is_reached() {
     let device = Device::new().extra_host("host", ExtraHost::HostGateway);
     let mut rules = device.rules();
     rules.routes = None;
@@ -407,7 +407,7 @@ fn m8_where_it_cannot_be_told_nothing_but_services_is_reached() {
 }
 
 #[test]
-fn m8_what_clouds_tell_a_machine_of_itself_is_for_whom_a_release_names_it() {
+fn what_clouds_tell_a_machine_of_itself_is_for_whom_a_release_names_it() {
     let metadata = "169.254.169.254:80";
     let mapped = "[::ffff:169.254.169.254]:80";
     let none = [

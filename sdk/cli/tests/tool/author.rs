@@ -8,6 +8,9 @@ use std::sync::{Arc, Mutex};
 
 use tempfile::TempDir;
 
+/// The tool.
+const TOOL: &str = env!("CARGO_BIN_EXE_supervisor-plugin");
+
 /// An author, and what the author has made.
 pub(crate) struct Author {
     folder: TempDir,
@@ -53,10 +56,13 @@ impl Author {
 
     /// The tool, about to run in this folder with these words.
     fn command<'a>(&self, folder: &Path, words: impl IntoIterator<Item = &'a str>) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_supervisor-plugin"));
+        let mut command = Command::new(TOOL);
+        self.set_environment(command.args(words).current_dir(folder));
         command
-            .args(words)
-            .current_dir(folder)
+    }
+
+    fn set_environment(&self, command: &mut Command) {
+        command
             .stdin(Stdio::null())
             // With the other tests' crates, of which none has to be built once more.
             .env("CARGO_TARGET_DIR", tests::repository().join("target"))
@@ -68,7 +74,20 @@ impl Author {
             // Credentials for registries: those of this author.
             .env("DOCKER_CONFIG", self.path("docker"))
             .env("SUPERVISOR_DIST", tests::distribution());
-        command
+    }
+
+    /// Types lines into a shell in the author's folder, which ends at the first one that fails. The tool is on the path.
+    pub(crate) fn shell(&self, lines: &str, variables: &[(&str, String)]) -> Printed {
+        let tools = Path::new(TOOL).parent().unwrap().display();
+        let path = std::env::var("PATH").unwrap();
+        let mut command = Command::new("sh");
+        command.args(["-e", "-c", lines]).current_dir(self.path(""));
+        self.set_environment(&mut command);
+        command.env("PATH", format!("{tools}:{path}"));
+        for (name, value) in variables {
+            command.env(name, value);
+        }
+        Printed::by(command)
     }
 
     /// Runs a command in a folder below the author's.

@@ -8,6 +8,7 @@
 
 mod author;
 mod check;
+mod documented_way;
 mod events;
 mod first_plugin;
 mod install;

@@ -8,7 +8,7 @@ use super::{ann, get};
 use crate::fixture;
 
 #[tokio::test]
-async fn s7_letters_beyond_ascii_have_a_case_on_both_databases() {
+async fn letters_beyond_ascii_have_a_case_on_both_databases() {
     on_both(async |database| {
         fixture::cloud(&database).await;
         let name = sql("UPDATE device SET device_name = ? WHERE id = 7");
@@ -52,7 +52,7 @@ async fn made(database: &Database, function: &'static str, text: &str) -> String
 }
 
 #[tokio::test]
-async fn s7_every_character_has_the_same_case_on_both_databases() {
+async fn every_character_has_the_same_case_on_both_databases() {
     // Beyond that no letters have a case.
     let all: String = ('\u{1}'..'\u{1f000}').collect();
     let answers = std::sync::Mutex::new(Vec::new());

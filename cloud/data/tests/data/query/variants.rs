@@ -68,7 +68,7 @@ fn failed(error: data::DataError) -> String {
 
 /// What another tenant asked before changes nothing (C4).
 #[tokio::test]
-async fn c4_what_was_asked_before_changes_nothing_of_what_a_request_means() {
+async fn what_was_asked_before_changes_nothing_of_what_a_request_means() {
     data::testing::on_both_at(async |url, database| {
         crate::fixture::cloud(&database).await;
         let requests = [

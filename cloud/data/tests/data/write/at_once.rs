@@ -153,7 +153,7 @@ async fn nobody_is_pinned_on_a_release_that_fails_at_the_same_moment() {
 }
 
 #[tokio::test]
-async fn h7_a_filter_that_takes_long_keeps_nobody_from_writing() {
+async fn a_filter_that_takes_long_keeps_nobody_from_writing() {
     on_clouds(|cloud| async move {
         let device = cloud.device(cloud.fleet("pump").await).await;
         let insert = data::testing::sql(

@@ -49,7 +49,7 @@ async fn fleet_of(cloud: &Cloud, who: &Caller, organization: i64, name: &str) ->
 }
 
 #[tokio::test]
-async fn h1_a_fleet_is_given_away_by_administrators_of_both_organizations() {
+async fn a_fleet_is_given_away_by_administrators_of_both_organizations() {
     on_clouds(|cloud| async move {
         let acme = organization(&cloud, &cloud.ann).await;
         let fleet = cloud.fleet("pump").await;
@@ -88,7 +88,7 @@ async fn h1_a_fleet_is_given_away_by_administrators_of_both_organizations() {
 }
 
 #[tokio::test]
-async fn h1_operators_and_observers_move_no_device() {
+async fn operators_and_observers_move_no_device() {
     on_clouds(|cloud| async move {
         let fleet = cloud.fleet("pump").await;
         let device = cloud.device(fleet).await;
@@ -138,7 +138,7 @@ async fn h1_operators_and_observers_move_no_device() {
 }
 
 #[tokio::test]
-async fn h1_rows_of_a_fleet_or_device_go_to_none_that_one_may_not_change() {
+async fn rows_of_a_fleet_or_device_go_to_none_that_one_may_not_change() {
     on_clouds(|cloud| async move {
         let eve = cloud.person("eve", Some("eve")).await;
         let hers = organization(&cloud, &eve).await;
@@ -177,7 +177,7 @@ async fn h1_rows_of_a_fleet_or_device_go_to_none_that_one_may_not_change() {
 }
 
 #[tokio::test]
-async fn h2_a_device_neither_moves_itself_nor_says_what_it_is_to_be() {
+async fn a_device_neither_moves_itself_nor_says_what_it_is_to_be() {
     on_clouds(|cloud| async move {
         let fleet = cloud.fleet("pump").await;
         let device = cloud.device(fleet).await;
@@ -233,7 +233,7 @@ async fn h2_a_device_neither_moves_itself_nor_says_what_it_is_to_be() {
 }
 
 #[tokio::test]
-async fn h2_a_device_is_named_and_pinned_by_what_it_was_set_up_with_alone() {
+async fn a_device_is_named_and_pinned_by_what_it_was_set_up_with_alone() {
     on_clouds(|cloud| async move {
         let fleet = cloud.fleet("pump").await;
         let device = cloud.device(fleet).await;

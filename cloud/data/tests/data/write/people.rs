@@ -323,7 +323,7 @@ async fn what_everybody_may_know_of_a_public_device_is_little() {
 }
 
 #[tokio::test]
-async fn m2_nobody_is_added_who_has_accepted_no_invite() {
+async fn nobody_is_added_who_has_accepted_no_invite() {
     on_clouds(|cloud| async move {
         let (bob, eve) = (
             cloud.person("bob", None).await,
@@ -440,7 +440,7 @@ async fn m2_nobody_is_added_who_has_accepted_no_invite() {
 }
 
 #[tokio::test]
-async fn m2_addresses_are_shown_to_their_owner_and_to_administrators_of_both() {
+async fn addresses_are_shown_to_their_owner_and_to_administrators_of_both() {
     on_clouds(|cloud| async move {
         let fleet = cloud.fleet("pump").await;
         let organization = cloud.link("application", fleet, "organization").await;
@@ -515,7 +515,7 @@ async fn m2_addresses_are_shown_to_their_owner_and_to_administrators_of_both() {
 }
 
 #[tokio::test]
-async fn m16_values_of_variables_are_shown_to_those_who_may_change_them() {
+async fn values_of_variables_are_shown_to_those_who_may_change_them() {
     on_clouds(|cloud| async move {
         let fleet = cloud.fleet("pump").await;
         let device = cloud.device(fleet).await;

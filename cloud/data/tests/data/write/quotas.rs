@@ -42,7 +42,7 @@ fn over(made: Result<i64, WriteError>, kept: u64) {
 }
 
 #[tokio::test]
-async fn m12_secret_variables_count_by_the_bytes_that_were_written() {
+async fn secret_variables_count_by_the_bytes_that_were_written() {
     in_each_fleet(async |cloud, fleet| {
         // Of each length that base64 ends in another way with; and what looks as if it were encrypted.
         let values = [
@@ -90,7 +90,7 @@ async fn m12_secret_variables_count_by_the_bytes_that_were_written() {
 }
 
 #[tokio::test]
-async fn m12_values_count_by_their_bytes_and_not_by_their_characters() {
+async fn values_count_by_their_bytes_and_not_by_their_characters() {
     on_clouds(|mut cloud| async move {
         cloud.environment.quotas.variable_bytes = 100;
         cloud.environment.quotas.tag_bytes = 100;

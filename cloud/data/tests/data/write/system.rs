@@ -185,7 +185,7 @@ async fn release_of(
 }
 
 #[tokio::test]
-async fn c2_h3_devices_take_no_system_of_another_tenant() {
+async fn devices_take_no_system_of_another_tenant() {
     on_clouds(|cloud| async move {
         let mallory = cloud.person("mallory", Some("mallory")).await;
         let hers = cloud.get(&mallory, "/organization?$select=id").await[0]["id"].clone();
@@ -225,7 +225,7 @@ async fn c2_h3_devices_take_no_system_of_another_tenant() {
 }
 
 #[tokio::test]
-async fn h3_a_device_takes_systems_of_its_own_organization_and_leaves_them_behind() {
+async fn a_device_takes_systems_of_its_own_organization_and_leaves_them_behind() {
     on_clouds(|cloud| async move {
         let own = cloud.get(&cloud.ann, "/organization?$select=id").await[0]["id"].clone();
         let supervisor = ("my-supervisor", "raspberrypi4-64", false);
@@ -266,7 +266,7 @@ async fn h3_a_device_takes_systems_of_its_own_organization_and_leaves_them_behin
 }
 
 #[tokio::test]
-async fn c2_an_organization_that_had_the_handle_first_is_not_the_systems() {
+async fn an_organization_that_had_the_handle_first_is_not_the_systems() {
     on_clouds(|cloud| async move {
         // As a version that knew no organization of the system left it.
         let older = sql("DELETE FROM organization WHERE is_system = TRUE");

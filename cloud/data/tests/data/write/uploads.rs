@@ -47,7 +47,7 @@ async fn committed(cloud: &Cloud, upload: &Upload, etag: &str) -> Result<WriteOu
 }
 
 #[tokio::test]
-async fn s5_a_part_that_is_sent_anew_after_the_commit_looked_at_it_refuses_the_commit() {
+async fn a_part_that_is_sent_anew_after_the_commit_looked_at_it_refuses_the_commit() {
     on_clouds(|cloud| async move {
         let fleet = cloud.fleet("pump").await;
         let release = cloud.release(fleet, "aa").await;

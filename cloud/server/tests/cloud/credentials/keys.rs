@@ -9,7 +9,7 @@ use super::saying;
 use crate::harness::{Cloud, on_both};
 
 #[tokio::test]
-async fn m4_a_session_that_is_not_fresh_makes_no_key_of_its_user() {
+async fn a_session_that_is_not_fresh_makes_no_key_of_its_user() {
     on_both(async |cloud| {
         let ann = cloud.sign_in().await;
         let days = 3 * 24 * 3600 * 1000;
@@ -42,7 +42,7 @@ async fn m4_a_session_that_is_not_fresh_makes_no_key_of_its_user() {
 }
 
 #[tokio::test]
-async fn a4_the_second_version_of_making_keys_asks_until_when_they_are_good() {
+async fn the_second_version_of_making_keys_asks_until_when_they_are_good() {
     on_both(async |cloud| {
         let ann = cloud.sign_in().await;
         let fleet = ann.fleet("pump", "raspberrypi4-64").await;
@@ -64,7 +64,7 @@ async fn a4_the_second_version_of_making_keys_asks_until_when_they_are_good() {
 }
 
 #[tokio::test]
-async fn m5_a_key_makes_no_people_organizations_or_keys() {
+async fn a_key_makes_no_people_organizations_or_keys() {
     on_both(async |cloud| {
         let ann = cloud.sign_in().await;
         let made = ann.send(Method::POST, "/api-key/user/full", json!({ "name": "ci" })).await;
@@ -96,7 +96,7 @@ async fn m5_a_key_makes_no_people_organizations_or_keys() {
 }
 
 #[tokio::test]
-async fn m5_a_key_does_what_its_scope_is_for_in_its_fleet_and_nothing_else() {
+async fn a_key_does_what_its_scope_is_for_in_its_fleet_and_nothing_else() {
     on_both(async |cloud| {
         let ann = cloud.sign_in().await;
         let (pump, valve) = (
@@ -174,7 +174,7 @@ async fn m5_a_key_does_what_its_scope_is_for_in_its_fleet_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn m5_a_key_tells_when_it_was_last_used_and_ends_by_default_where_that_is_set() {
+async fn a_key_tells_when_it_was_last_used_and_ends_by_default_where_that_is_set() {
     on_both(async |cloud| {
         let database = cloud.database.clone();
         cloud.end().await;

@@ -24,7 +24,7 @@ const DOORS: [(&str, &str); 14] = [
 ];
 
 #[tokio::test]
-async fn m7_bad_credentials_are_counted_as_answered_requests_are() {
+async fn bad_credentials_are_counted_as_answered_requests_are() {
     let folder = tempfile::tempdir().expect("a folder");
     for (method, path) in DOORS {
         let database = folder.path().join(path.replace(['/', '(', ')'], "_"));
@@ -52,7 +52,7 @@ async fn m7_bad_credentials_are_counted_as_answered_requests_are() {
 }
 
 #[tokio::test]
-async fn h6_who_has_no_credential_sends_no_long_bodies() {
+async fn who_has_no_credential_sends_no_long_bodies() {
     let folder = tempfile::tempdir().expect("a folder");
     let cloud = Cloud::start(&format!("sqlite:{}", folder.path().join("a").display())).await;
     let long = "x".repeat(66_000);

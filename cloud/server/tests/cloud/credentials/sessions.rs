@@ -18,7 +18,7 @@ async fn is_good(who: &Signed<'_>) -> bool {
 }
 
 #[tokio::test]
-async fn m9_signing_out_ends_the_session_for_every_copy_of_its_token() {
+async fn signing_out_ends_the_session_for_every_copy_of_its_token() {
     on_both(async |cloud| {
         let (ann, other) = (cloud.sign_in().await, cloud.sign_in().await);
         let refreshed = ann
@@ -52,7 +52,7 @@ async fn m9_signing_out_ends_the_session_for_every_copy_of_its_token() {
 }
 
 #[tokio::test]
-async fn m9_sessions_are_listed_and_ended_one_by_one() {
+async fn sessions_are_listed_and_ended_one_by_one() {
     on_both(async |cloud| {
         let names = crate::scene::scene(&cloud).await;
         let bob = names.by(&cloud, "bob");
@@ -89,7 +89,7 @@ async fn m9_sessions_are_listed_and_ended_one_by_one() {
 }
 
 #[tokio::test]
-async fn m9_a_session_ends_in_the_end_however_often_it_is_refreshed() {
+async fn a_session_ends_in_the_end_however_often_it_is_refreshed() {
     on_both(async |cloud| {
         let database = cloud.database.clone();
         cloud.end().await;
@@ -122,7 +122,7 @@ async fn m9_a_session_ends_in_the_end_however_often_it_is_refreshed() {
 }
 
 #[tokio::test]
-async fn m9_the_use_of_a_session_is_noted_now_and_then() {
+async fn the_use_of_a_session_is_noted_now_and_then() {
     on_both(async |cloud| {
         let ann = cloud.sign_in().await;
         let old = sql("UPDATE user_session SET last_used_at = ?").with(1_000_000_i64);
@@ -142,7 +142,7 @@ async fn m9_the_use_of_a_session_is_noted_now_and_then() {
 }
 
 #[tokio::test]
-async fn m9_a_new_password_ends_every_session_and_the_keys_if_that_is_asked_for() {
+async fn a_new_password_ends_every_session_and_the_keys_if_that_is_asked_for() {
     on_both(async |cloud| {
         let (ann, other) = (cloud.sign_in().await, cloud.sign_in().await);
         let key = json!({ "name": "ci" });
@@ -171,7 +171,7 @@ async fn m9_a_new_password_ends_every_session_and_the_keys_if_that_is_asked_for(
 }
 
 #[tokio::test]
-async fn low_the_cookie_of_the_dashboard_is_no_token_of_the_api() {
+async fn the_cookie_of_the_dashboard_is_no_token_of_the_api() {
     on_both(async |cloud| {
         let cookie = cookie(&cloud).await;
         let (_, token) = cookie.split_once('=').expect("a pair");

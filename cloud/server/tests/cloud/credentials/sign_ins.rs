@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::harness::{Cloud, EMAIL, PASSWORD, on_both};
 
 #[tokio::test]
-async fn h8_a_flood_of_sign_ins_is_refused_and_holds_up_nobody_elsewhere() {
+async fn a_flood_of_sign_ins_is_refused_and_holds_up_nobody_elsewhere() {
     on_both(async |cloud| {
         let flood = (0..600_u16).map(async |number| {
             let name = format!("nobody{number}");
@@ -45,7 +45,7 @@ async fn h8_a_flood_of_sign_ins_is_refused_and_holds_up_nobody_elsewhere() {
 }
 
 #[tokio::test]
-async fn h8_sign_ins_from_many_addresses_wait_in_a_short_line() {
+async fn sign_ins_from_many_addresses_wait_in_a_short_line() {
     on_both(async |cloud| {
         let flood = (0..250_u8).map(async |last| {
             let answer = cloud
@@ -74,7 +74,7 @@ async fn h8_sign_ins_from_many_addresses_wait_in_a_short_line() {
 }
 
 #[tokio::test]
-async fn m1_an_account_is_one_however_its_name_is_written() {
+async fn an_account_is_one_however_its_name_is_written() {
     on_both(async |cloud| {
         let ann = cloud.sign_in().await;
         let carl = json!({
@@ -99,7 +99,7 @@ async fn m1_an_account_is_one_however_its_name_is_written() {
 }
 
 #[tokio::test]
-async fn m1_an_account_is_tried_so_often_a_day_from_all_addresses_together() {
+async fn an_account_is_tried_so_often_a_day_from_all_addresses_together() {
     on_both(async |cloud| {
         let limits = "[limits]\nfailed_logins_per_account = 6\n";
         let database = cloud.database.clone();
@@ -128,7 +128,7 @@ async fn m1_an_account_is_tried_so_often_a_day_from_all_addresses_together() {
 }
 
 #[tokio::test]
-async fn chaos8_failed_sign_ins_leave_no_memory_behind() {
+async fn failed_sign_ins_leave_no_memory_behind() {
     let folder = tempfile::tempdir().expect("a folder");
     let cloud = Cloud::start(&format!("sqlite:{}", folder.path().join("a").display())).await;
     let wrong = async |last: u8| {
@@ -157,7 +157,7 @@ async fn chaos8_failed_sign_ins_leave_no_memory_behind() {
 
 /// Two programs at one database count the tries of one account together.
 #[tokio::test]
-async fn m1_replicas_count_the_tries_of_an_account_together() {
+async fn replicas_count_the_tries_of_an_account_together() {
     let Ok(server) = std::env::var(data::testing::POSTGRES) else {
         println!("SKIPPED: there is no PostgreSQL");
         return;

@@ -18,7 +18,7 @@ use crate::harness::{PASSWORD, on_both};
 use crate::shop::{Shop, until};
 
 #[tokio::test]
-async fn m6_who_follows_a_log_stops_with_their_session_key_password_and_membership() {
+async fn who_follows_a_log_stops_with_their_session_key_password_and_membership() {
     on_both(async |cloud| {
         let shop = Shop::open(&cloud).await;
         let device = shop.device(1).await;
@@ -71,7 +71,7 @@ async fn m6_who_follows_a_log_stops_with_their_session_key_password_and_membersh
 }
 
 #[tokio::test]
-async fn m6_a_device_whose_key_is_deleted_writes_no_more() {
+async fn a_device_whose_key_is_deleted_writes_no_more() {
     on_both(async |cloud| {
         let shop = Shop::open(&cloud).await;
         let device = shop.device(1).await;
@@ -99,7 +99,7 @@ async fn m6_a_device_whose_key_is_deleted_writes_no_more() {
 }
 
 #[tokio::test]
-async fn m6_the_answer_of_a_device_stops_with_the_session_that_asked() {
+async fn the_answer_of_a_device_stops_with_the_session_that_asked() {
     on_both(async |cloud| {
         let ann = cloud.sign_in().await;
         let fleet = ann.fleet("pump", "raspberrypi4-64").await;

@@ -136,7 +136,7 @@ async fn a_device_is_asked_what_the_caller_asks_and_its_answer_is_passed_on() {
 }
 
 #[tokio::test]
-async fn m16_a_device_is_asked_for_variables_by_those_alone_who_may_read_them() {
+async fn a_device_is_asked_for_variables_by_those_alone_who_may_read_them() {
     on_both(async |cloud| {
         let shop = Shop::open(&cloud).await;
         let device = connected(&cloud, &shop.ann, shop.fleet, echo()).await;

@@ -125,7 +125,7 @@ fn other_bytes(by: u8) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn s5_of_those_who_send_the_same_part_at_once_the_last_to_begin_is_heard() {
+async fn of_those_who_send_the_same_part_at_once_the_last_to_begin_is_heard() {
     on_both(async |cloud| {
         let names = scene(&cloud).await;
         let ann = names.by(&cloud, "ann");
@@ -162,7 +162,7 @@ async fn s5_of_those_who_send_the_same_part_at_once_the_last_to_begin_is_heard()
 }
 
 #[tokio::test]
-async fn s5_a_cancelled_upload_leaves_nothing_of_a_part_that_was_coming() {
+async fn a_cancelled_upload_leaves_nothing_of_a_part_that_was_coming() {
     on_both(async |cloud| {
         let names = scene(&cloud).await;
         let ann = names.by(&cloud, "ann");
@@ -187,7 +187,7 @@ async fn s5_a_cancelled_upload_leaves_nothing_of_a_part_that_was_coming() {
 }
 
 #[tokio::test]
-async fn s5_of_two_commits_at_once_one_takes_the_file() {
+async fn of_two_commits_at_once_one_takes_the_file() {
     on_both(async |cloud| {
         let names = scene(&cloud).await;
         let ann = names.by(&cloud, "ann");

@@ -13,7 +13,7 @@ fn naming(uuid: &Value, parts: Vec<Value>) -> Value {
 }
 
 #[tokio::test]
-async fn s5_commits_of_what_did_not_come_are_refused_and_change_nothing() {
+async fn commits_of_what_did_not_come_are_refused_and_change_nothing() {
     on_both(async |cloud| {
         let names = scene(&cloud).await;
         let ann = names.by(&cloud, "ann");

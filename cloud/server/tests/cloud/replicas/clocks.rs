@@ -15,7 +15,7 @@ use crate::shop::Shop;
 const FAKE_TIME: &str = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1";
 
 #[tokio::test]
-async fn m13_a_replica_whose_clock_is_a_day_ahead_takes_nobody_for_gone() {
+async fn a_replica_whose_clock_is_a_day_ahead_takes_nobody_for_gone() {
     if !Path::new(FAKE_TIME).exists() {
         println!("SKIPPED: there is no libfaketime, so no replica had another time");
         return;

@@ -175,7 +175,7 @@ async fn is_asked_with_its_key(shop: &Shop<'_>) {
 }
 
 #[tokio::test]
-async fn m10_secrets_are_not_in_the_bytes_of_the_database() {
+async fn secrets_are_not_in_the_bytes_of_the_database() {
     on_fresh(async |url| {
         let keys = Keys::new(&url);
         let key = Keys::line("a");
@@ -241,7 +241,7 @@ async fn m10_secrets_are_not_in_the_bytes_of_the_database() {
 }
 
 #[tokio::test]
-async fn m10_a_start_without_the_key_or_with_a_wrong_one_says_which() {
+async fn a_start_without_the_key_or_with_a_wrong_one_says_which() {
     on_fresh(async |url| {
         let keys = Keys::new(&url);
         let (a, b) = (Keys::line("a"), Keys::line("b"));
@@ -285,7 +285,7 @@ async fn m10_a_start_without_the_key_or_with_a_wrong_one_says_which() {
 }
 
 #[tokio::test]
-async fn m10_secrets_are_rotated_beside_the_running_cloud() {
+async fn secrets_are_rotated_beside_the_running_cloud() {
     on_fresh(async |url| {
         let keys = Keys::new(&url);
         let (a, b) = (Keys::line("a"), Keys::line("b"));
@@ -382,7 +382,7 @@ async fn m10_secrets_are_rotated_beside_the_running_cloud() {
 }
 
 #[tokio::test]
-async fn m10_a_ciphertext_that_was_moved_is_refused_and_stops_nobody_else() {
+async fn a_ciphertext_that_was_moved_is_refused_and_stops_nobody_else() {
     on_fresh(async |url| {
         let keys = Keys::new(&url);
         let key = Keys::line("a");

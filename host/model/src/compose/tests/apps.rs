@@ -389,7 +389,7 @@ fn the_supervisors_own_app_is_shown_and_not_run() {
 }
 
 #[test]
-fn c2_a_fleet_beside_the_fleet_runs_nothing_under_the_name_of_a_supervisor() {
+fn a_fleet_beside_the_fleet_runs_nothing_under_the_name_of_a_supervisor() {
     for (name, class, is_alone, is_refused) in [
         ("aarch64-supervisor", AppClass::Fleet, false, true),
         ("x-supervisor", AppClass::Fleet, false, true),

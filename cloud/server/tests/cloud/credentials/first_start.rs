@@ -1,4 +1,4 @@
-//! Lesser findings of credentials.
+//! What the first start of a cloud makes: its files, its keys, the administrator and the password; and the cookie of sessions.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
@@ -21,7 +21,7 @@ fn mode(path: &std::path::Path) -> u32 {
 }
 
 #[tokio::test]
-async fn m10_the_files_of_the_database_are_their_owners_alone() {
+async fn the_files_of_the_database_are_their_owners_alone() {
     let folder = tempfile::tempdir().expect("a folder");
     let database = fresh(&folder);
     let path = |end: &str| folder.path().join(format!("cloud.sqlite{end}"));
@@ -45,7 +45,7 @@ async fn m10_the_files_of_the_database_are_their_owners_alone() {
 }
 
 #[tokio::test]
-async fn m10_signing_keys_are_made_anew_by_a_command() {
+async fn signing_keys_are_made_anew_by_a_command() {
     on_both(async |cloud| {
         let ann = cloud.sign_in().await;
         let token = ann.token.clone();
@@ -71,7 +71,7 @@ async fn m10_signing_keys_are_made_anew_by_a_command() {
 }
 
 #[test]
-fn low_the_first_password_is_held_to_what_others_are() {
+fn the_first_password_is_held_to_what_others_are() {
     for password in ["a", "password123", "aaaaaaaaaaaa"] {
         let folder = tempfile::tempdir().expect("a folder");
         let run = Command::new(env!("CARGO_BIN_EXE_fleet-cloud"))
@@ -92,7 +92,7 @@ fn low_the_first_password_is_held_to_what_others_are() {
 }
 
 #[tokio::test]
-async fn low_well_known_passwords_and_keys_of_one_letter_are_refused() {
+async fn well_known_passwords_and_keys_of_one_letter_are_refused() {
     on_both(async |cloud| {
         let ann = cloud.sign_in().await;
         let change = json!({ "currentPassword": PASSWORD, "newPassword": "Password123" });
@@ -110,7 +110,7 @@ async fn low_well_known_passwords_and_keys_of_one_letter_are_refused() {
 }
 
 #[tokio::test]
-async fn low_an_administrator_is_made_once_and_not_where_all_users_are_gone() {
+async fn an_administrator_is_made_once_and_not_where_all_users_are_gone() {
     on_both(async |cloud| {
         let database = cloud.database.clone();
         execute(&cloud, sql("DELETE FROM organization_membership")).await;
@@ -124,7 +124,7 @@ async fn low_an_administrator_is_made_once_and_not_where_all_users_are_gone() {
 }
 
 #[tokio::test]
-async fn low_the_cookie_is_of_this_host_alone_where_there_is_tls() {
+async fn the_cookie_is_of_this_host_alone_where_there_is_tls() {
     let folder = tempfile::tempdir().expect("a folder");
     let configuration = "public_url = 'https://cloud.example.com'\n";
     let cloud = Cloud::start_with(&fresh(&folder), configuration).await;

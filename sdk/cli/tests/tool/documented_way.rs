@@ -1,0 +1,184 @@
+//! docs/plugins.md, "From nothing to a signed plugin on a device": the commands of the page, typed as they stand there, in
+//! each language.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use tests::{Supervisor, until};
+
+use crate::author::{Author, Printed};
+use crate::languages::can_build;
+
+const PAGE: &str = include_str!("../../../../docs/plugins.md");
+
+/// The commands of the section: those for the author's machine, and those for the device, of which the last one asks the
+/// plugin.
+struct Commands {
+    author: Vec<String>,
+    device: Vec<String>,
+    ask: String,
+}
+
+fn commands() -> Commands {
+    let section = PAGE
+        .split("\n## ")
+        .find(|section| section.starts_with("From nothing to a signed plugin on a device\n"))
+        .unwrap();
+    let mut blocks = section.split("```sh\n").skip(1).map(|block| {
+        let (lines, _) = block.split_once("```").unwrap();
+        lines.lines().map(str::to_owned).collect::<Vec<_>>()
+    });
+    let author = blocks.next().unwrap();
+    let mut device = blocks.next().unwrap();
+    let ask = device.pop().unwrap();
+    assert!(ask.starts_with("curl "), "{ask}");
+    assert!(blocks.next().is_none());
+    Commands {
+        author,
+        device,
+        ask,
+    }
+}
+
+/// Replaces a text that is there once or more.
+fn replaced(text: &str, from: &str, to: &str) -> String {
+    assert!(text.contains(from), "`{from}` in {text}");
+    text.replace(from, to)
+}
+
+/// The device of the page: its layout, and its owner's home.
+struct Device {
+    supervisor: Supervisor,
+    author: Author,
+}
+
+impl Device {
+    async fn start(author: Author) -> Device {
+        for folder in ["layout", "layout/bin", "layout/plugins", "home"] {
+            fs::create_dir(author.path(folder)).unwrap();
+        }
+        symlink(
+            tests::distribution().join("bin/supervisor"),
+            author.path("layout/bin/supervisor"),
+        )
+        .unwrap();
+        author.write("layout/policy.toml", "");
+        author.write("supervisor.toml", "");
+        let path = |below: &str| author.path(below).display().to_string();
+        let supervisor = Supervisor::on_wasm()
+            .argument("--plugin-dir")
+            .argument(path("layout/plugins"))
+            .argument("--policy")
+            .argument(path("layout/policy.toml"))
+            .start()
+            .await;
+        Device { supervisor, author }
+    }
+
+    /// Types lines as root of the device, whose places and address are not those of the page.
+    fn run(&self, lines: &str) -> Printed {
+        let path = |below: &str| self.author.path(below).display().to_string();
+        let variables = [
+            ("HOME", path("home")),
+            ("SUPERVISOR_POLICY", path("layout/policy.toml")),
+            (
+                "SUPERVISOR_STATE_DIR",
+                self.supervisor.state_dir().display().to_string(),
+            ),
+        ];
+        self.author.shell(lines, &variables)
+    }
+}
+
+async fn walk(language: &str) {
+    if !can_build(language) {
+        return;
+    }
+    let Commands {
+        author: commands,
+        device: commands_of_owner,
+        ask,
+    } = commands();
+    let author = Author::new();
+    let mut typed = Vec::new();
+    for line in commands {
+        if line.starts_with("supervisor-plugin keygen ") {
+            // Nobody is there to type one.
+            typed.push(replaced(&line, "acme.key", "acme.key --no-password"));
+        } else if line.starts_with("supervisor-plugin new ") {
+            typed.push(replaced(
+                &line,
+                "--lang python",
+                &format!("--lang {language}"),
+            ));
+            // The versions of what a plugin in Rust depends on are then those of this repository, which are built.
+            let lock = tests::repository().join("Cargo.lock");
+            typed.push(format!("cp {} rails/", lock.display()));
+        } else {
+            typed.push(line);
+        }
+    }
+    author.shell(&typed.join("\n"), &[]).succeeds();
+
+    let device = Device::start(author).await;
+    for file in ["rails/rails.wasm", "acme.key.pub"] {
+        let name = file.rsplit('/').next().unwrap();
+        let copy = device.author.path("home").join(name);
+        fs::copy(device.author.path(file), copy).unwrap();
+    }
+    let bin = device.author.path("layout/bin").display().to_string();
+    let typed = replaced(
+        &commands_of_owner.join("\n"),
+        "/usr/lib/supervisor/bin",
+        &bin,
+    );
+    let granted = device.run(&typed).succeeds();
+    assert!(granted.out.contains("[plugins.rails]"), "{}", granted.out);
+
+    let configuration = device.author.path("supervisor.toml").display().to_string();
+    let address = device.supervisor.base().trim_start_matches("http://");
+    let ask = replaced(&ask, "/etc/supervisor/supervisor.toml", &configuration);
+    let ask = replaced(&ask, "127.0.0.1:48484", address);
+    let ask = format!("cd {bin}\n{ask}");
+    until("the answer", || async {
+        let answer = device.run(&ask).succeeds();
+        if answer.out == "Hello, Ada! This is call 1.\n" {
+            Ok(())
+        } else {
+            Err((answer.out, device.supervisor.json("/v3/plugins").await))
+        }
+    })
+    .await;
+    let report = device.supervisor.json("/v3/plugins").await;
+    assert_eq!(report["plugins"][0]["signedBy"], "acme", "{report}");
+}
+
+#[tokio::test]
+async fn the_way_of_the_page_leads_to_an_answer_in_rust() {
+    walk("rust").await;
+}
+
+#[tokio::test]
+async fn the_way_of_the_page_leads_to_an_answer_in_c() {
+    walk("c").await;
+}
+
+#[tokio::test]
+async fn the_way_of_the_page_leads_to_an_answer_in_go() {
+    walk("go").await;
+}
+
+#[tokio::test]
+async fn the_way_of_the_page_leads_to_an_answer_in_javascript() {
+    walk("javascript").await;
+}
+
+#[tokio::test]
+async fn the_way_of_the_page_leads_to_an_answer_in_typescript() {
+    walk("typescript").await;
+}
+
+#[tokio::test]
+async fn the_way_of_the_page_leads_to_an_answer_in_python() {
+    walk("python").await;
+}
