@@ -105,7 +105,7 @@ pub(crate) fn trust(
             reason,
         };
         let maker = KeyFile::read(path).map_err(failed)?;
-        keys.push(maker.key.clone());
+        keys.push(maker.public.key.clone());
         let signatures = Signatures::of(file, &wasm, &keys);
         lines
             .pin_by_maker(&named, &maker, &signatures)
@@ -235,7 +235,7 @@ impl Lines {
         maker: &KeyFile,
         signatures: &Signatures,
     ) -> Result<(&'static str, String), String> {
-        if !signatures.keys.contains(&maker.key) {
+        if !signatures.keys.contains(&maker.public.key) {
             let reason = match &signatures.problems[..] {
                 [] if signatures.are_there() => "it is signed with another key".to_owned(),
                 [] => "it has no signature".to_owned(),
@@ -243,10 +243,10 @@ impl Lines {
             };
             return Err(format!("it has not signed the plugin: {reason}"));
         }
-        if named.is_revoked(&maker.key) {
+        if named.is_revoked(&maker.public.key) {
             return Err("the policy has revoked it".to_owned());
         }
-        let known = named.name_of(&maker.key);
+        let known = named.name_of(&maker.public.key);
         let name = known.unwrap_or(&maker.name).to_owned();
         if known.is_none() && named.names().any(|taken| *taken == name) {
             return Err(format!(
@@ -258,7 +258,7 @@ impl Lines {
         ));
         if known.is_none() {
             self.line(&format!("[keys.{name}]"));
-            self.line(&format!("public = \"{}\"", maker.base64));
+            self.line(&format!("public = \"{}\"", maker.public.base64));
             self.line("");
         }
         Ok(("keys", name))

@@ -14,8 +14,11 @@
 
 #![warn(missing_docs)]
 
+mod key_file;
+
 use std::collections::BTreeMap;
 
+pub use key_file::{KeyFileError, PublicKeyText};
 use minisign_verify::Error;
 pub use minisign_verify::{PublicKey, Signature};
 use serde::{Deserialize, Deserializer};

@@ -52,3 +52,38 @@ fn a_key_is_revoked_under_all_its_names() {
     let error = toml::from_str::<NamedKeys>("[a]\npublic = \"untrusted comment\"").unwrap_err();
     assert!(error.to_string().contains("the second line"), "{error}");
 }
+
+#[test]
+fn a_makers_file_and_its_last_line_are_the_same_key() {
+    let pair = KeyPair::generate_unencrypted_keypair().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("acme.pub");
+    let text = pair.pk.to_box().unwrap().to_string();
+    std::fs::write(&file, format!("{text}\n\n")).unwrap();
+    let read = PublicKeyText::read(&file).unwrap();
+    assert_eq!(read.key, public(&pair));
+    assert_eq!(PublicKeyText::parse(&read.base64).unwrap(), read);
+}
+
+#[test]
+fn what_is_no_makers_file_is_refused_and_holds_nobody_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    std::fs::write(path("text"), "a\nb\"]").unwrap();
+    std::fs::write(path("long"), "x".repeat(4097)).unwrap();
+    std::fs::write(path("empty"), "").unwrap();
+    std::fs::write(path("binary"), [0xff, 0xfe]).unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, path("pipe"), 0o600.into()).unwrap();
+    for (name, expected) in [
+        ("text", "its last line is not a minisign public key"),
+        ("empty", "its last line is not a minisign public key"),
+        ("long", "it is not a file of at most 4096 bytes"),
+        ("pipe", "it is not a file of at most 4096 bytes"),
+        ("", "it is not a file of at most 4096 bytes"),
+        ("binary", "it cannot be read: "),
+        ("missing", "it cannot be read: "),
+    ] {
+        let error = PublicKeyText::read(&path(name)).unwrap_err().to_string();
+        assert!(error.starts_with(expected), "{name}: {error}");
+    }
+}

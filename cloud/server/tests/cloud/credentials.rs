@@ -1,9 +1,8 @@
-//! What credentials are held to in hostile hands: tests are named after the findings that they close
-//! (docs/security.md).
+//! What credentials are held to in hostile hands (docs/security.md).
 
 mod audit;
-mod keys;
 mod first_start;
+mod keys;
 mod refusals;
 mod sessions;
 mod sign_ins;

@@ -1,19 +1,14 @@
-//! The key of a plugin's maker, as the maker publishes it: the file `.pub` of minisign or of `supervisor-plugin keygen`.
+//! The key of a plugin's maker, and what the policy calls it.
 
 use std::path::Path;
 
-use signatures::PublicKey;
-
-/// Far more than the two lines of such a file.
-const SIZE: u64 = 4096;
+use signatures::PublicKeyText;
 
 /// A key that the owner has in a file.
 pub(super) struct KeyFile {
     /// What the policy calls it: the file's name without `.pub` and `.key`.
     pub(super) name: String,
-    /// The key as the policy writes it.
-    pub(super) base64: String,
-    pub(super) key: PublicKey,
+    pub(super) public: PublicKeyText,
 }
 
 impl KeyFile {
@@ -22,21 +17,10 @@ impl KeyFile {
     /// # Errors
     /// Why there is none that the policy can name.
     pub(super) fn read(path: &Path) -> Result<KeyFile, String> {
-        let unreadable = |error| format!("it cannot be read: {error}");
-        let metadata = std::fs::metadata(path).map_err(unreadable)?;
-        if !metadata.is_file() || metadata.len() > SIZE {
-            return Err(format!("it is not a file of at most {SIZE} bytes"));
-        }
-        let text = std::fs::read_to_string(path).map_err(unreadable)?;
-        let last = text.lines().rfind(|line| !line.trim().is_empty());
-        let base64 = last.unwrap_or_default().trim().to_owned();
-        let key = PublicKey::from_base64(&base64).map_err(|_| {
-            "its last line is not a minisign public key, which begins with `RW`: take the maker's .pub file"
-        })?;
+        let public = PublicKeyText::read(path).map_err(|error| error.to_string())?;
         Ok(KeyFile {
             name: name(path)?,
-            base64,
-            key,
+            public,
         })
     }
 }

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result};
 use plugins::{SignatureCheck, check_signatures};
 use serde_json::json;
+use signatures::PublicKeyText;
 
 use crate::arguments::Verify;
 use crate::component::Component;
@@ -14,7 +15,7 @@ use crate::output::Output;
 pub(crate) fn run(arguments: &Verify, output: &Output) -> Result<ExitCode> {
     let component = Component::read(arguments.file.clone())?;
     let keys = match (&arguments.public_key, &arguments.policy) {
-        (Some(key), _) => format!("[keys.given]\npublic = \"{}\"\n", public_key(key)?),
+        (Some(key), _) => format!("[keys.given]\npublic = \"{}\"\n", public_key(key)?.base64),
         (None, Some(policy)) => std::fs::read_to_string(policy)
             .with_context(|| format!("cannot read `{}`", policy.display()))?,
         (None, None) => String::new(),
@@ -44,13 +45,13 @@ pub(crate) fn run(arguments: &Verify, output: &Output) -> Result<ExitCode> {
     })
 }
 
-/// The key itself, or the one in a file: the second of its two lines.
-fn public_key(given: &str) -> Result<String> {
+/// The key itself, or the one in a file.
+fn public_key(given: &str) -> Result<PublicKeyText> {
     let file = Path::new(given);
-    if !file.is_file() {
-        return Ok(given.trim().to_owned());
+    if file.exists() {
+        PublicKeyText::read(file).with_context(|| format!("`{given}` is not a key"))
+    } else {
+        PublicKeyText::parse(given)
+            .with_context(|| format!("`{given}` is neither a file nor a key"))
     }
-    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read `{given}`"))?;
-    let key = text.lines().rfind(|line| !line.trim().is_empty());
-    Ok(key.unwrap_or_default().trim().to_owned())
 }

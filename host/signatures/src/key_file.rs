@@ -1,0 +1,67 @@
+//! The public key of a maker, as the maker publishes it: the file `.pub` of minisign or of `supervisor-plugin keygen`.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::Path;
+
+use minisign_verify::PublicKey;
+
+/// Far more than the two lines of such a file, in bytes.
+const MAX_SIZE: u64 = 4096;
+
+/// A public key, and the text that it is in a policy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PublicKeyText {
+    /// The key.
+    pub key: PublicKey,
+    /// In base64: letters, digits, `+`, `/` and `=`.
+    pub base64: String,
+}
+
+/// Why there is no public key. The sentences have the file, or the text, as their subject.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyFileError {
+    /// The file cannot be opened or read, or is not text.
+    #[error("it cannot be read: {0}")]
+    Unreadable(#[from] io::Error),
+    /// It is a folder, a pipe or a device, or too long.
+    #[error("it is not a file of at most {MAX_SIZE} bytes")]
+    NotAKeyFile,
+    /// The last line, or the text, is something else.
+    #[error(
+        "its last line is not a minisign public key, which begins with `RW`: take the maker's .pub file"
+    )]
+    Format,
+}
+
+impl PublicKeyText {
+    /// The key that is the last line of a text with a content.
+    ///
+    /// # Errors
+    /// [`KeyFileError::Format`] if that is no key.
+    pub fn parse(text: &str) -> Result<Self, KeyFileError> {
+        let last = text.lines().rfind(|line| !line.trim().is_empty());
+        let base64 = last.unwrap_or_default().trim().to_owned();
+        let key = PublicKey::from_base64(&base64).map_err(|_| KeyFileError::Format)?;
+        Ok(Self { key, base64 })
+    }
+
+    /// The key in the file `path`.
+    ///
+    /// # Errors
+    /// [`KeyFileError`] if there is none.
+    pub fn read(path: &Path) -> Result<Self, KeyFileError> {
+        // A pipe without a writer would hold up whoever opens it.
+        if !std::fs::metadata(path)?.is_file() {
+            return Err(KeyFileError::NotAKeyFile);
+        }
+        let mut text = String::new();
+        File::open(path)?
+            .take(MAX_SIZE + 1)
+            .read_to_string(&mut text)?;
+        if text.len() as u64 > MAX_SIZE {
+            return Err(KeyFileError::NotAKeyFile);
+        }
+        Self::parse(&text)
+    }
+}
