@@ -39,7 +39,7 @@ use crate::bindings::watcher::exports::platform::supervisor::events as wit;
 pub enum Event {
     /// The supervisor has started, or this version of the plugin was installed.
     Start {
-        /// Whether it is the first start since the device booted.
+        /// Whether the supervisor has started, and for the first time since the device booted.
         is_first_of_boot: bool,
     },
     /// A schedule is due; its name.

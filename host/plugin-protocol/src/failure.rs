@@ -16,8 +16,9 @@ pub enum Failure {
         what: String,
         /// Where: for the log.
         trace: String,
-        /// What the guest wrote of a panic before: its message and its place, in one line.
-        panic: Option<String>,
+        /// What the guest wrote of its failure before, in one line that goes on after its name: `panicked: …` or
+        /// `failed: …`.
+        account: Option<String>,
     },
     /// It died after it was refused memory.
     Memory {

@@ -24,11 +24,11 @@ pub(crate) fn of(error: &wasmtime::Error, guest: &Guest, cpu_exceeded: bool) -> 
             limit: limits.memory,
         };
     }
-    trapped(error, guest.log.panic())
+    trapped(error, guest.log.account_of_failure())
 }
 
 /// What wasmtime says of a trap holds names that the plugin chose.
-fn trapped(error: &wasmtime::Error, panic: Option<String>) -> Failure {
+fn trapped(error: &wasmtime::Error, account: Option<String>) -> Failure {
     let what = match error.downcast_ref::<Trap>() {
         // A stack that grows beyond its place in memory is the most frequent reason, and nothing else names it.
         Some(trap @ Trap::MemoryOutOfBounds) => format!("{trap}, as of a stack that overflows"),
@@ -38,7 +38,7 @@ fn trapped(error: &wasmtime::Error, panic: Option<String>) -> Failure {
     Failure::Trap {
         what: one_line(&what, LONGEST),
         trace: one_line(&format!("{error:?}"), TRACE),
-        panic,
+        account,
     }
 }
 

@@ -51,8 +51,13 @@ impl Drop for Watcher {
 }
 
 impl Events {
-    /// From now on these are called. Runs in a tokio runtime.
-    pub(crate) fn set_plugins<'a>(&self, plugins: impl Iterator<Item = &'a Arc<LoadedPlugin>>) {
+    /// From now on these are called. Runs in a tokio runtime. Those that are new are there because the supervisor
+    /// `starts`, or else because somebody has installed them.
+    pub(crate) fn set_plugins<'a>(
+        &self,
+        plugins: impl Iterator<Item = &'a Arc<LoadedPlugin>>,
+        starts: bool,
+    ) {
         let mut watchers = self.watchers.lock();
         let mut before = std::mem::take(&mut *watchers);
         for plugin in plugins {
@@ -62,7 +67,7 @@ impl Events {
             let name = plugin.manifest.name.clone();
             let watcher = match before.remove(&name) {
                 Some(watcher) if Arc::ptr_eq(&watcher.plugin, plugin) => watcher,
-                _ => Watcher::start(plugin),
+                _ => Watcher::start(plugin, starts),
             };
             watchers.insert(name, watcher);
         }
@@ -87,9 +92,9 @@ impl Events {
 }
 
 impl Watcher {
-    fn start(plugin: &Arc<LoadedPlugin>) -> Watcher {
+    fn start(plugin: &Arc<LoadedPlugin>, starts: bool) -> Watcher {
         let pending = Arc::new(PendingEvents::of(plugin.manifest.event_kinds()));
-        let is_first = plugin.context.services.device.is_first_start();
+        let is_first = starts && plugin.context.services.device.is_first_start();
         pending.add(PluginEvent::Start(is_first));
         let calling = tokio::spawn(call_for_each(Arc::clone(plugin), Arc::clone(&pending)));
         let mut tasks = vec![calling.abort_handle()];

@@ -11,12 +11,13 @@ use crate::text::{LONGEST, one_line};
 /// The most of a trace that is logged, in bytes.
 const TRACE: usize = 1 << 10;
 
-/// What the plugin's author gets to know: also what the plugin said of a panic, and which limit may be raised how far.
+/// What the plugin's author gets to know: also what the plugin wrote of its failure, and which limit may be raised how far.
 pub(crate) fn for_author(failure: &Failure, plugin: &str) -> String {
     let key = match failure {
         Failure::Trap {
-            panic: Some(panic), ..
-        } => return format!("plugin `{plugin}` panicked: {panic}"),
+            account: Some(account),
+            ..
+        } => return format!("plugin `{plugin}` {account}"),
         Failure::Memory { .. } => "memory_mib",
         Failure::Cpu { .. } => "cpu_ms",
         Failure::Wall { .. } => "wall_ms",

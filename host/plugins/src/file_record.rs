@@ -35,6 +35,8 @@ pub(crate) struct FileRecord {
     pub(crate) read_again: bool,
     /// Until when its writer is expected to close it; none where nobody is writing it.
     pub(crate) pending_until: Option<Instant>,
+    /// Until when the file, which is not there, is taken for one that is being replaced; none where it is there.
+    pub(crate) missing_until: Option<Instant>,
 }
 
 /// How far it is with the native code of a content.

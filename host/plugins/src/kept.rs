@@ -122,16 +122,18 @@ impl KeptVersions {
         });
     }
 
-    /// Forgets the versions of files that somebody has removed: what is gone does not come back by itself. Runs in a
-    /// tokio runtime, and waits for nothing.
-    pub(crate) fn forget_removed(&mut self) {
+    /// Forgets the versions of files that somebody has removed: what is gone does not come back by itself. What is missing
+    /// and `is_replaced` is not removed. Runs in a tokio runtime, and waits for nothing.
+    pub(crate) fn forget_removed(&mut self, is_replaced: impl Fn(&Path) -> bool) {
         let is_removed = |file: &Path| {
             let is_there = file.try_exists().unwrap_or(true);
             // A folder that is not there may be on a disk that comes later.
             !is_there && file.parent().is_some_and(Path::is_dir)
         };
         let files = self.files().into_iter();
-        let removed: Vec<_> = files.filter(|file| is_removed(file)).collect();
+        let removed: Vec<_> = files
+            .filter(|file| is_removed(file) && !is_replaced(file))
+            .collect();
         if removed.is_empty() {
             return;
         }

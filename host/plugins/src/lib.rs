@@ -97,6 +97,7 @@ pub use rollback::{Rollback, RollbackError, RollbackFolders, rollback};
 pub use route_match::{RouteLookup, RouteMatch};
 pub use signers::{
     SignatureCheck, SignaturePlace, check_signatures, embedded_signature, signature_place,
+    signed_content,
 };
 pub use trust::{TrustError, trust_lines};
 pub use unavailable::Unavailable;

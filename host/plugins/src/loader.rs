@@ -15,6 +15,7 @@ mod verdict;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use plugin_protocol::GuestCode;
 use tokio::sync::Semaphore;
@@ -34,6 +35,9 @@ use crate::text::cut;
 use policy_state::PolicyState;
 use verdict::Verdict;
 
+/// For how long a file may be missing and still be the same plugin's: `install` and others remove a file before they write the
+/// next version under its name.
+const REPLACED: Duration = Duration::from_millis(500);
 /// How many files are read at a time: each is in memory as a whole.
 const READ_AT_ONCE: usize = 4;
 
@@ -100,6 +104,11 @@ impl Loader {
         self.starts = false;
     }
 
+    /// Whether the device starts: what is loaded now was there before.
+    pub(crate) fn starts(&self) -> bool {
+        self.starts
+    }
+
     /// Whether the device starts, and there are files of which nobody knows yet what they are.
     fn reads_first(&self) -> bool {
         self.starts && self.files.values().any(FileRecord::is_to_be_read)
@@ -123,6 +132,7 @@ impl Loader {
             let mut record = last.remove(&file).unwrap_or_default();
             record.place = place.filter(|_| !anybodys);
             record.pending_until = self.folders.pending_writes.deadline(&file);
+            record.missing_until = None;
             if record.pending_until.is_some() {
                 // There is another look when it is closed, or at the latest then.
             } else if record.reading.is_some() {
@@ -135,9 +145,24 @@ impl Loader {
             }
             self.files.insert(file, record);
         }
-        self.kept.forget_removed();
+        self.keep_for_a_moment(&mut last);
+        let files = &self.files;
+        self.kept.forget_removed(|file| files.contains_key(file));
         self.keep_stand_ins(last);
         // What is dropped here is gone, and the tasks that were at it end.
+    }
+
+    /// Keeps what was known of files that are not there now for as long as they may be about to be replaced.
+    fn keep_for_a_moment(&mut self, last: &mut BTreeMap<PathBuf, FileRecord>) {
+        let now = Instant::now();
+        let are_gone = last.extract_if(.., |_, record| record.stands_in_for.is_none());
+        for (file, mut record) in are_gone {
+            let deadline = *record.missing_until.get_or_insert(now + REPLACED);
+            if deadline > now {
+                record.pending_until = Some(deadline);
+                self.files.insert(file, record);
+            }
+        }
     }
 
     /// Whether something is being read or compiled.

@@ -50,7 +50,8 @@ impl Reload {
         let before = Arc::clone(&self.table.borrow());
         let next = self.loader.table(&before);
         self.actions.set_providers(&next.providers, next.serving());
-        self.events.set_plugins(next.serving());
+        self.events
+            .set_plugins(next.serving(), self.loader.starts());
         let names = next.names();
         self.recent.retain(|plugin| names.contains(plugin));
         self.table.send_replace(Arc::new(next));

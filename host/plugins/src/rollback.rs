@@ -115,8 +115,11 @@ fn find(plugin: &str, device: RollbackFolders<'_>) -> Result<Replacement, String
             (latest.manifest.name == plugin).then_some((file, latest))
         })
         .ok_or_else(|| {
-            "no version of it is kept: those that have served from files of the plugin folders are, but for what the device ships with"
-                .to_owned()
+            format!(
+                "no version of it is kept in the state folder `{}`: those that have served from files of the plugin folders are, but \
+                 for what the device ships with",
+                device.state_dir.display()
+            )
         })?;
     let (_, present) = bytes(&file)?;
     let present_manifest = Manifest::of(&present).ok();

@@ -139,7 +139,12 @@ pub(crate) struct SelfSignedFile<'a> {
     signature: &'a [u8],
 }
 
-impl SelfSignedFile<'_> {
+impl<'a> SelfSignedFile<'a> {
+    /// What is before the signature.
+    pub(crate) fn content(&self) -> &'a [u8] {
+        self.content
+    }
+
     /// The text of the signature.
     pub(crate) fn signature(&self) -> &[u8] {
         self.signature

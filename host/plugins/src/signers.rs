@@ -53,6 +53,15 @@ pub fn embedded_signature(wasm: &[u8]) -> Option<Vec<u8>> {
     Some(signed.signature().to_vec())
 }
 
+/// What of a component was signed: all of it, but the signature at its end if it bears one.
+#[must_use]
+pub fn signed_content(wasm: &[u8]) -> &[u8] {
+    match signature::last_section(wasm) {
+        Ok(Some(signed)) => signed.content(),
+        _ => wasm,
+    }
+}
+
 /// Checks the signatures of `file`, whose content is `wasm`, against the keys of the policy with this text.
 ///
 /// # Errors

@@ -19,11 +19,18 @@ use crate::{parts, walls};
 /// # Errors
 /// Where the running supervisor does not answer, and where plugins cannot be loaded at all.
 pub(crate) fn list(flags: Flags, json: bool) -> Result<()> {
-    let listing = Listing::read(flags)?;
+    let configuration = configuration::resolve(flags)?;
+    let listing = Listing::read(&configuration)?;
     if json {
         let text = serde_json::to_string_pretty(&listing.json())?;
         println!("{text}");
     } else {
+        if !listing.is_running {
+            eprintln!(
+                "no supervisor is running with the state folder `{}` (--state-dir or --config names another): these are the plugins that one would load",
+                configuration.state_dir.display()
+            );
+        }
         print!("{}", listing.text());
     }
     Ok(())
@@ -34,7 +41,7 @@ pub(crate) fn list(flags: Flags, json: bool) -> Result<()> {
 /// # Errors
 /// As [`list`], and where one is refused, or the policy is invalid.
 pub(crate) fn check(flags: Flags) -> Result<()> {
-    let listing = Listing::read(flags)?;
+    let listing = Listing::read(&configuration::resolve(flags)?)?;
     print!("{}", listing.text());
     let is_refused = |plugin: &&Value| plugin["refused"].is_string();
     let refused = listing.plugins.iter().filter(is_refused).count();
@@ -58,11 +65,10 @@ struct Listing {
 }
 
 impl Listing {
-    fn read(flags: Flags) -> Result<Listing> {
-        let configuration = configuration::resolve(flags)?;
+    fn read(configuration: &Configuration) -> Result<Listing> {
         match RunningSupervisor::of(&configuration.state_dir)? {
             Some(supervisor) => of_running(&supervisor),
-            None => of_folders(&configuration),
+            None => of_folders(configuration),
         }
     }
 

@@ -35,6 +35,21 @@ impl Component {
         }
     }
 
+    /// Reads the file that the arguments name, or what the project was built to; builds it if it was not.
+    ///
+    /// # Errors
+    /// As [`Component::of`].
+    pub(crate) fn as_it_is(arguments: &ComponentArguments, output: &Output) -> Result<Component> {
+        if arguments.file.is_none() {
+            let project = ProjectFolder::open(&arguments.project.project)?;
+            let built = project.component();
+            if built.is_file() {
+                return Component::read(built);
+            }
+        }
+        Component::of(arguments, output)
+    }
+
     /// Reads a file.
     ///
     /// # Errors

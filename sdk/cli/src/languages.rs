@@ -8,11 +8,12 @@ mod javascript;
 mod python;
 mod rust;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use plugin_manifest::{Action, DESCRIPTION, Language, Manifest, SECTION, append_section};
+use plugins::{signature_place, signed_content};
 
 use crate::output::Output;
 use crate::project::ProjectFolder;
@@ -57,14 +58,34 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
         in_file.version
     );
     let component = project.component();
+    let is_signed_as_built = put(&component, &wasm, output)?;
+    let seconds = started.elapsed().as_secs_f64();
+    let signed = if is_signed_as_built {
+        "; its content is the same, so it stays signed"
+    } else {
+        ""
+    };
+    output.note(&format!("built {name} in {seconds:.1} s{signed}"));
+    Ok(component)
+}
+
+/// Puts what was built beside `plugin.toml`. A file with the same content stays as it is, with its signature; whether it
+/// bears one is the answer. Says so where a signature is lost.
+fn put(component: &Path, wasm: &[u8], output: &Output) -> Result<bool> {
+    let before = std::fs::read(component).unwrap_or_default();
+    let is_signed = signature_place(component, &before).is_some();
+    if signed_content(&before) == wasm {
+        return Ok(is_signed);
+    }
     // In one step, for whoever loads it meanwhile.
     let new = component.with_extension("wasm.new");
-    std::fs::write(&new, &wasm)
-        .and_then(|()| std::fs::rename(&new, &component))
+    std::fs::write(&new, wasm)
+        .and_then(|()| std::fs::rename(&new, component))
         .with_context(|| format!("cannot write `{}`", component.display()))?;
-    let seconds = started.elapsed().as_secs_f64();
-    output.note(&format!("built {name} in {seconds:.1} s"));
-    Ok(component)
+    if is_signed {
+        output.note("its content has changed, so it is signed no longer: sign it again");
+    }
+    Ok(false)
 }
 
 /// Refuses actions that the SDK of the language has nothing for.

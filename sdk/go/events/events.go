@@ -20,7 +20,8 @@ import "encoding/json"
 // Event is one of the types below.
 type Event interface{ isEvent() }
 
-// Start says that the supervisor has started, or that this version of the plugin was installed.
+// Start says that the supervisor has started, or that this version of the plugin was installed. It is the first of a boot if
+// the supervisor has started for the first time since the device booted.
 type Start struct{ IsFirstOfBoot bool }
 
 // Schedule says that a schedule of plugin.toml is due.

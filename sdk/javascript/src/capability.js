@@ -27,5 +27,16 @@ export function answers(classes = {}) {
     };
 }
 
+/**
+ * A whole number that the interface takes. The engine takes plain numbers for those of 64 bits as well, and ends the plugin
+ * at a BigInt.
+ */
+export function wholeNumber(value) {
+  if (!Number.isSafeInteger(value) || value < 0) {
+    throw new RangeError(`${String(value)} is not a whole number from 0 to ${Number.MAX_SAFE_INTEGER}`);
+  }
+  return value;
+}
+
 /** Text as UTF-8; bytes and nothing stay as they are. */
 export const bytesOf = (value) => (typeof value === "string" ? new TextEncoder().encode(value) : value);

@@ -1,7 +1,7 @@
 import wit from "platform:supervisor/journal@1.4.0";
 
 import { Body } from "./body.js";
-import { answers } from "./capability.js";
+import { answers, wholeNumber } from "./capability.js";
 import { BadRequest, Unavailable } from "./errors.js";
 
 const answering = answers({ invalid: BadRequest, busy: Unavailable, other: Unavailable });
@@ -13,7 +13,7 @@ export const read = answering(async (options = {}) => {
     follow,
     unit: unit ?? null,
     identifier: identifier ?? null,
-    count: count === undefined ? null : BigInt(count),
+    count: count === undefined ? null : wholeNumber(count),
     since: since ?? null,
     until: until ?? null,
     format: format ?? null,

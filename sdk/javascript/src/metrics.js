@@ -1,6 +1,6 @@
 import wit from "platform:supervisor/metrics@1.4.0";
 
-import { answers } from "./capability.js";
+import { answers, wholeNumber } from "./capability.js";
 
 const answering = answers();
 const labelsOf = (labels) => Object.entries(labels).map(([name, value]) => ({ name, value: String(value) }));
@@ -10,5 +10,5 @@ export const setGauge = answering(async (name, value, labels = {}) => {
 });
 
 export const addToCounter = answering(async (name, increment = 1, labels = {}) => {
-  await wit.addToCounter(name, labelsOf(labels), BigInt(increment));
+  await wit.addToCounter(name, labelsOf(labels), wholeNumber(increment));
 });

@@ -9,6 +9,18 @@ from componentize_py_types import Err
 from .errors import Error, Internal
 
 
+def whole_number(value: int, bits: int = 64) -> int:
+    """A number that the interface takes. The interpreter ends the plugin at one that does not fit."""
+    if not isinstance(value, int) or not 0 <= value < 2**bits:
+        raise ValueError(f"{value!r} is not a whole number from 0 to {2**bits - 1}")
+    return value
+
+
+def milliseconds(seconds: float, bits: int = 64) -> int:
+    """A time that the interface takes, from seconds."""
+    return whole_number(round(seconds * 1000), bits)
+
+
 def answers(**classes: type[Error]):
     """Decorates the functions of a capability: the case `TooLarge` of its error is raised as what `TooLarge=` names,
     and one that is not named as `Internal`."""

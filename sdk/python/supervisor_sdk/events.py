@@ -16,6 +16,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from .capability import whole_number
+
 
 @dataclass
 class Start:
@@ -100,6 +102,9 @@ class Postpone:
 
     reason: str
     seconds: int
+
+    def __post_init__(self):
+        whole_number(self.seconds, 32)
 
 
 @dataclass

@@ -3,7 +3,7 @@
 from wit_world.imports import journal as wit
 
 from .body import Body
-from .capability import answers
+from .capability import answers, whole_number
 from .errors import BadRequest, Unavailable
 
 _answers = answers(Invalid=BadRequest, Busy=Unavailable, Other=Unavailable)
@@ -22,5 +22,6 @@ async def read(
     format: str | None = None,
 ) -> Body:
     """Starts the journal command. Returned as an answer, the body passes outside the plugin and outlives the call."""
+    count = None if count is None else whole_number(count)
     options = wit.Options(all, follow, unit, identifier, count, since, until, format)
     return Body.of_stream(await wit.read(options))

@@ -2,7 +2,7 @@
 
 from wit_world.imports import metrics as wit
 
-from .capability import answers
+from .capability import answers, whole_number
 
 _answers = answers()
 
@@ -16,7 +16,7 @@ async def set_gauge(name: str, value: float, **labels: str) -> None:
 @_answers
 async def add_to_counter(name: str, increment: int = 1, **labels: str) -> None:
     """Adds to a counter, which begins at 0. The name of a counter ends in `_total`, by custom."""
-    await wit.add_to_counter(name, _labels(labels), increment)
+    await wit.add_to_counter(name, _labels(labels), whole_number(increment))
 
 
 def _labels(labels: dict[str, str]) -> list[wit.Label]:

@@ -2,7 +2,7 @@
 
 from wit_world.imports import serial as wit
 
-from .capability import answers
+from .capability import answers, milliseconds, whole_number
 from .errors import BadGateway, Conflict
 
 _answers = answers(NotFound=BadGateway, Busy=Conflict, Other=BadGateway)
@@ -20,7 +20,9 @@ class Port:
 
     def __init__(self, name: str, *, baud: int, data_bits: int = 8, parity: str = "none", stop_bits: int = 1):
         self._name = name
-        self._settings = wit.Settings(baud, data_bits, wit.Parity[parity.upper()], stop_bits)
+        self._settings = wit.Settings(
+            whole_number(baud, 32), whole_number(data_bits, 8), wit.Parity[parity.upper()], whole_number(stop_bits, 8)
+        )
 
     @_answers
     async def __aenter__(self) -> "Port":
@@ -33,7 +35,7 @@ class Port:
     @_answers
     async def read(self, most: int, seconds: float) -> bytes:
         """Waits until something has been received: at most `most` bytes of it (65,536). Empty once the time has passed."""
-        return await self._port.read(most, int(seconds * 1000))
+        return await self._port.read(whole_number(most, 32), milliseconds(seconds, 32))
 
     @_answers
     async def write(self, data: bytes) -> None:

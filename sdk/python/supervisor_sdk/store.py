@@ -10,7 +10,7 @@ from typing import Any
 
 from wit_world.imports import store as wit
 
-from .capability import answers
+from .capability import answers, milliseconds
 from .errors import Internal, TooLarge
 
 _answers = answers(TooLarge=TooLarge)
@@ -31,7 +31,7 @@ async def set(key: str, value: bytes | str) -> None:
 @_answers
 async def set_for(key: str, value: bytes | str, seconds: float) -> None:
     """Sets `key` for a time by the device's clock: after that it is as if it were removed. Milliseconds count."""
-    await wit.set_for(key, _bytes(value), round(seconds * 1000))
+    await wit.set_for(key, _bytes(value), milliseconds(seconds))
 
 
 @_answers
@@ -40,7 +40,7 @@ async def compare_and_set(
 ) -> bool:
     """Sets `key` to `value`, or removes it for `None`, if the key holds what is expected: `None` if it is not there.
     Answers whether it did; `update` does this until it succeeds."""
-    lifetime = None if seconds is None else round(seconds * 1000)
+    lifetime = None if seconds is None else milliseconds(seconds)
     return await wit.compare_and_set(key, _bytes(expected), _bytes(value), lifetime)
 
 

@@ -135,6 +135,14 @@ async fn a_plugin_is_called_for_what_happens_on_the_device() {
             "update-gate"
         ])
     );
+    // It is installed anew while the device runs: by its bytes it is another version.
+    let file = story.folder.path().join("plugins/update-hold.wasm");
+    let mut component = fs::read(&file).unwrap();
+    component.extend([0, 2, 1, b'x']);
+    fs::write(&file, component).unwrap();
+    story
+        .until_events(&["start, first of this boot: false"])
+        .await;
 }
 
 #[tokio::test]

@@ -38,11 +38,16 @@ impl log::Host for &mut Guest {
     }
 }
 
+/// The longest error that an instance logs and that is shown with its failure, in bytes.
+const LAST_ERROR: usize = 500;
+
 /// What one instance has written so far, and may.
 pub(crate) struct LogBudget {
     host: InstanceHost,
     lines: AtomicU32,
     panic: Mutex<PanicText>,
+    /// The last line that it logged as an error.
+    last_error: Mutex<Option<String>>,
 }
 
 /// What the instance wrote of its last panic on its standard error, as Rust's own hook does it: a line that says where,
@@ -77,12 +82,18 @@ impl LogBudget {
             host,
             lines: AtomicU32::new(0),
             panic: Mutex::default(),
+            last_error: Mutex::default(),
         }
     }
 
-    /// What the instance wrote of a panic, in one line.
-    pub(crate) fn panic(&self) -> Option<String> {
-        self.panic.lock().text()
+    /// What the instance wrote of its failure, in one line that goes on after its name: of a panic in Rust, or else what it
+    /// logged last as an error, as the SDKs of the other languages do before they let an instance fail.
+    pub(crate) fn account_of_failure(&self) -> Option<String> {
+        if let Some(panic) = self.panic.lock().text() {
+            return Some(format!("panicked: {panic}"));
+        }
+        let last_error = self.last_error.lock();
+        last_error.as_ref().map(|error| format!("failed: {error}"))
     }
 
     /// Writes a line of the instance's standard output or error.
@@ -96,6 +107,9 @@ impl LogBudget {
 
     /// Writes one line, whatever is in `message`.
     fn write(&self, level: LogLevel, message: &str) {
+        if level == LogLevel::Error {
+            *self.last_error.lock() = Some(one_line(message, LAST_ERROR));
+        }
         if self.lines.fetch_add(1, Ordering::Relaxed) < LINES {
             let line = one_line(message, LINE);
             self.host.log(LogEntry::Line(level, line));

@@ -221,10 +221,14 @@ fn no_answer() -> Failure {
 fn bounded(failure: Failure) -> Failure {
     let line = |text: String| one_line(&text, LONGEST);
     match failure {
-        Failure::Trap { what, trace, panic } => Failure::Trap {
+        Failure::Trap {
+            what,
+            trace,
+            account,
+        } => Failure::Trap {
             what: line(what),
             trace: line(trace),
-            panic: panic.map(line),
+            account: account.map(line),
         },
         Failure::BadAnswer(what) => Failure::BadAnswer(line(what)),
         Failure::NotReady(what) => Failure::NotReady(line(what)),

@@ -113,6 +113,6 @@ async fn a_file_that_somebody_removed_is_forgotten_and_one_on_a_missing_disk_is_
     }
     fs::remove_file(&removed).unwrap();
     fs::rename(&disk, root.path().join("elsewhere")).unwrap();
-    kept.forget_removed();
+    kept.forget_removed(|_| false);
     assert_eq!(kept.files(), [away]);
 }

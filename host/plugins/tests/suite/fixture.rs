@@ -524,6 +524,14 @@ impl Fixture {
         fs::rename(beside, folder.join(name)).unwrap();
     }
 
+    /// Replaces a plugin as `install` and `cp --remove-destination` do: pinned, removed, then written under its name.
+    pub(crate) fn remove_and_write(&self, name: &str, content: &[u8]) {
+        self.pin(content);
+        let file = self.path("plugins").join(name);
+        fs::remove_file(&file).unwrap();
+        fs::write(file, content).unwrap();
+    }
+
     /// Waits until `condition` holds.
     pub(crate) async fn until(&self, what: &str, condition: impl Fn(&Plugins) -> bool) {
         let deadline = tokio::time::Instant::now() + Duration::from_secs(60);

@@ -1,11 +1,9 @@
 //! Plugins that were built for earlier versions of the interface go on: their binaries are in `tests/compatibility`.
 
-use std::fmt::Write as _;
 use std::fs;
 
 use http::StatusCode;
 use plugins::{BootSetting, CallerScope, INTERFACE};
-use serde_json::{Value, json};
 
 use crate::fixture::{
     ALL, Fixture, built_for, grant_all, kept_binaries, led, manifest, setup, shown, with_section,
@@ -20,18 +18,7 @@ const VERSIONS: [(&str, &[&str]); 4] = [
     ),
     ("1.1", &["all_worlds", "greeter"]),
     ("1.2", &["all_worlds", "greeter"]),
-    (
-        "1.3",
-        &[
-            "all_worlds",
-            "greeter",
-            "hello_c",
-            "hello_go",
-            "hello_javascript",
-            "hello_python",
-            "hello_typescript",
-        ],
-    ),
+    ("1.3", &["all_worlds", "greeter"]),
 ];
 
 /// Else nothing that is loaded here is of the version that it stands for.
@@ -130,36 +117,11 @@ async fn a_component_of_an_earlier_version_calls_what_it_imports_and_is_called()
     }
 }
 
-/// The examples that are the same in each language but Rust: a counter in the store, a body in and out, and a stream that
-/// waits between its pieces.
-async fn assert_greets_streams_and_shouts(device: &Fixture, name: &str) {
-    let path = |below: &str| format!("/v3/{name}/{below}");
-    for calls in 1..=2 {
-        let (status, body) = device.get(&path("Ada")).await;
-        let answer: Value = serde_json::from_str(&body).unwrap();
-        let expected = json!({ "greeting": "Hello, Ada!", "calls": calls });
-        assert_eq!((status, answer), (StatusCode::OK, expected), "{name}");
-    }
-    let (status, body) = device.get(&path("Ada/countdown?seconds=1")).await;
-    let counted = "1\nHello, Ada!\n";
-    assert_eq!((status, body.as_str()), (StatusCode::OK, counted), "{name}");
-    let (status, body) = device.get(&path("Ada/countdown?seconds=soon")).await;
-    assert_eq!(status, StatusCode::BAD_REQUEST, "{name}");
-    assert!(body.contains("seconds"), "{name}: {body}");
-    let (status, body) = device.post(&path("shout"), b"hello".to_vec()).await;
-    assert_eq!((status, body.as_str()), (StatusCode::OK, "HELLO"), "{name}");
-}
-
 #[tokio::test]
 async fn plugins_built_with_the_sdk_of_an_earlier_version_go_on() {
-    let mut policy = "[plugins.greeter]\ngrants = [\"device\"]\n[plugins.led-blink]\ngrants = [\"led\"]\n\
-                      [plugins.boot-config-txt]\ngrants = [\"files\"]\n\
-                      files = [{ host = \"mnt/boot\", guest = \"/boot\", write = true }]\n"
-        .to_owned();
-    for language in ["c", "go", "javascript", "python", "typescript"] {
-        let _ = writeln!(policy, "[plugins.hello-{language}]\ngrants = [\"store\"]");
-    }
-    policy.push_str("[plugins.hello-python.limits]\nmemory_mib = 32\n");
+    let policy = "[plugins.greeter]\ngrants = [\"device\"]\n[plugins.led-blink]\ngrants = [\"led\"]\n\
+                  [plugins.boot-config-txt]\ngrants = [\"files\"]\n\
+                  files = [{ host = \"mnt/boot\", guest = \"/boot\", write = true }]\n";
     for (version, names) in VERSIONS {
         let setup = setup();
         let act = led(&setup.root.path().join("host/sys/class/leds"), "ACT");
@@ -167,7 +129,7 @@ async fn plugins_built_with_the_sdk_of_an_earlier_version_go_on() {
         fs::create_dir_all(&boot).unwrap();
         fs::write(boot.join("config.txt"), "gpu_mem=64\n").unwrap();
         let plugins: Vec<_> = names.iter().filter(|name| **name != "all_worlds").collect();
-        let mut setup = setup.policy(&policy).board("raspberrypi4-64");
+        let mut setup = setup.policy(policy).board("raspberrypi4-64");
         for name in &plugins {
             setup = setup.file(&format!("{name}.wasm"), &built_for(version, name));
         }
@@ -186,9 +148,6 @@ async fn plugins_built_with_the_sdk_of_an_earlier_version_go_on() {
                     device
                         .until("it blinks", |_| shown(&act) == "100 none")
                         .await;
-                }
-                hello if hello.starts_with("hello_") => {
-                    assert_greets_streams_and_shouts(&device, &hello.replace('_', "-")).await;
                 }
                 "boot_config_txt" => {
                     let settings = device.plugins.boot_settings().await.unwrap();

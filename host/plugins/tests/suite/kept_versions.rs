@@ -127,6 +127,33 @@ async fn what_is_kept_serves_no_longer_than_the_policy_grants_it_and_its_file_is
 }
 
 #[tokio::test]
+async fn a_file_that_is_removed_and_written_again_is_the_same_plugins() {
+    let device = device(&[1, 2]).await;
+    let file = device.path("plugins/a.wasm");
+    for content in [b"no component".to_vec(), version(3)] {
+        fs::remove_file(&file).unwrap();
+        fs::write(&file, content).unwrap();
+        device
+            .until("it is refused", |plugins| {
+                plugins.report()[0].refused.is_some()
+            })
+            .await;
+        let report = until_serves(&device, 1).await;
+        assert!(report.refused.is_some(), "{report:?}");
+    }
+    fs::remove_file(&file).unwrap();
+    fs::write(&file, version(2)).unwrap();
+    until_serves(&device, 2).await;
+    device.until_kept(&version(2)).await;
+    // The version before it is kept as well.
+    let index = fs::read_to_string(device.path("state/plugin-versions/index.json")).unwrap();
+    for number in [1, 2] {
+        let digest = compiled_code::digest(&version(number));
+        assert!(index.contains(&digest), "{number}: {index}");
+    }
+}
+
+#[tokio::test]
 async fn what_is_kept_yields_to_another_file_of_its_name() {
     let device = device(&[1, 2]).await;
     put(&device, b"no component");

@@ -54,7 +54,11 @@ async fn a_thousand_requests_during_twenty_swaps_see_no_error() {
     for swap in 1..=20 {
         // Two versions in turn, so that the time goes into swapping and not into compiling.
         let number = 1 + swap % 2;
-        device.replace("a.wasm", &version(number));
+        if swap > 10 {
+            device.remove_and_write("a.wasm", &version(number));
+        } else {
+            device.replace("a.wasm", &version(number));
+        }
         device.until("the new version serves", serves(number)).await;
         swapped.fetch_add(1, SeqCst);
     }

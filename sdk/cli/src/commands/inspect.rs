@@ -25,7 +25,7 @@ pub(crate) async fn run(arguments: &ComponentArguments, output: &Output) -> Resu
             (pulled.component, place.or(beside))
         }
         None => {
-            let component = Component::of(arguments, output)?;
+            let component = Component::as_it_is(arguments, output)?;
             let place = signature_place(&component.file, &component.wasm);
             (component, place)
         }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, ensure};
 use minisign::{SecretKey, SecretKeyBox};
-use plugins::{SignaturePlace, embed_signature, signature_place};
+use plugins::{SignaturePlace, embed_signature, signature_place, signed_content};
 use serde_json::json;
 
 use crate::arguments::Sign;
@@ -20,22 +20,22 @@ const MOST: u64 = 4096;
 
 pub(crate) fn run(arguments: Sign, output: &Output) -> Result<ExitCode> {
     let component = Component::read(arguments.file.clone())?;
+    let content = signed_content(&component.wasm);
     ensure!(
-        signature_place(&component.file, &component.wasm) != Some(SignaturePlace::InFile),
-        "`{}` contains a signature already: build it again, and sign that",
+        signature_place(&component.file, content) != Some(SignaturePlace::InFile),
+        "`{}` contains a signature that is not at its end: build it again, and sign that",
         arguments.file.display()
     );
     let key = secret_key(&arguments.key, arguments.password)?;
     let manifest = &component.manifest;
     let comment = format!("{} {}", manifest.name, manifest.version);
-    let signature = minisign::sign(
-        None,
-        &key,
-        Cursor::new(&component.wasm),
-        Some(&comment),
-        None,
-    )
-    .context("failed to sign")?;
+    let signature = minisign::sign(None, &key, Cursor::new(content), Some(&comment), None)
+        .context("failed to sign")?;
+    if content.len() < component.wasm.len() {
+        // The new signature takes the place of the one that it bears.
+        std::fs::write(&arguments.file, content)
+            .with_context(|| format!("cannot write `{}`", arguments.file.display()))?;
+    }
     let beside = arguments.file.with_added_extension("minisig");
     std::fs::write(&beside, signature.into_string())
         .with_context(|| format!("cannot write `{}`", beside.display()))?;

@@ -127,6 +127,44 @@ fn a_handler_that_is_no_function_of_the_language_is_refused_before_the_build() {
     }
 }
 
+/// As in `lastError` of a device, and in its log.
+#[test]
+fn what_a_handler_throws_is_in_the_answer_to_its_author() {
+    for (language, source, from, to) in [
+        (
+            "go",
+            "plugin.go",
+            "\tif err != nil {",
+            "\tpanic(\"out of paper\")\n\tif err != nil {",
+        ),
+        (
+            "javascript",
+            "plugin.js",
+            "  return `",
+            "  throw new Error(\"out of paper\");\n  return `",
+        ),
+        (
+            "python",
+            "plugin.py",
+            "    return f",
+            "    raise RuntimeError(\"out of paper\")\n    return f",
+        ),
+    ] {
+        if can_build(language) {
+            let author = Author::new();
+            author
+                .run(&format!("new rails --lang {language}"))
+                .succeeds();
+            author.edit(&format!("rails/src/{source}"), from, to);
+            author.write(
+                "rails/test/hello.toml",
+                "[[request]]\nget = \"/v3/rails/Ada\"\nanswer = { status = 500, contains = [\"failed: \", \"out of paper\"] }\n",
+            );
+            author.run_in("rails", "test").succeeds();
+        }
+    }
+}
+
 #[test]
 fn a_mistake_in_the_sources_is_shown_at_its_line() {
     for (language, source, from, to, place) in [

@@ -17,3 +17,4 @@ mod registry;
 mod run;
 mod signatures;
 mod test;
+mod whole_numbers;

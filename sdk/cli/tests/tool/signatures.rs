@@ -5,6 +5,7 @@ use std::fs;
 use tests::guest;
 
 use crate::author::Author;
+use crate::languages::can_build;
 
 #[test]
 fn a_signature_counts_for_its_key_and_its_content_alone() {
@@ -54,12 +55,18 @@ fn a_signature_counts_for_its_key_and_its_content_alone() {
         .run("verify greeter.wasm --policy policy.toml")
         .fails();
     assert!(revoked.out.contains("revoked"), "{}", revoked.out);
-    let twice = author.run("sign greeter.wasm --key acme.key").fails();
-    assert!(
-        twice.err.contains("contains a signature already"),
-        "{}",
-        twice.err
-    );
+    // Another signature takes its place.
+    author.run("sign greeter.wasm --key other.key").succeeds();
+    author
+        .run("verify greeter.wasm --public-key acme.key.pub")
+        .fails();
+    author
+        .run("verify greeter.wasm --public-key other.key.pub")
+        .succeeds();
+    author.run("sign greeter.wasm --key acme.key").succeeds();
+    author
+        .run("verify greeter.wasm --public-key acme.key.pub")
+        .succeeds();
 
     // A byte of the manifest is another one.
     let mut wasm = fs::read(author.path("greeter.wasm")).unwrap();
@@ -92,4 +99,33 @@ fn what_is_no_key_signs_nothing() {
         fs::read(author.path("greeter.wasm")).unwrap(),
         fs::read(guest("greeter")).unwrap()
     );
+}
+
+/// In a language whose builds are the same each time.
+#[test]
+fn a_project_that_is_built_again_stays_signed_unless_its_content_changes() {
+    if !can_build("c") {
+        return;
+    }
+    let author = Author::new();
+    author.run("keygen acme.key --no-password").succeeds();
+    author.run("new rails --lang c").succeeds();
+    author.run_in("rails", "build").succeeds();
+    let sign = "sign rails.wasm --key ../acme.key";
+    author.run_in("rails", sign).succeeds();
+    let verify = "verify rails.wasm --public-key ../acme.key.pub";
+    for command in ["inspect", "check", "test", "build"] {
+        let run = author.run_in("rails", command).succeeds();
+        author.run_in("rails", verify).succeeds();
+        if command != "inspect" {
+            assert!(run.err.contains("so it stays signed"), "{}", run.err);
+        }
+    }
+    author.edit("rails/src/plugin.c", "This is call", "This was call");
+    // Shows what is there, and not what would be built.
+    author.run_in("rails", "inspect").succeeds();
+    author.run_in("rails", verify).succeeds();
+    let built = author.run_in("rails", "build").succeeds();
+    assert!(built.err.contains("sign it again"), "{}", built.err);
+    author.run_in("rails", verify).fails();
 }
