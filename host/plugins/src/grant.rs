@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};
+
 use crate::file_with_signature::replace_alone;
 use crate::policy::{Policy, PolicyError, PolicyFiles, policy_text};
 use crate::trust::{TrustError, TrustedPlugin, has_section, trust};
@@ -15,12 +17,13 @@ pub enum GrantError {
     /// The policy is invalid as it is, or would be with the lines.
     #[error(transparent)]
     Policy(#[from] PolicyError),
-    /// The owner has decided about this plugin before.
+    /// The section of the policy is for other files. Whatever it gives would be this one's too.
     #[error(
-        "the policy `{}` has a section [plugins.{plugin}] already; to change it, edit it by hand with these lines:\n\n{lines}",
+        "[plugins.{plugin}] of the policy `{}` is for files of other makers or contents, and not for this one; to give this one \
+         what the section has, edit it by hand with these lines:\n\n{lines}",
         policy.display()
     )]
-    Present {
+    OtherFiles {
         /// The policy.
         policy: PathBuf,
         /// The plugin's name.
@@ -38,9 +41,9 @@ pub enum GrantError {
     },
 }
 
-/// Adds the section that gives the plugin in `file` what it asks for to the end of `policy`, and returns the lines. The
-/// rest of the policy stays as it is, comments included; it is replaced in one step. `stock_plugins` is the layout's
-/// list. With `maker_key` they are for what the key in that file signs ([`trust_lines`](crate::trust_lines)). With
+/// Adds to `policy` what gives the plugin in `file` what it asks for, and returns it: a section at the end or, if there is
+/// one for this maker's key or this content, what that does not give yet. The rest of the policy stays as it is, comments included; it is
+/// replaced in one step. `stock_plugins` is the layout's list. With `maker_key` they are for what the key in that file signs ([`trust_lines`](crate::trust_lines)). With
 /// `anybodys`, a policy that others can write is used too.
 ///
 /// # Errors
@@ -52,7 +55,12 @@ pub fn grant(
     maker_key: Option<&Path>,
     anybodys: bool,
 ) -> Result<String, GrantError> {
-    let TrustedPlugin { name, lines } = trust(file, policy, stock_plugins, maker_key)?;
+    let TrustedPlugin {
+        name,
+        pin,
+        request,
+        section,
+    } = trust(file, policy, stock_plugins, maker_key)?;
     let text = policy_text(policy, anybodys)?;
     let files = PolicyFiles {
         owner: policy.to_owned(),
@@ -61,19 +69,19 @@ pub fn grant(
     let stock = policy_text(stock_plugins, anybodys)?.unwrap_or_default();
     let before = text.clone().unwrap_or_default();
     Policy::parse(&files, &before, &stock)?;
-    if has_section(&before.parse().unwrap_or_default(), &name) {
-        return Err(GrantError::Present {
+    let lines = format!("{request}{section}");
+    let table: toml::Table = before.parse().unwrap_or_default();
+    let (after, added) = if !has_section(&table, &name) {
+        (with_section(&before, &lines), lines)
+    } else if is_pinned(&table, &name, &pin) {
+        extended(&before, &section)
+    } else {
+        return Err(GrantError::OtherFiles {
             policy: policy.to_owned(),
             plugin: name,
             lines,
         });
-    }
-    let separator = match before.as_str() {
-        "" => "",
-        text if text.ends_with('\n') => "\n",
-        _ => "\n\n",
     };
-    let after = format!("{before}{separator}{lines}");
     Policy::parse(&files, &after, &stock)?;
     let write = || {
         // A new policy is for its owner to write, and for everybody to read.
@@ -86,7 +94,88 @@ pub fn grant(
         policy: policy.to_owned(),
         source,
     })?;
-    Ok(lines)
+    Ok(added)
+}
+
+/// Whether the plugin's section names this key or digest.
+fn is_pinned(policy: &toml::Table, plugin: &str, (key, value): &(&'static str, String)) -> bool {
+    let section = policy
+        .get("plugins")
+        .and_then(|plugins| plugins.get(plugin));
+    let pins = section.and_then(|section| section.get(key)?.as_array());
+    pins.is_some_and(|pins| pins.iter().any(|pin| pin.as_str() == Some(value)))
+}
+
+/// The policy with these lines at its end.
+fn with_section(policy: &str, lines: &str) -> String {
+    let separator = match policy {
+        "" => "",
+        text if text.ends_with('\n') => "\n",
+        _ => "\n\n",
+    };
+    format!("{policy}{separator}{lines}")
+}
+
+/// The policy whose tables also have what those of `section` have, and what that is: values of lists that are not in them
+/// yet, and keys that are not there. What the policy says otherwise stays. Both are valid TOML.
+fn extended(policy: &str, section: &str) -> (String, String) {
+    let (Ok(mut policy), Ok(section)) = (
+        policy.parse::<DocumentMut>(),
+        section.parse::<DocumentMut>(),
+    ) else {
+        return (policy.to_owned(), String::new());
+    };
+    let added = add(policy.as_table_mut(), section.as_table());
+    let added = DocumentMut::from(added);
+    (policy.to_string(), added.to_string())
+}
+
+/// Adds what `given` has and `table` has not, and returns it.
+fn add(table: &mut dyn TableLike, given: &dyn TableLike) -> Table {
+    let mut added = Table::new();
+    // It has a header only if it has keys of its own.
+    added.set_implicit(true);
+    for (key, item) in given.iter() {
+        let Some(present) = table.get_mut(key) else {
+            table.insert(key, item.clone());
+            added.insert(key, item.clone());
+            continue;
+        };
+        if let (Some(list), Some(values)) = (present.as_array_mut(), item.as_array()) {
+            let mut missing = Array::new();
+            for value in values {
+                if !list.iter().any(|present| covers(present, value)) {
+                    // With the spaces of its new place.
+                    let mut value = value.clone();
+                    value.decor_mut().clear();
+                    list.push(value.clone());
+                    missing.push(value);
+                }
+            }
+            if !missing.is_empty() {
+                added.insert(key, Item::Value(missing.into()));
+            }
+        } else if let (Some(table), Some(given)) =
+            (present.as_table_like_mut(), item.as_table_like())
+        {
+            let inner = add(table, given);
+            if !inner.is_empty() {
+                added.insert(key, Item::Table(inner));
+            }
+        }
+    }
+    added
+}
+
+/// Whether a value of a list gives another: the same, or all that begins alike (`/v3/rails/*`).
+fn covers(present: &Value, value: &Value) -> bool {
+    match (present.as_str(), value.as_str()) {
+        (Some(present), Some(value)) => {
+            let all_below = present.strip_suffix('*').filter(|root| root.ends_with('/'));
+            present == value || all_below.is_some_and(|root| value.starts_with(root))
+        }
+        _ => false,
+    }
 }
 
 #[cfg(test)]
@@ -97,12 +186,21 @@ mod tests {
 
     struct Owner(tempfile::TempDir);
 
+    /// The plugin `a`, which answers a route and has a store.
+    fn plugin() -> Vec<u8> {
+        let manifest = "name = \"a\"\nversion = \"1.0.0\"\ninterface = \"1.0.0\"\n\
+            capabilities = [{ name = \"store\", reason = \"r\" }]\n\
+            [[routes]]\nmethod = \"GET\"\npath = \"/v3/a\"\n";
+        let mut wasm = b"\0asm\x0d\0\x01\0".to_vec();
+        plugin_manifest::append_section(&mut wasm, plugin_manifest::SECTION, manifest.as_bytes());
+        wasm
+    }
+
     impl Owner {
         fn new(policy: &str) -> Owner {
             let folder = tempfile::tempdir().unwrap();
             fs::write(folder.path().join("policy.toml"), policy).unwrap();
-            let plugin = crate::signature::tests::plugin();
-            fs::write(folder.path().join("a.wasm"), plugin).unwrap();
+            fs::write(folder.path().join("a.wasm"), plugin()).unwrap();
             Owner(folder)
         }
 
@@ -129,10 +227,58 @@ mod tests {
         let lines = owner.grant().unwrap();
         assert!(lines.contains("[plugins.a]"), "{lines}");
         assert_eq!(owner.policy(), format!("{before}\n{lines}"));
-        // A second time the owner has decided already.
-        let error = owner.grant().unwrap_err();
-        assert!(matches!(&error, GrantError::Present { plugin, .. } if plugin == "a"));
+        // A second time it has all of it.
+        assert_eq!(owner.grant().unwrap(), "");
         assert_eq!(owner.policy(), format!("{before}\n{lines}"));
+    }
+
+    #[test]
+    fn a_section_for_the_same_content_gets_what_it_does_not_give_yet_and_is_else_its_owners() {
+        let digest = compiled_code::digest(&plugin());
+        let section = |lines: &str| {
+            format!(
+                "# by hand\n[plugins.a]\nsha256 = [\n  \"{digest}\", # of today\n]\n{lines}\n[plugins.b]\n# nothing\n"
+            )
+        };
+        for (before, after, added) in [
+            // The values of lists that are missing, behind those that are there.
+            (
+                "routes = [\"/v3/other\"] # two\ngrants = [\"led\"]\nleds = [\"ACT\"]\n",
+                "routes = [\"/v3/other\", \"/v3/a\"] # two\ngrants = [\"led\", \"store\"]\nleds = [\"ACT\"]\n",
+                "[plugins.a]\nroutes = [\"/v3/a\"]\ngrants = [\"store\"]\n",
+            ),
+            // What covers them is enough.
+            (
+                "routes = [\"/v3/*\"]\ngrants = [\"store\"]\n",
+                "routes = [\"/v3/*\"]\ngrants = [\"store\"]\n",
+                "",
+            ),
+            // Keys that are missing.
+            (
+                "limits = { wall_ms = 500 }\n",
+                "limits = { wall_ms = 500 }\nroutes = [\"/v3/a\"]\ngrants = [\"store\"]\n",
+                "[plugins.a]\nroutes = [\"/v3/a\"]\ngrants = [\"store\"]\n",
+            ),
+        ] {
+            let owner = Owner::new(&section(before));
+            assert_eq!(owner.grant().unwrap(), added, "{before}");
+            assert_eq!(owner.policy(), section(after));
+        }
+    }
+
+    #[test]
+    fn a_section_for_other_files_gives_nothing_to_a_file_that_claims_its_name() {
+        let other = "0".repeat(64);
+        for pins in [format!("sha256 = [\"{other}\"]"), String::new()] {
+            let before = format!("[plugins.a]\n{pins}\ngrants = [\"store\"]\n");
+            let owner = Owner::new(&before);
+            let error = owner.grant().unwrap_err();
+            assert!(
+                matches!(&error, GrantError::OtherFiles { plugin, .. } if plugin == "a"),
+                "{error}"
+            );
+            assert_eq!(owner.policy(), before);
+        }
     }
 
     #[test]

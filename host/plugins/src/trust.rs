@@ -53,15 +53,27 @@ pub fn trust_lines(
     stock_plugins: &Path,
     maker_key: Option<&Path>,
 ) -> Result<String, TrustError> {
-    Ok(trust(file, policy, stock_plugins, maker_key)?.lines)
+    let trusted = trust(file, policy, stock_plugins, maker_key)?;
+    let mut lines = Lines(trusted.request);
+    if has_section(&table(policy), &trusted.name) {
+        lines.comment(&format!(
+            "The policy has a section [plugins.{}] already: put these lines into it.",
+            trusted.name
+        ));
+    }
+    Ok(lines.0 + &trusted.section)
 }
 
 /// What a file asks for.
 pub(crate) struct TrustedPlugin {
     /// The plugin's name.
     pub(crate) name: String,
-    /// As [`trust_lines`] returns them.
-    pub(crate) lines: String,
+    /// What the section pins it by: `keys` or `sha256`, and the name or the digest.
+    pub(crate) pin: (&'static str, String),
+    /// What it asks for, in comments.
+    pub(crate) request: String,
+    /// The section of the policy that gives it, after that of its maker's key if the policy does not have it yet.
+    pub(crate) section: String,
 }
 
 /// As [`trust_lines`], with whose lines they are.
@@ -88,12 +100,8 @@ pub(crate) fn trust(
             "`{name}` is the name of a stock plugin: remove that one's file, or neither is loaded."
         ));
     }
+    let request = std::mem::take(&mut lines.0);
     let policy = table(policy);
-    if has_section(&policy, name) {
-        lines.comment(&format!(
-            "The policy has a section [plugins.{name}] already: put these lines into it."
-        ));
-    }
     let named = policy.get("keys").cloned();
     let named: NamedKeys = named
         .and_then(|keys| keys.try_into().ok())
@@ -117,7 +125,9 @@ pub(crate) fn trust(
     lines.section(&manifest, &pin);
     Ok(TrustedPlugin {
         name: manifest.name,
-        lines: lines.0,
+        pin,
+        request,
+        section: lines.0,
     })
 }
 

@@ -24,8 +24,8 @@ pub(crate) fn trust(plugin: &PluginFile, flags: Flags) -> Result<()> {
 /// Adds the lines to the policy, and prints them.
 ///
 /// # Errors
-/// The file is no plugin or is not signed with the key, or the policy decides about it already, is invalid or cannot be
-/// written.
+/// The file is no plugin or is not signed with the key, or the policy has a section of this name for other files, is invalid
+/// or cannot be written.
 pub(crate) fn grant(plugin: &PluginFile, flags: Flags) -> Result<()> {
     let configuration = configuration::resolve(flags)?;
     let policy = &configuration.policy;
@@ -36,6 +36,13 @@ pub(crate) fn grant(plugin: &PluginFile, flags: Flags) -> Result<()> {
         plugin.key.as_deref(),
         configuration.allow_unpinned,
     )?;
-    println!("added to {}:\n\n{}", policy.display(), lines.trim_end());
+    if lines.is_empty() {
+        println!(
+            "nothing is added: {} gives the plugin all that it asks for already",
+            policy.display()
+        );
+    } else {
+        println!("added to {}:\n\n{}", policy.display(), lines.trim_end());
+    }
     Ok(())
 }
