@@ -1,5 +1,6 @@
 //! `test`: requests and expected answers in TOML, in every language the same.
 
+mod event;
 mod expectation;
 mod file;
 
@@ -10,7 +11,8 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
-use self::file::{TestFile, TestRequest};
+use self::event::until_started;
+use self::file::{Step, TestFile};
 use crate::arguments::Test;
 use crate::commands::trial::Trial;
 use crate::component::Component;
@@ -41,10 +43,11 @@ pub(crate) async fn run(arguments: &Test, output: &Output) -> Result<ExitCode> {
             .start(&component)
             .await
             .context("a device would not load the plugin")?;
-        for request in &test.requests {
-            match request.differences(&host).await {
+        until_started(&host).await?;
+        for step in &test.steps {
+            match step.differences(&host).await {
                 differences if differences.is_empty() => passed += 1,
-                differences => failed.push(failure(test, request, &differences)),
+                differences => failed.push(failure(test, step, &differences)),
             }
         }
         drop(host.stop().await);
@@ -93,16 +96,16 @@ fn files_of(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// A request that was answered otherwise than expected, for people and for programs.
-fn failure(test: &TestFile, request: &TestRequest, differences: &[String]) -> (String, Value) {
-    let place = format!("{}:{}", test.path.display(), request.line);
-    let mut text = format!("failed {place} {request}\n");
+/// A request or an event that was answered otherwise than expected, for people and for programs.
+fn failure(test: &TestFile, step: &Step, differences: &[String]) -> (String, Value) {
+    let place = format!("{}:{}", test.path.display(), step.line());
+    let mut text = format!("failed {place} {step}\n");
     for difference in differences {
         for line in difference.lines() {
             text.push_str(&format!("    {line}\n"));
         }
     }
     let document =
-        json!({ "place": place, "request": request.to_string(), "differences": differences });
+        json!({ "place": place, "request": step.to_string(), "differences": differences });
     (text, document)
 }

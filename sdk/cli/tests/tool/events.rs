@@ -132,8 +132,8 @@ func seen(*supervisor.Request) (*supervisor.Response, error) {
 }
 "#;
 
-/// A device with a plugin of this language that is called for all of these.
-async fn device(author: &Author, language: &str, source: &str, more: &str) -> RunningHost {
+/// A project in this language whose plugin is called for all of these.
+fn project(author: &Author, language: &str, source: &str, more: &str) {
     author
         .run(&format!("new rails --lang {language}"))
         .succeeds();
@@ -165,6 +165,11 @@ async fn device(author: &Author, language: &str, source: &str, more: &str) -> Ru
         "[routes]\n",
         "[routes]\n\"GET /v3/seen\" = \"seen\"\n",
     );
+}
+
+/// A device with such a plugin.
+async fn device(author: &Author, language: &str, source: &str, more: &str) -> RunningHost {
+    project(author, language, source, more);
     author.run_in("rails", "build").succeeds();
     Host::new()
         .plugin(author.path("rails/rails.wasm"))
@@ -259,13 +264,73 @@ async fn a_plugin_in_python_is_called_for_events_and_is_a_gate() {
     check("python", "src/plugin.py", PYTHON, "None").await;
 }
 
+fn in_c() -> String {
+    format!("#include <stdio.h>\n#include <stdlib.h>\n{C}")
+}
+
 #[tokio::test]
 async fn a_plugin_in_c_is_called_for_events_and_is_a_gate() {
-    let more = format!("#include <stdio.h>\n#include <stdlib.h>\n{C}");
-    check("c", "src/plugin.c", &more, "nothing").await;
+    check("c", "src/plugin.c", &in_c(), "nothing").await;
 }
 
 #[tokio::test]
 async fn a_plugin_in_go_is_called_for_events_and_is_a_gate() {
     check("go", "src/plugin.go", GO, "").await;
+}
+
+#[test]
+fn a_file_of_tests_has_events_happen_between_its_requests() {
+    if !can_build("c") {
+        return;
+    }
+    let author = Author::new();
+    project(&author, "c", "src/plugin.c", &in_c());
+    author.write(
+        "rails/test/hello.toml",
+        r#"
+[[request]]
+get = "/v3/seen"
+answer = { status = 200, body = "nothing" }
+
+[[event]]
+services = [{ service = "press", status = "Running" }]
+
+[[request]]
+get = "/v3/seen"
+answer = { status = 200, body = "press nothing Running" }
+
+[[event]]
+update_gate = { services = ["oven"] }
+
+[[event]]
+update_gate = { services = ["press"] }
+answer = { postpone = "the press is running", seconds = 60 }
+
+[[event]]
+health_gate = { commit = "bad" }
+answer = { refuse = "it prints blank pages" }
+
+[[event]]
+health_gate = { commit = "new" }
+answer = { postpone = "it warms up" }
+
+[[event]]
+health_gate = { commit = "good" }
+"#,
+    );
+    let passed = author.run_in("rails", "test").succeeds();
+    assert!(passed.out.contains("8 passed, 0 failed"), "{}", passed.out);
+
+    author.write(
+        "rails/test/hello.toml",
+        "[[event]]\nupdate_gate = { services = [\"press\"] }\n\n[[event]]\nconnection = true\n",
+    );
+    let failed = author.run_in("rails", "test").fails();
+    for expected in [
+        "test/hello.toml:1 event update-gate\n    expected that it goes on, got that it postpones by 60 s",
+        "test/hello.toml:4 event connection\n    the plugin is not called for it",
+        "0 passed, 2 failed",
+    ] {
+        assert!(failed.out.contains(expected), "{}", failed.out);
+    }
 }

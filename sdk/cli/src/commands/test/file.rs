@@ -9,6 +9,9 @@
 //! json = { on = true }                # or body = "text"
 //! caller = "device"                   # the default; or "local-mode", or { app = 1, service = "main" }
 //! answer = { status = 200, json = { rail = "5v", on = true } }
+//!
+//! [[event]]                           # what happens in between (`event.rs`)
+//! schedule = "nightly"
 //! ```
 
 use std::collections::BTreeMap;
@@ -22,20 +25,27 @@ use serde_json::Value;
 use supervisor_testing::{CallerScope, RunningHost};
 use toml::Spanned;
 
+use super::event::{EventToml, TestEvent};
 use super::expectation::Expectation;
 
-/// A file of requests, which are sent in their order.
+/// A file of requests and events, which are done in their order.
 pub(crate) struct TestFile {
     pub(crate) path: PathBuf,
     /// The device on which the plugin runs, a file beside this one.
     pub(crate) device: Option<PathBuf>,
-    pub(crate) requests: Vec<TestRequest>,
+    pub(crate) steps: Vec<Step>,
+}
+
+/// A request, or something that happens on the device.
+pub(crate) enum Step {
+    Request(Box<TestRequest>),
+    Event(TestEvent),
 }
 
 /// A request and what it must be answered.
 pub(crate) struct TestRequest {
     /// Where it begins in its file, counted from 1.
-    pub(crate) line: usize,
+    line: usize,
     method: Method,
     path: String,
     headers: BTreeMap<String, String>,
@@ -50,6 +60,8 @@ struct FileToml {
     device: Option<PathBuf>,
     #[serde(default)]
     request: Vec<Spanned<RequestToml>>,
+    #[serde(default)]
+    event: Vec<Spanned<EventToml>>,
 }
 
 #[derive(Deserialize)]
@@ -103,25 +115,62 @@ impl TestFile {
 
     fn parse(path: &Path, text: &str) -> Result<TestFile> {
         let file: FileToml = toml::from_str(text)?;
-        ensure!(!file.request.is_empty(), "it has no [[request]]");
-        let mut requests = Vec::new();
+        let line_of = |start: usize| {
+            let before = text.get(..start).unwrap_or_default();
+            before.matches('\n').count() + 1
+        };
+        let mut steps = Vec::new();
         for request in file.request {
-            let before = text.get(..request.span().start).unwrap_or_default();
-            let line = before.matches('\n').count() + 1;
+            let line = line_of(request.span().start);
             let request = TestRequest::new(request.into_inner(), line)
                 .with_context(|| format!("the request in line {line}"))?;
-            requests.push(request);
+            steps.push(Step::Request(Box::new(request)));
         }
+        for event in file.event {
+            let line = line_of(event.span().start);
+            let event = TestEvent::new(event.into_inner(), line)
+                .with_context(|| format!("the event in line {line}"))?;
+            steps.push(Step::Event(event));
+        }
+        ensure!(!steps.is_empty(), "it has no [[request]] and no [[event]]");
+        steps.sort_by_key(Step::line);
         Ok(TestFile {
             path: path.to_owned(),
             device: file.device,
-            requests,
+            steps,
         })
     }
 
     /// The folder that it is in.
     pub(crate) fn folder(&self) -> &Path {
         self.path.parent().unwrap_or(Path::new(""))
+    }
+}
+
+impl Step {
+    /// Where it begins in its file, counted from 1.
+    pub(crate) fn line(&self) -> usize {
+        match self {
+            Step::Request(request) => request.line,
+            Step::Event(event) => event.line,
+        }
+    }
+
+    /// Does it, and compares the answer.
+    pub(crate) async fn differences(&self, host: &RunningHost) -> Vec<String> {
+        match self {
+            Step::Request(request) => request.differences(host).await,
+            Step::Event(event) => event.differences(host).await,
+        }
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Step::Request(request) => request.fmt(f),
+            Step::Event(event) => event.fmt(f),
+        }
     }
 }
 
@@ -174,7 +223,7 @@ impl TestRequest {
     }
 
     /// Sends it, and compares the answer.
-    pub(crate) async fn differences(&self, host: &RunningHost) -> Vec<String> {
+    async fn differences(&self, host: &RunningHost) -> Vec<String> {
         let mut request = Request::builder()
             .method(self.method.clone())
             .uri(&self.path);
@@ -207,21 +256,28 @@ mod tests {
     }
 
     #[test]
-    fn a_request_knows_its_line() {
+    fn requests_and_events_are_in_their_order_and_know_their_lines() {
         let file = parse(
-            "# a comment\n\n[[request]]\nget = \"/v3/a\"\nanswer = { status = 200 }\n\n[[request]]\npost = \"/v3/a\"\njson = [1]\ncaller = { app = 1, service = \"main\" }\nanswer = { status = 404 }\n",
+            "# a comment\n\n[[request]]\nget = \"/v3/a\"\nanswer = { status = 200 }\n[[event]]\nconnection = true\n[[request]]\npost = \"/v3/a\"\njson = [1]\ncaller = { app = 1, service = \"main\" }\nanswer = { status = 404 }\n",
         )
         .unwrap();
-        let lines: Vec<_> = file.requests.iter().map(|request| request.line).collect();
-        assert_eq!(lines, [3, 7]);
-        assert_eq!(file.requests[1].to_string(), "POST /v3/a");
-        assert_eq!(file.requests[1].headers["content-type"], "application/json");
+        let steps: Vec<_> = file
+            .steps
+            .iter()
+            .map(|step| (step.line(), step.to_string()))
+            .collect();
+        let expected = [(3, "GET /v3/a"), (6, "event connection"), (8, "POST /v3/a")];
+        assert_eq!(steps, expected.map(|(line, text)| (line, text.to_owned())));
+        let Step::Request(request) = &file.steps[2] else {
+            panic!("it is a request");
+        };
+        assert_eq!(request.headers["content-type"], "application/json");
     }
 
     #[test]
     fn a_file_that_tests_nothing_is_refused() {
         for (text, expected) in [
-            ("", "it has no [[request]]"),
+            ("", "it has no [[request]] and no [[event]]"),
             ("[[request]]\nanswer = {}", "it must have one of `get`"),
             (
                 "[[request]]\nget = \"/a\"\npost = \"/a\"\nanswer = {}",

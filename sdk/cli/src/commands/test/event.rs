@@ -1,0 +1,386 @@
+//! Something that happens on the device of a test, and what the plugin must answer to it.
+//!
+//! ```toml
+//! [[event]]
+//! update_gate = { services = ["press"] }      # or one of the others of `Happening`
+//! answer = { postpone = "the press is running", seconds = 60 }
+//! ```
+
+use std::fmt;
+use std::time::Duration;
+
+use anyhow::{Result, bail, ensure};
+use serde::Deserialize;
+use supervisor_testing::{
+    GateVerdict, InstalledRelease, PendingUpdate, PluginEvent, RunningHost, ServiceChange,
+    TargetProgress,
+};
+use tokio::time::Instant;
+
+/// How long a plugin may take for an event. Longer than any limit on the time of a call that tests have.
+const PATIENCE: Duration = Duration::from_secs(60);
+const APP_UUID: &str = "0123456789abcdef0123456789abcdef";
+
+/// An event and what it must be answered.
+pub(crate) struct TestEvent {
+    /// Where it begins in its file, counted from 1.
+    pub(crate) line: usize,
+    event: PluginEvent,
+    answer: AnswerToml,
+}
+
+/// One of these is there.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct EventToml {
+    start: Option<bool>,
+    schedule: Option<String>,
+    services: Option<Vec<ChangeToml>>,
+    target: Option<ProgressToml>,
+    connection: Option<bool>,
+    update_gate: Option<UpdateToml>,
+    health_gate: Option<ReleaseToml>,
+    answer: Option<AnswerToml>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ChangeToml {
+    service: String,
+    status: Option<String>,
+    before: Option<String>,
+    #[serde(default = "one")]
+    app: u64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum ProgressToml {
+    Applying,
+    Reached,
+    Stopped,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct UpdateToml {
+    #[serde(default = "one")]
+    app: u64,
+    #[serde(default)]
+    services: Vec<String>,
+    running_commit: Option<String>,
+    target_commit: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ReleaseToml {
+    #[serde(default = "one")]
+    app: u64,
+    #[serde(default)]
+    services: Vec<String>,
+    commit: String,
+}
+
+fn one() -> u64 {
+    1
+}
+
+/// What a gate must answer; without anything here, that the app may be disturbed or the release is healthy.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AnswerToml {
+    /// The whole reason.
+    postpone: Option<String>,
+    /// Compared if it is there.
+    seconds: Option<u64>,
+    /// The whole reason.
+    refuse: Option<String>,
+}
+
+/// What a gate has answered.
+#[derive(Debug, PartialEq, Eq)]
+enum GateAnswer {
+    GoOn,
+    Postpone(String, Duration),
+    Refuse(String),
+}
+
+impl TestEvent {
+    pub(super) fn new(written: EventToml, line: usize) -> Result<TestEvent> {
+        let events = [
+            written.start.map(PluginEvent::Start),
+            written.schedule.map(PluginEvent::Schedule),
+            written.services.map(|changes| {
+                PluginEvent::Services(changes.into_iter().map(ServiceChange::from).collect())
+            }),
+            written.target.map(|progress| {
+                PluginEvent::Target(match progress {
+                    ProgressToml::Applying => TargetProgress::Applying,
+                    ProgressToml::Reached => TargetProgress::Reached,
+                    ProgressToml::Stopped => TargetProgress::Stopped,
+                })
+            }),
+            written.connection.map(PluginEvent::Connection),
+            written.update_gate.map(|update| {
+                PluginEvent::UpdateGate(PendingUpdate {
+                    app_id: update.app,
+                    app_uuid: APP_UUID.to_owned(),
+                    services: update.services,
+                    running_commit: update.running_commit,
+                    target_commit: update.target_commit,
+                })
+            }),
+            written.health_gate.map(|release| {
+                PluginEvent::HealthGate(InstalledRelease {
+                    app_id: release.app,
+                    app_uuid: APP_UUID.to_owned(),
+                    services: release.services,
+                    commit: release.commit,
+                })
+            }),
+        ];
+        let mut events = events.into_iter().flatten();
+        let (Some(event), None) = (events.next(), events.next()) else {
+            bail!(
+                "it must have one of `start`, `schedule`, `services`, `target`, `connection`, `update_gate` and `health_gate`"
+            );
+        };
+        let is_gate = matches!(
+            event,
+            PluginEvent::UpdateGate(_) | PluginEvent::HealthGate(_)
+        );
+        ensure!(
+            is_gate || written.answer.is_none(),
+            "it has an `answer`, and only the answers to `update_gate` and `health_gate` count"
+        );
+        let answer = written.answer.unwrap_or_default();
+        ensure!(
+            answer.postpone.is_none() || answer.refuse.is_none(),
+            "its answer can be one of `postpone` and `refuse`"
+        );
+        ensure!(
+            answer.seconds.is_none() || answer.postpone.is_some(),
+            "`seconds` of its answer goes with `postpone`"
+        );
+        Ok(TestEvent {
+            line,
+            event,
+            answer,
+        })
+    }
+
+    /// Has it happen, and compares the answer. What is no gate must not fail.
+    pub(crate) async fn differences(&self, host: &RunningHost) -> Vec<String> {
+        let kind = self.event.kind();
+        let report = host.report();
+        let given = report[0]["events"].as_array();
+        if !given.is_some_and(|given| given.iter().any(|event| *event == kind.to_string())) {
+            return vec![format!(
+                "the plugin is not called for it: `events` of plugin.toml does not have `{kind}`"
+            )];
+        }
+        let answer = match &self.event {
+            PluginEvent::UpdateGate(update) => match host.postponement(update).await {
+                None => GateAnswer::GoOn,
+                Some(postponement) => GateAnswer::Postpone(postponement.reason, postponement.delay),
+            },
+            PluginEvent::HealthGate(release) => match host.judge_release(release).await {
+                GateVerdict::Healthy => GateAnswer::GoOn,
+                GateVerdict::NotYet { reason, delay, .. } => GateAnswer::Postpone(reason, delay),
+                GateVerdict::Unhealthy { reason, .. } => GateAnswer::Refuse(reason),
+            },
+            event => return happen(event, host).await,
+        };
+        self.answer.differences(&answer).into_iter().collect()
+    }
+}
+
+impl From<ChangeToml> for ServiceChange {
+    fn from(change: ChangeToml) -> ServiceChange {
+        ServiceChange {
+            app_id: change.app,
+            service: change.service,
+            status: change.status,
+            before: change.before,
+        }
+    }
+}
+
+/// Waits until the plugin has been called for what has happened since the device started, if it asked for that.
+pub(crate) async fn until_started(host: &RunningHost) -> Result<()> {
+    let report = host.report();
+    let given = report[0]["events"].as_array();
+    if given.is_some_and(|given| given.iter().any(|event| event == "start")) {
+        until_called(host, 1).await?;
+    }
+    Ok(())
+}
+
+async fn happen(event: &PluginEvent, host: &RunningHost) -> Vec<String> {
+    let before = host.report();
+    let count = |report: &serde_json::Value, what: &str| report[0][what].as_u64().unwrap_or(0);
+    host.publish(event);
+    if let Err(error) = until_called(host, count(&before, "calls") + 1).await {
+        return vec![error.to_string()];
+    }
+    let after = host.report();
+    if count(&after, "failures") > count(&before, "failures") {
+        let reason = after[0]["lastError"].as_str().unwrap_or_default();
+        vec![format!("expected no failure, got {reason}")]
+    } else {
+        Vec::new()
+    }
+}
+
+/// Waits until the only plugin of the device has been called so often.
+async fn until_called(host: &RunningHost, times: u64) -> Result<()> {
+    let deadline = Instant::now() + PATIENCE;
+    while host.report()[0]["calls"].as_u64().unwrap_or(0) < times {
+        ensure!(
+            Instant::now() < deadline,
+            "the plugin was not called for it within {} s",
+            PATIENCE.as_secs()
+        );
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    Ok(())
+}
+
+impl AnswerToml {
+    /// How the answer differs, in a sentence.
+    fn differences(&self, answer: &GateAnswer) -> Option<String> {
+        let is_as_expected = match (&self.postpone, &self.refuse, answer) {
+            (Some(reason), None, GateAnswer::Postpone(given, delay)) => {
+                reason == given
+                    && self
+                        .seconds
+                        .is_none_or(|seconds| delay.as_secs() == seconds)
+            }
+            (None, Some(reason), GateAnswer::Refuse(given)) => reason == given,
+            (None, None, GateAnswer::GoOn) => true,
+            _ => false,
+        };
+        (!is_as_expected).then(|| format!("expected {self}, got {answer}"))
+    }
+}
+
+impl fmt::Display for AnswerToml {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.postpone, &self.refuse, self.seconds) {
+            (Some(reason), _, Some(seconds)) => {
+                write!(
+                    f,
+                    "that it postpones by {seconds} s with the reason {reason:?}"
+                )
+            }
+            (Some(reason), _, None) => write!(f, "that it postpones with the reason {reason:?}"),
+            (None, Some(reason), _) => write!(f, "that it refuses with the reason {reason:?}"),
+            (None, None, _) => f.write_str("that it goes on"),
+        }
+    }
+}
+
+impl fmt::Display for GateAnswer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            GateAnswer::GoOn => f.write_str("that it goes on"),
+            GateAnswer::Postpone(reason, delay) => write!(
+                f,
+                "that it postpones by {} s with the reason {reason:?}",
+                delay.as_secs()
+            ),
+            GateAnswer::Refuse(reason) => write!(f, "that it refuses with the reason {reason:?}"),
+        }
+    }
+}
+
+impl fmt::Display for TestEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "event {}", self.event.kind())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(text: &str) -> Result<TestEvent> {
+        TestEvent::new(toml::from_str(text)?, 1)
+    }
+
+    #[test]
+    fn what_does_not_make_an_event_is_refused() {
+        for (text, expected) in [
+            ("", "it must have one of `start`"),
+            ("start = true\nconnection = true", "it must have one of"),
+            ("start = true\nanswer = {}", "only the answers to"),
+            ("health_gate = {}", "missing field `commit`"),
+            (
+                "update_gate = { services = [], force = true }",
+                "unknown field `force`",
+            ),
+            ("target = \"gone\"", "unknown variant `gone`"),
+            (
+                "update_gate = {}\nanswer = { postpone = \"a\", refuse = \"b\" }",
+                "can be one of",
+            ),
+            (
+                "update_gate = {}\nanswer = { seconds = 9 }",
+                "goes with `postpone`",
+            ),
+        ] {
+            let error = format!("{:#}", event(text).err().unwrap());
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn an_answer_is_compared_by_what_is_expected_of_it() {
+        let postponed = || GateAnswer::Postpone("it runs".to_owned(), Duration::from_secs(60));
+        let refused = || GateAnswer::Refuse("it is blank".to_owned());
+        for (expected, answer, difference) in [
+            ("", GateAnswer::GoOn, None),
+            ("postpone = \"it runs\"", postponed(), None),
+            ("postpone = \"it runs\"\nseconds = 60", postponed(), None),
+            ("refuse = \"it is blank\"", refused(), None),
+            (
+                "",
+                postponed(),
+                Some(
+                    "expected that it goes on, got that it postpones by 60 s with the reason \"it runs\"",
+                ),
+            ),
+            (
+                "postpone = \"it runs\"\nseconds = 30",
+                postponed(),
+                Some(
+                    "expected that it postpones by 30 s with the reason \"it runs\", got that it postpones by 60 s",
+                ),
+            ),
+            (
+                "refuse = \"it is black\"",
+                refused(),
+                Some(
+                    "expected that it refuses with the reason \"it is black\", got that it refuses",
+                ),
+            ),
+            (
+                "refuse = \"a\"",
+                GateAnswer::GoOn,
+                Some("got that it goes on"),
+            ),
+        ] {
+            let found = toml::from_str::<AnswerToml>(expected)
+                .unwrap()
+                .differences(&answer);
+            match difference {
+                None => assert_eq!(found, None, "{expected}"),
+                Some(difference) => {
+                    let found = found.unwrap();
+                    assert!(found.contains(difference), "{expected}: {found}");
+                }
+            }
+        }
+    }
+}
