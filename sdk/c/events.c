@@ -1,26 +1,17 @@
 // Compiled into plugins that are called for events.
 #include "events.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 event_answer_t go_on(void) {
     return (event_answer_t){.val.ok.tag = EXPORTS_PLATFORM_SUPERVISOR_EVENTS_ANSWER_GO_ON};
 }
 
-static plugin_string_t vtext(const char *format, va_list arguments) {
-    char *text;
-    int length = vasprintf(&text, format, arguments);
-    if (length < 0) abort();
-    return (plugin_string_t){(uint8_t *)text, (size_t)length};
-}
-
 event_answer_t postponef(uint32_t seconds, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     event_answer_t answer = {.val.ok.tag = EXPORTS_PLATFORM_SUPERVISOR_EVENTS_ANSWER_POSTPONE};
-    answer.val.ok.val.postpone.reason = vtext(format, arguments);
+    answer.val.ok.val.postpone.reason = vstring_of(format, arguments);
     answer.val.ok.val.postpone.seconds = seconds;
     va_end(arguments);
     return answer;
@@ -30,7 +21,7 @@ event_answer_t refusef(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     event_answer_t answer = {.val.ok.tag = EXPORTS_PLATFORM_SUPERVISOR_EVENTS_ANSWER_REFUSE};
-    answer.val.ok.val.refuse = vtext(format, arguments);
+    answer.val.ok.val.refuse = vstring_of(format, arguments);
     va_end(arguments);
     return answer;
 }
@@ -38,7 +29,7 @@ event_answer_t refusef(const char *format, ...) {
 event_answer_t failedf(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    event_answer_t answer = {.is_err = true, .val.err = vtext(format, arguments)};
+    event_answer_t answer = {.is_err = true, .val.err = vstring_of(format, arguments)};
     va_end(arguments);
     return answer;
 }

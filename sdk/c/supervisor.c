@@ -53,6 +53,12 @@ static char *vformat(const char *format, va_list arguments, size_t *length) {
     return text;
 }
 
+plugin_string_t vstring_of(const char *format, va_list arguments) {
+    plugin_string_t text;
+    text.ptr = (uint8_t *)vformat(format, arguments, &text.len);
+    return text;
+}
+
 bool text_is(plugin_string_t text, const char *other) {
     return text.len == strlen(other) && memcmp(text.ptr, other, text.len) == 0;
 }
@@ -279,8 +285,7 @@ bool stream_writef(stream_t *stream, const char *format, ...) {
 }
 
 static void log_line(platform_supervisor_log_level_t level, const char *format, va_list arguments) {
-    plugin_string_t line;
-    line.ptr = (uint8_t *)vformat(format, arguments, &line.len);
+    plugin_string_t line = vstring_of(format, arguments);
     platform_supervisor_log_write(level, &line);
     free(line.ptr);
 }

@@ -17,6 +17,7 @@
 #ifndef SUPERVISOR_H
 #define SUPERVISOR_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -75,6 +76,8 @@ void logf_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void logf_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 // Text as the bindings take it.
 plugin_string_t string_of(const char *text);
+// Formatted text likewise.
+plugin_string_t vstring_of(const char *format, va_list arguments);
 // Text of the bindings with a zero at its end.
 char *text_of(plugin_string_t text);
 // Whether text of the bindings is this.

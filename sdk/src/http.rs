@@ -19,6 +19,7 @@ use serde::de::DeserializeOwned;
 
 use crate::bindings::capabilities::platform::supervisor::http as wit;
 use crate::capability_error::capability_error;
+use crate::whole_answer;
 
 /// A request that is not sent yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,7 +98,7 @@ impl Response {
     /// Whether the status is 200 to 299.
     #[must_use]
     pub fn is_success(&self) -> bool {
-        (200..300).contains(&self.status)
+        whole_answer::is_success(self.status)
     }
 
     /// The first value of a header field, whose name is in lower case, if it is text.
@@ -113,12 +114,7 @@ impl Response {
     /// # Errors
     /// 502 if the status is not 200 to 299, or the body is another one.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, crate::Error> {
-        if !self.is_success() {
-            let message = format!("the other host answered {}", self.status);
-            return Err(crate::Error::bad_gateway(message));
-        }
-        serde_json::from_slice(&self.body)
-            .map_err(|error| crate::Error::bad_gateway(format!("an unexpected answer: {error}")))
+        whole_answer::json("the other host", self.status, &self.body)
     }
 }
 

@@ -71,6 +71,7 @@ pub mod store;
 pub mod timer;
 pub mod units;
 pub mod update_lock;
+mod whole_answer;
 
 pub use answer::Answer;
 pub use body::{Body, BodyWriter, ReaderLeft};

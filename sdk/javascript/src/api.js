@@ -1,7 +1,8 @@
 import wit from "platform:supervisor/api@1.4.0";
 
 import { answers, bytesOf } from "./capability.js";
-import { BadGateway, Unavailable } from "./errors.js";
+import { Unavailable } from "./errors.js";
+import { WholeAnswer } from "./whole_answer.js";
 
 const answering = answers({ unavailable: Unavailable });
 
@@ -17,27 +18,9 @@ export const send = answering(async (path, { method = "GET", json, contentType, 
   return new ApiResponse(answer);
 });
 
-class ApiResponse {
+class ApiResponse extends WholeAnswer {
   constructor({ status, contentType, body }) {
-    this.status = status;
+    super("the device's own API", status, body);
     this.contentType = contentType ?? undefined;
-    this.body = body;
-  }
-
-  get ok() {
-    return this.status >= 200 && this.status < 300;
-  }
-
-  text() {
-    return new TextDecoder().decode(this.body);
-  }
-
-  json() {
-    if (!this.ok) throw new BadGateway(`the device's own API answered ${this.status}`);
-    try {
-      return JSON.parse(this.text());
-    } catch (error) {
-      throw new BadGateway(`an unexpected answer: ${error.message}`);
-    }
   }
 }

@@ -2,6 +2,7 @@ import wit from "platform:supervisor/http@1.4.0";
 
 import { answers, bytesOf } from "./capability.js";
 import { BadGateway } from "./errors.js";
+import { WholeAnswer } from "./whole_answer.js";
 
 const answering = answers({ unreachable: BadGateway, "too-large": BadGateway });
 
@@ -12,27 +13,9 @@ export const send = answering(async (url, { method = "GET", headers = {}, body =
   return new HttpResponse(answer);
 });
 
-class HttpResponse {
+class HttpResponse extends WholeAnswer {
   constructor({ status, headers, body }) {
-    this.status = status;
+    super("the other host", status, body);
     this.headers = new Map(headers.map(([name, value]) => [name, new TextDecoder().decode(value)]));
-    this.body = body;
-  }
-
-  get ok() {
-    return this.status >= 200 && this.status < 300;
-  }
-
-  text() {
-    return new TextDecoder().decode(this.body);
-  }
-
-  json() {
-    if (!this.ok) throw new BadGateway(`the other host answered ${this.status}`);
-    try {
-      return JSON.parse(this.text());
-    } catch (error) {
-      throw new BadGateway(`an unexpected answer: ${error.message}`);
-    }
   }
 }

@@ -14,32 +14,19 @@ from typing import Any
 from wit_world.imports import api as wit
 
 from .capability import answers
-from .errors import BadGateway, Unavailable
+from .errors import Unavailable
+from .whole_answer import WholeAnswer
 
 
 @dataclass
-class ApiResponse:
+class ApiResponse(WholeAnswer):
     """The answer of the device's own API."""
 
     status: int
     content_type: str | None
     body: bytes
 
-    @property
-    def ok(self) -> bool:
-        return 200 <= self.status < 300
-
-    def text(self) -> str:
-        return self.body.decode(errors="replace")
-
-    def json(self) -> Any:
-        """Raises `BadGateway` if the status is not 200 to 299, or the body is another one."""
-        if not self.ok:
-            raise BadGateway(f"the device's own API answered {self.status}")
-        try:
-            return json_format.loads(self.body)
-        except ValueError as error:
-            raise BadGateway(f"an unexpected answer: {error}") from None
+    _answerer = "the device's own API"
 
 
 @answers(Unavailable=Unavailable)

@@ -7,39 +7,24 @@ The device resolves the name, checks certificates and follows no redirect. A req
 at most 1 MiB; all of it takes at most 60 s, and counts as wall time of the call.
 """
 
-import json as json_format
 from dataclasses import dataclass
-from typing import Any
 
 from wit_world.imports import http as wit
 
 from .capability import answers
 from .errors import BadGateway
+from .whole_answer import WholeAnswer
 
 
 @dataclass
-class HttpResponse:
+class HttpResponse(WholeAnswer):
     """The answer of another host. The names of `headers` are in lower case."""
 
     status: int
     headers: dict[str, str]
     body: bytes
 
-    @property
-    def ok(self) -> bool:
-        return 200 <= self.status < 300
-
-    def text(self) -> str:
-        return self.body.decode(errors="replace")
-
-    def json(self) -> Any:
-        """Raises `BadGateway` if the status is not 200 to 299, or the body is another one."""
-        if not self.ok:
-            raise BadGateway(f"the other host answered {self.status}")
-        try:
-            return json_format.loads(self.body)
-        except ValueError as error:
-            raise BadGateway(f"an unexpected answer: {error}") from None
+    _answerer = "the other host"
 
 
 @answers(Unreachable=BadGateway, TooLarge=BadGateway)

@@ -17,4 +17,5 @@ mod registry;
 mod run;
 mod signatures;
 mod test;
+mod whole_answers;
 mod whole_numbers;

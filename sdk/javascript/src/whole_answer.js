@@ -1,0 +1,29 @@
+import { BadGateway } from "./errors.js";
+
+/** An answer of `http` or `api`, which is there as a whole. */
+export class WholeAnswer {
+  #answerer;
+
+  constructor(answerer, status, body) {
+    this.#answerer = answerer;
+    this.status = status;
+    this.body = body;
+  }
+
+  get ok() {
+    return this.status >= 200 && this.status < 300;
+  }
+
+  text() {
+    return new TextDecoder().decode(this.body);
+  }
+
+  json() {
+    if (!this.ok) throw new BadGateway(`${this.#answerer} answered ${this.status}`);
+    try {
+      return JSON.parse(this.text());
+    } catch (error) {
+      throw new BadGateway(`an unexpected answer: ${error.message}`);
+    }
+  }
+}
