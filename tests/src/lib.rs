@@ -52,4 +52,4 @@ pub use stage::Stage;
 pub use supervisor::{Builder, ProgramExit, Supervisor, subcommand};
 pub use system_bus::SystemBus;
 pub use target::{service, target};
-pub use until::{DEADLINE, until};
+pub use until::{DEADLINE, until, until_within};

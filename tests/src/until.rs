@@ -12,13 +12,26 @@ const LOOK_AGAIN: Duration = Duration::from_millis(25);
 /// # Panics
 /// Where it still answers nothing at the [`DEADLINE`]; the message says `what` was waited for and what
 /// the last look saw.
-pub async fn until<T, E, F, Look>(what: &str, mut look: Look) -> T
+pub async fn until<T, E, F, Look>(what: &str, look: Look) -> T
 where
     Look: FnMut() -> F,
     F: Future<Output = Result<T, E>>,
     E: std::fmt::Debug,
 {
-    let deadline = Instant::now() + DEADLINE;
+    until_within(DEADLINE, what, look).await
+}
+
+/// As [`until`], for what takes longer on a busy machine.
+///
+/// # Panics
+/// As [`until`], after `patience`.
+pub async fn until_within<T, E, F, Look>(patience: Duration, what: &str, mut look: Look) -> T
+where
+    Look: FnMut() -> F,
+    F: Future<Output = Result<T, E>>,
+    E: std::fmt::Debug,
+{
+    let deadline = Instant::now() + patience;
     loop {
         let seen = match look().await {
             Ok(found) => return found,
@@ -26,7 +39,7 @@ where
         };
         assert!(
             Instant::now() < deadline,
-            "waited {DEADLINE:?} for {what}; last seen: {seen:?}"
+            "waited {patience:?} for {what}; last seen: {seen:?}"
         );
         tokio::time::sleep(LOOK_AGAIN).await;
     }

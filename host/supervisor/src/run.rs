@@ -3,11 +3,11 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use api::Listener;
-use store::{OpenStore, Store};
+use store::{Store, StoreError};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -28,6 +28,9 @@ const BLOCKING: usize = 64;
 
 /// How long what blocks may take to end before the device is started anew in the same process.
 const SETTLES_WITHIN: Duration = Duration::from_secs(10);
+
+/// How often a folder is tried that the run before still holds.
+const LOOK_AGAIN: Duration = Duration::from_millis(25);
 
 /// How a run has ended.
 enum RunOutcome {
@@ -70,8 +73,7 @@ async fn device(configuration: &Configuration) -> Result<RunOutcome> {
 
     let run_folder = RunFolder::open(&configuration.host_root, &configuration.branding);
     // A broken database is set aside and said so by the store itself, as is a disk that takes no writes.
-    let OpenStore { mut store, .. } =
-        Store::open_or_copy(&configuration.state_dir, run_folder.folder())?;
+    let mut store = open_store(configuration, &run_folder).await?;
     address::forget(&configuration.state_dir);
     let mut sockets = listeners::open(&configuration.listen).await?;
     let addresses = addresses(&sockets)?;
@@ -160,6 +162,20 @@ async fn device(configuration: &Configuration) -> Result<RunOutcome> {
     parts.host_settings.detach();
     parts.plugin_api.detach();
     Ok(ending)
+}
+
+/// Opens the store. A run that has just ended in this process may hold it for a moment longer: a program that it was
+/// starting has its open files until that runs.
+async fn open_store(configuration: &Configuration, run_folder: &RunFolder) -> Result<Store> {
+    let deadline = Instant::now() + SETTLES_WITHIN;
+    loop {
+        match Store::open_or_copy(&configuration.state_dir, run_folder.folder()) {
+            Err(StoreError::InUse { pid: Some(pid), .. })
+                if pid == std::process::id() && Instant::now() < deadline => {}
+            opened => return Ok(opened?.store),
+        }
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
 }
 
 /// With few of them a test sees what waits where it must not.

@@ -89,7 +89,7 @@ fn status(answer: &[u8]) -> Option<u16> {
 mod tests {
     use std::time::Duration;
 
-    use tokio::net::TcpListener;
+    use tokio::net::{TcpListener, TcpSocket};
 
     use super::*;
 
@@ -143,8 +143,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_port_on_which_nobody_listens_fails() {
-        let port = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let port = port.local_addr().unwrap().port();
+        // Held, so that it is nobody else's meanwhile.
+        let held = TcpSocket::new_v4().unwrap();
+        held.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let port = held.local_addr().unwrap().port();
         let outcome = probe(&HealthProbe::Tcp { port }, &ServicePorts::Host).await;
         assert!(!outcome.unwrap_or(false));
     }

@@ -3,12 +3,15 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::time::Duration;
 
-use tests::{Supervisor, until};
+use tests::{Supervisor, until_within};
 
 use crate::author::{Author, Printed};
 use crate::languages::can_build;
 
+/// How long a busy machine may take to compile what the page makes: of Python that is 20 MB.
+const COMPILED_WITHIN: Duration = Duration::from_secs(300);
 const PAGE: &str = include_str!("../../../../docs/plugins.md");
 
 /// The commands of the section: those for the author's machine, and those for the device, of which the last one asks the
@@ -140,7 +143,7 @@ async fn walk(language: &str) {
     let ask = replaced(&ask, "/etc/supervisor/supervisor.toml", &configuration);
     let ask = replaced(&ask, "127.0.0.1:48484", address);
     let ask = format!("cd {bin}\n{ask}");
-    until("the answer", || async {
+    until_within(COMPILED_WITHIN, "the answer", || async {
         let answer = device.run(&ask).succeeds();
         if answer.out == "Hello, Ada! This is call 1.\n" {
             Ok(())

@@ -1,5 +1,7 @@
 //! The input of the macro.
 
+use plugin_manifest::Capability;
+
 use super::{Crate, check_errors};
 
 const ROUTE: &str = "routes: { GET \"/v3/rails\" => list }";
@@ -147,10 +149,18 @@ const PARTS: &str = "`capabilities`, `routes`, `openapi`, `identify`, `proxy_red
     `on_event`, `boards`, \
                      `limits`, `description`, `vendor`, `licence`, `homepage`";
 
+/// What a capability may be, and what needs none.
+fn capabilities_and_others() -> String {
+    let names = Capability::all().iter();
+    let names = names.filter(|name| name.is_for_manifests());
+    let names: Vec<_> = names.map(|name| format!("`{name}`")).collect();
+    let names = names.join(", ");
+    format!("{names}; `log`, `config`, `timer` and `caller` need none")
+}
+
 #[test]
 fn capabilities_are_those_of_the_device_and_have_reasons() {
-    let list = "`device`, `store`, `led`, `units`, `journal`, `identify`, `proxy-redirector`, `cloud`, `update-lock`, \
-                `host-name`, `metrics`, `http`, `actions`, `clock`, `random`, `files`; `log`, `config`, `timer` and `caller` need none";
+    let list = capabilities_and_others();
     for (capabilities, expected) in [
         (
             "gpoi => \"x\"",
@@ -237,9 +247,10 @@ fn independent_mistakes_are_reported_at_once() {
         &[
             "1:35: say why it is needed: `led => \"why it is needed\"`",
             &format!("2:10: there is no part `boardz`: use {PARTS}"),
-            "1:17: there is no capability `stor`: use `device`, `store`, `led`, `units`, `journal`, `identify`, \
-             `proxy-redirector`, `cloud`, `update-lock`, `host-name`, `metrics`, `http`, `actions`, `clock`, `random`, `files`; `log`, \
-             `config`, `timer` and `caller` need none",
+            &format!(
+                "1:17: there is no capability `stor`: use {}",
+                capabilities_and_others()
+            ),
             "3:24: invalid route `v3`: it must begin with `/`",
             "3:62: `PUT /v3/x` matches the same paths: leave one of them out",
             "4:32: `memory_mib` is 64, and must be 1 to 32",
