@@ -1,7 +1,8 @@
 // What a plugin may reach beside its own memory, one row each, for the host and the SDK alike: whoever includes this
 // file says before what `capabilities!` makes of the rows.
 //
-//     ours     Name module "name"             the interface `platform:supervisor/NAME` of this folder
+//     ours     Name module "name"             the interface `platform:supervisor/NAME` of this folder, and with
+//                                             [imports] others that do the same
 //     wasi     Name module "name" [imports]   interfaces of WASI
 //     policy   Name module "name"             what only a policy gives, in addition to another: no import stands for it
 //
@@ -44,7 +45,7 @@ capabilities! {
     ours Metrics metrics "metrics"
         may "show up to 100 gauges and counters of its own in GET /metrics";
     /// Requests to the hosts that the policy names.
-    ours Http http "http"
+    ours Http http "http" ["wasi:http/outgoing-handler"]
         may "send requests over the network to the hosts that you name";
     /// Has other plugins do the actions that the policy names.
     ours Actions actions "actions"

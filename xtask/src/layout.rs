@@ -234,7 +234,10 @@ pub(crate) fn crates_in(folder: &str) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(&path).with_context(|| format!("failed to list `{folder}`"))? {
         let entry = entry?;
-        if entry.path().join("Cargo.toml").is_file() {
+        let manifest = entry.path().join("Cargo.toml");
+        // One with a workspace of its own is built by somebody else's tools.
+        let is_ours = |text: String| !text.contains("\n[workspace]");
+        if fs::read_to_string(manifest).is_ok_and(is_ours) {
             names.push(entry.file_name().to_string_lossy().into_owned());
         }
     }

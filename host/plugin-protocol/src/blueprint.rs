@@ -18,6 +18,8 @@ pub struct Blueprint {
     pub grants: BTreeSet<Capability>,
     /// What one call may use.
     pub limits: Limits,
+    /// What a component that answers as `wasi:http` does not see of a request's path, where that begins with it.
+    pub base_path: Option<String>,
     /// The folders that it sees.
     pub folders: Vec<FolderView>,
 }
@@ -40,7 +42,7 @@ pub struct FolderView {
 pub struct ComponentFacts {
     /// The interfaces that it imports, but for those of types alone.
     pub imports: Vec<String>,
-    /// Whether it exports `platform:supervisor/handler`.
+    /// Whether it exports `platform:supervisor/handler` or `wasi:http/incoming-handler`.
     pub has_handler: bool,
     /// The actions that it exports.
     pub actions: BTreeSet<Action>,

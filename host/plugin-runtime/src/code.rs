@@ -12,6 +12,7 @@ use crate::export_types;
 use crate::exports::ExportIndices;
 use crate::plugin::{Plugin, PluginHandle};
 use crate::pool;
+use crate::wasi_http;
 
 /// A component that was opened.
 pub(crate) struct Code {
@@ -71,9 +72,10 @@ fn facts(shared: &Shared, component: &Component) -> ComponentFacts {
     match linked {
         Ok(pre) => {
             let exports = ExportIndices::of(&pre);
-            facts.has_handler = exports.handler.is_some();
+            facts.has_handler = exports.answers_requests();
             facts.actions = exports.actions();
-            facts.link_error = export_types::mismatch(engine, &types);
+            facts.link_error = export_types::mismatch(engine, &types)
+                .or_else(|| wasi_http::mismatch(engine, &types));
         }
         Err(error) => facts.link_error = Some(format!("it cannot be linked: {error:#}")),
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use plugin_protocol::Action;
 use wasmtime::Store;
 use wasmtime::component::{Instance, InstancePre};
+use wasmtime_wasi_http::p2::bindings::exports::wasi::http::incoming_handler;
 
 use crate::bindings::exports::platform::supervisor::{
     action_provider, boot_config, events, handler, identify, proxy_redirector,
@@ -31,6 +32,11 @@ macro_rules! exports {
                 }
             }
 
+            /// Whether the component answers requests, in either way.
+            pub(crate) fn answers_requests(&self) -> bool {
+                self.handler.is_some() || self.incoming_handler.is_some()
+            }
+
             /// The actions that the component exports.
             pub(crate) fn actions(&self) -> BTreeSet<Action> {
                 let rows = [$($((Action::$action, self.$export.is_some()),)?)*];
@@ -54,6 +60,7 @@ macro_rules! exports {
 
 exports! {
     handler;
+    incoming_handler;
     identify provides Identify;
     proxy_redirector provides ProxyRedirector;
     boot_config provides BootConfig;

@@ -2,18 +2,20 @@
 
 use std::sync::Arc;
 
-use plugin_protocol::{Blueprint, Bound, HostCalls};
+use plugin_protocol::{Blueprint, Bound, HostCalls, ServedCall};
 use wasmtime::ResourceLimiter;
 use wasmtime::component::{Accessor, HasData, ResourceTable};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+use wasmtime_wasi_http::WasiHttpCtx;
 
 use crate::capabilities::log::LogBudget;
 use crate::instance_host::InstanceHost;
 use crate::memory_budget::MemoryShare;
 use crate::wasi;
+use crate::wasi_http::{self, OutgoingRequests};
 
-/// How many host resources (streams, files, LEDs) an instance can hold at a time.
-const RESOURCES: usize = 256;
+/// How many host resources (streams, files, LEDs, requests) an instance can hold at a time.
+const RESOURCES: usize = 128;
 /// How many elements all tables of an instance can have together.
 const TABLE_ELEMENTS: usize = 65_536;
 
@@ -22,6 +24,8 @@ pub(crate) struct Guest {
     pub(crate) blueprint: Arc<Blueprint>,
     pub(crate) host: InstanceHost,
     pub(crate) wasi: WasiCtx,
+    pub(crate) wasi_http: WasiHttpCtx,
+    pub(crate) outgoing: OutgoingRequests,
     pub(crate) table: ResourceTable,
     pub(crate) memory: MemoryLimit,
     pub(crate) log: Arc<LogBudget>,
@@ -40,6 +44,8 @@ impl Guest {
         table.set_max_capacity(RESOURCES);
         Ok(Guest {
             wasi: wasi::context(&blueprint, &log)?,
+            wasi_http: wasi_http::context(),
+            outgoing: OutgoingRequests::new(host.clone(), Arc::clone(&log)),
             table,
             memory: MemoryLimit {
                 most: blueprint.limits.memory,
@@ -53,6 +59,14 @@ impl Guest {
             host,
             blueprint,
         })
+    }
+}
+
+impl Guest {
+    /// From now on the instance serves this call.
+    pub(crate) fn serve(&mut self, serving: ServedCall) {
+        self.host.serving = Arc::new(serving);
+        self.outgoing.host = self.host.clone();
     }
 }
 

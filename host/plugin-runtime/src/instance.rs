@@ -93,7 +93,7 @@ impl Instance {
 
     /// From now on the instance serves this call.
     pub(crate) fn serve(&mut self, serving: ServedCall) {
-        self.store.data_mut().host.serving = Arc::new(serving);
+        self.store.data_mut().serve(serving);
     }
 
     /// To be called before the instance is used: time has passed since it was made.

@@ -31,6 +31,7 @@ mod sink;
 mod ticker;
 mod warm_pool;
 mod wasi;
+mod wasi_http;
 
 use std::fs::File;
 use std::sync::Arc;

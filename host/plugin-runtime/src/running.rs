@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http_body::Frame;
+use http_body_util::{BodyExt as _, Full};
 use parking_lot::Mutex;
 use plugin_protocol::text::cut;
 use plugin_protocol::{
@@ -26,18 +27,36 @@ use crate::meter::Meter;
 use crate::plugin::Plugin;
 use crate::request_body::{RequestPieces, RequestSource};
 use crate::sink::sink;
+use crate::wasi_http::{self, ResponseBody};
 
 /// The most of an error's code that is passed on, in bytes.
 const CODE: usize = 64;
 
 /// How a guest ended: with its answer, or none where that is the stream that it began.
-type End = Result<Option<Outcome>, Failure>;
+pub(crate) type End = Result<Option<Outcome>, Failure>;
 
 /// An answer that a guest goes on to produce: its head, and what comes after.
-type Stream = (AnswerHead, mpsc::Receiver<Bytes>);
+pub(crate) type Stream = (AnswerHead, AnswerPieces);
 
 /// Where the guest's side leaves the head of a stream.
-type StreamSlot = Arc<Mutex<Option<Stream>>>;
+pub(crate) type StreamSlot = Arc<Mutex<Option<Stream>>>;
+
+/// Where the body of an answer comes from that a guest goes on to produce.
+pub(crate) enum AnswerPieces {
+    /// A stream of `wit/types.wit`.
+    Stream(mpsc::Receiver<Bytes>),
+    /// The body of a `wasi:http` response.
+    WasiHttp(ResponseBody),
+}
+
+impl AnswerPieces {
+    fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, Failure>>> {
+        match self {
+            AnswerPieces::Stream(pieces) => pieces.poll_recv(context).map(|piece| piece.map(Ok)),
+            AnswerPieces::WasiHttp(body) => body.poll_piece(context),
+        }
+    }
+}
 
 /// Gives the instance back, so that it is thrown away elsewhere.
 type Run = Pin<Box<dyn Future<Output = (Instance, End)> + Send>>;
@@ -79,6 +98,17 @@ impl RunningGuest {
         let streaming = self.begun.lock().take();
         let ended = polled.transpose()?;
         match (streaming, ended) {
+            // Of `wasi:http` each answer is a stream, most of them as short as this.
+            (Some((head, AnswerPieces::WasiHttp(body))), Some(_)) => {
+                let limit = self.plugin.limits().body;
+                let body = match body.rest()? {
+                    rest if rest.len() <= limit => AnswerBody::Whole(rest),
+                    rest => AnswerBody::Stream(Box::pin(
+                        Full::from(rest).map_err(|never| match never {}),
+                    )),
+                };
+                Ok(Outcome::Answer(GuestAnswer { head, body }))
+            }
             // A short stream may have ended by the time that it is first looked at.
             (Some((head, pieces)), ended) => {
                 self.plugin.spares().replace(&self.plugin, None);
@@ -121,9 +151,14 @@ async fn run(
     limit: usize,
     begun: StreamSlot,
 ) -> (Instance, End) {
-    let Some(handler) = instance.exports.handler.take() else {
-        let reason = "it does not export `handler`".to_owned();
-        return (instance, Err(Failure::NotReady(reason)));
+    let exports = &mut instance.exports;
+    let handler = match (exports.handler.take(), exports.incoming_handler.take()) {
+        (Some(handler), _) => handler,
+        (None, Some(handler)) => return wasi_http::run(instance, handler, request, begun).await,
+        (None, None) => {
+            let reason = "it does not export `handler`".to_owned();
+            return (instance, Err(Failure::NotReady(reason)));
+        }
     };
     let GuestRequest { head, body } = request;
     let called = instance
@@ -172,7 +207,7 @@ async fn run(
                         Err(reader) => {
                             let (sink, pieces, ended) = sink();
                             accessor.with(|mut access| reader.pipe(&mut access, sink))?;
-                            *begun.lock() = Some((head, pieces));
+                            *begun.lock() = Some((head, AnswerPieces::Stream(pieces)));
                             // Resolves when the sink is dropped, whoever does it.
                             let _ = ended.await;
                             return Ok(Ok(None));
@@ -227,7 +262,7 @@ fn take_back(
 struct GuestStream {
     /// None once the guest is done.
     running: Option<RunningGuest>,
-    pieces: mpsc::Receiver<Bytes>,
+    pieces: AnswerPieces,
     /// Why it broke off: told after the pieces that came before.
     failure: Option<Failure>,
 }
@@ -247,8 +282,9 @@ impl http_body::Body for GuestStream {
             this.running = None;
             this.failure = end.err();
         }
-        match this.pieces.poll_recv(context) {
-            Poll::Ready(Some(piece)) => {
+        match this.pieces.poll_piece(context) {
+            Poll::Ready(Some(Err(failure))) => Poll::Ready(Some(Err(failure))),
+            Poll::Ready(Some(Ok(piece))) => {
                 if let Some(running) = &this.running {
                     // The limit is for the work that a piece takes, not for a stream of any length.
                     running.meter.reset();

@@ -16,6 +16,7 @@ use wasmtime_wasi_io::bindings::wasi::io;
 
 use crate::capabilities::log::{LogBudget, LogOutput};
 use crate::guest::Guest;
+use crate::wasi_http;
 
 /// The most random bytes that a plugin gets at once.
 const RANDOM_BYTES: u64 = 64 << 10;
@@ -61,7 +62,7 @@ pub(crate) fn link(
         filesystem::types::add_to_linker::<Guest, WasiFilesystem>(linker, Guest::filesystem)?;
         filesystem::preopens::add_to_linker::<Guest, WasiFilesystem>(linker, Guest::filesystem)?;
     }
-    Ok(())
+    wasi_http::link(linker, grants)
 }
 
 /// The context of an instance: no arguments, no environment, closed input, output to the log, and the

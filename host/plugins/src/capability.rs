@@ -40,6 +40,8 @@ const ALWAYS: &[&str] = &[
     "platform:supervisor/caller",
     "platform:supervisor/identify-window",
     "platform:supervisor/proxy-types",
+    // Requests and answers as values. To send one takes `wasi:http/outgoing-handler`.
+    "wasi:http/types",
     // Every guest with a standard library imports these; what they reach is empty.
     "wasi:io/error",
     "wasi:io/poll",
@@ -76,6 +78,11 @@ mod tests {
             Import::With(Capability::Clock, vec![Capability::Files])
         );
         assert_eq!(of_import("wasi:io/poll@0.2.6"), Import::Always);
+        assert_eq!(of_import("wasi:http/types@0.2.3"), Import::Always);
+        assert_eq!(
+            of_import("wasi:http/outgoing-handler@0.2.3"),
+            Import::With(Capability::Http, Vec::new())
+        );
         assert_eq!(of_import("wasi:sockets/tcp@0.2.6"), Import::Unknown);
         assert_eq!(
             of_import("platform:supervisor/ledger@1.0.0"),

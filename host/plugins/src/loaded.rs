@@ -279,7 +279,8 @@ impl LoadContext {
             return Err(error.clone());
         }
         if !manifest.routes.is_empty() && !facts.has_handler {
-            let what = "its manifest has routes, and its component does not export `platform:supervisor/handler`";
+            let what = "its manifest has routes, and its component exports neither `platform:supervisor/handler` nor \
+                        `wasi:http/incoming-handler`";
             return Err(what.to_owned());
         }
         let mut provides = manifest.provides.iter();
@@ -306,7 +307,7 @@ impl LoadContext {
         let host = Arc::new(host);
         let calls: Arc<dyn HostCalls> = Arc::clone(&host) as _;
         Ok(LoadedPlugin {
-            guest: code.plugin(host.context.blueprint(&limits), calls),
+            guest: code.plugin(host.context.blueprint(&manifest, &limits), calls),
             code: Arc::clone(code),
             context: Arc::clone(&host.context),
             host,

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use plugin_manifest::{Manifest, Pattern};
 use plugin_protocol::{Blueprint, FolderView, Limits};
 
 use crate::actions::Actions;
@@ -39,13 +40,14 @@ pub(crate) struct PluginContext {
 
 impl PluginContext {
     /// What its instances are made from, each call of which may use so much.
-    pub(crate) fn blueprint(&self, limits: &Limits) -> Blueprint {
+    pub(crate) fn blueprint(&self, manifest: &Manifest, limits: &Limits) -> Blueprint {
         let folders = self.grants.files.iter();
         Blueprint {
             name: self.name.to_string(),
             config: self.config.clone(),
             grants: self.grants.grants.clone(),
             limits: limits.clone(),
+            base_path: manifest.base_path.as_ref().map(Pattern::to_string),
             folders: folders
                 .map(|folder| FolderView {
                     host: folder.host.clone(),

@@ -63,6 +63,10 @@ pub(crate) struct New {
     /// The language: rust, c, go, javascript (js), typescript (ts) or python (py)
     #[arg(long, default_value = "rust", value_parser = Language::find)]
     pub(crate) lang: Language,
+    /// Make a plugin of this component, which another toolchain has built: one that answers as wasi:http does, or that
+    /// exports interfaces of the supervisor
+    #[arg(long, value_name = "FILE", conflicts_with = "lang")]
+    pub(crate) component: Option<PathBuf>,
     /// The folder, if it is not to be named after the plugin
     #[arg(long)]
     pub(crate) folder: Option<PathBuf>,

@@ -2,6 +2,7 @@
 
 mod async_imports;
 mod c;
+pub(crate) mod component;
 mod core_module;
 mod go;
 mod javascript;
@@ -34,6 +35,7 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
         Language::JavaScript => javascript::build(project, "src/plugin.js", output)?,
         Language::TypeScript => javascript::build(project, "src/plugin.ts", output)?,
         Language::Python => python::build(project, output)?,
+        Language::Component => component::build(project, output)?,
     };
     let mut wasm =
         std::fs::read(&built).with_context(|| format!("cannot read `{}`", built.display()))?;
@@ -91,7 +93,11 @@ fn put(component: &Path, wasm: &[u8], output: &Output) -> Result<bool> {
 /// Refuses actions that the SDK of the language has nothing for.
 fn check_actions(project: &ProjectFolder) -> Result<()> {
     let language = project.language();
-    let can_provide = |action: &Action| language == Language::Rust || *action == Action::Events;
+    let can_provide = |action: &Action| match language {
+        // What a component exports shows when it is checked.
+        Language::Rust | Language::Component => true,
+        _ => *action == Action::Events,
+    };
     let mut provided = project.project.manifest.provides.iter();
     if let Some(action) = provided.find(|action| !can_provide(action)) {
         bail!(

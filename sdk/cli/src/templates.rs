@@ -33,6 +33,8 @@ pub(crate) fn write(folder: &Path, name: &str, language: Language) -> Result<()>
         Language::JavaScript => &JAVASCRIPT,
         Language::TypeScript => &TYPESCRIPT,
         Language::Python => &PYTHON,
+        // It is built already.
+        Language::Component => return Ok(()),
     };
     write_template(folder, template, name)?;
     if language == Language::Rust {

@@ -110,7 +110,8 @@ pub(crate) fn uses_wasi(manifest: &Manifest) -> bool {
         .capabilities
         .iter()
         .flat_map(|need| need.name.imports());
-    imports.any(|import| import.starts_with("wasi:"))
+    // An interface of ours does the same as that of `wasi:http`, and is what these languages get.
+    imports.any(|import| import.starts_with("wasi:") && !import.starts_with("wasi:http/"))
 }
 
 #[cfg(test)]

@@ -103,6 +103,7 @@ pub(crate) fn check(
             interface: INTERFACE,
             about: About::default(),
             routes: Vec::new(),
+            base_path: None,
             provides: Vec::new(),
             events: BTreeSet::new(),
             schedules: BTreeMap::new(),

@@ -126,6 +126,17 @@ fn check_build(file: &ProjectFile, problems: &mut Problems) {
         );
         problems.add(Place::File(language.span().start), message);
     }
+    for (key, value) in [
+        ("base_path", &file.base_path),
+        ("command", &file.build.command),
+    ] {
+        if let Some(value) = value {
+            let message = format!(
+                "`{key}` is for components of other toolchains, and `plugin!` is for Rust: leave `{key}` out"
+            );
+            problems.add(Place::File(value.span().start), message);
+        }
+    }
     if let Some(interface) = &file.interface
         && *interface.get_ref() != INTERFACE
     {

@@ -5,8 +5,8 @@ use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
 /// The interfaces of which a component that imports one takes a row's capability.
 macro_rules! imports {
-    (ours $name:literal) => {
-        &[concat!("platform:supervisor/", $name)]
+    (ours $name:literal $([$($import:literal),*])?) => {
+        &[concat!("platform:supervisor/", $name) $($(, $import)*)?]
     };
     (wasi $name:literal $imports:tt) => {
         &$imports

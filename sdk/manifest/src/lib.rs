@@ -40,5 +40,5 @@ pub use project_file::{ProjectFile, WrittenBuild};
 pub use route::{Route, parse_method};
 pub use schedule::{LONGEST_INTERVAL, SHORTEST_INTERVAL, Schedule, ScheduleError};
 #[cfg(feature = "component")]
-pub use section::{COMPONENT, DESCRIPTION, SECTION, append_section, check_beginning};
+pub use section::{COMPONENT, DESCRIPTION, SECTION, append_section, check_beginning, section};
 pub use toml::Spanned;

@@ -40,6 +40,8 @@ pub struct Manifest {
     pub about: About,
     /// The routes that it answers.
     pub routes: Vec<Route>,
+    /// What all routes begin with, and what a component that answers as `wasi:http` does not see of a request's path.
+    pub base_path: Option<Pattern>,
     /// The typed actions that it provides.
     pub provides: Vec<Action>,
     /// The events that it asks for, without [`EventKind::Schedule`].
@@ -107,6 +109,8 @@ struct ManifestToml {
     licence: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     homepage: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    base_path: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     provides: Vec<Action>,
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
@@ -176,6 +180,11 @@ impl Manifest {
                 homepage: written.homepage,
             },
             routes,
+            base_path: written
+                .base_path
+                .as_deref()
+                .map(Pattern::parse)
+                .transpose()?,
             provides: written.provides,
             events: written.events,
             schedules,
@@ -209,6 +218,7 @@ impl Manifest {
             vendor: about.vendor,
             licence: about.licence,
             homepage: about.homepage,
+            base_path: self.base_path.as_ref().map(Pattern::to_string),
             provides: self.provides.clone(),
             events: self.events.clone(),
             schedules: schedules.collect(),
@@ -236,6 +246,7 @@ impl Manifest {
                 )));
             }
         }
+        self.check_base_path().map_err(invalid)?;
         if self.routes.is_empty() && self.provides.is_empty() {
             return Err(invalid("it has no routes and provides nothing"));
         }
@@ -264,6 +275,22 @@ impl Manifest {
             )));
         }
         Ok(self.limits.check()?)
+    }
+
+    fn check_base_path(&self) -> Result<(), String> {
+        let Some(base) = &self.base_path else {
+            return Ok(());
+        };
+        if base.names().next().is_some() {
+            return Err(format!("`base_path` is `{base}`, and has a `:name`"));
+        }
+        let mut routes = self.routes.iter();
+        match routes.find(|route| !base.covers(&route.pattern, true)) {
+            Some(route) => Err(format!(
+                "the route `{route}` does not begin with `base_path`, which is `{base}`"
+            )),
+            None => Ok(()),
+        }
     }
 
     fn check_events(&self) -> Result<(), String> {

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use crate::manifest::{INTERFACE, Manifest, ManifestError, Need};
-use crate::{About, Action, ProjectFile, Route, ScheduleError, WrittenLimits};
+use crate::{About, Action, Pattern, ProjectFile, Route, ScheduleError, WrittenLimits};
 
 /// A plugin as its author declares it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,8 +33,10 @@ pub struct Project {
 pub struct Build {
     /// What the sources are written in.
     pub language: Language,
-    /// The main source file, beside `plugin.toml`; each language has a default.
+    /// The main source file, beside `plugin.toml`; each language has a default. Of [`Language::Component`], the component.
     pub source: Option<String>,
+    /// The line of a shell that builds a component, in the folder of `plugin.toml`.
+    pub command: Option<String>,
 }
 
 /// A language that plugins are written in.
@@ -69,6 +71,8 @@ pub enum Language {
     TypeScript,
     /// Python.
     Python,
+    /// None: another toolchain builds the component.
+    Component,
 }
 
 /// Why a `plugin.toml` cannot be used.
@@ -133,6 +137,10 @@ impl Project {
                 .map_err(|error: ScheduleError| ProjectError::Invalid(error.to_string()))?;
             schedules.insert(name.into_inner(), schedule);
         }
+        let base_path = file.base_path.map(|path| Pattern::parse(path.get_ref()));
+        let base_path = base_path
+            .transpose()
+            .map_err(|error| ProjectError::Manifest(error.to_string()))?;
         let manifest = Manifest {
             name: file.name.into_inner(),
             version: file.version.into_inner(),
@@ -144,6 +152,7 @@ impl Project {
                 homepage: file.homepage.map(Spanned::into_inner),
             },
             routes,
+            base_path,
             provides,
             events: file.events.into_iter().map(Spanned::into_inner).collect(),
             schedules,
@@ -154,6 +163,22 @@ impl Project {
             openapi: None,
         };
         manifest.check().map_err(refused)?;
+        let language = file
+            .build
+            .language
+            .map_or_else(Language::default, Spanned::into_inner);
+        let command = file.build.command.map(Spanned::into_inner);
+        for (key, is_there) in [
+            ("command", command.is_some()),
+            ("base_path", manifest.base_path.is_some()),
+        ] {
+            if is_there && language != Language::Component {
+                return Err(ProjectError::Invalid(format!(
+                    "`{key}` is for components of other toolchains, and `language` is `{language}`: set it to `component`, or \
+                     leave `{key}` out"
+                )));
+            }
+        }
         if let Some(problem) = manifest.reserved_route() {
             return Err(ProjectError::Manifest(problem));
         }
@@ -163,11 +188,9 @@ impl Project {
             providers,
             openapi: file.openapi.map(Spanned::into_inner),
             build: Build {
-                language: file
-                    .build
-                    .language
-                    .map_or_else(Language::default, Spanned::into_inner),
+                language,
                 source: file.build.source,
+                command,
             },
         })
     }
@@ -209,7 +232,8 @@ impl Language {
             name => {
                 return Language::from_str(name).map_err(|_| {
                     format!(
-                        "there is no language `{name}`; choose rust, c, go, javascript, typescript or python"
+                        "there is no language `{name}`; choose rust, c, go, javascript, typescript or python, or give \
+                         what another toolchain has built by `--component FILE`"
                     )
                 });
             }

@@ -30,6 +30,8 @@ pub struct ProjectFile {
     pub homepage: Option<Spanned<String>>,
     /// The file beside `plugin.toml` that describes the routes.
     pub openapi: Option<Spanned<String>>,
+    /// What all routes begin with, and what a component of another toolchain does not see of a path.
+    pub base_path: Option<Spanned<String>>,
     /// Patterns of device types.
     #[serde(default)]
     pub boards: Vec<Spanned<String>>,
@@ -65,8 +67,10 @@ pub struct ProjectFile {
 pub struct WrittenBuild {
     /// What the sources are written in.
     pub language: Option<Spanned<Language>>,
-    /// The main source file.
+    /// The main source file; of a component, the component.
     pub source: Option<String>,
+    /// What builds a component, as a line for a shell.
+    pub command: Option<Spanned<String>>,
 }
 
 impl ProjectFile {

@@ -85,7 +85,10 @@ fn section_description(wasm: &[u8]) -> Result<Option<Box<str>>, ManifestError> {
 }
 
 /// The one section of that name in the file, where there is one.
-fn section<'a>(wasm: &'a [u8], name: &'static str) -> Result<Option<&'a [u8]>, ManifestError> {
+///
+/// # Errors
+/// The file is damaged, or has several.
+pub fn section<'a>(wasm: &'a [u8], name: &'static str) -> Result<Option<&'a [u8]>, ManifestError> {
     let mut data = None;
     let mut count = 0;
     for payload in Parser::new(0).parse_all(wasm) {

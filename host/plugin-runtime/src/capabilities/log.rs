@@ -106,7 +106,7 @@ impl LogBudget {
     }
 
     /// Writes one line, whatever is in `message`.
-    fn write(&self, level: LogLevel, message: &str) {
+    pub(crate) fn write(&self, level: LogLevel, message: &str) {
         if level == LogLevel::Error {
             *self.last_error.lock() = Some(one_line(message, LAST_ERROR));
         }

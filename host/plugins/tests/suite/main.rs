@@ -27,3 +27,4 @@ mod routes_and_actions;
 mod signatures;
 mod store;
 mod streams;
+mod wasi_http;

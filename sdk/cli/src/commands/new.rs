@@ -1,13 +1,17 @@
 //! `new`: a project that builds and answers.
 
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
+use plugin_manifest::{Capability, Language, Project};
 use serde_json::json;
 
 use crate::arguments::New;
+use crate::component::imports;
 use crate::output::Output;
-use crate::templates;
+use crate::{languages, templates};
 
 pub(crate) fn run(arguments: &New, output: &Output) -> Result<ExitCode> {
     let name = &arguments.name;
@@ -18,6 +22,12 @@ pub(crate) fn run(arguments: &New, output: &Output) -> Result<ExitCode> {
     let shown = folder.display();
     if folder.exists() {
         bail!("`{shown}` exists already: choose another name, or another folder with `--folder`");
+    }
+    if arguments.lang == Language::Component && arguments.component.is_none() {
+        bail!("name the component that another toolchain has built: `--component FILE`");
+    }
+    if let Some(component) = &arguments.component {
+        return from_component(arguments, component, &folder, output);
     }
     std::fs::create_dir_all(&folder).with_context(|| format!("cannot create `{shown}`"))?;
     templates::write(&folder, name, arguments.lang)?;
@@ -30,4 +40,64 @@ pub(crate) fn run(arguments: &New, output: &Output) -> Result<ExitCode> {
         &json!({ "name": name, "folder": folder, "language": arguments.lang.to_string() }),
     );
     Ok(ExitCode::SUCCESS)
+}
+
+/// A project around a component of another toolchain, which stays where it is.
+fn from_component(
+    arguments: &New,
+    component: &Path,
+    folder: &Path,
+    output: &Output,
+) -> Result<ExitCode> {
+    let (name, shown) = (&arguments.name, folder.display());
+    let file = component.display();
+    let wasm = std::fs::read(component).with_context(|| format!("cannot read `{file}`"))?;
+    languages::component::check(&wasm)
+        .with_context(|| format!("`{file}` cannot become a plugin"))?;
+    let component = component
+        .canonicalize()
+        .with_context(|| format!("cannot read `{file}`"))?;
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot create `{shown}`"))?;
+    let text = declaration(name, &component.to_string_lossy(), &imports(&wasm));
+    let written = std::fs::write(folder.join(Project::FILE), text);
+    written.with_context(|| format!("cannot write to `{shown}`"))?;
+    output.result(
+        &format!(
+            "created {shown}, with the component in `{}`\n\nNext:\n  cd {shown}\n  edit plugin.toml          # its routes, and \
+             the reasons for what it asks for\n  supervisor-plugin check   # says all that a device would refuse\n  \
+             supervisor-plugin run     # serves it on http://127.0.0.1:48484",
+            component.display()
+        ),
+        &json!({ "name": name, "folder": folder, "language": Language::Component.to_string() }),
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The text of a `plugin.toml` for a component with these imports.
+fn declaration(name: &str, component: &str, imports: &[String]) -> String {
+    let mut needs = BTreeMap::new();
+    for import in imports {
+        let interface = import.split('@').next().unwrap_or(import);
+        let mut capabilities = Capability::all().iter();
+        if let Some(need) = capabilities.find(|need| need.imports().contains(&interface)) {
+            needs.entry(need.to_string()).or_insert(interface);
+        }
+    }
+    let mut text = format!(
+        "name = \"{name}\"\nversion = \"0.1.0\"\n\n# What the component does not see of a path: it is asked for `/` and `/items`.\n\
+         base_path = \"/v3/{name}\"\n\n[build]\nlanguage = \"component\"\nsource = {}\n\
+         # command = \"…\"  # builds it\n",
+        toml::Value::from(component)
+    );
+    if !needs.is_empty() {
+        text += "\n# What for, in words for the person who grants it.\n[capabilities]\n";
+    }
+    for (need, interface) in needs {
+        text += &format!("{need} = \"its component imports {interface}\"\n");
+    }
+    text += &format!(
+        "\n# Each with who answers it, which is the component.\n[routes]\n\"GET /v3/{name}\" = \"component\"\n\
+         \"GET /v3/{name}/items\" = \"component\"\n"
+    );
+    text
 }

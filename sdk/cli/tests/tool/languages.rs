@@ -1,6 +1,7 @@
 //! Plugins in other languages: the template of each, and the example in `examples/`, built with the language's own tools
 //! and run in the device's runtime.
 
+use std::fs;
 use std::process::Command;
 
 use crate::author::Author;
@@ -105,6 +106,79 @@ fn the_example_in_typescript_counts_waits_and_streams() {
 #[test]
 fn the_example_in_python_counts_waits_and_streams() {
     example("python", 9);
+}
+
+/// A component whose framework knows nothing of the supervisor.
+#[test]
+fn the_example_of_wasi_http_answers_waits_and_streams() {
+    example("wasi-http", 4);
+}
+
+#[test]
+fn a_component_that_is_built_already_becomes_a_plugin() {
+    let author = Author::new();
+    let component = tests::guest("wasi_http_guests");
+    fs::copy(component, author.path("shop_component.wasm")).unwrap();
+    author
+        .run("new shop --component shop_component.wasm")
+        .succeeds();
+    // The capability that its import takes stands there already.
+    let declared = author.read("shop/plugin.toml");
+    assert!(
+        declared.contains("\nhttp = \"its component imports wasi:http/outgoing-handler\"\n"),
+        "{declared}"
+    );
+    author.edit("shop/plugin.toml", "/v3/shop/items", "/v3/shop/created");
+    fs::create_dir(author.path("shop/test")).unwrap();
+    author.write(
+        "shop/test/shop.toml",
+        "[[request]]\nget = \"/v3/shop\"\nanswer = { status = 200, body = \"the root\" }\n\
+         [[request]]\nget = \"/v3/shop/created\"\nanswer = { status = 201, body = \"five\" }\n",
+    );
+    let passed = author.run_in("shop", "test").succeeds();
+    assert!(passed.out.contains("2 passed, 0 failed"), "{}", passed.out);
+    // What is a plugin already is left alone.
+    let again = author.run("new again --component shop/shop.wasm").fails();
+    assert!(
+        again
+            .err
+            .contains("it has a manifest, so it is a plugin already"),
+        "{}",
+        again.err
+    );
+}
+
+#[test]
+fn what_is_no_component_does_not_become_a_plugin() {
+    let author = Author::new();
+    author.write("noise.wasm", "noise");
+    author.write("core.wasm", "\0asm\u{1}\0\0\0");
+    for (file, expected) in [
+        ("noise.wasm", "it is not WebAssembly"),
+        ("core.wasm", "it is a core module and not a component"),
+        ("missing.wasm", "cannot read `missing.wasm`"),
+    ] {
+        let made = author.run(&format!("new shop --component {file}")).fails();
+        assert!(made.err.contains(expected), "{}", made.err);
+    }
+    let made = author.run("new shop --lang component").fails();
+    assert!(made.err.contains("`--component FILE`"), "{}", made.err);
+    assert!(!author.path("shop").exists());
+}
+
+#[test]
+fn a_command_that_fails_is_named() {
+    let author = Author::new();
+    author.copy_example("hello-wasi-http");
+    author.edit("hello-wasi-http/plugin.toml", "cargo build", "cargo fly");
+    let built = author.run_in("hello-wasi-http", "build").fails();
+    assert!(
+        built
+            .err
+            .contains("the `command` of plugin.toml failed: `cargo fly"),
+        "{}",
+        built.err
+    );
 }
 
 #[test]

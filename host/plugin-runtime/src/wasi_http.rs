@@ -1,0 +1,135 @@
+//! Components that answer as `wasi:http` does (version 0.2, `incoming-handler`), unchanged: a second way to answer a
+//! request beside `wit/handler.wit`, with the same routes, grants and limits.
+//!
+//! What such a component has the host hold for it is not in its memory, so all of it is bounded here: the number of
+//! resources with those of everything else ([`RESOURCES`](crate::guest::RESOURCES)), and the size of each below.
+//! Requests that it sends go the way of `wit/http.wit`, to the hosts that the policy names.
+
+mod incoming;
+mod outgoing;
+
+use std::collections::BTreeSet;
+
+use plugin_protocol::{Capability, HTTP_URL};
+use wasmtime::StoreContextMut;
+use wasmtime::component::types::{ComponentItem, Type};
+use wasmtime::component::{Linker, Resource};
+use wasmtime_wasi_http::p2::bindings::LinkOptions;
+use wasmtime_wasi_http::p2::bindings::http::outgoing_handler;
+use wasmtime_wasi_http::p2::bindings::http::types::{self, HostOutgoingRequest as _, Method};
+use wasmtime_wasi_http::p2::types::HostOutgoingRequest;
+use wasmtime_wasi_http::{WasiHttp, WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
+
+pub(crate) use incoming::{ResponseBody, run};
+pub(crate) use outgoing::OutgoingRequests;
+
+use crate::guest::Guest;
+
+/// The largest headers that a component writes, in bytes of the host's memory: each takes some 70 beside its text.
+const FIELDS: usize = 32 << 10;
+/// The longest method of a request that a component writes, in bytes: `HTTP_METHOD` of no standard is longer.
+const METHOD: usize = 32;
+/// The export.
+const INCOMING_HANDLER: &str = "wasi:http/incoming-handler";
+/// The interface that the functions below replace parts of, as `wasmtime_wasi_http` names it.
+const TYPES: &str = "wasi:http/types@0.2.12";
+
+/// The bounds of what an instance has the host hold.
+pub(crate) fn context() -> WasiHttpCtx {
+    let mut context = WasiHttpCtx::new();
+    context.set_field_size_limit(FIELDS);
+    context
+}
+
+impl WasiHttpView for Guest {
+    fn http(&mut self) -> WasiHttpCtxView<'_> {
+        WasiHttpCtxView {
+            hooks: &mut self.outgoing,
+            table: &mut self.table,
+            ctx: &mut self.wasi_http,
+        }
+    }
+}
+
+/// Links the types for every plugin, since they reach nothing, and the sending of requests by its grant.
+pub(crate) fn link(
+    linker: &mut Linker<Guest>,
+    grants: &BTreeSet<Capability>,
+) -> wasmtime::Result<()> {
+    let options = LinkOptions::default();
+    types::add_to_linker::<Guest, WasiHttp>(linker, &(&options).into(), Guest::http)?;
+    if grants.contains(&Capability::Http) {
+        outgoing_handler::add_to_linker::<Guest, WasiHttp>(linker, Guest::http)?;
+    }
+    bound_requests(linker)
+}
+
+/// Bounds the texts of requests that a component writes. `wasmtime_wasi_http` keeps them at any length.
+fn bound_requests(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
+    type Request = Resource<HostOutgoingRequest>;
+    type Set = Result<(), ()>;
+    type Store<'a> = StoreContextMut<'a, Guest>;
+    linker.allow_shadowing(true);
+    let mut types = linker.instance(TYPES)?;
+    types.func_wrap(
+        "[method]outgoing-request.set-method",
+        |mut store: Store<'_>, (request, method): (Request, Method)| {
+            if matches!(&method, Method::Other(name) if name.len() > METHOD) {
+                return Ok((Err(()),));
+            }
+            let set: Set = store.data_mut().http().set_method(request, method)?;
+            Ok((set,))
+        },
+    )?;
+    types.func_wrap(
+        "[method]outgoing-request.set-path-with-query",
+        |mut store: Store<'_>, (request, path): (Request, Option<String>)| {
+            if path.as_ref().is_some_and(|path| path.len() > HTTP_URL) {
+                return Ok((Err(()),));
+            }
+            let mut http = store.data_mut().http();
+            let set: Set = http.set_path_with_query(request, path)?;
+            Ok((set,))
+        },
+    )?;
+    types.func_wrap(
+        "[method]outgoing-request.set-authority",
+        |mut store: Store<'_>, (request, authority): (Request, Option<String>)| {
+            if authority.as_ref().is_some_and(|text| text.len() > HTTP_URL) {
+                return Ok((Err(()),));
+            }
+            let mut http = store.data_mut().http();
+            let set: Set = http.set_authority(request, authority)?;
+            Ok((set,))
+        },
+    )?;
+    linker.allow_shadowing(false);
+    Ok(())
+}
+
+/// What is wrong with a component's `incoming-handler`, if it exports one: its function has to take a request and the
+/// place for the answer. Which resources these are shows when an instance is made.
+pub(crate) fn mismatch(
+    engine: &wasmtime::Engine,
+    component: &wasmtime::component::types::Component,
+) -> Option<String> {
+    component.exports(engine).find_map(|(export, item)| {
+        let (name, version) = export.split_once('@')?;
+        let ComponentItem::ComponentInstance(instance) = item.ty else {
+            return None;
+        };
+        if name != INCOMING_HANDLER || !version.starts_with("0.2.") {
+            return None;
+        }
+        let handle = instance.get_export(engine, "handle").map(|item| item.ty);
+        let Some(ComponentItem::ComponentFunc(handle)) = handle else {
+            return Some(format!("its export `{export}` has no function `handle`"));
+        };
+        let parameters: Vec<Type> = handle.params().map(|(_, ty)| ty).collect();
+        let fits = matches!(parameters.as_slice(), [Type::Own(_), Type::Own(_)])
+            && handle.results().len() == 0;
+        (!fits).then(|| {
+            format!("its export `{export}` has another type than that of wasi:http 0.2: `handle`")
+        })
+    })
+}

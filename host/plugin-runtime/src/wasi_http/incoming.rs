@@ -1,0 +1,228 @@
+//! One request to a component that answers as `wasi:http` does.
+
+use std::future::{Future as _, poll_fn};
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, Waker, ready};
+
+use bytes::Bytes;
+use http::{Method, Request, Uri};
+use http_body::Body as _;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Empty, Full};
+use plugin_protocol::text::{LONGEST, cut, one_line};
+use plugin_protocol::{
+    AnswerHead, Failure, GuestError, GuestRequest, Outcome, RequestBody, RequestHead,
+};
+use tokio::sync::oneshot;
+use wasmtime::component::Resource;
+use wasmtime_wasi_http::p2::bindings::exports::wasi::http::incoming_handler;
+use wasmtime_wasi_http::p2::bindings::http::types::{ErrorCode, Scheme};
+use wasmtime_wasi_http::p2::body::HyperOutgoingBody;
+use wasmtime_wasi_http::p2::types::{HostIncomingRequest, HostResponseOutparam};
+use wasmtime_wasi_http::{Error, WasiHttpView as _};
+
+use crate::failure;
+use crate::instance::Instance;
+use crate::running::{AnswerPieces, End, Stream, StreamSlot};
+
+/// The authority of a request that names none, or none that a component could read.
+const DEFAULT_AUTHORITY: &str = "localhost";
+
+/// What a component sets as its answer.
+type Response = Result<http::Response<HyperOutgoingBody>, ErrorCode>;
+
+/// Calls the component's handler. Once its answer begins it is in `begun`, and the component goes on until its body is
+/// whole.
+pub(crate) async fn run(
+    mut instance: Instance,
+    handler: incoming_handler::Guest,
+    request: GuestRequest,
+    begun: StreamSlot,
+) -> (Instance, End) {
+    let (sender, mut response) = oneshot::channel();
+    let base_path = instance.store.data().blueprint.base_path.clone();
+    let (request, place) = match resources(&mut instance, request, base_path.as_deref(), sender) {
+        Ok(resources) => resources,
+        Err(failure) => return (instance, Err(failure)),
+    };
+    let returned = {
+        let mut call = pin!(handler.call_handle(&mut instance.store, request, place));
+        let mut has_answered = false;
+        poll_fn(|context| {
+            let polled = call.as_mut().poll(context);
+            if !has_answered && let Ok(response) = response.try_recv() {
+                has_answered = true;
+                match begin(response) {
+                    Ok(stream) => *begun.lock() = Some(stream),
+                    // There is nothing to wait for: what it does after that reaches nobody.
+                    Err(end) => return Poll::Ready(Ok(end)),
+                }
+            }
+            let end = if has_answered {
+                Ok(None)
+            } else {
+                let what = "it returned without an answer (`response-outparam.set`)";
+                Err(Failure::BadAnswer(what.to_owned()))
+            };
+            polled.map_ok(|()| end)
+        })
+        .await
+    };
+    let end = returned.unwrap_or_else(|error| {
+        let exceeded = instance.meter.exceeded();
+        Err(failure::of(&error, instance.store.data(), exceeded))
+    });
+    (instance, end)
+}
+
+/// What the handler takes: the request, and the place for the answer.
+fn resources(
+    instance: &mut Instance,
+    request: GuestRequest,
+    base_path: Option<&str>,
+    sender: oneshot::Sender<Response>,
+) -> Result<
+    (
+        Resource<HostIncomingRequest>,
+        Resource<HostResponseOutparam>,
+    ),
+    Failure,
+> {
+    let not_ready = |error: wasmtime::Error| Failure::NotReady(format!("{error:#}"));
+    let request = incoming(request, base_path)
+        .map_err(|error| Failure::NotReady(format!("its request cannot be passed on: {error}")))?;
+    let mut http = instance.store.data_mut().http();
+    let place = http.new_response_outparam(sender).map_err(not_ready)?;
+    let request = http.new_incoming_request(Scheme::Http, request);
+    Ok((request.map_err(not_ready)?, place))
+}
+
+/// The request as `wasi:http` has it: the key is out of it already, and the component has to look for the names of its
+/// route in the path by itself.
+fn incoming(
+    request: GuestRequest,
+    base_path: Option<&str>,
+) -> Result<Request<UnsyncBoxBody<Bytes, Error>>, http::Error> {
+    let GuestRequest { head, body } = request;
+    let RequestHead {
+        method,
+        path,
+        query,
+        headers,
+        ..
+    } = head;
+    let host = headers.iter().find(|(name, _)| name == "host");
+    let host = host.and_then(|(_, value)| std::str::from_utf8(value).ok());
+    let host = host.filter(|host| host.parse::<http::uri::Authority>().is_ok());
+    let path = base_path.map_or(path.as_str(), |base| below(base, &path));
+    let path_and_query = match query.as_str() {
+        "" => path.to_owned(),
+        query => format!("{path}?{query}"),
+    };
+    let uri = Uri::builder()
+        .scheme("http")
+        .authority(host.unwrap_or(DEFAULT_AUTHORITY))
+        .path_and_query(path_and_query)
+        .build()?;
+    let mut request = Request::builder()
+        .method(Method::from_bytes(method.as_bytes())?)
+        .uri(uri);
+    for (name, value) in headers {
+        request = request.header(name, value);
+    }
+    let body = match body {
+        RequestBody::Empty => Empty::new().map_err(Error::from).boxed_unsync(),
+        RequestBody::Whole(bytes) => Full::from(bytes).map_err(Error::from).boxed_unsync(),
+        RequestBody::Stream(stream) => stream
+            .map_err(|reason| Error::InternalError(Some(reason)))
+            .boxed_unsync(),
+    };
+    request.body(body)
+}
+
+/// What is left of a path that begins with `base`, which it may do in other letters: `/` where that is all.
+fn below<'a>(base: &str, path: &'a str) -> &'a str {
+    let segments = base.matches('/').count();
+    let rest = path.match_indices('/').nth(segments);
+    rest.and_then(|(at, _)| path.get(at..)).unwrap_or("/")
+}
+
+/// The head of the answer, and what its body is read from; or else how the call ends.
+fn begin(response: Response) -> Result<Stream, End> {
+    let response = response.map_err(|error| Ok(Some(Outcome::Error(own_error(error)))))?;
+    let (parts, body) = response.into_parts();
+    let fields = parts.headers.iter();
+    let fields: Vec<_> = fields
+        .map(|(name, value)| (name.as_str().to_owned(), value.as_bytes().to_vec()))
+        .collect();
+    let head = AnswerHead::new(parts.status.as_u16(), &fields).map_err(Err)?;
+    Ok((head, AnswerPieces::WasiHttp(ResponseBody(body))))
+}
+
+/// An error that the component answers instead of a response.
+fn own_error(error: ErrorCode) -> GuestError {
+    let message = match error {
+        ErrorCode::InternalError(Some(message)) => cut(message),
+        error => one_line(&error.to_string(), LONGEST),
+    };
+    GuestError {
+        status: http::StatusCode::INTERNAL_SERVER_ERROR.as_u16(),
+        code: "wasi-http".to_owned(),
+        message,
+    }
+}
+
+/// The body that a component writes, as it writes it.
+pub(crate) struct ResponseBody(HyperOutgoingBody);
+
+impl ResponseBody {
+    /// The next piece; none at the end. An error is for a body that the component gave up, or that is shorter or longer
+    /// than it said before.
+    pub(crate) fn poll_piece(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, Failure>>> {
+        loop {
+            match ready!(Pin::new(&mut self.0).poll_frame(context)) {
+                // Trailers go no further than headers do here.
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(piece) if !piece.is_empty() => return Poll::Ready(Some(Ok(piece))),
+                    _ => {}
+                },
+                Some(Err(_)) => {
+                    let what = "it did not finish its body, or not at the length that it gave";
+                    return Poll::Ready(Some(Err(Failure::BadAnswer(what.to_owned()))));
+                }
+                None => return Poll::Ready(None),
+            }
+        }
+    }
+
+    /// What is there of the body of a component that has returned, and will write no more: where it did not finish its body,
+    /// that ends here. Some 64 KiB at most, as more would have had the component wait.
+    pub(crate) fn rest(mut self) -> Result<Vec<u8>, Failure> {
+        let mut rest = Vec::new();
+        let mut context = Context::from_waker(Waker::noop());
+        while let Poll::Ready(Some(piece)) = self.poll_piece(&mut context) {
+            rest.extend_from_slice(&piece?);
+        }
+        Ok(rest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_component_sees_what_is_below_its_base_path() {
+        for (path, expected) in [
+            ("/v3/shop", "/"),
+            ("/V3/Shop/", "/"),
+            ("/v3/shop/items", "/items"),
+            ("/v3/sh%6fp/items/5/", "/items/5/"),
+        ] {
+            assert_eq!(below("/v3/shop", path), expected, "{path}");
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! A component that answers as `wasi:http` does, and does what its path says, which is mostly something that it should
+//! not do. It has no manifest; each test gives it one.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a guest of tests"
+)]
+
+use wasip2::exports::http::incoming_handler;
+use wasip2::http::outgoing_handler;
+use wasip2::http::types::{
+    ErrorCode, Fields, FutureIncomingResponse, IncomingBody, IncomingRequest, Method, OutgoingBody,
+    OutgoingRequest, OutgoingResponse, ResponseOutparam, Scheme,
+};
+use wasip2::io::streams::{InputStream, StreamError};
+
+#[allow(
+    unsafe_code,
+    missing_docs,
+    unused_qualifications,
+    unreachable_pub,
+    clippy::allow_attributes_without_reason,
+    reason = "generated from wit/"
+)]
+mod bindings {
+    wit_bindgen::generate!({
+        path: "../../wit",
+        inline: "
+            package tests:guest;
+            world guest {
+                import platform:supervisor/config@1.4.0;
+                import platform:supervisor/store@1.4.0;
+            }
+        ",
+        world: "tests:guest/guest",
+        generate_all,
+    });
+}
+
+use bindings::platform::supervisor::{config, store};
+
+struct Guest;
+
+#[allow(unsafe_code, reason = "generated from the interfaces of wasi:http")]
+mod exports {
+    use super::Guest;
+    wasip2::http::proxy::export!(Guest);
+}
+
+impl incoming_handler::Guest for Guest {
+    fn handle(request: IncomingRequest, place: ResponseOutparam) {
+        let path = request.path_with_query().unwrap_or_default();
+        let (path, query) = path.split_once('?').unwrap_or((&path, ""));
+        match path {
+            "/" => answer(place, 200, &[], b"the root"),
+            "/request" => answer(place, 200, &[], account(&request).as_bytes()),
+            "/echo" => echo(&request, place),
+            "/long" => answer(place, 200, &[], &vec![b'x'; 3 << 20]),
+            "/created" => answer(
+                place,
+                201,
+                &[("location", "/v3/5"), ("content-length", "4")],
+                b"five",
+            ),
+            "/status" => answer(place, 600, &[], b""),
+            "/header" => answer(place, 200, &[("x-long", &"x".repeat(20 << 10))], b""),
+            "/silent" => {}
+            "/error" => {
+                let error = ErrorCode::InternalError(Some("out of paper".to_owned()));
+                ResponseOutparam::set(place, Err(error));
+            }
+            "/timeout" => ResponseOutparam::set(place, Err(ErrorCode::HttpResponseTimeout)),
+            "/panic" => panic!("out of ink"),
+            "/panic-later" => {
+                let (body, _) = begin(place, 200, &[]);
+                let stream = body.write().unwrap();
+                stream.blocking_write_and_flush(b"so far").unwrap();
+                panic!("out of ink");
+            }
+            "/given-up" => drop(begin(place, 200, &[])),
+            "/short" => {
+                let (body, _) = begin(place, 200, &[("content-length", "10")]);
+                write(&body, b"five!");
+                let _ = OutgoingBody::finish(body, None);
+            }
+            "/spin-later" => {
+                let (body, _) = begin(place, 200, &[]);
+                write(&body, b"so far");
+                loop {
+                    std::hint::black_box(0);
+                }
+            }
+            "/config" => answer(place, 200, &[], config::json().as_bytes()),
+            "/store" => {
+                let kept = wit_bindgen::block_on(store::get("key".to_owned()));
+                answer(place, 200, &[], format!("{kept:?}").as_bytes());
+            }
+            "/texts" => answer(place, 200, &[], texts().as_bytes()),
+            "/headers" => {
+                fields(60);
+            }
+            "/hoard" => hoard(),
+            "/fetch" => answer(place, 200, &[], fetch(query).as_bytes()),
+            "/post" => answer(place, 200, &[], post(query).as_bytes()),
+            "/fetch-six" => answer(place, 200, &[], fetch_six(query).as_bytes()),
+            _ => answer(place, 404, &[], b"no such path"),
+        }
+    }
+}
+
+/// Sets an answer of which the body is still to come.
+fn begin(place: ResponseOutparam, status: u16, fields: &[(&str, &str)]) -> (OutgoingBody, bool) {
+    let headers = Fields::new();
+    let mut fits = true;
+    for (name, value) in fields {
+        fits &= headers.append(name, value.as_bytes()).is_ok();
+    }
+    let response = OutgoingResponse::new(headers);
+    fits &= response.set_status_code(status).is_ok();
+    let body = response.body().unwrap();
+    ResponseOutparam::set(place, Ok(response));
+    (body, fits)
+}
+
+fn answer(place: ResponseOutparam, status: u16, fields: &[(&str, &str)], text: &[u8]) {
+    let (body, _) = begin(place, status, fields);
+    write(&body, text);
+    OutgoingBody::finish(body, None).unwrap();
+}
+
+fn write(body: &OutgoingBody, bytes: &[u8]) {
+    let stream = body.write().unwrap();
+    for piece in bytes.chunks(4096) {
+        stream.blocking_write_and_flush(piece).unwrap();
+    }
+}
+
+/// The request as the component sees it.
+fn account(request: &IncomingRequest) -> String {
+    let mut lines = vec![format!(
+        "{:?} {:?} {:?} {:?}",
+        request.method(),
+        request.scheme(),
+        request.authority(),
+        request.path_with_query()
+    )];
+    let mut headers: Vec<_> = request.headers().entries();
+    headers.sort();
+    for (name, value) in headers {
+        lines.push(format!("{name}: {}", String::from_utf8_lossy(&value)));
+    }
+    lines.join("\n")
+}
+
+fn read(stream: &InputStream, mut each: impl FnMut(&[u8])) {
+    loop {
+        match stream.blocking_read(64 << 10) {
+            Ok(bytes) => each(&bytes),
+            Err(StreamError::Closed) => return,
+            Err(StreamError::LastOperationFailed(error)) => panic!("{}", error.to_debug_string()),
+        }
+    }
+}
+
+/// Sends back what it reads, as it reads it.
+fn echo(request: &IncomingRequest, place: ResponseOutparam) {
+    let incoming = request.consume().unwrap();
+    let (body, _) = begin(place, 200, &[]);
+    {
+        let (from, to) = (incoming.stream().unwrap(), body.write().unwrap());
+        read(&from, |bytes| {
+            for piece in bytes.chunks(4096) {
+                to.blocking_write_and_flush(piece).unwrap();
+            }
+        });
+    }
+    drop(IncomingBody::finish(incoming));
+    OutgoingBody::finish(body, None).unwrap();
+}
+
+/// Which texts of a request are refused for their length.
+fn texts() -> String {
+    let request = OutgoingRequest::new(Fields::new());
+    let (long, fits) = (1 << 20, 8 << 10);
+    let method = |length| {
+        request
+            .set_method(&Method::Other("M".repeat(length)))
+            .is_ok()
+    };
+    let path = |length: usize| {
+        let path = format!("/{}", "p".repeat(length - 1));
+        request.set_path_with_query(Some(&path)).is_ok()
+    };
+    let authority = |length| request.set_authority(Some(&"a".repeat(length))).is_ok();
+    format!(
+        "method {} {}, path {} {}, authority {} {}",
+        method(32),
+        method(long),
+        path(fits),
+        path(32 << 10),
+        authority(fits),
+        authority(32 << 10)
+    )
+}
+
+/// So many headers of a kilobyte.
+fn fields(count: usize) -> Fields {
+    let fields = Fields::new();
+    for _ in 0..count {
+        fields.append("x", &[b'x'; 1024]).unwrap();
+    }
+    fields
+}
+
+/// Has the host hold as many requests as it takes, each as large as it may be.
+fn hoard() {
+    let mut held = Vec::new();
+    loop {
+        let request = OutgoingRequest::new(fields(28));
+        let path = format!("/{}", "p".repeat((8 << 10) - 1));
+        request.set_path_with_query(Some(&path)).unwrap();
+        held.push(request);
+    }
+}
+
+/// A request to `http://…`.
+fn request(url: &str, method: &Method) -> OutgoingRequest {
+    let rest = url.strip_prefix("http://").unwrap();
+    let (authority, path) = rest.split_once('/').unwrap();
+    let request = OutgoingRequest::new(Fields::new());
+    request.set_method(method).unwrap();
+    request.set_scheme(Some(&Scheme::Http)).unwrap();
+    request.set_authority(Some(authority)).unwrap();
+    request
+        .set_path_with_query(Some(&format!("/{path}")))
+        .unwrap();
+    request
+}
+
+fn response(answer: &FutureIncomingResponse) -> String {
+    answer.subscribe().block();
+    match answer.get().unwrap().unwrap() {
+        Ok(response) => {
+            let mut text = Vec::new();
+            let body = response.consume().unwrap();
+            read(&body.stream().unwrap(), |bytes| {
+                text.extend_from_slice(bytes)
+            });
+            format!("{} {}", response.status(), String::from_utf8_lossy(&text))
+        }
+        Err(error) => format!("{error:?}"),
+    }
+}
+
+fn fetch(url: &str) -> String {
+    match outgoing_handler::handle(request(url, &Method::Get), None) {
+        Ok(answer) => response(&answer),
+        Err(error) => format!("{error:?}"),
+    }
+}
+
+fn post(url: &str) -> String {
+    let request = request(url, &Method::Post);
+    let body = request.body().unwrap();
+    let answer = outgoing_handler::handle(request, None).unwrap();
+    write(&body, b"the body");
+    OutgoingBody::finish(body, None).unwrap();
+    response(&answer)
+}
+
+/// Six requests at once.
+fn fetch_six(url: &str) -> String {
+    let answers: Vec<_> = (0..6)
+        .map(|_| outgoing_handler::handle(request(url, &Method::Get), None).unwrap())
+        .collect();
+    let answers = answers.iter().map(response);
+    answers.collect::<Vec<_>>().join("\n")
+}
