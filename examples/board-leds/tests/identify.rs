@@ -21,18 +21,18 @@ fn host(device_type: &str) -> Host {
 #[tokio::test(flavor = "multi_thread")]
 async fn on_its_board_it_takes_the_place_of_the_stock_plugin() {
     let host = host("acme-gateway2").start().await;
-    host.identify();
+    host.identify().await;
     for name in ["acme:green:left", "acme:green:right"] {
         host.led_becomes(name, 1).await;
         host.led_becomes(name, 0).await;
     }
-    assert_eq!(host.led("ACT"), 7, "the stock plugin ran, too");
+    assert_eq!(host.led("ACT").await, 7, "the stock plugin ran, too");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn on_other_boards_the_stock_plugin_stays() {
     let host = host("raspberrypi4-64").start().await;
-    host.identify();
+    host.identify().await;
     host.led_becomes("ACT", 255).await;
-    assert_eq!(host.led("acme:green:left"), 7);
+    assert_eq!(host.led("acme:green:left").await, 7);
 }

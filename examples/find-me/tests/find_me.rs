@@ -1,5 +1,5 @@
+use plugin_test_host::{Host, build};
 use serde_json::json;
-use supervisor_testing::{Host, build};
 
 const POLICY: &str = "[plugins.led-blink]\ngrants = [\"led\"]\n[plugins.find-me]\ngrants = [\"device\", \"identify\"]";
 

@@ -15,7 +15,7 @@ async fn readings_become_metrics() {
         assert_eq!(answer.status, status, "{level}");
     }
     assert_eq!(
-        host.metrics("tank-gauge"),
+        host.metrics("tank-gauge").await,
         [
             ("level{tank=\"north\"}".to_owned(), 0.5),
             ("readings_total{tank=\"north\"}".to_owned(), 2.0),

@@ -33,7 +33,7 @@ async fn an_endless_stream_arrives_piece_by_piece_and_ends_with_its_reader() {
     }
     drop(body);
     assert_eq!(host.get("/v3/ticks?count=1").await.text(), "tick 1\n");
-    assert_eq!(host.report()[0]["failures"], 0);
+    assert_eq!(host.report().await[0]["failures"], 0);
 }
 
 /// More than the host collects before it calls a plugin, 64 KiB.

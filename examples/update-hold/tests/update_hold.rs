@@ -86,9 +86,11 @@ async fn the_plugin_is_called_for_what_happens() {
         service: "press".to_owned(),
         status: word("Stopping"),
         before: word("Running"),
-    }]));
-    host.publish(&PluginEvent::Target(TargetProgress::Applying));
-    host.publish(&PluginEvent::Connection(false));
+    }]))
+    .await;
+    host.publish(&PluginEvent::Target(TargetProgress::Applying))
+        .await;
+    host.publish(&PluginEvent::Connection(false)).await;
     for expected in [
         "services press Running -> Stopping",
         "target Applying",

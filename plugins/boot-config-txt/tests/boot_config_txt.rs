@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use supervisor_testing::{BootConfigError, Host, Identity, RunningHost, build};
+use plugin_test_host::{BootConfigError, Host, Identity, RunningHost, build};
 
 const POLICY: &str = include_str!("../../../packaging/policy.toml");
 const STOCK: &str = "gpu_mem=64\nkernel=u-boot.bin\n[pi4]\narm_boost=1\n";

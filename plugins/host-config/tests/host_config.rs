@@ -5,8 +5,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use http::Request;
+use plugin_test_host::{Answer, Host, Identity, RunningHost, build};
 use serde_json::{Value, json};
-use supervisor_testing::{Answer, Host, Identity, RunningHost, build};
 
 const PATH: &str = "/v1/device/host-config";
 const POLICY: &str = include_str!("../../../packaging/policy.toml");

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use supervisor_testing::{Host, build};
+use plugin_test_host::{Host, build};
 
 const POLICY: &str = "[plugins.led-blink]\ngrants = [\"led\"]";
 /// How long a device shows itself (docs/spec/device.md#v1-blink).

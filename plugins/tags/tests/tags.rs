@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use plugin_test_host::{Answer, Cloud, CloudRefusal, Host, RunningHost, build};
 use serde_json::{Value, json};
-use supervisor_testing::{Answer, Cloud, CloudRefusal, Host, RunningHost, build};
 
 const POLICY: &str = "[plugins.tags]\ngrants = [\"cloud\"]\nrecords = [\"device_tag\"]";
 

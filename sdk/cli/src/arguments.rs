@@ -47,6 +47,12 @@ pub(crate) enum Command {
     Install(Install),
     /// Remove a plugin from devices in developer mode
     Uninstall(Uninstall),
+    /// Be the device of a test that `supervisor-testing` runs
+    #[command(hide = true)]
+    Harness {
+        /// Where it listens
+        socket: PathBuf,
+    },
     /// Measure calls of a plugin
     Bench(Bench),
     /// Print a script that completes commands in a shell

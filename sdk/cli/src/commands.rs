@@ -3,6 +3,7 @@
 mod bench;
 mod build;
 mod check;
+mod harness;
 mod inspect;
 mod install;
 mod keygen;
@@ -43,6 +44,7 @@ pub(crate) fn run(command: Command, output: &Output) -> Result<ExitCode> {
         Command::Check(arguments) => wait(check::run(&arguments, output)),
         Command::Run(arguments) => wait(run::run(&arguments, output)),
         Command::Test(arguments) => wait(test::run(&arguments, output)),
+        Command::Harness { socket } => wait(harness::run(&socket)),
         Command::Bench(arguments) => wait(bench::run(&arguments, output)),
         Command::Completions { shell } => {
             let mut command = Arguments::command();

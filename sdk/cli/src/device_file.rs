@@ -3,16 +3,14 @@
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::sync::Mutex;
 
 use anyhow::{Context as _, Result};
-use futures::FutureExt as _;
-use futures::future::BoxFuture;
 use plugin_manifest::{Capability, Manifest};
+use plugin_test_host::{Host, Identity};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use supervisor_testing::{Cloud, CloudRefusal, Host, Identity};
 
+use crate::fake_cloud::FakeCloud;
 use crate::policy;
 
 /// A device for trials. All of it may be left out.
@@ -254,9 +252,7 @@ impl DeviceFile {
             host = host.journal_program(journal.program(folder)?);
         }
         if let Some(records) = &self.cloud {
-            host = host.cloud(FakeCloud {
-                records: Mutex::new(records.clone()),
-            });
+            host = host.cloud(FakeCloud::new(records.clone()));
         }
         let mut plugins = toml::Table::new();
         plugins.insert(plugin.to_owned(), self.config.clone().into());
@@ -290,51 +286,6 @@ impl Journal {
             })
             .with_context(|| format!("cannot write `{}`", program.display()))?;
         Ok(program)
-    }
-}
-
-/// A cloud that has these rows, and takes what plugins set.
-struct FakeCloud {
-    records: Mutex<BTreeMap<String, Vec<Map<String, Value>>>>,
-}
-
-impl Cloud for FakeCloud {
-    fn records<'a>(
-        &'a self,
-        kind: &'a str,
-        fields: &'a [String],
-    ) -> BoxFuture<'a, Result<Vec<Value>, CloudRefusal>> {
-        let all = self
-            .records
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        let rows = all.get(kind).into_iter().flatten();
-        let selected = rows.map(|row| {
-            let fields = fields
-                .iter()
-                .filter_map(|field| Some((field.clone(), row.get(field)?.clone())));
-            Value::Object(fields.collect())
-        });
-        let selected = selected.collect();
-        async { Ok(selected) }.boxed()
-    }
-
-    fn queue<'a>(
-        &'a self,
-        kind: &'a str,
-        values: Vec<(String, String)>,
-    ) -> BoxFuture<'a, Result<(), CloudRefusal>> {
-        let row = values
-            .into_iter()
-            .map(|(name, value)| (name, Value::String(value)))
-            .collect();
-        self.records
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-            .entry(kind.to_owned())
-            .or_default()
-            .push(row);
-        async { Ok(()) }.boxed()
     }
 }
 

@@ -1,6 +1,6 @@
 //! `supervisor-plugin`: makes, checks, runs, signs and ships plugins, in every language that plugins are written in.
 //!
-//! It runs plugins in the device's own runtime ([`supervisor_testing`]), so what works here works on a device, and what
+//! It runs plugins in the device's own runtime ([`plugin_test_host`]), so what works here works on a device, and what
 //! a device refuses is refused here in the same words. It needs no checkout of the repository: the SDK and the templates
 //! are inside ([`templates`], [`sdk_sources`]), and so is the compiler, unless the program is part of a layout, which has
 //! the compiler beside it ([`compiler`]).
@@ -11,6 +11,7 @@ mod compiler;
 mod component;
 mod device;
 mod device_file;
+mod fake_cloud;
 mod languages;
 mod output;
 mod plugin_artifact;

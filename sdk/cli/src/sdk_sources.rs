@@ -33,6 +33,11 @@ static CRATES: &[(&str, &str, Dir)] = &[
         include_str!("../../manifest/Cargo.toml"),
         include_dir!("$CARGO_MANIFEST_DIR/../manifest/src"),
     ),
+    (
+        "testing",
+        include_str!("../../testing/Cargo.toml"),
+        include_dir!("$CARGO_MANIFEST_DIR/../testing/src"),
+    ),
 ];
 /// Versions of what the crates depend on.
 const WORKSPACE: &str = include_str!("../../../Cargo.toml");

@@ -1,60 +1,18 @@
-//! The host that a test defines.
+//! The device that a test defines.
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
 
-use anyhow::{Context as _, Result, bail};
-use os::{Journal, Rehearsal, UnitName, UnitState};
-use plugin_runtime::{Resources, Runtime};
-use plugins::{Cloud, Device, HostServices, Identity, Manifest, NoCloud, Plugins, PluginsConfig};
-use serde_json::Value;
+use anyhow::Result;
+use serde_json::{Map, Value};
 
-use crate::fakes::{FakeApi, FakeHostName, FakeHttp, FakeLocks};
-use crate::running::{DeviceFolder, RunningHost};
+use crate::control::{Identity, Setup, VERSION};
+use crate::running::RunningHost;
+use crate::tool;
 
-/// The host that a test defines; [`Host::start`] starts it.
+/// The device that a test defines; [`Host::start`] starts it.
 pub struct Host {
-    components: Vec<PathBuf>,
-    policy: String,
-    configuration: String,
-    device: TestDevice,
-    leds: Vec<(String, u32, u32)>,
-    cloud: Arc<dyn Cloud>,
-    http: FakeHttp,
-    api: FakeApi,
-    units: Vec<(UnitName, UnitState)>,
-    methods: Vec<([String; 4], String)>,
-    files: Vec<(String, Vec<u8>)>,
-    journal_program: PathBuf,
-    pins: Pins,
-    is_developers: bool,
-    code_cache: Option<PathBuf>,
-    compiler: Option<PathBuf>,
-    folder: Option<PathBuf>,
-}
-
-/// What pins the files of plugins to their names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Pins {
-    /// A list of stock plugins, which names them all.
-    StockList,
-    /// The policy alone.
-    Policy,
-}
-
-struct TestDevice {
-    identity: Identity,
-    state: Value,
-}
-
-impl Device for TestDevice {
-    fn identity(&self) -> Identity {
-        self.identity.clone()
-    }
-
-    fn state(&self) -> Value {
-        self.state.clone()
-    }
+    setup: Setup,
+    tool: Option<PathBuf>,
 }
 
 impl Default for Host {
@@ -67,87 +25,27 @@ impl Host {
     /// Creates a device named `local`, of an unknown type, without plugins, grants or LEDs.
     #[must_use]
     pub fn new() -> Self {
-        Self {
-            components: Vec::new(),
-            policy: String::new(),
-            configuration: String::new(),
-            device: TestDevice {
-                identity: Identity {
-                    uuid: "0".repeat(32),
-                    name: "local".to_owned(),
-                    device_type: "unknown".to_owned(),
-                    arch: "unknown".to_owned(),
-                },
-                state: Value::Object(serde_json::Map::new()),
+        Host {
+            setup: Setup {
+                version: VERSION,
+                plugins: Vec::new(),
+                policy: String::new(),
+                configuration: String::new(),
+                identity: Identity::default(),
+                state: Value::Object(Map::new()),
+                leds: Vec::new(),
+                units: Vec::new(),
+                dbus: Vec::new(),
+                files: Vec::new(),
+                http: Vec::new(),
+                api: Vec::new(),
+                journal_program: None,
+                cloud: None,
+                pinned_by_policy: false,
+                developer_mode: false,
             },
-            leds: Vec::new(),
-            cloud: Arc::new(NoCloud),
-            http: FakeHttp::default(),
-            api: FakeApi::default(),
-            units: Vec::new(),
-            methods: Vec::new(),
-            files: Vec::new(),
-            journal_program: "journalctl".into(),
-            pins: Pins::StockList,
-            is_developers: false,
-            code_cache: None,
-            compiler: None,
-            folder: None,
+            tool: None,
         }
-    }
-
-    /// Takes plugins as third parties' are taken: only the policy says which files may claim which names, and what
-    /// they may answer and provide.
-    #[must_use]
-    pub fn pinned_by_policy(mut self) -> Self {
-        self.pins = Pins::Policy;
-        self
-    }
-
-    /// Answers failures of plugins as a device in developer mode does: with the message of a panic, and with the
-    /// limit that was reached.
-    #[must_use]
-    pub fn developer_mode(mut self) -> Self {
-        self.is_developers = true;
-        self
-    }
-
-    /// Answers requests that plugins send to other hosts: `request` is the method and the address, such as
-    /// `GET https://api.acme.example/now`. Other requests are not answered.
-    #[must_use]
-    pub fn http_answer(mut self, request: &str, status: u16, body: impl Into<Vec<u8>>) -> Self {
-        self.http.add(request, status, body.into());
-        self
-    }
-
-    /// Answers requests that plugins send to the device's own API: `request` is the method and the path, such as
-    /// `GET /v2/state/status`. Other requests are answered with 404.
-    #[must_use]
-    pub fn api_answer(mut self, request: &str, status: u16, body: impl Into<Vec<u8>>) -> Self {
-        self.api.add(request, status, body.into());
-        self
-    }
-
-    /// Keeps compiled code in this folder, for later hosts. Without this, each host compiles its plugins.
-    #[must_use]
-    pub fn code_cache(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.code_cache = Some(folder.into());
-        self
-    }
-
-    /// Keeps the device's files in this folder: what plugins have stored is there for a later host. Without this they
-    /// are in a temporary folder.
-    #[must_use]
-    pub fn folder(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.folder = Some(folder.into());
-        self
-    }
-
-    /// Compiles plugins with this program, which takes the arguments of `supervisor-compile`.
-    #[must_use]
-    pub fn compiler(mut self, program: impl Into<PathBuf>) -> Self {
-        self.compiler = Some(program.into());
-        self
     }
 
     /// Adds the plugin in this file, for example of [`crate::build`]. It is taken as a device's stock plugins
@@ -155,72 +53,93 @@ impl Host {
     /// capabilities it is granted, [`Host::policy`] says.
     #[must_use]
     pub fn plugin(mut self, component: impl Into<PathBuf>) -> Self {
-        self.components.push(component.into());
+        self.setup.plugins.push(component.into());
         self
     }
 
     /// Sets the text of `policy.toml`.
     #[must_use]
     pub fn policy(mut self, toml: impl Into<String>) -> Self {
-        self.policy = toml.into();
+        self.setup.policy = toml.into();
+        self
+    }
+
+    /// Takes plugins as third parties' are taken: only the policy says which files may claim which names, and what
+    /// they may answer and provide.
+    #[must_use]
+    pub fn pinned_by_policy(mut self) -> Self {
+        self.setup.pinned_by_policy = true;
+        self
+    }
+
+    /// Answers failures of plugins as a device in developer mode does: with the message of a panic, and with the
+    /// limit that was reached.
+    #[must_use]
+    pub fn developer_mode(mut self) -> Self {
+        self.setup.developer_mode = true;
         self
     }
 
     /// Sets the text of the supervisor's configuration file, of which only `[plugins.NAME]` matters here.
     #[must_use]
     pub fn configuration(mut self, toml: impl Into<String>) -> Self {
-        self.configuration = toml.into();
+        self.setup.configuration = toml.into();
         self
     }
 
     /// Sets the device's identity.
     #[must_use]
     pub fn device(mut self, identity: Identity) -> Self {
-        self.device.identity = identity;
+        self.setup.identity = identity;
         self
     }
 
     /// Sets the answer to `GET /v1/device`.
     #[must_use]
     pub fn device_state(mut self, state: Value) -> Self {
-        self.device.state = state;
+        self.setup.state = state;
         self
     }
 
-    /// Adds a cloud; without this the device has none.
+    /// Adds a cloud that has these rows of a kind of record; without this the device has none.
     #[must_use]
-    pub fn cloud(mut self, cloud: impl Cloud) -> Self {
-        self.cloud = Arc::new(cloud);
+    pub fn cloud_records(mut self, kind: &str, rows: Vec<Map<String, Value>>) -> Self {
+        let records = self.setup.cloud.get_or_insert_default();
+        records.push((kind.to_owned(), rows));
+        self
+    }
+
+    /// Answers requests that plugins send to other hosts: `request` is the method and the address, such as
+    /// `GET https://api.acme.example/now`. Other requests are not answered.
+    #[must_use]
+    pub fn http_answer(mut self, request: &str, status: u16, body: impl Into<Vec<u8>>) -> Self {
+        let answer = (request.to_owned(), status, body.into());
+        self.setup.http.push(answer);
+        self
+    }
+
+    /// Answers requests that plugins send to the device's own API: `request` is the method and the path, such as
+    /// `GET /v2/state/status`. Other requests are answered with 404.
+    #[must_use]
+    pub fn api_answer(mut self, request: &str, status: u16, body: impl Into<Vec<u8>>) -> Self {
+        let answer = (request.to_owned(), status, body.into());
+        self.setup.api.push(answer);
         self
     }
 
     /// Adds an LED that shows `brightness`, of `max` at most.
     #[must_use]
     pub fn led(mut self, name: &str, brightness: u32, max: u32) -> Self {
-        self.leds.push((name.to_owned(), brightness, max));
+        self.setup.leds.push((name.to_owned(), brightness, max));
         self
     }
 
     /// Adds a unit in this state, in systemd's words: `loaded`, `active`, `running`. Others are not found.
-    ///
-    /// # Panics
-    /// When `name` is not the name of a unit.
     #[must_use]
-    pub fn unit(self, name: &str, load: &str, active: &str, sub: &str) -> Self {
-        match self.try_unit(name, load, active, sub) {
-            Ok(host) => host,
-            Err(error) => panic!("{error}"),
-        }
-    }
-
-    /// As [`Host::unit`], for programs.
-    ///
-    /// # Errors
-    /// `name` is not the name of a unit.
-    pub fn try_unit(mut self, name: &str, load: &str, active: &str, sub: &str) -> Result<Self> {
-        let name = name.parse()?;
-        self.units.push((name, UnitState::new(load, active, sub)));
-        Ok(self)
+    pub fn unit(mut self, name: &str, load: &str, active: &str, sub: &str) -> Self {
+        let unit = [name, load, active, sub].map(str::to_owned);
+        self.setup.units.push(unit);
+        self
     }
 
     /// Makes a method of a service on the system bus answer these values, a JSON array (`wit/dbus.wit` has the form).
@@ -235,28 +154,35 @@ impl Host {
         values: impl Into<String>,
     ) -> Self {
         let method = [service, path, interface, member].map(str::to_owned);
-        self.methods.push((method, values.into()));
+        self.setup.dbus.push((method, values.into()));
         self
     }
 
     /// Adds a file below the device's root folder.
     #[must_use]
     pub fn file(mut self, path: &str, content: impl Into<Vec<u8>>) -> Self {
-        self.files.push((path.to_owned(), content.into()));
+        self.setup.files.push((path.to_owned(), content.into()));
         self
     }
 
     /// Replaces the journal command `journalctl` by another program, which gets the same arguments.
     #[must_use]
     pub fn journal_program(mut self, program: impl Into<PathBuf>) -> Self {
-        self.journal_program = program.into();
+        self.setup.journal_program = Some(program.into());
+        self
+    }
+
+    /// Takes the runtime of this `supervisor-plugin`.
+    #[must_use]
+    pub fn tool(mut self, program: impl Into<PathBuf>) -> Self {
+        self.tool = Some(program.into());
         self
     }
 
     /// Loads the plugins.
     ///
     /// # Panics
-    /// When one of them does not load, with what a device's log would say.
+    /// When one of them does not load, with what a device's log would say; or when there is no tool.
     pub async fn start(self) -> RunningHost {
         match self.try_start().await {
             Ok(running) => running,
@@ -269,154 +195,8 @@ impl Host {
     /// # Errors
     /// What a device's log would say.
     pub async fn try_start(self) -> Result<RunningHost> {
-        let folder = match self.folder {
-            Some(folder) => DeviceFolder::Kept(folder),
-            None => DeviceFolder::Temporary(tempfile::tempdir().context("no temporary folder")?),
-        };
-        let path = |name: &str| folder.path().join(name);
-        // Plugins of an earlier host are not this one's.
-        if path("plugins").exists() {
-            std::fs::remove_dir_all(path("plugins"))?;
-        }
-        std::fs::create_dir_all(path("plugins"))?;
-        for component in &self.components {
-            let name = component
-                .file_name()
-                .context("a plugin's file has a name")?;
-            std::fs::copy(component, path("plugins").join(name))
-                .with_context(|| format!("cannot copy `{}`", component.display()))?;
-        }
-        std::fs::write(path("policy.toml"), &self.policy)?;
-        let stock = match self.pins {
-            Pins::StockList => stock_plugins(&self.components)?,
-            Pins::Policy => String::new(),
-        };
-        std::fs::write(path("stock-plugins.toml"), stock)?;
-        for (name, brightness, max) in &self.leds {
-            let led = path("root/sys/class/leds").join(name);
-            std::fs::create_dir_all(&led)?;
-            std::fs::write(led.join("brightness"), format!("{brightness}\n"))?;
-            std::fs::write(led.join("max_brightness"), format!("{max}\n"))?;
-            std::fs::write(led.join("trigger"), "[none] timer heartbeat\n")?;
-        }
-        for (file, content) in &self.files {
-            let file = path("root").join(file.trim_start_matches('/'));
-            if let Some(parent) = file.parent() {
-                std::fs::create_dir_all(parent)?;
-            }
-            std::fs::write(&file, content)
-                .with_context(|| format!("cannot write `{}`", file.display()))?;
-        }
-        let locks = Arc::<FakeLocks>::default();
-        let configuration: toml::Table = self
-            .configuration
-            .parse()
-            .context("invalid configuration")?;
-        let plugin_config = match configuration.get("plugins") {
-            Some(toml::Value::Table(table)) => table.clone(),
-            _ => toml::Table::new(),
-        };
-        let compiler = self.compiler.map_or_else(compiler, Ok)?;
-        let cache = compiled_code::Cache::new(
-            self.code_cache.unwrap_or_else(|| path("compiled")),
-            compiler,
-            compiled_code::Limits::default(),
-        )?;
-        let store = store::Store::open(&path("state"))?.store;
-        let os = Arc::new(Rehearsal::new(path("root")));
-        for (name, state) in self.units {
-            os.set_unit(name, state);
-        }
-        for ([service, path, interface, member], values) in self.methods {
-            os.set_method(&service, &path, &interface, &member, values);
-        }
-        let runtime = Runtime::new(Resources {
-            slots: plugins::DEFAULT_SLOTS,
-            memory: 128 << 20,
-            return_memory: None,
-        })?;
-        let plugins = Plugins::start(PluginsConfig {
-            runtime: Arc::new(runtime),
-            plugin_dirs: vec![path("plugins")],
-            policy: path("policy.toml"),
-            stock_plugins: path("stock-plugins.toml"),
-            allow_unpinned: self.is_developers,
-            cache,
-            state_dir: path("state"),
-            host_root: path("root"),
-            plugin_config,
-            services: HostServices {
-                data: Arc::new(store),
-                device: Arc::new(self.device),
-                cloud: self.cloud,
-                os: os.clone(),
-                locks: locks.clone(),
-                host_name: Arc::new(FakeHostName {
-                    file: path("root/etc/hostname"),
-                }),
-                journal: Journal::new(self.journal_program, path("root")),
-                http: Arc::new(self.http),
-                api: Arc::new(self.api),
-            },
-            core_routes: Vec::new(),
-            board_memory: 1 << 30,
-        })?;
-        plugins.loaded().await;
-        let mut problems = plugins.problems();
-        problems.retain(|problem| problem != plugins::UNPINNED);
-        if !problems.is_empty() {
-            bail!("{}", problems.join("\n"));
-        }
-        Ok(RunningHost {
-            plugins,
-            os,
-            locks,
-            folder,
-        })
+        let program = self.tool.map_or_else(tool::find, Ok)?;
+        let tool = tool::start(&program, &self.setup).await?;
+        Ok(RunningHost { tool })
     }
-}
-
-/// The list of stock plugins of a layout that ships with these files. What is no plugin is not listed.
-fn stock_plugins(components: &[PathBuf]) -> Result<String> {
-    let mut plugins = toml::Table::new();
-    for component in components {
-        let wasm = std::fs::read(component)
-            .with_context(|| format!("cannot read `{}`", component.display()))?;
-        if let Ok(manifest) = Manifest::of(&wasm) {
-            let mut stock = toml::Table::new();
-            let routes = manifest
-                .routes
-                .iter()
-                .map(|route| route.pattern.to_string());
-            let actions = manifest.provides.iter().map(|action| action.to_string());
-            // A board `*` is none that a plugin could go before others on.
-            let boards = manifest.boards.into_iter().filter(|board| board != "*");
-            for (key, values) in [
-                ("sha256", vec![compiled_code::digest(&wasm)]),
-                ("routes", routes.collect()),
-                ("provides", actions.collect()),
-                ("boards", boards.collect()),
-            ] {
-                stock.insert(key.to_owned(), values.into());
-            }
-            plugins.insert(manifest.name, stock.into());
-        }
-    }
-    let mut list = toml::Table::new();
-    list.insert("plugins".to_owned(), plugins.into());
-    Ok(list.to_string())
-}
-
-/// The program `supervisor-compile`.
-fn compiler() -> Result<PathBuf> {
-    if let Some(dist) = std::env::var_os("SUPERVISOR_DIST") {
-        return Ok(Path::new(&dist).join("bin/supervisor-compile"));
-    }
-    let this = std::env::current_exe().context("no path of this test's program")?;
-    this.ancestors()
-        .map(|folder| folder.join("dist/bin/supervisor-compile"))
-        .find(|file| file.is_file())
-        .context(
-            "no compiler for plugins: run `cargo xtask build`, or set SUPERVISOR_DIST to a layout",
-        )
 }

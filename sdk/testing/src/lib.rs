@@ -1,28 +1,42 @@
-//! Tests a plugin in the supervisor's own plugin runtime, with no socket, device or policy file of yours.
+//! Tests a plugin in the device's own plugin runtime, with no device, no privileges and no policy file of yours.
 //!
-//! A plugin's tests call this: [`Host::new`] collects what the test needs, [`Host::start`] loads the
-//! component as a device would (manifest, grants, limits, compilation), and [`RunningHost`] calls it. It
-//! stands in for the parts of the supervisor that capabilities reach: a device of the test's, a store,
-//! LEDs and a host name in a temporary folder, and update locks that the test may hold. It does not serve the core endpoints and checks no keys.
+//! A plugin's tests call this: [`Host::new`] collects what the device has, [`Host::start`] loads the components as a device
+//! would (manifest, grants, limits, compilation), and [`RunningHost`] calls them and watches what they do. The parts of
+//! the device that capabilities reach are stand-ins: a store, LEDs and a host name in a temporary folder, units, answers
+//! of other hosts, and update locks that the test may hold. The core endpoints are not served, and no keys are checked.
 //!
-//! It needs the supervisor's compiler: `SUPERVISOR_DIST` names a layout that `cargo xtask build` made or
-//! that was released; without it, one in a `target/dist` above is taken.
+//! The runtime is that of the tool `supervisor-plugin`, which runs as a process beside the test. So this crate is built
+//! in seconds. `SUPERVISOR_PLUGIN` names the tool; without it, the tool is taken from the `PATH`, or from a `target/dist`
+//! above the test's program.
 //!
 //! Functions here fail by panicking, as tests do.
 
+#![warn(missing_docs)]
+
 mod answer;
 mod build;
+mod control;
 mod description;
-mod fakes;
+mod events;
 mod host;
 mod running;
+mod tool;
 
 pub use answer::Answer;
 pub use build::{build, try_build};
+pub use control::{BootChange, BootSetting, CallerScope, Identity};
 pub use description::{assert_described, schemas};
-pub use host::Host;
-pub use plugins::{
-    BootComparison, BootConfigError, CallerScope, Cloud, CloudRefusal, GateVerdict, Identity,
-    InstalledRelease, PendingUpdate, PluginEvent, Postponement, ServiceChange, TargetProgress,
+pub use events::{
+    GateVerdict, InstalledRelease, PendingUpdate, PluginEvent, Postponement, ServiceChange,
+    TargetProgress,
 };
-pub use running::{DeviceFolder, RunningHost};
+pub use host::Host;
+pub use running::RunningHost;
+
+/// What the tool and this crate say to each other; for these two alone.
+#[doc(hidden)]
+pub mod protocol {
+    pub use crate::control::{
+        CALLER, Command, DEVICE, HARNESS, Setup, Started, UpdateLocks, VERSION,
+    };
+}

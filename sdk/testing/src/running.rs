@@ -1,50 +1,31 @@
-//! A host with plugins in it, as a test calls and watches it.
+//! A device with plugins in it, as a test calls and watches it.
 
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use http::{Method, Request, Response, StatusCode};
+use bytes::Bytes;
+use http::{HeaderValue, Method, Request, Response, header};
 use http_body_util::{BodyExt as _, Full};
-use os::{Action, Rehearsal};
-use plugins::{
-    Body, BootComparison, BootConfigError, BootSetting, CallerScope, GateVerdict, InstalledRelease,
-    PendingUpdate, PluginEvent, Plugins, Postponement, RouteLookup,
-};
+use hyper::body::Incoming;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::answer::Answer;
-use crate::fakes::FakeLocks;
+use crate::control::{
+    BootChange, BootSetting, CALLER, CallerScope, Command, DEVICE, HARNESS, UpdateLocks,
+};
+use crate::events::{GateVerdict, InstalledRelease, PendingUpdate, PluginEvent, Postponement};
+use crate::tool::Tool;
 
 /// How long a test waits for something to become so.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How often it looks.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
-/// A running host. Dropping it stops it.
+/// A running device. Dropping it stops it, and removes its files.
 pub struct RunningHost {
-    pub(crate) plugins: Plugins,
-    pub(crate) os: Arc<Rehearsal>,
-    pub(crate) locks: Arc<FakeLocks>,
-    pub(crate) folder: DeviceFolder,
-}
-
-/// Where the device's files are.
-pub enum DeviceFolder {
-    /// They are removed when this is dropped.
-    Temporary(tempfile::TempDir),
-    /// They stay.
-    Kept(PathBuf),
-}
-
-impl DeviceFolder {
-    /// The folder.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        match self {
-            DeviceFolder::Temporary(folder) => folder.path(),
-            DeviceFolder::Kept(folder) => folder,
-        }
-    }
+    pub(crate) tool: Tool,
 }
 
 impl RunningHost {
@@ -73,7 +54,7 @@ impl RunningHost {
     ///
     /// # Panics
     /// When the request is none, or the answer breaks off.
-    pub async fn send<B: Into<bytes::Bytes>>(&self, request: http::Result<Request<B>>) -> Answer {
+    pub async fn send<B: Into<Bytes>>(&self, request: http::Result<Request<B>>) -> Answer {
         self.send_by(CallerScope::DeviceKey, request).await
     }
 
@@ -81,135 +62,140 @@ impl RunningHost {
     ///
     /// # Panics
     /// As [`Self::send`].
-    pub async fn send_by<B: Into<bytes::Bytes>>(
+    pub async fn send_by<B: Into<Bytes>>(
         &self,
         caller: CallerScope,
         request: http::Result<Request<B>>,
     ) -> Answer {
         let request = request.unwrap_or_else(|error| panic!("no request: {error}"));
         let request = request.map(|body| Full::new(body.into()));
-        whole(self.call_by(caller, request).await).await
+        match self.whole(&caller, request).await {
+            Ok(answer) => answer,
+            Err(error) => panic!("{error:#}"),
+        }
     }
 
-    /// As [`Self::send_by`], for programs.
-    ///
-    /// # Errors
-    /// The answer breaks off.
-    pub async fn try_send_by<B: Into<bytes::Bytes>>(
-        &self,
-        caller: CallerScope,
-        request: Request<B>,
-    ) -> Result<Answer> {
-        let request = request.map(|body| Full::new(body.into()));
-        try_whole(self.call_by(caller, request).await).await
+    async fn whole(&self, caller: &CallerScope, request: Request<Full<Bytes>>) -> Result<Answer> {
+        let (parts, body) = self.try_call(caller, request).await?.into_parts();
+        let body = body.collect().await.context("the answer broke off")?;
+        Ok(Answer {
+            status: parts.status,
+            headers: parts.headers,
+            body: body.to_bytes(),
+        })
     }
 
     /// Makes a call with a body of any kind, by whoever has the device's key; the answer's body comes as the plugin
     /// writes it.
-    pub async fn call<B>(&self, request: Request<B>) -> Response<Body>
+    ///
+    /// # Panics
+    /// When the device does not answer.
+    pub async fn call<B>(&self, request: Request<B>) -> Response<Incoming>
     where
-        B: http_body::Body<Data = bytes::Bytes> + Send + 'static,
-        B::Error: std::fmt::Display,
+        B: http_body::Body + Send + 'static,
+        B::Data: Send,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        self.call_by(CallerScope::DeviceKey, request).await
-    }
-
-    async fn call_by<B>(&self, caller: CallerScope, request: Request<B>) -> Response<Body>
-    where
-        B: http_body::Body<Data = bytes::Bytes> + Send + 'static,
-        B::Error: std::fmt::Display,
-    {
-        match self.plugins.find(request.method(), request.uri().path()) {
-            RouteLookup::Route(route) => self.plugins.call(route, caller, request).await,
-            RouteLookup::MethodNotAllowed { .. } => bare(StatusCode::METHOD_NOT_ALLOWED),
-            // All are loaded since the start, or were refused.
-            RouteLookup::Loading { .. } | RouteLookup::None => bare(StatusCode::NOT_FOUND),
+        match self.try_call(&CallerScope::DeviceKey, request).await {
+            Ok(response) => response,
+            Err(error) => panic!("{error:#}"),
         }
     }
 
-    /// The units that were restarted, oldest first.
-    #[must_use]
-    pub fn restarted_units(&self) -> Vec<String> {
-        let restarted = |action| match action {
-            Action::Restart(unit) => Some(unit.to_string()),
-            _ => None,
-        };
-        self.os
-            .actions()
-            .into_iter()
-            .filter_map(restarted)
-            .collect()
+    async fn try_call<B>(
+        &self,
+        caller: &CallerScope,
+        mut request: Request<B>,
+    ) -> Result<Response<Incoming>>
+    where
+        B: http_body::Body + Send + 'static,
+        B::Data: Send,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let caller = serde_json::to_string(caller)?;
+        let headers = request.headers_mut();
+        headers.insert(CALLER, HeaderValue::try_from(caller)?);
+        headers.insert(header::HOST, HeaderValue::from_static(DEVICE));
+        self.tool.send(request).await
+    }
+
+    /// Asks the device for something beside its plugins' routes.
+    async fn ask<T: DeserializeOwned>(&self, command: &Command) -> T {
+        match self.try_ask(command).await {
+            Ok(answer) => answer,
+            Err(error) => panic!("{error:#}"),
+        }
+    }
+
+    async fn try_ask<T: DeserializeOwned>(&self, command: &Command) -> Result<T> {
+        let body = serde_json::to_string(command)?;
+        let request = Request::post("/")
+            .header(header::HOST, HARNESS)
+            .body(Full::<Bytes>::from(body))?;
+        let answer = self.tool.send(request).await?.into_body();
+        let answer = answer.collect().await.context("the answer broke off")?;
+        serde_json::from_slice(&answer.to_bytes())
+            .context("the tool answers something else: update it and `supervisor-testing`")
     }
 
     /// Makes the device identify itself, like `POST /v1/blink`.
-    pub fn identify(&self) {
-        self.plugins.identify(CallerScope::DeviceKey);
+    pub async fn identify(&self) {
+        self.ask(&Command::Identify).await
     }
 
     /// Has the plugins called that ask for this event. Returns at once.
-    pub fn publish(&self, event: &PluginEvent) {
-        self.plugins.publish(event);
+    pub async fn publish(&self, event: &PluginEvent) {
+        self.ask(&Command::Publish(event.clone())).await
     }
 
     /// Asks the plugins that are gates whether this update may begin; `None` if nothing is in the way.
     pub async fn postponement(&self, update: &PendingUpdate) -> Option<Postponement> {
-        self.plugins.postponement(update).await
+        self.ask(&Command::Postponement(update.clone())).await
     }
 
     /// Asks the plugins that are gates whether this release is healthy.
     pub async fn judge_release(&self, release: &InstalledRelease) -> GateVerdict {
-        self.plugins.judge_release(release).await
+        self.ask(&Command::JudgeRelease(release.clone())).await
     }
 
     /// The settings of the board's boot configuration, by whichever plugin provides `boot-config`.
     ///
     /// # Errors
-    /// If none does, or it fails.
-    pub async fn boot_settings(&self) -> Result<Vec<(String, String)>, BootConfigError> {
-        let settings = self.plugins.boot_settings().await?.into_iter();
-        Ok(settings
-            .map(|setting| (setting.name, setting.value))
-            .collect())
+    /// Why there are none, for people: no plugin provides the action, or it fails.
+    pub async fn boot_settings(&self) -> Result<Vec<BootSetting>, String> {
+        self.ask(&Command::BootSettings).await
     }
 
     /// Compares the boot configuration with these settings, each a variable and its value.
     ///
     /// # Errors
-    /// If no plugin provides the action, or it fails.
-    pub async fn compare_boot_config(
-        &self,
-        target: &[(&str, &str)],
-    ) -> Result<BootComparison, BootConfigError> {
-        self.plugins
-            .compare_boot_config(boot_settings(target))
-            .await
+    /// As [`Self::boot_settings`].
+    pub async fn compare_boot_config(&self, target: &[(&str, &str)]) -> Result<BootChange, String> {
+        let target = boot_settings(target);
+        self.ask(&Command::BootConfig(target, false)).await
     }
 
     /// Writes the boot configuration.
     ///
     /// # Errors
-    /// As [`Self::compare_boot_config`].
-    pub async fn set_boot_config(
-        &self,
-        target: &[(&str, &str)],
-    ) -> Result<BootComparison, BootConfigError> {
-        self.plugins.set_boot_config(boot_settings(target)).await
+    /// As [`Self::boot_settings`].
+    pub async fn set_boot_config(&self, target: &[(&str, &str)]) -> Result<BootChange, String> {
+        let target = boot_settings(target);
+        self.ask(&Command::BootConfig(target, true)).await
     }
 
     /// Reads the brightness of the LED.
     ///
     /// # Panics
     /// When there is no such LED.
-    #[must_use]
-    #[track_caller]
-    pub fn led(&self, name: &str) -> u32 {
+    pub async fn led(&self, name: &str) -> u32 {
         let deadline = Instant::now() + PATIENCE;
         loop {
             if let Some(brightness) = self.led_now(name) {
                 return brightness;
             }
             assert!(Instant::now() < deadline, "there is no LED `{name}`");
-            std::thread::yield_now();
+            tokio::time::sleep(LOOK_AGAIN).await;
         }
     }
 
@@ -225,7 +211,7 @@ impl RunningHost {
                 "the LED `{name}` shows {:?} and not {brightness}",
                 self.led_now(name)
             );
-            tokio::time::sleep(Duration::from_millis(5)).await;
+            tokio::time::sleep(LOOK_AGAIN).await;
         }
     }
 
@@ -243,116 +229,73 @@ impl RunningHost {
     /// When it is not within half a minute.
     pub async fn called(&self, plugin: &str, times: u64) {
         let deadline = Instant::now() + PATIENCE;
-        let calls = || {
-            let reports = self.plugins.report();
-            let report = reports.into_iter().find(|report| report.name == plugin);
-            report.map_or(0, |report| report.calls)
-        };
-        while calls() < times {
+        loop {
+            let report = self.report().await;
+            let mut plugins = report.as_array().into_iter().flatten();
+            let calls = plugins.find(|report| report["name"] == plugin);
+            let calls = calls.and_then(|report| report["calls"].as_u64());
+            if calls.is_some_and(|calls| calls >= times) {
+                return;
+            }
             assert!(
                 Instant::now() < deadline,
                 "`{plugin}` was called {} times, not {times}",
-                calls()
+                calls.unwrap_or(0)
             );
-            tokio::time::sleep(Duration::from_millis(5)).await;
+            tokio::time::sleep(LOOK_AGAIN).await;
         }
     }
 
     /// What `plugin` has reported by the capability `metrics`, sorted by name: each series as `GET /metrics` shows it,
     /// but for the plugin's name, and its value.
-    #[must_use]
-    pub fn metrics(&self, plugin: &str) -> Vec<(String, f64)> {
-        let stats = self.plugins.stats().into_iter();
-        stats
-            .filter(|stats| stats.name == plugin)
-            .flat_map(|stats| stats.metrics)
-            .map(|metric| {
-                let labels: Vec<_> = metric
-                    .labels
-                    .iter()
-                    .map(|(name, value)| format!("{name}={value:?}"))
-                    .collect();
-                let series = if labels.is_empty() {
-                    metric.name
-                } else {
-                    format!("{}{{{}}}", metric.name, labels.join(","))
-                };
-                (series, metric.value.as_f64())
-            })
-            .collect()
+    pub async fn metrics(&self, plugin: &str) -> Vec<(String, f64)> {
+        self.ask(&Command::Metrics(plugin.to_owned())).await
+    }
+
+    /// The units that were restarted, oldest first.
+    pub async fn restarted_units(&self) -> Vec<String> {
+        self.ask(&Command::RestartedUnits).await
     }
 
     /// Holds an update lock from now on, as an app would: a caller that asks for the locks without force gets
     /// `message`.
-    pub fn hold_update_lock(&self, message: &str) {
-        *self.locks_of_apps() = Some(message.to_owned());
+    pub async fn hold_update_lock(&self, message: &str) {
+        let held = Some(message.to_owned());
+        self.ask(&Command::HoldUpdateLock(held)).await
     }
 
     /// Releases the lock.
-    pub fn release_update_lock(&self) {
-        *self.locks_of_apps() = None;
-    }
-
-    fn locks_of_apps(&self) -> MutexGuard<'_, Option<String>> {
-        self.locks
-            .held_by_an_app
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    pub async fn release_update_lock(&self) {
+        self.ask(&Command::HoldUpdateLock(None)).await
     }
 
     /// How often plugins have taken the update locks of all apps, and how often of these by force.
-    #[must_use]
-    pub fn update_locks_taken(&self) -> (usize, usize) {
-        self.locks.taken()
+    pub async fn update_locks_taken(&self) -> (usize, usize) {
+        let locks: UpdateLocks = self.ask(&Command::UpdateLocks).await;
+        (locks.taken, locks.forced)
     }
 
     /// Whether a plugin holds the locks now.
-    #[must_use]
-    pub fn update_locks_are_held(&self) -> bool {
-        self.locks.are_held()
+    pub async fn update_locks_are_held(&self) -> bool {
+        let locks: UpdateLocks = self.ask(&Command::UpdateLocks).await;
+        locks.are_held
     }
 
     /// What `GET /v3/plugins` would answer.
-    ///
-    /// # Panics
-    /// Never: reports are JSON.
-    #[must_use]
-    pub fn report(&self) -> Value {
-        serde_json::to_value(self.plugins.report())
-            .unwrap_or_else(|error| panic!("a report is no JSON: {error}"))
+    pub async fn report(&self) -> Value {
+        self.ask(&Command::Report).await
     }
 
     /// The root folder of the test's device.
     #[must_use]
     pub fn root(&self) -> PathBuf {
-        self.folder.path().join("root")
+        self.tool.root.clone()
     }
 
-    /// Ends what runs in the background, as the supervisor does when it is stopped. The device's files
-    /// are there until what this returns is dropped.
-    #[must_use = "the device's files go with it"]
-    pub async fn stop(self) -> DeviceFolder {
-        self.plugins.shutdown().await;
-        self.folder
+    /// Ends what runs in the background, as the supervisor does when it is stopped.
+    pub async fn stop(self) {
+        self.ask(&Command::Stop).await
     }
-}
-
-/// The answer, read to its end.
-async fn whole(response: Response<Body>) -> Answer {
-    match try_whole(response).await {
-        Ok(answer) => answer,
-        Err(error) => panic!("{error:#}"),
-    }
-}
-
-async fn try_whole(response: Response<Body>) -> Result<Answer> {
-    let (parts, body) = response.into_parts();
-    let body = body.collect().await.context("the answer broke off")?;
-    Ok(Answer {
-        status: parts.status,
-        headers: parts.headers,
-        body: body.to_bytes(),
-    })
 }
 
 fn boot_settings(settings: &[(&str, &str)]) -> Vec<BootSetting> {
@@ -363,10 +306,4 @@ fn boot_settings(settings: &[(&str, &str)]) -> Vec<BootSetting> {
             value: (*value).to_owned(),
         })
         .collect()
-}
-
-fn bare(status: StatusCode) -> Response<Body> {
-    let mut response = Response::new(Body::default());
-    *response.status_mut() = status;
-    response
 }

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use http::Request;
+use plugin_test_host::{CallerScope, RunningHost};
 use serde_json::json;
-use supervisor_testing::{CallerScope, RunningHost};
 
 use crate::arguments::Bench;
 use crate::commands::trial::Trial;

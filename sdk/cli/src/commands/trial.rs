@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use supervisor_testing::RunningHost;
+use plugin_test_host::RunningHost;
 use tempfile::TempDir;
 
 use crate::compiler;

@@ -21,7 +21,7 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
         "there is no `Cargo.toml` beside plugin.toml"
     );
     add_target(output)?;
-    supervisor_testing::try_build(&project.path)
+    plugin_test_host::try_build(&project.path)
 }
 
 /// Has rustup install the target where it is missing. Without rustup, the compiler says itself what is missing.

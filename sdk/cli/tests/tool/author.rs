@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
 
 /// The tool.
-const TOOL: &str = env!("CARGO_BIN_EXE_supervisor-plugin");
+pub(crate) const TOOL: &str = env!("CARGO_BIN_EXE_supervisor-plugin");
 
 /// An author, and what the author has made.
 pub(crate) struct Author {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use supervisor_testing::{
+use plugin_test_host::{
     GateVerdict, Host, InstalledRelease, PendingUpdate, PluginEvent, RunningHost, ServiceChange,
 };
 

@@ -11,6 +11,7 @@ mod check;
 mod documented_way;
 mod events;
 mod first_plugin;
+mod harness;
 mod install;
 mod languages;
 mod registry;

@@ -6,8 +6,8 @@ use std::time::Instant;
 use axum::body::Body;
 use axum::response::{IntoResponse as _, Response};
 use http::{Request, StatusCode};
+use plugin_test_host::RunningHost;
 use serde_json::json;
-use supervisor_testing::RunningHost;
 use tokio::sync::RwLock;
 
 /// What requests are answered by.

@@ -10,11 +10,11 @@ use std::fmt;
 use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
-use serde::Deserialize;
-use supervisor_testing::{
+use plugin_test_host::{
     GateVerdict, InstalledRelease, PendingUpdate, PluginEvent, RunningHost, ServiceChange,
     TargetProgress,
 };
+use serde::Deserialize;
 use tokio::time::Instant;
 
 /// How long a plugin may take for an event. Longer than any limit on the time of a call that tests have.

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use plugin_test_host::Answer;
 use serde::Deserialize;
 use serde_json::Value;
-use supervisor_testing::Answer;
 
 /// The longest body that a message shows, in characters.
 const SHOWN: usize = 500;

@@ -20,9 +20,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use http::{Method, Request};
+use plugin_test_host::{CallerScope, RunningHost};
 use serde::Deserialize;
 use serde_json::Value;
-use supervisor_testing::{CallerScope, RunningHost};
 use toml::Spanned;
 
 use super::event::{EventToml, TestEvent};

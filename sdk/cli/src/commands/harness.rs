@@ -1,0 +1,354 @@
+//! `harness`: the device of one test of `supervisor-testing`, whose crate `protocol` describes what the two say to each
+//! other. It runs until its standard input ends, so it does not outlive the test.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use axum::Router;
+use axum::body::Body;
+use axum::extract::Request;
+use axum::response::{IntoResponse as _, Response};
+use http::{StatusCode, header};
+use plugin_test_host::{BootConfigError, CallerScope, Host, Identity, RunningHost};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use supervisor_testing::protocol::{
+    CALLER, Command, HARNESS, Setup, Started, UpdateLocks, VERSION,
+};
+use supervisor_testing::{BootChange, BootSetting, GateVerdict, Postponement};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
+use tokio::net::UnixListener;
+use tokio::sync::RwLock;
+
+use crate::compiler;
+use crate::fake_cloud::FakeCloud;
+
+/// The longest command, in bytes.
+const COMMAND: usize = 16 << 20;
+
+/// The device, until the test stops it.
+type Device = Arc<RwLock<Option<RunningHost>>>;
+
+pub(crate) async fn run(socket: &Path) -> Result<ExitCode> {
+    if std::env::var_os("RUST_LOG").is_some() {
+        tracing_subscriber::fmt()
+            .with_writer(std::io::stderr)
+            .with_max_level(tracing::Level::INFO)
+            .init();
+    }
+    let mut input = BufReader::new(tokio::io::stdin());
+    let mut line = String::new();
+    input.read_line(&mut line).await?;
+    let device = match start(&line).await {
+        Ok(device) => device,
+        Err(error) => {
+            say(&Started::Failed(format!("{error:#}")))?;
+            return Ok(ExitCode::FAILURE);
+        }
+    };
+    let listener = UnixListener::bind(socket)
+        .with_context(|| format!("cannot listen at `{}`", socket.display()))?;
+    say(&Started::Ready {
+        root: device.root(),
+    })?;
+    let device: Device = Arc::new(RwLock::new(Some(device)));
+    let router = Router::new().fallback({
+        let device = Arc::clone(&device);
+        move |request| answer(Arc::clone(&device), request)
+    });
+    let mut rest = Vec::new();
+    tokio::select! {
+        ended = async { axum::serve(listener, router).await } => ended?,
+        ended = input.read_to_end(&mut rest) => drop(ended?),
+    }
+    let last = device.write().await.take();
+    if let Some(host) = last {
+        drop(host.stop().await);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes a line to the test.
+fn say(started: &Started) -> Result<()> {
+    println!("{}", serde_json::to_string(started)?);
+    Ok(())
+}
+
+async fn start(line: &str) -> Result<RunningHost> {
+    let version = serde_json::from_str::<Value>(line).ok();
+    let version = version.and_then(|setup| setup["version"].as_u64());
+    ensure!(
+        version == Some(VERSION.into()),
+        "this `supervisor-plugin` and the crate `supervisor-testing` are of different versions: update both"
+    );
+    let setup: Setup = serde_json::from_str(line).context("the device of the test is invalid")?;
+    let cache = compiler::cache_folder()?.join("compiled");
+    let host = host(setup)?
+        .compiler(compiler::program()?)
+        .code_cache(cache);
+    host.try_start().await
+}
+
+/// The device that a test has defined.
+fn host(setup: Setup) -> Result<Host> {
+    let Setup {
+        version: _,
+        plugins,
+        policy,
+        configuration,
+        identity,
+        state,
+        leds,
+        units,
+        dbus,
+        files,
+        http,
+        api,
+        journal_program,
+        cloud,
+        pinned_by_policy,
+        developer_mode,
+    } = setup;
+    let mut host = Host::new()
+        .policy(policy)
+        .configuration(configuration)
+        .device(Identity {
+            uuid: identity.uuid,
+            name: identity.name,
+            device_type: identity.device_type,
+            arch: identity.arch,
+        })
+        .device_state(state);
+    for plugin in plugins {
+        host = host.plugin(plugin);
+    }
+    for (name, brightness, max) in leds {
+        host = host.led(&name, brightness, max);
+    }
+    for [name, load, active, sub] in units {
+        host = host.try_unit(&name, &load, &active, &sub)?;
+    }
+    for ([service, path, interface, member], values) in dbus {
+        host = host.dbus_answer(&service, &path, &interface, &member, values);
+    }
+    for (path, content) in files {
+        host = host.file(&path, content);
+    }
+    for (request, status, body) in http {
+        host = host.http_answer(&request, status, body);
+    }
+    for (request, status, body) in api {
+        host = host.api_answer(&request, status, body);
+    }
+    if let Some(program) = journal_program {
+        host = host.journal_program(program);
+    }
+    if let Some(records) = cloud {
+        host = host.cloud(FakeCloud::new(records.into_iter().collect()));
+    }
+    if pinned_by_policy {
+        host = host.pinned_by_policy();
+    }
+    if developer_mode {
+        host = host.developer_mode();
+    }
+    Ok(host)
+}
+
+async fn answer(device: Device, request: Request) -> Response {
+    let is_command = request
+        .headers()
+        .get(header::HOST)
+        .is_some_and(|host| host == HARNESS);
+    let answered = if is_command {
+        command(&device, request).await
+    } else {
+        call(&device, request).await
+    };
+    answered.unwrap_or_else(|error| (StatusCode::BAD_REQUEST, format!("{error:#}")).into_response())
+}
+
+/// A request to a plugin.
+async fn call(device: &Device, mut request: Request) -> Result<Response> {
+    let headers = request.headers_mut();
+    headers.remove(header::HOST);
+    let caller = headers.remove(CALLER).context("the caller is missing")?;
+    let caller: supervisor_testing::CallerScope = serde_json::from_slice(caller.as_bytes())?;
+    let caller: CallerScope = same(&caller)?;
+    let device = device.read().await;
+    let Some(host) = device.as_ref() else {
+        bail!("the device has been stopped");
+    };
+    Ok(host.call_by(caller, request).await.map(Body::new))
+}
+
+async fn command(device: &Device, request: Request) -> Result<Response> {
+    let body = axum::body::to_bytes(request.into_body(), COMMAND).await?;
+    let command: Command = serde_json::from_slice(&body).context("no such command")?;
+    if command == Command::Stop {
+        let stopped = device.write().await.take();
+        if let Some(host) = stopped {
+            drop(host.stop().await);
+        }
+        return json(&());
+    }
+    let device = device.read().await;
+    let Some(host) = device.as_ref() else {
+        bail!("the device has been stopped");
+    };
+    match command {
+        Command::Identify => json(&host.identify()),
+        Command::Publish(event) => json(&host.publish(&same(&event)?)),
+        Command::Postponement(update) => {
+            let postponement = host.postponement(&same(&update)?).await;
+            json(&postponement.map(|postponement| Postponement {
+                plugin: postponement.plugin,
+                reason: postponement.reason,
+                delay: postponement.delay,
+            }))
+        }
+        Command::JudgeRelease(release) => {
+            json(&verdict(host.judge_release(&same(&release)?).await))
+        }
+        Command::BootSettings => {
+            let settings = host.boot_settings().await.map(|settings| {
+                let settings = settings.into_iter();
+                settings
+                    .map(|(name, value)| BootSetting { name, value })
+                    .collect::<Vec<_>>()
+            });
+            json(&settings.map_err(|error| error.to_string()))
+        }
+        Command::BootConfig(settings, writes) => {
+            let settings = settings.iter();
+            let settings: Vec<_> = settings
+                .map(|BootSetting { name, value }| (name.as_str(), value.as_str()))
+                .collect();
+            let change = if writes {
+                host.set_boot_config(&settings).await
+            } else {
+                host.compare_boot_config(&settings).await
+            };
+            let change = change.map(|change| BootChange {
+                changes: change.changes,
+                refused: change.refused,
+                foreign: change.foreign,
+                needs_reboot: change.needs_reboot,
+            });
+            json(&change.map_err(|error: BootConfigError| error.to_string()))
+        }
+        Command::Metrics(plugin) => json(&host.metrics(&plugin)),
+        Command::Report => json(&host.report()),
+        Command::RestartedUnits => json(&host.restarted_units()),
+        Command::HoldUpdateLock(message) => json(&match message {
+            Some(message) => host.hold_update_lock(&message),
+            None => host.release_update_lock(),
+        }),
+        Command::UpdateLocks => {
+            let (taken, forced) = host.update_locks_taken();
+            json(&UpdateLocks {
+                taken,
+                forced,
+                are_held: host.update_locks_are_held(),
+            })
+        }
+        // Done above, where the device can be taken.
+        Command::Stop => json(&()),
+    }
+}
+
+fn verdict(verdict: plugin_test_host::GateVerdict) -> GateVerdict {
+    match verdict {
+        plugin_test_host::GateVerdict::Healthy => GateVerdict::Healthy,
+        plugin_test_host::GateVerdict::NotYet {
+            plugin,
+            reason,
+            delay,
+        } => GateVerdict::NotYet {
+            plugin,
+            reason,
+            delay,
+        },
+        plugin_test_host::GateVerdict::Unhealthy { plugin, reason } => {
+            GateVerdict::Unhealthy { plugin, reason }
+        }
+    }
+}
+
+fn json(answer: &impl Serialize) -> Result<Response> {
+    Ok(axum::Json(serde_json::to_value(answer)?).into_response())
+}
+
+/// The host's own type of a value of `supervisor-testing`, which has the same names and fields.
+fn same<T: DeserializeOwned>(value: &impl Serialize) -> Result<T> {
+    let value = serde_json::to_value(value)?;
+    serde_json::from_value(value).context("the host has another type of that name")
+}
+
+#[cfg(test)]
+mod tests {
+    use plugins::CallerScope as HostsCaller;
+    use supervisor_testing::{
+        CallerScope, InstalledRelease, PendingUpdate, PluginEvent, ServiceChange, TargetProgress,
+    };
+
+    use super::*;
+
+    /// A value of the crate's, as the host has it and as the crate would read it again.
+    fn there_and_back<T, H>(value: &T) -> T
+    where
+        T: Serialize + DeserializeOwned,
+        H: Serialize + DeserializeOwned,
+    {
+        same(&same::<H>(value).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn what_a_test_says_is_what_the_host_understands() {
+        let change = ServiceChange {
+            app_id: 7,
+            service: "press".to_owned(),
+            status: Some("Running".to_owned()),
+            before: None,
+        };
+        for event in [
+            PluginEvent::Start(true),
+            PluginEvent::Schedule("hourly".to_owned()),
+            PluginEvent::Services(vec![change]),
+            PluginEvent::Target(TargetProgress::Applying),
+            PluginEvent::Target(TargetProgress::Reached),
+            PluginEvent::Target(TargetProgress::Stopped),
+            PluginEvent::Connection(false),
+        ] {
+            let same = there_and_back::<_, plugin_test_host::PluginEvent>(&event);
+            assert_eq!(same, event);
+        }
+        let service = CallerScope::Service {
+            app_id: 7,
+            service: "press".to_owned(),
+        };
+        for caller in [CallerScope::DeviceKey, CallerScope::LocalMode, service] {
+            assert_eq!(there_and_back::<_, HostsCaller>(&caller), caller);
+        }
+        let update = PendingUpdate {
+            app_id: 7,
+            app_uuid: "0".repeat(32),
+            services: vec!["press".to_owned()],
+            running_commit: None,
+            target_commit: Some("c2".to_owned()),
+        };
+        let same = there_and_back::<_, plugin_test_host::PendingUpdate>(&update);
+        assert_eq!(same, update);
+        let release = InstalledRelease {
+            app_id: 7,
+            app_uuid: "0".repeat(32),
+            services: Vec::new(),
+            commit: "c2".to_owned(),
+        };
+        let same = there_and_back::<_, plugin_test_host::InstalledRelease>(&release);
+        assert_eq!(same, release);
+    }
+}

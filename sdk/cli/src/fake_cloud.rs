@@ -1,0 +1,60 @@
+//! A cloud of a device on which a plugin is tried.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use plugin_test_host::{Cloud, CloudRefusal};
+use serde_json::{Map, Value};
+
+/// A cloud that has these rows, and takes what plugins set.
+pub(crate) struct FakeCloud {
+    records: Mutex<BTreeMap<String, Vec<Map<String, Value>>>>,
+}
+
+impl FakeCloud {
+    /// The rows of each kind of record.
+    pub(crate) fn new(records: BTreeMap<String, Vec<Map<String, Value>>>) -> FakeCloud {
+        FakeCloud {
+            records: Mutex::new(records),
+        }
+    }
+}
+
+impl Cloud for FakeCloud {
+    fn records<'a>(
+        &'a self,
+        kind: &'a str,
+        fields: &'a [String],
+    ) -> BoxFuture<'a, Result<Vec<Value>, CloudRefusal>> {
+        let all = self.records.lock().unwrap_or_else(PoisonError::into_inner);
+        let rows = all.get(kind).into_iter().flatten();
+        let selected = rows.map(|row| {
+            let fields = fields
+                .iter()
+                .filter_map(|field| Some((field.clone(), row.get(field)?.clone())));
+            Value::Object(fields.collect())
+        });
+        let selected = selected.collect();
+        async { Ok(selected) }.boxed()
+    }
+
+    fn queue<'a>(
+        &'a self,
+        kind: &'a str,
+        values: Vec<(String, String)>,
+    ) -> BoxFuture<'a, Result<(), CloudRefusal>> {
+        let row = values
+            .into_iter()
+            .map(|(name, value)| (name, Value::String(value)))
+            .collect();
+        self.records
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .entry(kind.to_owned())
+            .or_default()
+            .push(row);
+        async { Ok(()) }.boxed()
+    }
+}

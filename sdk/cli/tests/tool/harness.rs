@@ -1,0 +1,84 @@
+//! `supervisor-testing`: tests in Rust of a plugin, which run on the tool's own runtime.
+
+use std::fs;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use crate::author::{Author, TOOL};
+
+const PAGE: &str = include_str!("../../../../docs/plugins.md");
+
+/// The commands that the page names for a project.
+fn commands() -> &'static str {
+    let (_, section) = PAGE.split_once("\n## Test with the real host\n").unwrap();
+    let (_, block) = section.split_once("```sh\n").unwrap();
+    block.split_once("```").unwrap().0
+}
+
+const TEST: &str = r#"
+use supervisor_testing::{Host, build};
+
+#[tokio::test]
+async fn it_counts() {
+    let host = Host::new()
+        .plugin(build(env!("CARGO_MANIFEST_DIR")))
+        .policy("[plugins.rails]\ngrants = [\"store\"]")
+        .start()
+        .await;
+    for call in [1, 2] {
+        let answer = host.get("/v3/rails/Ada").await;
+        assert_eq!(answer.text(), format!("Hello, Ada! This is call {call}.\n"));
+    }
+    assert_eq!(host.report().await[0]["calls"], 2);
+}
+"#;
+
+#[test]
+fn a_new_project_tests_its_plugin_in_rust() {
+    let author = Author::new();
+    author.new_project("rails");
+    fs::create_dir(author.path("rails/tests")).unwrap();
+    author.write("rails/tests/rails.rs", TEST);
+    let commands = commands();
+    let tested = author.shell(
+        &format!("cd rails\n{commands}\ncargo test\n"),
+        &[("SUPERVISOR_PLUGIN", TOOL.to_owned())],
+    );
+    let tested = tested.succeeds();
+    assert!(
+        tested.out.contains("test it_counts ... ok"),
+        "{}",
+        tested.out
+    );
+}
+
+/// What the tool answers to this line as the device of a test.
+fn started(line: &str) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let mut tool = Command::new(TOOL)
+        .arg("harness")
+        .arg(folder.path().join("socket"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = tool.stdin.take().unwrap();
+    writeln!(input, "{line}").unwrap();
+    drop(input);
+    let output = tool.wait_with_output().unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn a_harness_of_another_version_is_told_so() {
+    for line in ["", "nonsense", "{}", "{\"version\":999}"] {
+        let answer = started(line);
+        let expected = "are of different versions: update both";
+        assert!(answer.contains(expected), "{line}: {answer}");
+    }
+    let answer = started("{\"version\":1}");
+    assert!(
+        answer.contains("the device of the test is invalid: missing field"),
+        "{answer}"
+    );
+}

@@ -1,0 +1,373 @@
+//! A host with plugins in it, as a test calls and watches it.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::{BodyExt as _, Full};
+use os::{Action, Rehearsal};
+use plugins::{
+    Body, BootComparison, BootConfigError, BootSetting, CallerScope, GateVerdict, InstalledRelease,
+    PendingUpdate, PluginEvent, Plugins, Postponement, RouteLookup,
+};
+use serde_json::Value;
+use supervisor_testing::Answer;
+
+use crate::fakes::FakeLocks;
+
+/// How long a test waits for something to become so.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A running host. Dropping it stops it.
+pub struct RunningHost {
+    pub(crate) plugins: Plugins,
+    pub(crate) os: Arc<Rehearsal>,
+    pub(crate) locks: Arc<FakeLocks>,
+    pub(crate) folder: DeviceFolder,
+}
+
+/// Where the device's files are.
+pub enum DeviceFolder {
+    /// They are removed when this is dropped.
+    Temporary(tempfile::TempDir),
+    /// They stay.
+    Kept(PathBuf),
+}
+
+impl DeviceFolder {
+    /// The folder.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        match self {
+            DeviceFolder::Temporary(folder) => folder.path(),
+            DeviceFolder::Kept(folder) => folder,
+        }
+    }
+}
+
+impl RunningHost {
+    /// Calls `GET path`, which may have a query.
+    pub async fn get(&self, path: &str) -> Answer {
+        self.send(Request::get(path).body(String::new())).await
+    }
+
+    /// Calls `POST path` with a JSON body.
+    pub async fn post(&self, path: &str, body: Value) -> Answer {
+        self.send_json(Method::POST, path, &body).await
+    }
+
+    /// Calls `PATCH path` with a JSON body.
+    pub async fn patch(&self, path: &str, body: Value) -> Answer {
+        self.send_json(Method::PATCH, path, &body).await
+    }
+
+    async fn send_json(&self, method: Method, path: &str, body: &Value) -> Answer {
+        let request = Request::builder().method(method).uri(path);
+        let request = request.header("content-type", "application/json");
+        self.send(request.body(body.to_string())).await
+    }
+
+    /// Makes any call whose body is text or bytes, and reads the answer to its end.
+    ///
+    /// # Panics
+    /// When the request is none, or the answer breaks off.
+    pub async fn send<B: Into<bytes::Bytes>>(&self, request: http::Result<Request<B>>) -> Answer {
+        self.send_by(CallerScope::DeviceKey, request).await
+    }
+
+    /// As [`Self::send`], by a caller of this scope rather than by whoever has the device's key.
+    ///
+    /// # Panics
+    /// As [`Self::send`].
+    pub async fn send_by<B: Into<bytes::Bytes>>(
+        &self,
+        caller: CallerScope,
+        request: http::Result<Request<B>>,
+    ) -> Answer {
+        let request = request.unwrap_or_else(|error| panic!("no request: {error}"));
+        let request = request.map(|body| Full::new(body.into()));
+        whole(self.call_by(caller, request).await).await
+    }
+
+    /// As [`Self::send_by`], for programs.
+    ///
+    /// # Errors
+    /// The answer breaks off.
+    pub async fn try_send_by<B: Into<bytes::Bytes>>(
+        &self,
+        caller: CallerScope,
+        request: Request<B>,
+    ) -> Result<Answer> {
+        let request = request.map(|body| Full::new(body.into()));
+        try_whole(self.call_by(caller, request).await).await
+    }
+
+    /// Makes a call with a body of any kind, by whoever has the device's key; the answer's body comes as the plugin
+    /// writes it.
+    pub async fn call<B>(&self, request: Request<B>) -> Response<Body>
+    where
+        B: http_body::Body<Data = bytes::Bytes> + Send + 'static,
+        B::Error: std::fmt::Display,
+    {
+        self.call_by(CallerScope::DeviceKey, request).await
+    }
+
+    /// As [`Self::call`], by a caller of this scope.
+    pub async fn call_by<B>(&self, caller: CallerScope, request: Request<B>) -> Response<Body>
+    where
+        B: http_body::Body<Data = bytes::Bytes> + Send + 'static,
+        B::Error: std::fmt::Display,
+    {
+        match self.plugins.find(request.method(), request.uri().path()) {
+            RouteLookup::Route(route) => self.plugins.call(route, caller, request).await,
+            RouteLookup::MethodNotAllowed { .. } => bare(StatusCode::METHOD_NOT_ALLOWED),
+            // All are loaded since the start, or were refused.
+            RouteLookup::Loading { .. } | RouteLookup::None => bare(StatusCode::NOT_FOUND),
+        }
+    }
+
+    /// The units that were restarted, oldest first.
+    #[must_use]
+    pub fn restarted_units(&self) -> Vec<String> {
+        let restarted = |action| match action {
+            Action::Restart(unit) => Some(unit.to_string()),
+            _ => None,
+        };
+        self.os
+            .actions()
+            .into_iter()
+            .filter_map(restarted)
+            .collect()
+    }
+
+    /// Makes the device identify itself, like `POST /v1/blink`.
+    pub fn identify(&self) {
+        self.plugins.identify(CallerScope::DeviceKey);
+    }
+
+    /// Has the plugins called that ask for this event. Returns at once.
+    pub fn publish(&self, event: &PluginEvent) {
+        self.plugins.publish(event);
+    }
+
+    /// Asks the plugins that are gates whether this update may begin; `None` if nothing is in the way.
+    pub async fn postponement(&self, update: &PendingUpdate) -> Option<Postponement> {
+        self.plugins.postponement(update).await
+    }
+
+    /// Asks the plugins that are gates whether this release is healthy.
+    pub async fn judge_release(&self, release: &InstalledRelease) -> GateVerdict {
+        self.plugins.judge_release(release).await
+    }
+
+    /// The settings of the board's boot configuration, by whichever plugin provides `boot-config`.
+    ///
+    /// # Errors
+    /// If none does, or it fails.
+    pub async fn boot_settings(&self) -> Result<Vec<(String, String)>, BootConfigError> {
+        let settings = self.plugins.boot_settings().await?.into_iter();
+        Ok(settings
+            .map(|setting| (setting.name, setting.value))
+            .collect())
+    }
+
+    /// Compares the boot configuration with these settings, each a variable and its value.
+    ///
+    /// # Errors
+    /// If no plugin provides the action, or it fails.
+    pub async fn compare_boot_config(
+        &self,
+        target: &[(&str, &str)],
+    ) -> Result<BootComparison, BootConfigError> {
+        self.plugins
+            .compare_boot_config(boot_settings(target))
+            .await
+    }
+
+    /// Writes the boot configuration.
+    ///
+    /// # Errors
+    /// As [`Self::compare_boot_config`].
+    pub async fn set_boot_config(
+        &self,
+        target: &[(&str, &str)],
+    ) -> Result<BootComparison, BootConfigError> {
+        self.plugins.set_boot_config(boot_settings(target)).await
+    }
+
+    /// Reads the brightness of the LED.
+    ///
+    /// # Panics
+    /// When there is no such LED.
+    #[must_use]
+    #[track_caller]
+    pub fn led(&self, name: &str) -> u32 {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(brightness) = self.led_now(name) {
+                return brightness;
+            }
+            assert!(Instant::now() < deadline, "there is no LED `{name}`");
+            std::thread::yield_now();
+        }
+    }
+
+    /// Waits until the LED shows `brightness`.
+    ///
+    /// # Panics
+    /// When it does not within half a minute.
+    pub async fn led_becomes(&self, name: &str, brightness: u32) {
+        let deadline = Instant::now() + PATIENCE;
+        while self.led_now(name) != Some(brightness) {
+            assert!(
+                Instant::now() < deadline,
+                "the LED `{name}` shows {:?} and not {brightness}",
+                self.led_now(name)
+            );
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// `None` for the moment in which a write has emptied the file and not filled it yet: unlike the
+    /// kernel's, this file has one.
+    fn led_now(&self, name: &str) -> Option<u32> {
+        let folder = self.root().join("sys/class/leds").join(name);
+        let text = std::fs::read_to_string(folder.join("brightness")).ok()?;
+        text.trim().parse().ok()
+    }
+
+    /// Waits until the plugin has been called `times` times, calls of its actions included.
+    ///
+    /// # Panics
+    /// When it is not within half a minute.
+    pub async fn called(&self, plugin: &str, times: u64) {
+        let deadline = Instant::now() + PATIENCE;
+        let calls = || {
+            let reports = self.plugins.report();
+            let report = reports.into_iter().find(|report| report.name == plugin);
+            report.map_or(0, |report| report.calls)
+        };
+        while calls() < times {
+            assert!(
+                Instant::now() < deadline,
+                "`{plugin}` was called {} times, not {times}",
+                calls()
+            );
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// What `plugin` has reported by the capability `metrics`, sorted by name: each series as `GET /metrics` shows it,
+    /// but for the plugin's name, and its value.
+    #[must_use]
+    pub fn metrics(&self, plugin: &str) -> Vec<(String, f64)> {
+        let stats = self.plugins.stats().into_iter();
+        stats
+            .filter(|stats| stats.name == plugin)
+            .flat_map(|stats| stats.metrics)
+            .map(|metric| {
+                let labels: Vec<_> = metric
+                    .labels
+                    .iter()
+                    .map(|(name, value)| format!("{name}={value:?}"))
+                    .collect();
+                let series = if labels.is_empty() {
+                    metric.name
+                } else {
+                    format!("{}{{{}}}", metric.name, labels.join(","))
+                };
+                (series, metric.value.as_f64())
+            })
+            .collect()
+    }
+
+    /// Holds an update lock from now on, as an app would: a caller that asks for the locks without force gets
+    /// `message`.
+    pub fn hold_update_lock(&self, message: &str) {
+        *self.locks_of_apps() = Some(message.to_owned());
+    }
+
+    /// Releases the lock.
+    pub fn release_update_lock(&self) {
+        *self.locks_of_apps() = None;
+    }
+
+    fn locks_of_apps(&self) -> MutexGuard<'_, Option<String>> {
+        self.locks
+            .held_by_an_app
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How often plugins have taken the update locks of all apps, and how often of these by force.
+    #[must_use]
+    pub fn update_locks_taken(&self) -> (usize, usize) {
+        self.locks.taken()
+    }
+
+    /// Whether a plugin holds the locks now.
+    #[must_use]
+    pub fn update_locks_are_held(&self) -> bool {
+        self.locks.are_held()
+    }
+
+    /// What `GET /v3/plugins` would answer.
+    ///
+    /// # Panics
+    /// Never: reports are JSON.
+    #[must_use]
+    pub fn report(&self) -> Value {
+        serde_json::to_value(self.plugins.report())
+            .unwrap_or_else(|error| panic!("a report is no JSON: {error}"))
+    }
+
+    /// The root folder of the test's device.
+    #[must_use]
+    pub fn root(&self) -> PathBuf {
+        self.folder.path().join("root")
+    }
+
+    /// Ends what runs in the background, as the supervisor does when it is stopped. The device's files
+    /// are there until what this returns is dropped.
+    #[must_use = "the device's files go with it"]
+    pub async fn stop(self) -> DeviceFolder {
+        self.plugins.shutdown().await;
+        self.folder
+    }
+}
+
+/// The answer, read to its end.
+async fn whole(response: Response<Body>) -> Answer {
+    match try_whole(response).await {
+        Ok(answer) => answer,
+        Err(error) => panic!("{error:#}"),
+    }
+}
+
+async fn try_whole(response: Response<Body>) -> Result<Answer> {
+    let (parts, body) = response.into_parts();
+    let body = body.collect().await.context("the answer broke off")?;
+    Ok(Answer {
+        status: parts.status,
+        headers: parts.headers,
+        body: body.to_bytes(),
+    })
+}
+
+fn boot_settings(settings: &[(&str, &str)]) -> Vec<BootSetting> {
+    let settings = settings.iter();
+    settings
+        .map(|(name, value)| BootSetting {
+            name: (*name).to_owned(),
+            value: (*value).to_owned(),
+        })
+        .collect()
+}
+
+fn bare(status: StatusCode) -> Response<Body> {
+    let mut response = Response::new(Body::default());
+    *response.status_mut() = status;
+    response
+}
