@@ -1,6 +1,7 @@
 //! A device with plugins, as far as plugins can tell.
 
 use std::fs;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock};
@@ -77,7 +78,15 @@ fn cache_with(compiler: PathBuf) -> Cache {
 
 /// A plugin that was built for a version of the interface, such as `1.0` (`tests/compatibility/1.0`).
 pub(crate) fn built_for(version: &str, name: &str) -> Vec<u8> {
-    fs::read(folder_of(version).join(format!("{name}.wasm"))).unwrap()
+    let file = folder_of(version).join(format!("{name}.wasm"));
+    if let Ok(binary) = fs::read(&file) {
+        return binary;
+    }
+    let compressed = fs::File::open(file.with_extension("wasm.gz")).unwrap();
+    let mut binary = Vec::new();
+    let mut reader = flate2::read::GzDecoder::new(compressed);
+    reader.read_to_end(&mut binary).unwrap();
+    binary
 }
 
 /// The names of all that [`built_for`] finds, sorted.
@@ -85,7 +94,10 @@ pub(crate) fn kept_binaries(version: &str) -> Vec<String> {
     let files = fs::read_dir(folder_of(version)).unwrap();
     let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
     let mut names: Vec<_> = names
-        .filter_map(|name| name.strip_suffix(".wasm").map(str::to_owned))
+        .filter_map(|name| {
+            let name = name.strip_suffix(".gz").unwrap_or(&name);
+            name.strip_suffix(".wasm").map(str::to_owned)
+        })
         .collect();
     names.sort();
     names

@@ -1,4 +1,4 @@
-//! Plugins that were built for earlier versions of the interface go on: their binaries are in `tests/compatibility`.
+//! Plugins that were built for a version of the interface go on: their binaries are in `tests/compatibility`.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use crate::fixture::{
 
 /// What was built for each version, the oldest first: the guest that imports and exports all worlds, which has no
 /// manifest, and plugins as their authors have built them with the SDK of that time.
-const VERSIONS: [(&str, &[&str]); 4] = [
+const VERSIONS: [(&str, &[&str]); 5] = [
     (
         "1.0",
         &["all_worlds", "boot_config_txt", "greeter", "led_blink"],
@@ -19,19 +19,45 @@ const VERSIONS: [(&str, &[&str]); 4] = [
     ("1.1", &["all_worlds", "greeter"]),
     ("1.2", &["all_worlds", "greeter"]),
     ("1.3", &["all_worlds", "greeter"]),
+    (
+        "1.4",
+        &[
+            "greeter",
+            "hello_c",
+            "hello_go",
+            "hello_javascript",
+            "hello_python",
+            "hello_typescript",
+            "hello_wasi_http",
+        ],
+    ),
+];
+/// The first version with plugins in other languages than Rust.
+const LANGUAGES_SINCE: usize = 4;
+/// What is kept of each version since then, at least.
+const LANGUAGES: [&str; 5] = [
+    "hello_c",
+    "hello_go",
+    "hello_javascript",
+    "hello_python",
+    "hello_typescript",
 ];
 
 /// Else nothing that is loaded here is of the version that it stands for.
 #[test]
-fn binaries_of_each_earlier_version_are_kept_and_import_no_later_one() {
+fn binaries_of_each_version_are_kept_and_import_no_later_one() {
     assert_eq!(
         VERSIONS.len() as u64,
-        INTERFACE.minor,
-        "keep binaries of the version before {INTERFACE} as well"
+        INTERFACE.minor + 1,
+        "keep binaries of {INTERFACE} as well"
     );
     for (minor, (version, names)) in VERSIONS.iter().enumerate() {
         assert_eq!(*version, format!("1.{minor}"));
         assert_eq!(kept_binaries(version), *names, "{version}");
+        if minor >= LANGUAGES_SINCE {
+            let has_all = LANGUAGES.iter().all(|name| names.contains(name));
+            assert!(has_all, "{version}: {names:?}");
+        }
         for name in *names {
             let binary = built_for(version, name);
             let imports = |minor: usize| {
@@ -40,7 +66,10 @@ fn binaries_of_each_earlier_version_are_kept_and_import_no_later_one() {
                     .windows(text.len())
                     .any(|part| part == text.as_bytes())
             };
-            assert!(imports(minor), "{version} {name}");
+            // One of them knows no interface of ours.
+            if *name != "hello_wasi_http" {
+                assert!(imports(minor), "{version} {name}");
+            }
             for later in minor + 1..=VERSIONS.len() {
                 assert!(!imports(later), "{version} {name}: 1.{later}");
             }
@@ -62,7 +91,8 @@ async fn assert_answers(device: &Fixture, version: &str, expected: &[(&str, &str
 
 #[tokio::test]
 async fn a_component_of_an_earlier_version_calls_what_it_imports_and_is_called() {
-    for (version, _) in VERSIONS {
+    let of_all_worlds = |(_, names): &(&str, &[&str])| names.contains(&"all_worlds");
+    for (version, _) in VERSIONS.into_iter().filter(of_all_worlds) {
         let setup = setup();
         led(&setup.root.path().join("host/sys/class/leds"), "ACT");
         let provides = "provides = [\"proxy-redirector\", \"identify\"]";
@@ -119,9 +149,16 @@ async fn a_component_of_an_earlier_version_calls_what_it_imports_and_is_called()
 
 #[tokio::test]
 async fn plugins_built_with_the_sdk_of_an_earlier_version_go_on() {
-    let policy = "[plugins.greeter]\ngrants = [\"device\"]\n[plugins.led-blink]\ngrants = [\"led\"]\n\
-                  [plugins.boot-config-txt]\ngrants = [\"files\"]\n\
-                  files = [{ host = \"mnt/boot\", guest = \"/boot\", write = true }]\n";
+    let mut policy =
+        "[plugins.greeter]\ngrants = [\"device\"]\n[plugins.led-blink]\ngrants = [\"led\"]\n\
+                      [plugins.boot-config-txt]\ngrants = [\"files\"]\n\
+                      files = [{ host = \"mnt/boot\", guest = \"/boot\", write = true }]\n\
+                      [plugins.hello-wasi-http]\ngrants = [\"clock\"]\n"
+            .to_owned();
+    for name in LANGUAGES {
+        let name = name.replace('_', "-");
+        policy += &format!("[plugins.{name}]\ngrants = [\"store\"]\n");
+    }
     for (version, names) in VERSIONS {
         let setup = setup();
         let act = led(&setup.root.path().join("host/sys/class/leds"), "ACT");
@@ -129,7 +166,7 @@ async fn plugins_built_with_the_sdk_of_an_earlier_version_go_on() {
         fs::create_dir_all(&boot).unwrap();
         fs::write(boot.join("config.txt"), "gpu_mem=64\n").unwrap();
         let plugins: Vec<_> = names.iter().filter(|name| **name != "all_worlds").collect();
-        let mut setup = setup.policy(policy).board("raspberrypi4-64");
+        let mut setup = setup.policy(&policy).board("raspberrypi4-64");
         for name in &plugins {
             setup = setup.file(&format!("{name}.wasm"), &built_for(version, name));
         }
@@ -157,6 +194,14 @@ async fn plugins_built_with_the_sdk_of_an_earlier_version_go_on() {
                     };
                     assert_eq!(settings, [memory]);
                 }
+                "hello_wasi_http" => {
+                    let (status, body) = device.get("/v3/hello-wasi-http").await;
+                    assert_eq!(
+                        (status, body.as_str()),
+                        (StatusCode::OK, "Hello, wasi:http!\n")
+                    );
+                }
+                hello if LANGUAGES.contains(&hello) => greets_and_streams(&device, hello).await,
                 other => panic!("{version}: nothing calls `{other}`"),
             }
             let report = device.report(&name.replace('_', "-"));
@@ -165,4 +210,23 @@ async fn plugins_built_with_the_sdk_of_an_earlier_version_go_on() {
             assert_eq!((report.calls > 0, report.failures), (true, 0), "{name}");
         }
     }
+}
+
+/// What the examples do in each language: they count in the store, wait, stream, and answer what they refuse.
+async fn greets_and_streams(device: &Fixture, name: &str) {
+    let path = format!("/v3/{}/Ada", name.replace('_', "-"));
+    for calls in [1, 2] {
+        let (status, body) = device.get(&path).await;
+        let body: serde_json::Value = serde_json::from_str(&body).unwrap();
+        let expected = serde_json::json!({ "greeting": "Hello, Ada!", "calls": calls });
+        assert_eq!((status, body), (StatusCode::OK, expected), "{name}");
+    }
+    let (status, body) = device.get(&format!("{path}/countdown?seconds=1")).await;
+    assert_eq!(
+        (status, body.as_str()),
+        (StatusCode::OK, "1\nHello, Ada!\n"),
+        "{name}"
+    );
+    let (status, body) = device.get(&format!("{path}?language=de")).await;
+    assert_eq!(status, StatusCode::NOT_FOUND, "{name}: {body}");
 }
