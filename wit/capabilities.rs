@@ -44,6 +44,9 @@ capabilities! {
     /// Reports gauges and counters for `GET /metrics`.
     ours Metrics metrics "metrics"
         may "show up to 100 gauges and counters of its own in GET /metrics";
+    /// Adds fields to what the device tells its cloud.
+    ours Report report "report"
+        may "add up to 16 fields of its own to what the device tells its cloud, which people read in the dashboard";
     /// Requests to the hosts that the policy names.
     ours Http http "http" ["wasi:http/outgoing-handler"]
         may "send requests over the network to the hosts that you name";

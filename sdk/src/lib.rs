@@ -64,6 +64,7 @@ pub mod metrics;
 mod pairs;
 mod plugin_macro;
 pub mod proxy_redirector;
+pub mod report;
 mod request;
 mod response;
 pub mod serial;

@@ -50,7 +50,7 @@ fn policy() -> String {
         (
             "tank-gauge",
             "tank_gauge",
-            "grants = [\"metrics\"]\nroutes = [\"/v3/tanks/*\"]",
+            "grants = [\"metrics\", \"report\"]\nroutes = [\"/v3/tanks/*\"]",
         ),
         (
             "ticker",
@@ -309,7 +309,8 @@ async fn the_report_tells_of_each_plugin_what_it_is_what_it_may_and_how_it_does(
                 {"method": "GET", "path": "/v2/local/device-info"},
                 {"method": "GET", "path": "/v2/device/name"},
             ],
-            "provides": [], "events": [], "actions": [], "grants": ["device"], "calls": 2, "failures": 0,
+            "provides": [], "events": [], "actions": [], "grants": ["device"], "fields": [],
+            "calls": 2, "failures": 0,
         })
     );
     let report = device.report("led-guests").await;

@@ -37,7 +37,7 @@ pub use logs::{LogEnd, LogLine, LogShipping, LogSink, LogSource, upload_logs};
 pub use poll::{Device, Poll, Settings, Source, TargetRefusal};
 pub use provisioning::{Description, IntroductionRecord, Newcomer, ProvisioningState};
 pub use queue::{Queue, QueueError, Sink};
-pub use report::{METRICS, StateSource, report};
+pub use report::{METRICS, PLUGIN_FIELDS, StateSource, report};
 pub use tunnel::keep_tunnel;
 
 /// Does work where it holds up nobody: the disk may be slow.

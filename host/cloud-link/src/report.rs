@@ -1,5 +1,5 @@
 //! Tells the cloud how the device is (docs/spec/device.md#report): what differs from what it has taken last, at most
-//! every 10 s, and measures alone at most every 5 min.
+//! every 10 s, and measures or fields of plugins alone at most every 5 min.
 //!
 //! What the cloud has taken is kept in a file of the supervisor's folder in `/run`: a supervisor that is started again tells
 //! nothing twice, a device that was rebooted tells all. While the cloud does not take it the state is drawn
@@ -7,6 +7,7 @@
 
 mod cache;
 mod changes;
+mod pace;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,14 +23,13 @@ use crate::poll::Device;
 use crate::queue::Sink;
 use crate::retry::{self, Backoff};
 use cache::ReportCache;
+use pace::Pace;
 
-pub use changes::METRICS;
+pub use changes::{METRICS, PLUGIN_FIELDS};
 
 /// Between two reports.
 const GAP: Duration = Duration::from_secs(10);
-/// Between two reports of nothing but measures.
-const METRICS_GAP: Duration = Duration::from_secs(300);
-/// How often is looked whether something has changed that nobody tells of: addresses, keys, measures.
+/// How often is looked whether something has changed that nobody tells of: addresses, keys, measures, fields of plugins.
 const LOOK: Duration = Duration::from_secs(10);
 
 /// The state of the device, as the cloud is told it. The binary implements it.
@@ -73,13 +73,16 @@ impl Reporter {
     async fn run(&self, mut accepted: ReportCache) {
         let mut backoff = Backoff::new(retry::BASE);
         let mut next = Instant::now();
-        let mut metrics_next = next;
+        let mut pace = Pace::new(next);
+        let mut refused_fields = None;
         loop {
             sleep_until(next).await;
-            let now = self.reporting.report().await;
-            let changes = changes::between(accepted.fields(), &now);
-            let now = Instant::now();
-            if changes.is_empty() || (changes::are_metrics(&changes) && now < metrics_next) {
+            let mut report = self.reporting.report().await;
+            if refused_fields.is_some() && report.get(PLUGIN_FIELDS) == refused_fields.as_ref() {
+                report.remove(PLUGIN_FIELDS);
+            }
+            let changes = changes::between(accepted.fields(), &report);
+            if !pace.allows(accepted.fields(), &changes, Instant::now()) {
                 let _ = timeout(LOOK, self.reporting.changed()).await;
                 continue;
             }
@@ -94,10 +97,17 @@ impl Reporter {
                 Ok(()) => {
                     backoff.reset();
                     next = now + GAP;
-                    if changes::have_metrics(&changes) {
-                        metrics_next = now + METRICS_GAP;
-                    }
+                    pace.spend(&changes, now);
                     accepted.take(changes).await;
+                }
+                // What plugins say is not to keep the cloud from knowing the rest: that is sent without it.
+                Err(error) if error.is_final() && changes.contains_key(PLUGIN_FIELDS) => {
+                    tracing::warn!(
+                        "the cloud refuses a report with fields of plugins, so they are left out until they change: {}",
+                        error_chain(&error)
+                    );
+                    refused_fields = changes.get(PLUGIN_FIELDS).cloned();
+                    next = now + GAP;
                 }
                 Err(error) => {
                     let wait = backoff.next(settings.interval, error.retry_after());

@@ -25,8 +25,8 @@ pub use log::LogEvent;
 pub use moment::Moment;
 pub use plan::DevicePlan;
 pub use plugin::{
-    ConfinedProcess, Confinement, MissingWall, PluginAbout, PluginReport, PluginRoutes,
-    PluginState, RouteReport,
+    ConfinedProcess, Confinement, MissingWall, PluginAbout, PluginField, PluginFieldValue,
+    PluginReport, PluginRoutes, PluginState, RouteReport,
 };
 pub use plugin_installation::{InstallRefusal, PluginInstallation};
 pub use plugin_log::{PluginLog, PluginLogLevel, PluginLogLine};

@@ -46,6 +46,8 @@ pub struct PluginReport {
     pub actions: Vec<String>,
     /// The capabilities that the policy grants it.
     pub grants: Vec<&'static str>,
+    /// What it adds to what the device tells its cloud, sorted by name.
+    pub fields: Vec<PluginField>,
     /// How often it was called since the supervisor started.
     pub calls: u64,
     /// How many of these calls failed through its fault: traps, time-outs, limits, bad answers.
@@ -53,6 +55,30 @@ pub struct PluginReport {
     /// What the last such failure was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_error: Option<String>,
+}
+
+/// A field that a plugin adds to what the device tells its cloud (`wit/report.wit`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct PluginField {
+    /// The field's name.
+    pub name: String,
+    /// What it says.
+    pub value: PluginFieldValue,
+    /// The unit of the value, for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unit: Option<String>,
+}
+
+/// What a field of a plugin says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum PluginFieldValue {
+    /// One line.
+    Text(String),
+    /// A finite number.
+    Number(serde_json::Number),
+    /// True or false.
+    Boolean(bool),
 }
 
 /// What a plugin says about itself to people. The device does not check it.

@@ -23,6 +23,13 @@ pub const HTTP_URL: usize = 8 << 10;
 /// The longest body of such a request, in bytes: with all else it fits into one message.
 pub const HTTP_BODY: usize = 512 << 10;
 
+/// The longest name of a field of the device's report, in bytes.
+pub const FIELD_NAME: usize = 64;
+/// The longest text of such a field, in bytes.
+pub const FIELD_TEXT: usize = 256;
+/// The longest unit of such a field, in bytes.
+pub const FIELD_UNIT: usize = 16;
+
 /// The most bytes that are read from or written to a serial port at a time.
 pub const SERIAL_BYTES: usize = 64 << 10;
 

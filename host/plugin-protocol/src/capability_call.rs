@@ -6,9 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     ApiError, ApiRequest, ApiResponse, Capability, CloudRefusal, DataError, DbusError,
-    DbusMethodCall, Handle, HostNameError, HttpError, HttpRequest, HttpResponse, Identity,
-    JournalError, JournalOptions, LedError, LocksError, MetricsError, OpenLed, OwnActionError,
-    Piece, ProxyAnswer, ProxyCall, ProxyError, SerialError, SerialSettings, UnitError, UnitState,
+    DbusMethodCall, FieldValue, Handle, HostNameError, HttpError, HttpRequest, HttpResponse,
+    Identity, JournalError, JournalOptions, LedError, LocksError, MetricsError, OpenLed,
+    OwnActionError, Piece, ProxyAnswer, ProxyCall, ProxyError, ReportError, SerialError,
+    SerialSettings, UnitError, UnitState,
 };
 
 /// A call whose answer has a type of its own.
@@ -213,6 +214,20 @@ capability_calls! {
         /// What is added.
         increment: u64
     } -> Result<(), MetricsError>;
+    /// Sets a field of the device's report to its cloud.
+    ReportFieldSet needs [Report] {
+        /// The field's name.
+        name: String,
+        /// What it says.
+        value: FieldValue,
+        /// For people.
+        unit: Option<String>
+    } -> Result<(), ReportError>;
+    /// Removes a field of the device's report to its cloud.
+    ReportFieldRemove needs [Report] {
+        /// The field's name.
+        name: String
+    } -> Result<(), ReportError>;
     /// Has another plugin do an action of its own.
     ActionRequest needs [Actions] {
         /// The plugin, a slash and the action's name.

@@ -95,6 +95,16 @@ pub enum MetricsError {
     TooMany(String),
 }
 
+/// Why a field of the device's report was not changed (`wit/report.wit`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{0}")]
+pub enum ReportError {
+    /// The name, the value or the unit is not valid.
+    Invalid(String),
+    /// There are as many fields as there may be.
+    TooMany(String),
+}
+
 /// Why a request was not sent, or not answered (`wit/http.wit`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{0}")]

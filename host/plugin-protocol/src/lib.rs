@@ -32,8 +32,9 @@ pub use action_call::{
 pub use answer::{AnswerHead, HEADER_BYTES, HEADERS};
 pub use blueprint::{Blueprint, ComponentFacts, FolderView};
 pub use bound::{
-    ACTION_BYTES, Bound, DBUS_ANSWER, DBUS_ARGUMENTS, DBUS_NAME, DEFAULT_SLOTS, HTTP_BODY,
-    HTTP_HEADER_BYTES, HTTP_HEADERS, HTTP_URL, PATIENCE, SERIAL_BYTES,
+    ACTION_BYTES, Bound, DBUS_ANSWER, DBUS_ARGUMENTS, DBUS_NAME, DEFAULT_SLOTS, FIELD_NAME,
+    FIELD_TEXT, FIELD_UNIT, HTTP_BODY, HTTP_HEADER_BYTES, HTTP_HEADERS, HTTP_URL, PATIENCE,
+    SERIAL_BYTES,
 };
 pub use caller::{Caller, CallerScope};
 pub use capability_call::*;
@@ -51,7 +52,7 @@ pub use runtime::{
     RequestHead, RequestStream,
 };
 pub use values::{
-    ApiRequest, ApiResponse, BootComparison, BootSetting, DbusMethodCall, DnsRemote, Handle,
-    HttpRequest, HttpResponse, Identity, JournalOptions, OpenLed, Parity, Piece, Proxy, ProxyKind,
-    ProxyState, Redirection, SerialSettings, UnitState,
+    ApiRequest, ApiResponse, BootComparison, BootSetting, DbusMethodCall, DnsRemote, FieldValue,
+    Handle, HttpRequest, HttpResponse, Identity, JournalOptions, OpenLed, Parity, Piece, Proxy,
+    ProxyKind, ProxyState, Redirection, SerialSettings, UnitState,
 };

@@ -39,6 +39,13 @@ pub fn cut(mut text: String) -> String {
     text
 }
 
+/// Whether a text has no control characters, and none that end a line or turn the direction of writing: it can stand in a
+/// line of a terminal, a log or a page as it is.
+#[must_use]
+pub fn is_plain(text: &str) -> bool {
+    !text.chars().any(|char| char.is_control() || turns(char))
+}
+
 /// Whether a character ends a line for some readers, or turns the direction of what follows.
 fn turns(char: char) -> bool {
     matches!(char, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -67,6 +74,30 @@ mod tests {
                     "{line}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn a_plain_text_is_one_line_that_reads_as_it_is_written() {
+        for text in [
+            "",
+            "21.5 \u{b0}C",
+            "<b>&amp;</b>",
+            "\u{5e9}\u{5dc}\u{5d5}\u{5dd}",
+        ] {
+            assert!(is_plain(text), "{text:?}");
+        }
+        for text in [
+            "a\n",
+            "\t",
+            "\u{1b}[2J",
+            "\u{0}",
+            "\u{9b}2J",
+            "\u{202e}",
+            "\u{2028}",
+            "\u{2066}",
+        ] {
+            assert!(!is_plain(text), "{text:?}");
         }
     }
 

@@ -138,6 +138,15 @@ pub struct DbusMethodCall {
     pub arguments: String,
 }
 
+/// What a field of the device's report says (`wit/report.wit`).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum FieldValue {
+    Text(String),
+    Number(f64),
+    Boolean(bool),
+}
+
 /// How a serial port is set (`wit/serial.wit`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SerialSettings {

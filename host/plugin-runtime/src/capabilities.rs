@@ -17,6 +17,7 @@ pub(crate) mod log;
 mod metrics;
 mod proxy_redirector;
 mod proxy_types;
+mod report;
 pub(crate) mod serial;
 mod store;
 mod timer;

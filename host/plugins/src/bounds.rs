@@ -9,6 +9,7 @@
 //! log         lines, by plugin and over all      LINES_AT_ONCE, LINES_A_SECOND; half for one
 //! log kept    lines in memory, and their bytes   RECENT_LINES, RECENT_BYTES by plugin, RECENT_BYTES_OF_ALL
 //! metrics     series and their texts, by plugin  SERIES, METRIC_NAME, LABELS, LABEL_NAME, LABEL_VALUE
+//! fields      of the device's report to its cloud, by plugin and over all FIELDS, FIELDS_OF_ALL, and `FIELD_…` of `host/plugin-protocol`
 //! requests    to other hosts, and to the device's own API: at a time and by length HTTP_REQUESTS, HTTP_ANSWER, and `HTTP_…` of `host/plugin-protocol`
 //! compiling   children, their memory and time    `Limits` of `host/compiled-code`
 //! store       writes and bytes by plugin         `host/supervisor/src/plugin_writes.rs`
@@ -39,6 +40,10 @@ pub(crate) const LABELS: usize = 4;
 pub(crate) const LABEL_NAME: usize = 32;
 /// The longest value of a label, in bytes.
 pub(crate) const LABEL_VALUE: usize = 128;
+/// The fields that one plugin adds to the device's report to its cloud (`wit/report.wit`).
+pub(crate) const FIELDS: usize = 16;
+/// Those of all plugins together.
+pub(crate) const FIELDS_OF_ALL: usize = 64;
 
 /// Requests to other hosts that all plugins have under way.
 pub const HTTP_REQUESTS: usize = 16;

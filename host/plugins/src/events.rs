@@ -13,6 +13,7 @@ mod schedules;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -41,6 +42,8 @@ pub(crate) struct Events {
 struct Watcher {
     plugin: Arc<LoadedPlugin>,
     pending: Arc<PendingEvents>,
+    /// Whether it has been called for its start, if it asks for that.
+    has_started: Arc<AtomicBool>,
     tasks: Vec<AbortHandle>,
 }
 
@@ -80,6 +83,13 @@ impl Events {
         }
     }
 
+    /// Whether all that ask for their start have been called for it, and have answered or failed.
+    pub(crate) fn have_started(&self) -> bool {
+        let watchers = self.watchers.lock();
+        let mut started = watchers.values().map(|watcher| &watcher.has_started);
+        started.all(|has_started| has_started.load(Ordering::Acquire))
+    }
+
     /// The plugins that are asked at this gate.
     fn gates(&self, gate: EventKind) -> Vec<Arc<LoadedPlugin>> {
         let watchers = self.watchers.lock();
@@ -93,11 +103,17 @@ impl Events {
 
 impl Watcher {
     fn start(plugin: &Arc<LoadedPlugin>, starts: bool) -> Watcher {
-        let pending = Arc::new(PendingEvents::of(plugin.manifest.event_kinds()));
+        let kinds = plugin.manifest.event_kinds();
+        let has_started = Arc::new(AtomicBool::new(!kinds.contains(&EventKind::Start)));
+        let pending = Arc::new(PendingEvents::of(kinds));
         let is_first = starts && plugin.context.services.device.is_first_start();
         pending.add(PluginEvent::Start(is_first));
-        let calling = tokio::spawn(call_for_each(Arc::clone(plugin), Arc::clone(&pending)));
-        let mut tasks = vec![calling.abort_handle()];
+        let calling = call_for_each(
+            Arc::clone(plugin),
+            Arc::clone(&pending),
+            Arc::clone(&has_started),
+        );
+        let mut tasks = vec![tokio::spawn(calling).abort_handle()];
         let schedules = &plugin.manifest.schedules;
         if !schedules.is_empty() {
             let timing = schedules::run(schedules.clone(), Arc::clone(&pending));
@@ -106,18 +122,26 @@ impl Watcher {
         Watcher {
             plugin: Arc::clone(plugin),
             pending,
+            has_started,
             tasks,
         }
     }
 }
 
-async fn call_for_each(plugin: Arc<LoadedPlugin>, pending: Arc<PendingEvents>) {
+async fn call_for_each(
+    plugin: Arc<LoadedPlugin>,
+    pending: Arc<PendingEvents>,
+    has_started: Arc<AtomicBool>,
+) {
     loop {
         let event = pending.next().await;
         let kind = event.kind();
         // A failure of the plugin itself has been logged and counted.
         if let Ok(Err(reason)) = tell(&plugin, event).await {
             plugin.failed_itself(&format!("the event `{kind}` failed: {reason}"));
+        }
+        if kind == EventKind::Start {
+            has_started.store(true, Ordering::Release);
         }
         tokio::time::sleep(PAUSE).await;
     }

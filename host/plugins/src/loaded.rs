@@ -29,6 +29,7 @@ use crate::plugin_host::PluginHost;
 use crate::policy::{Grants, PolicyFiles};
 use crate::provision::led::Leds;
 use crate::provision::metrics::PluginMetrics;
+use crate::provision::report::{FieldBudget, PluginFields};
 use crate::signature::Signatures;
 use crate::text::{LONGEST, one_line};
 use plugin_manifest::Manifest;
@@ -193,7 +194,7 @@ pub(crate) struct LoadContext {
     pub(crate) runtime: Arc<dyn GuestRuntime>,
     /// What plugins have of the board's memory, unless the policy says otherwise, in bytes.
     pub(crate) memory_of_board: usize,
-    pub(crate) logs: PluginLogs,
+    pub(crate) shares: PluginShares,
     pub(crate) cache: compiled_code::Cache,
     pub(crate) policy_files: PolicyFiles,
     /// Whether files get what the policy gives their names without being pinned.
@@ -206,6 +207,13 @@ pub(crate) struct LoadContext {
     pub(crate) services: Arc<HostServices>,
     pub(crate) identify: Identify,
     pub(crate) actions: Actions,
+}
+
+/// What all plugins have together.
+#[derive(Default)]
+pub(crate) struct PluginShares {
+    pub(crate) logs: PluginLogs,
+    pub(crate) fields: FieldBudget,
 }
 
 impl LoadContext {
@@ -338,10 +346,11 @@ impl LoadContext {
             },
             grants,
             is_developers: self.allow_unpinned,
-            lines: self.logs.budget.share(),
-            recent: self.logs.recent.clone(),
+            lines: self.shares.logs.budget.share(),
+            recent: self.shares.logs.recent.clone(),
             services: Arc::clone(&self.services),
             metrics: PluginMetrics::default(),
+            fields: PluginFields::new(&self.shares.fields),
             identify: self.identify.clone(),
             actions: self.actions.clone(),
         }

@@ -14,6 +14,7 @@ use crate::pins::Pin;
 use crate::policy::Grants;
 use crate::provision::led::Leds;
 use crate::provision::metrics::PluginMetrics;
+use crate::provision::report::PluginFields;
 use crate::recent_lines::RecentLines;
 
 /// What all instances of one version of a plugin share.
@@ -33,6 +34,8 @@ pub(crate) struct PluginContext {
     pub(crate) services: Arc<HostServices>,
     /// What it reports for `GET /metrics`.
     pub(crate) metrics: PluginMetrics,
+    /// What it adds to the device's report to its cloud.
+    pub(crate) fields: PluginFields,
     pub(crate) leds: Leds,
     pub(crate) identify: Identify,
     pub(crate) actions: Actions,

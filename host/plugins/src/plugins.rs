@@ -1,10 +1,11 @@
 //! The plugins as the rest of the supervisor sees them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use device_types::{PluginLog, PluginReport, PluginRoutes, PluginStats};
+use device_types::{PluginField, PluginLog, PluginReport, PluginRoutes, PluginStats};
 use http::{Method, Request, Response};
 use parking_lot::Mutex;
 use plugin_protocol::{
@@ -22,7 +23,7 @@ use crate::events::{Events, GateVerdict, Postponement};
 use crate::identify::Identify;
 use crate::installation::InstallPlaces;
 use crate::kept::KeptVersions;
-use crate::loaded::LoadContext;
+use crate::loaded::{LoadContext, PluginShares};
 use crate::loader::Loader;
 use crate::log_lines::PluginLogs;
 use crate::pending_writes::PendingWrites;
@@ -121,7 +122,10 @@ impl Plugins {
         let load_context = Arc::new(LoadContext {
             runtime: Arc::clone(&runtime),
             memory_of_board: bounds::memory_of_board(config.board_memory),
-            logs: logs.clone(),
+            shares: PluginShares {
+                logs: logs.clone(),
+                ..PluginShares::default()
+            },
             cache: config.cache,
             policy_files,
             allow_unpinned: config.allow_unpinned,
@@ -320,6 +324,15 @@ impl Plugins {
     #[must_use]
     pub fn stats(&self) -> Vec<PluginStats> {
         self.inner.table().stats()
+    }
+
+    /// What plugins that serve add to the device's report to its cloud, by plugin; those that add nothing are left out.
+    /// `None` while plugins are being loaded or called for their start: they may be about to add what the cloud has of them.
+    #[must_use]
+    pub fn fields(&self) -> Option<BTreeMap<String, Vec<PluginField>>> {
+        let table = self.inner.table();
+        let is_settled = !table.is_loading() && self.inner.events.have_started();
+        is_settled.then(|| table.fields())
     }
 
     /// What a person should look at, in sentences: plugins that do not load, a policy that is invalid.

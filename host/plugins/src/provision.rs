@@ -13,6 +13,7 @@ pub(crate) mod led;
 pub(crate) mod led_memory;
 pub(crate) mod metrics;
 mod proxy;
+pub(crate) mod report;
 pub(crate) mod serial;
 mod store;
 mod units;
@@ -130,6 +131,8 @@ impl PluginContext {
             Call::HostNameGet(_) => Answer::HostNameGet(self.services.host_name.get().await),
             Call::GaugeSet(call) => Answer::GaugeSet(self.set_gauge(call)),
             Call::CounterAdd(call) => Answer::CounterAdd(self.add_to_counter(call)),
+            Call::ReportFieldSet(call) => Answer::ReportFieldSet(self.set_field(call)),
+            Call::ReportFieldRemove(call) => Answer::ReportFieldRemove(self.remove_field(call)),
             Call::ActionRequest(call) => {
                 Answer::ActionRequest(self.call_action(origin, call).await)
             }

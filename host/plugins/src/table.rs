@@ -7,7 +7,7 @@ use std::sync::Arc;
 use http::Method;
 
 use device_types::{
-    PluginAbout, PluginReport, PluginRoutes, PluginState, PluginStats, RouteReport,
+    PluginAbout, PluginField, PluginReport, PluginRoutes, PluginState, PluginStats, RouteReport,
 };
 
 use plugin_manifest::About;
@@ -326,6 +326,15 @@ impl Table {
         stats
     }
 
+    /// What plugins add to the device's report, by plugin; those that add nothing are left out.
+    pub(crate) fn fields(&self) -> BTreeMap<String, Vec<PluginField>> {
+        let fields = self.serving().map(|plugin| {
+            let name = plugin.manifest.name.clone();
+            (name, plugin.context.fields.all())
+        });
+        fields.filter(|(_, fields)| !fields.is_empty()).collect()
+    }
+
     /// What a person should look at.
     pub(crate) fn problems(&self) -> Vec<String> {
         let refused = self.report().into_iter().filter_map(|plugin| {
@@ -417,6 +426,7 @@ fn report(file: &Path, entry: &Entry) -> PluginReport {
             .flat_map(|grants| &grants.grants)
             .map(<&str>::from)
             .collect(),
+        fields: serving.map_or_else(Vec::new, |plugin| plugin.context.fields.all()),
         calls,
         failures,
         last_error,

@@ -31,6 +31,7 @@ use crate::configuration::Configuration;
 use crate::facts::{Board, DeviceFacts};
 use crate::host::Host;
 use crate::host_settings::HostSettings;
+use crate::plugin_fields::PluginFields;
 use follower::{Follower, settings};
 use log_lines::LogLines;
 use newcomer::Newcomer;
@@ -189,6 +190,7 @@ pub(crate) struct CloudContext<'a> {
     pub(crate) board: &'a Board,
     pub(crate) facts: &'a Arc<DeviceFacts>,
     pub(crate) host_settings: &'a HostSettings,
+    pub(crate) plugin_fields: &'a PluginFields,
     /// Where to keep what the cloud has taken.
     pub(crate) reported: Option<SecureFile>,
     /// Cancelled when the supervisor is to be started anew, since the device is another one now.

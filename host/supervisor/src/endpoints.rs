@@ -1,12 +1,14 @@
 //! The plugins, as the API asks for them. They are loaded while the API already answers, one by one: a plugin that
 //! takes long to compile holds up the requests for it and no others.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use api::{Body, EndpointMatch, Requester};
 use bytes::Bytes;
 use device_types::{
-    InstallRefusal, PluginInstallation, PluginLog, PluginReport, PluginRoutes, PluginStats,
+    InstallRefusal, PluginField, PluginInstallation, PluginLog, PluginReport, PluginRoutes,
+    PluginStats,
 };
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -98,6 +100,15 @@ impl PluginEndpoints {
     pub(crate) fn publish(&self, event: &PluginEvent) {
         if let Some(plugins) = self.plugins() {
             plugins.publish(event);
+        }
+    }
+
+    /// What plugins add to the device's report to its cloud; `None` before it is known.
+    pub(crate) fn fields(&self) -> Option<BTreeMap<String, Vec<PluginField>>> {
+        match &*self.state.borrow() {
+            State::Beginning => None,
+            State::Begun(plugins) => plugins.fields(),
+            State::Failed => Some(BTreeMap::new()),
         }
     }
 

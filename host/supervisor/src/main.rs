@@ -20,6 +20,7 @@ mod logging;
 mod parts;
 mod plugin_api;
 mod plugin_events;
+mod plugin_fields;
 mod plugin_http;
 mod plugin_writes;
 mod plugins_list;

@@ -28,6 +28,7 @@ use crate::host_name::HostName;
 use crate::host_settings::HostSettings;
 use crate::plugin_api::PluginApi;
 use crate::plugin_events::{PluginEvents, is_first_start};
+use crate::plugin_fields::PluginFields;
 use crate::plugin_http::PluginHttp;
 use crate::power::Power;
 use crate::run_folder::RunFolder;
@@ -165,6 +166,7 @@ impl Parts {
             branding.network.clone(),
             has_docker.then(listeners::gateway).flatten(),
         ));
+        let plugin_fields = PluginFields::default();
         let cloud = membership.follow(cloud::CloudContext {
             configuration,
             host,
@@ -173,6 +175,7 @@ impl Parts {
             board: &board,
             facts: &facts,
             host_settings: &host_settings,
+            plugin_fields: &plugin_fields,
             reported: run_folder.reported(),
             begin_again,
             stop: stopping,
@@ -210,6 +213,7 @@ impl Parts {
         ));
         host_settings.attach(&device.reconciler, &endpoints);
         plugin_events.attach(&endpoints);
+        plugin_fields.attach(&endpoints);
         if let Some(connection) = device.cloud.connection() {
             plugin_events.follow_connection(connection, stopping);
         }

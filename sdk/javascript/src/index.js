@@ -23,6 +23,7 @@ export * as journal from "./journal.js";
 export * as led from "./led.js";
 export * as log from "./log.js";
 export * as metrics from "./metrics.js";
+export * as report from "./report.js";
 export * as serial from "./serial.js";
 export * as store from "./store.js";
 export * as timer from "./timer.js";

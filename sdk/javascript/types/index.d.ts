@@ -361,6 +361,15 @@ export namespace metrics {
   function addToCounter(name: string, increment?: number, labels?: Record<string, string>): Promise<void>;
 }
 
+/** Fields of the plugin's own in what the device tells its cloud, where people read them on the device's page. The supervisor
+ * keeps them in memory: a plugin sets them again when it starts, for example on the event `start`. */
+export namespace report {
+  /** Text of at most 256 bytes in one line, a finite number or a boolean; a unit of at most 16 bytes, for people. */
+  function set(name: string, value: string | number | boolean, options?: { unit?: string }): Promise<void>;
+  /** One that is not there is no error. */
+  function remove(name: string): Promise<void>;
+}
+
 /** Requests to the hosts that the policy names. The device resolves the name, checks certificates and follows no redirect.
  * A request has at most 512 KiB of body, an answer at most 1 MiB. */
 export namespace http {

@@ -283,6 +283,14 @@ impl RunningHost {
             .collect()
     }
 
+    /// The plugins whose fields the device would report to its cloud now; `None` while it would leave out what plugins say,
+    /// because some are being loaded or called for their start.
+    #[must_use]
+    pub fn reporting_plugins(&self) -> Option<Vec<String>> {
+        let fields = self.plugins.fields()?;
+        Some(fields.into_keys().collect())
+    }
+
     /// Holds an update lock from now on, as an app would: a caller that asks for the locks without force gets
     /// `message`.
     pub fn hold_update_lock(&self, message: &str) {

@@ -252,6 +252,21 @@ impl RunningHost {
         self.ask(&Command::Metrics(plugin.to_owned())).await
     }
 
+    /// What `plugin` adds to the device's report by the capability `report`: each field's name with its value and, if it has
+    /// one, its unit, sorted by name.
+    pub async fn fields(&self, plugin: &str) -> Vec<(String, Value, Option<String>)> {
+        let report = self.report().await;
+        let mut plugins = report.as_array().into_iter().flatten();
+        let report = plugins.find(|report| report["name"] == plugin);
+        let fields = report.and_then(|report| report["fields"].as_array());
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let fields = fields.into_iter().flatten().map(|field| {
+            let name = text(&field["name"]).unwrap_or_default();
+            (name, field["value"].clone(), text(&field["unit"]))
+        });
+        fields.collect()
+    }
+
     /// The units that were restarted, oldest first.
     pub async fn restarted_units(&self) -> Vec<String> {
         self.ask(&Command::RestartedUnits).await

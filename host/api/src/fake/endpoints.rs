@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 use axum::response::IntoResponse;
 use bytes::Bytes;
 use device_types::{
-    InstallRefusal, Moment, PluginAbout, PluginInstallation, PluginLog, PluginLogLevel,
-    PluginLogLine, PluginMetric, PluginMetricValue, PluginReport, PluginRoutes, PluginState,
-    PluginStats,
+    InstallRefusal, Moment, PluginAbout, PluginField, PluginFieldValue, PluginInstallation,
+    PluginLog, PluginLogLevel, PluginLogLine, PluginMetric, PluginMetricValue, PluginReport,
+    PluginRoutes, PluginState, PluginStats,
 };
 use futures::{FutureExt, future::BoxFuture};
 use http::Method;
@@ -161,6 +161,11 @@ impl Endpoints for FakeEndpoints {
             events: Vec::new(),
             actions: Vec::new(),
             grants: Vec::new(),
+            fields: vec![PluginField {
+                name: "level".to_owned(),
+                value: PluginFieldValue::Number(40.into()),
+                unit: Some("%".to_owned()),
+            }],
             calls: 3,
             failures: 1,
             last_error: None,

@@ -226,7 +226,8 @@ async fn what_is_no_core_route_is_a_plugins() {
         json!({
             "status": "success", "version": env!("CARGO_PKG_VERSION"), "plugins": [{
                 "name": "greet", "file": "/plugins/greet.wasm", "digest": "", "state": "running", "routes": [],
-                "provides": [], "events": [], "actions": [], "grants": [], "calls": 3, "failures": 1,
+                "provides": [], "events": [], "actions": [], "grants": [],
+                "fields": [{ "name": "level", "value": 40, "unit": "%" }], "calls": 3, "failures": 1,
             }],
             "confinement": {
                 "required": true,

@@ -15,6 +15,10 @@ pub const METRICS: [&str; 9] = [
     "is_undervolted",
 ];
 
+/// What plugins add: `{PLUGIN: {FIELD: …}}`. It is reported if it is empty as well, since the cloud may have fields of before
+/// a reboot.
+pub const PLUGIN_FIELDS: &str = "plugin_fields";
+
 /// Measures of which small changes are none, and how wide a step is.
 const STEPS: [(&str, f64); 3] = [
     ("cpu_usage", 20.0),
@@ -23,7 +27,7 @@ const STEPS: [(&str, f64); 3] = [
 ];
 
 /// The fields of `now` that the cloud does not have: each whole where anything in it changed. Fields that are
-/// gone are not told, nor are empty objects that take the place of nothing.
+/// gone are not told, nor are empty objects that take the place of nothing, except [`PLUGIN_FIELDS`].
 pub(super) fn between(
     accepted: &Map<String, Value>,
     now: &Map<String, Value>,
@@ -32,7 +36,9 @@ pub(super) fn between(
         .iter()
         .filter(|(name, value)| match accepted.get(*name) {
             Some(before) => differ(name, before, value),
-            None => value.as_object().is_none_or(|fields| !fields.is_empty()),
+            None => {
+                *name == PLUGIN_FIELDS || value.as_object().is_none_or(|fields| !fields.is_empty())
+            }
         });
     news.map(|(name, value)| (name.clone(), value.clone()))
         .collect()
@@ -46,16 +52,6 @@ fn differ(name: &str, before: &Value, now: &Value) -> bool {
         }
         _ => before != now,
     }
-}
-
-/// Whether there is nothing but measures.
-pub(super) fn are_metrics(changes: &Map<String, Value>) -> bool {
-    changes.keys().all(|name| METRICS.contains(&name.as_str()))
-}
-
-/// Whether there is a measure.
-pub(super) fn have_metrics(changes: &Map<String, Value>) -> bool {
-    changes.keys().any(|name| METRICS.contains(&name.as_str()))
 }
 
 #[cfg(test)]
@@ -93,6 +89,22 @@ mod tests {
                 json!({"apps": {}}),
                 json!({"apps": {}}),
             ),
+            // The cloud may have fields of plugins that are gone.
+            (
+                json!({}),
+                json!({"plugin_fields": {}}),
+                json!({"plugin_fields": {}}),
+            ),
+            (
+                json!({"plugin_fields": {}}),
+                json!({"plugin_fields": {}}),
+                json!({}),
+            ),
+            (
+                json!({"plugin_fields": {"a": {"f": {"value": 1}}, "b": {"g": {"value": 1}}}}),
+                json!({"plugin_fields": {"a": {"f": {"value": 1}}}}),
+                json!({"plugin_fields": {"a": {"f": {"value": 1}}}}),
+            ),
             // Apps go whole.
             (
                 json!({"apps": {"x": {"p": 1}, "y": 2}}),
@@ -122,19 +134,6 @@ mod tests {
             ),
         ] {
             assert_eq!(changes(told.clone(), now.clone()), expected, "{told} {now}");
-        }
-    }
-
-    #[test]
-    fn measures_are_told_apart() {
-        let of = |value: Value| value.as_object().unwrap().clone();
-        for (fields, only, some) in [
-            (json!({"cpu_usage": 1, "cpu_id": "x"}), true, true),
-            (json!({"cpu_usage": 1, "status": "Idle"}), false, true),
-            (json!({"status": "Idle"}), false, false),
-        ] {
-            let fields = of(fields);
-            assert_eq!((are_metrics(&fields), have_metrics(&fields)), (only, some));
         }
     }
 

@@ -153,6 +153,69 @@ async fn changes_are_told_every_ten_seconds_at_most_and_measures_every_five_minu
     assert_eq!(world.sent(), Vec::<String>::new());
 }
 
+fn levels(level: u64) -> Value {
+    json!({ "gauge": { "level": { "value": level } } })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plugin_that_changes_a_field_each_second_is_told_of_every_five_minutes() {
+    let folder = tempfile::tempdir().unwrap();
+    let (world, _stop) = begin(
+        &folder,
+        json!({ "status": "Idle", "plugin_fields": levels(0) }),
+    );
+    for level in 1..=620 {
+        pass(1).await;
+        world.set("plugin_fields", levels(level));
+    }
+    let sent = world.sent();
+    assert_eq!(sent.len(), 3, "{sent:?}");
+    assert!(
+        sent[1].starts_with("300 state {\"plugin_fields\":"),
+        "{sent:?}"
+    );
+    // A plugin that is gone is told of at once, and so is the first change after a while.
+    world.set("plugin_fields", json!({}));
+    pass(20).await;
+    assert_eq!(world.sent(), [r#"620 state {"plugin_fields":{}}"#]);
+    pass(600).await;
+    world.set("plugin_fields", levels(7));
+    pass(1).await;
+    assert_eq!(
+        world.sent(),
+        [r#"1240 state {"plugin_fields":{"gauge":{"level":{"value":7}}}}"#]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn fields_of_plugins_that_the_cloud_refuses_do_not_keep_it_from_knowing_the_rest() {
+    let folder = tempfile::tempdir().unwrap();
+    let (world, _stop) = begin(
+        &folder,
+        json!({ "status": "Idle", "plugin_fields": levels(0) }),
+    );
+    world.answers.lock().unwrap().push_back(CloudError::Status {
+        status: StatusCode::BAD_REQUEST,
+        retry_after: None,
+        reason: String::new(),
+    });
+    pass(600).await;
+    let sent = world.sent();
+    assert_eq!(
+        sent,
+        [
+            r#"0 state {"status":"Idle","plugin_fields":{"gauge":{"level":{"value":0}}}}"#,
+            r#"10 state {"status":"Idle"}"#,
+        ]
+    );
+    world.set("plugin_fields", levels(1));
+    pass(10).await;
+    assert_eq!(
+        world.sent(),
+        [r#"600 state {"plugin_fields":{"gauge":{"level":{"value":1}}}}"#]
+    );
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_the_cloud_does_not_take_is_told_again_later_and_later_as_it_is_by_then() {
     let folder = tempfile::tempdir().unwrap();

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use plugin_protocol::{
     ActionRequest, ApiError, ApiRequest, ApiSend, CallerScope, CloudQueue, CloudRecords,
-    CounterAdd, DbusCall, DbusError, DbusMethodCall, DeviceIdentity, DeviceState, GaugeSet,
-    HostNameGet, HostNameSet, HttpRequest, HttpSend, Identify, IdentifyWindow, Identity,
+    CounterAdd, DbusCall, DbusError, DbusMethodCall, DeviceIdentity, DeviceState, FieldValue,
+    GaugeSet, HostNameGet, HostNameSet, HttpRequest, HttpSend, Identify, IdentifyWindow, Identity,
     JournalOpen, JournalOptions, JournalRead, LedNames, LedOpen, LedSet, LockAcquire, Parity,
-    Piece, ProxyCall, ProxyRequest, SerialError, SerialOpen, SerialRead, SerialSettings,
-    SerialWrite, StoreCompareAndSet, StoreDelete, StoreGet, StoreKeys, StoreSet, UnitQuery,
-    UnitRestart,
+    Piece, ProxyCall, ProxyRequest, ReportFieldRemove, ReportFieldSet, SerialError, SerialOpen,
+    SerialRead, SerialSettings, SerialWrite, StoreCompareAndSet, StoreDelete, StoreGet, StoreKeys,
+    StoreSet, UnitQuery, UnitRestart,
 };
 
 use super::*;
@@ -92,6 +92,7 @@ impl Fixture {
                 journal: os::Journal::new(flood, root.path()),
             }),
             metrics: metrics::PluginMetrics::default(),
+            fields: report::PluginFields::new(&report::FieldBudget::default()),
             leds: Leds {
                 folder: root.path().join("leds"),
                 memory: Arc::new(LedMemory::open(root.path())),
@@ -177,6 +178,16 @@ fn calls() -> Vec<Call> {
             name: text("refills_total"),
             labels: Vec::new(),
             increment: 1,
+        }
+        .into(),
+        ReportFieldSet {
+            name: text("level"),
+            value: FieldValue::Boolean(true),
+            unit: None,
+        }
+        .into(),
+        ReportFieldRemove {
+            name: text("level"),
         }
         .into(),
         JournalOpen {

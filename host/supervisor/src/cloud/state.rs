@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cloud_link::StateSource;
+use cloud_link::{PLUGIN_FIELDS, StateSource};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use model::{
@@ -19,6 +19,7 @@ use tokio::sync::watch;
 
 use super::CloudContext;
 use crate::facts::{DeviceFacts, Readings, Sensors};
+use crate::plugin_fields::PluginFields;
 
 /// What is reported, and when it may have changed.
 pub(crate) struct DeviceState {
@@ -29,6 +30,7 @@ pub(crate) struct DeviceState {
     os_variant: Option<String>,
     supervisor_version: String,
     allow_unpinned: bool,
+    plugin_fields: PluginFields,
     sensors: Mutex<Sensors>,
     watches: tokio::sync::Mutex<StateWatches>,
 }
@@ -77,6 +79,7 @@ impl DeviceState {
             os_variant: variant,
             supervisor_version: configuration.branding.api_level.clone(),
             allow_unpinned: configuration.allow_unpinned,
+            plugin_fields: around.plugin_fields.clone(),
             sensors: Mutex::new(Sensors::new(
                 &configuration.host_root,
                 &configuration.state_dir,
@@ -136,6 +139,9 @@ impl DeviceState {
         });
         for (name, value) in measured(readings) {
             put(name, value);
+        }
+        if let Some(fields) = self.plugin_fields.report() {
+            put(PLUGIN_FIELDS, fields);
         }
         if !self.reconciler.local_mode() {
             put("logs_channel", Value::Null);

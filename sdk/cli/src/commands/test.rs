@@ -3,6 +3,7 @@
 mod event;
 mod expectation;
 mod file;
+mod report;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -15,6 +15,7 @@ mod harness;
 mod install;
 mod languages;
 mod registry;
+mod report_fields;
 mod run;
 mod signatures;
 mod test;

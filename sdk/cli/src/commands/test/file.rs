@@ -12,6 +12,9 @@
 //!
 //! [[event]]                           # what happens in between (`event.rs`)
 //! schedule = "nightly"
+//!
+//! [[report]]                          # what the plugin adds to the device's report by then (`report.rs`)
+//! fields = { level = { value = 40, unit = "%" } }
 //! ```
 
 use std::collections::BTreeMap;
@@ -27,8 +30,9 @@ use toml::Spanned;
 
 use super::event::{EventToml, TestEvent};
 use super::expectation::Expectation;
+use super::report::{ReportToml, TestReport};
 
-/// A file of requests and events, which are done in their order.
+/// A file of requests, events and comparisons of the report, which are done in their order.
 pub(crate) struct TestFile {
     pub(crate) path: PathBuf,
     /// The device on which the plugin runs, a file beside this one.
@@ -36,10 +40,11 @@ pub(crate) struct TestFile {
     pub(crate) steps: Vec<Step>,
 }
 
-/// A request, or something that happens on the device.
+/// A request, something that happens on the device, or a look at what the plugin reports.
 pub(crate) enum Step {
     Request(Box<TestRequest>),
     Event(TestEvent),
+    Report(TestReport),
 }
 
 /// A request and what it must be answered.
@@ -62,6 +67,8 @@ struct FileToml {
     request: Vec<Spanned<RequestToml>>,
     #[serde(default)]
     event: Vec<Spanned<EventToml>>,
+    #[serde(default)]
+    report: Vec<Spanned<ReportToml>>,
 }
 
 #[derive(Deserialize)]
@@ -132,7 +139,14 @@ impl TestFile {
                 .with_context(|| format!("the event in line {line}"))?;
             steps.push(Step::Event(event));
         }
-        ensure!(!steps.is_empty(), "it has no [[request]] and no [[event]]");
+        for report in file.report {
+            let line = line_of(report.span().start);
+            steps.push(Step::Report(TestReport::new(report.into_inner(), line)));
+        }
+        ensure!(
+            !steps.is_empty(),
+            "it has no [[request]], no [[event]] and no [[report]]"
+        );
         steps.sort_by_key(Step::line);
         Ok(TestFile {
             path: path.to_owned(),
@@ -153,6 +167,7 @@ impl Step {
         match self {
             Step::Request(request) => request.line,
             Step::Event(event) => event.line,
+            Step::Report(report) => report.line,
         }
     }
 
@@ -161,6 +176,7 @@ impl Step {
         match self {
             Step::Request(request) => request.differences(host).await,
             Step::Event(event) => event.differences(host).await,
+            Step::Report(report) => report.differences(host),
         }
     }
 }
@@ -170,6 +186,7 @@ impl fmt::Display for Step {
         match self {
             Step::Request(request) => request.fmt(f),
             Step::Event(event) => event.fmt(f),
+            Step::Report(report) => report.fmt(f),
         }
     }
 }
@@ -277,7 +294,7 @@ mod tests {
     #[test]
     fn a_file_that_tests_nothing_is_refused() {
         for (text, expected) in [
-            ("", "it has no [[request]] and no [[event]]"),
+            ("", "it has no [[request]], no [[event]] and no [[report]]"),
             ("[[request]]\nanswer = {}", "it must have one of `get`"),
             (
                 "[[request]]\nget = \"/a\"\npost = \"/a\"\nanswer = {}",

@@ -1,0 +1,63 @@
+//! Fields that plugins add to what the device tells its cloud (docs/spec/device.md#report-plugin-fields).
+
+use std::sync::{Arc, OnceLock};
+
+use device_types::PluginField;
+use serde_json::{Map, Value, json};
+
+use crate::endpoints::PluginEndpoints;
+
+/// What the plugins add, once they are there. Clones share them.
+#[derive(Clone, Default)]
+pub(crate) struct PluginFields(Arc<OnceLock<PluginEndpoints>>);
+
+impl PluginFields {
+    /// From now on these are asked.
+    pub(crate) fn attach(&self, plugins: &PluginEndpoints) {
+        let _ = self.0.set(plugins.clone());
+    }
+
+    /// `{PLUGIN: {FIELD: {"value": …, "unit": …}}}`; `None` as long as plugins are being loaded or started: what they said
+    /// before the supervisor was started again stays at the cloud until it is known what they say now.
+    pub(crate) fn report(&self) -> Option<Value> {
+        let by_plugin = self.0.get()?.fields()?.into_iter();
+        let by_plugin = by_plugin.map(|(plugin, fields)| (plugin, reported(fields)));
+        Some(Value::Object(by_plugin.collect()))
+    }
+}
+
+fn reported(fields: Vec<PluginField>) -> Value {
+    let fields = fields.into_iter().map(|field| {
+        let mut report = Map::from_iter([("value".to_owned(), json!(field.value))]);
+        if let Some(unit) = field.unit {
+            report.insert("unit".to_owned(), unit.into());
+        }
+        (field.name, Value::Object(report))
+    });
+    Value::Object(fields.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use device_types::PluginFieldValue;
+
+    use super::*;
+
+    #[test]
+    fn a_field_has_its_value_and_its_unit_if_it_has_one() {
+        let field = |name: &str, value: PluginFieldValue, unit: Option<&str>| PluginField {
+            name: name.to_owned(),
+            value,
+            unit: unit.map(str::to_owned),
+        };
+        let fields = vec![
+            field("level", PluginFieldValue::Number(40.into()), Some("%")),
+            field("open", PluginFieldValue::Boolean(true), None),
+            field("tank", PluginFieldValue::Text("north".to_owned()), None),
+        ];
+        let expected = json!({
+            "level": { "value": 40, "unit": "%" }, "open": { "value": true }, "tank": { "value": "north" },
+        });
+        assert_eq!(reported(fields), expected);
+    }
+}

@@ -1,0 +1,78 @@
+//! What the plugin of a test adds to the device's report to its cloud.
+//!
+//! ```toml
+//! [[report]]
+//! fields = { level = { value = 40, unit = "%" }, door = { value = "open" } }   # all of them
+//! ```
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use plugin_test_host::RunningHost;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+/// The fields that the plugin has to report by then, no more and no fewer.
+pub(crate) struct TestReport {
+    /// Where it begins in its file, counted from 1.
+    pub(crate) line: usize,
+    fields: Value,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ReportToml {
+    fields: BTreeMap<String, FieldToml>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FieldToml {
+    value: Value,
+    unit: Option<String>,
+}
+
+impl TestReport {
+    pub(super) fn new(written: ReportToml, line: usize) -> TestReport {
+        let fields = written.fields.into_iter();
+        let fields = fields.map(|(name, field)| (name, shown(&field.value, field.unit.as_deref())));
+        TestReport {
+            line,
+            fields: Value::Object(fields.collect()),
+        }
+    }
+
+    /// How what the plugin reports differs.
+    pub(crate) fn differences(&self, host: &RunningHost) -> Vec<String> {
+        let report = host.report();
+        let fields = report[0]["fields"].as_array().into_iter().flatten();
+        let fields: Map<String, Value> = fields
+            .map(|field| {
+                let name = field["name"].as_str().unwrap_or_default().to_owned();
+                (name, shown(&field["value"], field["unit"].as_str()))
+            })
+            .collect();
+        let fields = Value::Object(fields);
+        if fields == self.fields {
+            Vec::new()
+        } else {
+            vec![format!("expected the fields {}, got {fields}", self.fields)]
+        }
+    }
+}
+
+/// A field as it is compared: whole numbers are equal however they are written.
+fn shown(value: &Value, unit: Option<&str>) -> Value {
+    let number = value.as_f64().map(Value::from);
+    let value = number.unwrap_or_else(|| value.clone());
+    match unit {
+        Some(unit) => json!({ "value": value, "unit": unit }),
+        None => json!({ "value": value }),
+    }
+}
+
+impl fmt::Display for TestReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("report")
+    }
+}
