@@ -4,6 +4,7 @@ mod actions;
 mod facts;
 mod logs;
 mod overview;
+mod plugin_fields;
 mod plugins;
 mod services;
 mod settings;

@@ -35,6 +35,7 @@ mod pending_update;
 mod plan;
 mod plugin_api;
 mod plugin_buses;
+mod plugin_fields;
 mod plugin_folder;
 mod plugin_http;
 mod plugin_install;

@@ -1,4 +1,4 @@
-//! A device's first page: how it is, its services, what it can be asked, and its log.
+//! A device's first page: how it is, what its plugins report, its services, what it can be asked, and its log.
 
 use axum::response::sse::Event;
 use futures::stream::BoxStream;
@@ -6,7 +6,7 @@ use maud::html;
 
 use super::facts::Facts;
 use super::tabs::{OVERVIEW, Uuid};
-use super::{actions, logs, services, settings};
+use super::{actions, logs, plugin_fields, services, settings};
 use crate::live::{LiveFragment, LivePage};
 use crate::page::Page;
 use crate::problem::PageResult;
@@ -16,7 +16,7 @@ pub(super) struct OverviewPage(Facts);
 
 impl LivePage for OverviewPage {
     type Address = Uuid;
-    type Parts = [LiveFragment; 3];
+    type Parts = [LiveFragment; 4];
 
     async fn load(visitor: &SessionUser, uuid: Uuid) -> PageResult<Self> {
         Ok(OverviewPage(Facts::find(visitor, &uuid).await?))
@@ -24,11 +24,12 @@ impl LivePage for OverviewPage {
 
     async fn parts(&self, visitor: &SessionUser) -> PageResult<Self::Parts> {
         let services = services::part(visitor, &self.0.device).await?;
-        Ok([self.0.head(), self.0.part(), services])
+        let plugin_fields = plugin_fields::part(visitor, &self.0.device).await?;
+        Ok([self.0.head(), self.0.part(), services, plugin_fields])
     }
 
     async fn page(&self, visitor: &SessionUser, parts: Self::Parts) -> PageResult<Page> {
-        let [head, facts, services] = parts;
+        let [head, facts, services, plugin_fields] = parts;
         let device = &self.0.device;
         let main = html! {
             (settings::rename_in_place(device))
@@ -37,6 +38,7 @@ impl LivePage for OverviewPage {
                 h2 id="services" { "Services" }
                 (services.placed())
             }
+            (plugin_fields.placed())
             (actions::panel(device))
             (logs::panel(visitor, device).await?)
         };

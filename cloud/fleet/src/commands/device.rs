@@ -162,6 +162,20 @@ struct DeviceDetails {
     services: Vec<DeviceService>,
     #[serde(rename(deserialize = "device_tag"))]
     tags: Vec<Tag>,
+    #[serde(rename(deserialize = "device_plugin_field"))]
+    plugin_fields: Vec<PluginField>,
+}
+
+/// What a plugin on the device adds to its report.
+#[derive(Deserialize, Serialize)]
+struct PluginField {
+    plugin: String,
+    name: String,
+    value: String,
+    #[serde(rename(serialize = "type"))]
+    value_type: String,
+    unit: Option<String>,
+    modified_at: String,
 }
 
 #[derive(Deserialize)]
@@ -210,7 +224,8 @@ const MORE: &str = "note,ip_address,mac_address,public_address,last_connectivity
     memory_total,storage_usage,storage_total,cpu_usage,cpu_temp,is_undervolted";
 const MORE_EXPANDED: &str = "image_install($select=status,download_progress;$filter=status ne 'deleted';\
     $expand=installs__image($select=id;$expand=is_a_build_of__service($select=service_name)),\
-    is_provided_by__release($select=commit,raw_version)),device_tag($select=tag_key,value;$orderby=tag_key asc)";
+    is_provided_by__release($select=commit,raw_version)),device_tag($select=tag_key,value;$orderby=tag_key asc),\
+    device_plugin_field($select=plugin,name,value,value_type,unit,modified_at;$orderby=plugin asc,name asc)";
 
 async fn show(cloud: &Cloud, output: &Output, text: &str) -> Result<()> {
     let target = find::device(cloud, text).await?;
@@ -283,6 +298,22 @@ async fn show(cloud: &Cloud, output: &Output, text: &str) -> Result<()> {
                     let version = service.version.as_deref().unwrap_or_default();
                     plain(&format!("{commit} {version}"))
                 }),
+            ],
+            "",
+        );
+    }
+    if !output.json && !more.plugin_fields.is_empty() {
+        output.text("");
+        output.rows(
+            &more.plugin_fields,
+            &[
+                ("PLUGIN", |field| plain(&field.plugin)),
+                ("FIELD", |field| plain(&field.name)),
+                ("VALUE", |field| match &field.unit {
+                    Some(unit) => plain(&format!("{} {unit}", field.value)),
+                    None => plain(&field.value),
+                }),
+                ("CHANGED", |field| plain(&when(&field.modified_at))),
             ],
             "",
         );

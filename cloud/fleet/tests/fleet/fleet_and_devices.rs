@@ -105,6 +105,34 @@ fn devices_are_found_by_uuid_name_and_id_and_told_apart() {
 }
 
 #[test]
+fn what_plugins_of_a_device_report_is_shown_and_steers_no_terminal() {
+    let cloud = Cloud::start();
+    let (ann, api) = (Person::signed_in(&cloud), Api::of(&cloud));
+    let fleet = ann.fleet("pump");
+    let device = api.device(fleet, "west", FIRST);
+    assert!(!ann.done(&["device", "show", "west"]).contains("PLUGIN"));
+    let fields = json!({ "plugin_fields": { "tank-gauge": {
+        "level": { "value": 63.5, "unit": "%" }, "door": { "value": "\u{1b}[2Jopen" },
+    } } });
+    api.report(device, FIRST, &fields);
+    let shown = ann.done(&["device", "show", "west"]);
+    let lines: Vec<Vec<&str>> = shown
+        .lines()
+        .skip_while(|line| !line.starts_with("PLUGIN"))
+        .map(|line| line.split_whitespace().take(4).collect())
+        .collect();
+    assert_eq!(lines[0], ["PLUGIN", "FIELD", "VALUE", "CHANGED"]);
+    assert_eq!(lines[1][..3], ["tank-gauge", "door", "[2Jopen"]);
+    assert_eq!(lines[2], ["tank-gauge", "level", "63.5", "%"]);
+    let json = ann.json(&["device", "show", "west"]);
+    let level = &json["plugin_fields"][1];
+    assert_eq!(
+        (&level["value"], &level["type"], &level["unit"]),
+        (&json!("63.5"), &json!("number"), &json!("%"))
+    );
+}
+
+#[test]
 fn devices_and_fleets_are_pinned_and_follow_again() {
     let cloud = Cloud::start();
     let (ann, api) = (Person::signed_in(&cloud), Api::of(&cloud));

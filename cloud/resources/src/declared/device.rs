@@ -3,12 +3,45 @@
 use crate::access::{Action, Methods, Role, Rows};
 use crate::check::Check;
 use crate::field::{
-    Constant, Default, OnDelete, Writer, flag, int, link, short, text, time, word, words,
+    Constant, Default, OnDelete, Writer, flag, int, link, owner, short, text, time, word, words,
 };
 use crate::resource::Resource;
 
 pub(super) fn all() -> Vec<Resource> {
-    vec![device()]
+    vec![device(), device_plugin_field()]
+}
+
+/// What a plugin adds to a device's report; nobody writes it in another way (docs/spec/cloud.md#model-plugin-fields).
+fn device_plugin_field() -> Resource {
+    Resource::new(
+        "device_plugin_field",
+        "what a plugin on a device adds to the device's report",
+    )
+    .fields([
+        owner("device", "device").by(Writer::Platform),
+        words("plugin", 1, 63)
+            .required()
+            .by(Writer::Platform)
+            .doc("the plugin's name"),
+        words("name", 1, 64)
+            .required()
+            .by(Writer::Platform)
+            .doc("the field's name"),
+        text("value", 256)
+            .required()
+            .by(Writer::Platform)
+            .doc("as text, whatever its type"),
+        word("value_type", &["text", "number", "boolean"])
+            .required()
+            .by(Writer::Platform)
+            .doc("what the value is"),
+        text("unit", 16)
+            .by(Writer::Platform)
+            .doc("the unit of the value, for people"),
+    ])
+    .unique(["device", "plugin", "name"])
+    .people(Methods::READ, Rows::Through("device"))
+    .devices(Methods::READ, Rows::Through("device"))
 }
 
 /// The device that a device key is of.
@@ -56,6 +89,7 @@ fn device() -> Resource {
         .many("installs__image", "image_install", "device")
         .linked_by("service_install", "device")
         .many("installs__service", "service_install", "device")
+        .linked_by("device_plugin_field", "device")
         .linked_by("device_history", "tracks__device")
         .people(Methods::ALL, Rows::Through("belongs_to__application"))
         .people(Methods::UPDATE, OPERATED)

@@ -130,6 +130,7 @@ const PROMISED: &[(&str, &[&str])] = &[
     ("device_family", &["slug"]),
     ("device_history", &[]),
     ("device_manufacturer", &["slug"]),
+    ("device_plugin_field", &["device,plugin,name"]),
     (
         "device_service_environment_variable",
         &["service_install,name"],

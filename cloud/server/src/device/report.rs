@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! body ── fields   values of the device's own fields, cut to what they hold
-//!      └─ apps     what it runs, and how far that is
+//!      ├─ apps     what it runs, and how far that is
+//!      └─ plugins  what its plugins add (`plugin_fields`)
 //! rows ── written  what differs from the rows, and the one transaction that writes it
 //! ```
 //!
@@ -12,6 +13,7 @@ mod apps;
 mod changes;
 mod fields;
 mod older;
+mod plugin_fields;
 
 use std::net::IpAddr;
 
@@ -31,6 +33,7 @@ use crate::state::{Server, ServerState};
 use apps::Apps;
 use changes::Report;
 use fields::ReportedFields;
+use plugin_fields::PluginFields;
 
 /// Devices in one report.
 const MOST: usize = 100;
@@ -56,10 +59,12 @@ pub(crate) async fn patch(State(server): State<ServerState>, request: Request) -
             )));
         };
         let apps = fields.get("apps").map(Apps::read).transpose()?;
+        let plugin_fields = fields.get("plugin_fields").filter(|given| !given.is_null());
         let report = Report {
             fields: ReportedFields::read(fields)?,
             apps,
             running: None,
+            plugin_fields: plugin_fields.map(PluginFields::read).transpose()?,
         };
         reports.push((uuid.as_str(), report));
     }

@@ -472,6 +472,179 @@ async fn what_it_runs_and_how_its_update_fares_are_those_of_its_own_fleet() {
     .await;
 }
 
+/// The fields of plugins that a device has, as `PLUGIN.NAME TYPE VALUE UNIT`.
+async fn plugin_fields(shop: &Shop<'_>, device: &Device<'_>) -> Vec<String> {
+    let path = format!(
+        "/v7/device_plugin_field?$filter=device eq {}&$orderby=plugin,name&$select=plugin,name,value,value_type,unit",
+        device.id
+    );
+    let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
+    let rows = shop.ann.rows(&path).await.into_iter();
+    rows.map(|row| {
+        let [plugin, name] = ["plugin", "name"].map(|field| text(&row[field]));
+        let [value_type, value, unit] =
+            ["value_type", "value", "unit"].map(|field| text(&row[field]));
+        format!("{plugin}.{name} {value_type} {value} {unit}")
+    })
+    .collect()
+}
+
+#[tokio::test]
+async fn fields_of_plugins_are_as_the_device_reports_them_and_go_with_the_device() {
+    on_both(async |cloud| {
+        let shop = Shop::open(&cloud).await;
+        let [device, beside] = [shop.device(1).await, shop.device(2).await];
+        let report = async |fields: Value| device.report(json!({ "plugin_fields": fields })).await;
+        let level = |value: Value| json!({ "value": value, "unit": "%" });
+        let other = json!({ "plugin_fields": { "gauge": { "level": level(json!(1)) } } });
+        assert_eq!(beside.report(other).await, 200);
+        let fields = json!({
+            "tank-gauge": { "level": level(json!(63.5)), "armed": { "value": true } },
+            "meter": { "door": { "value": "open" }, "phase": { "value": -5 } }, "none": {},
+        });
+        assert_eq!(report(fields.clone()).await, 200);
+        let expected = [
+            "meter.door text open -",
+            "meter.phase number -5 -",
+            "tank-gauge.armed boolean true -",
+            "tank-gauge.level number 63.5 %",
+        ];
+        assert_eq!(plugin_fields(&shop, &device).await, expected);
+        // A row keeps its number and the time of its last change.
+        let path = format!(
+            "/v7/device_plugin_field?$filter=device eq {}&$orderby=id&$select=id,modified_at,name",
+            device.id
+        );
+        let before = shop.ann.rows(&path).await;
+        let of_device = shop.fields(&device, "modified_at").await;
+        assert_eq!(report(fields).await, 200);
+        assert_eq!(shop.ann.rows(&path).await, before, "the same once more");
+        assert_eq!(shop.fields(&device, "modified_at").await, of_device);
+        let older = sql("UPDATE device_plugin_field SET modified_at = modified_at - 1000 WHERE device = ?");
+        shop.execute(older.with(device.id)).await;
+        let before = shop.ann.rows(&path).await;
+        let changed = json!({
+            "tank-gauge": { "level": level(json!(64)), "armed": { "value": true } }, "meter": { "phase": { "value": "-5" } },
+        });
+        assert_eq!(report(changed).await, 200);
+        let expected = ["meter.phase text -5 -", "tank-gauge.armed boolean true -", "tank-gauge.level number 64 %"];
+        assert_eq!(plugin_fields(&shop, &device).await, expected);
+        for row in shop.ann.rows(&path).await {
+            let old = before.iter().find(|old| old["id"] == row["id"]).expect("the same row");
+            let is_same = row["modified_at"] == old["modified_at"];
+            assert_eq!(is_same, row["name"] == "armed", "{row} {old}");
+        }
+        // A report that says nothing of them leaves them alone; null says nothing.
+        assert_eq!(device.report(json!({ "status": "Idle" })).await, 200);
+        assert_eq!(report(Value::Null).await, 200);
+        assert_eq!(plugin_fields(&shop, &device).await, expected);
+        let expanded = format!(
+            "/v7/device({})?$select=id&$expand=device_plugin_field($select=name;$filter=plugin eq 'tank-gauge';$orderby=name)",
+            device.id
+        );
+        let row = shop.ann.rows(&expanded).await.remove(0);
+        assert_eq!(row["device_plugin_field"], json!([{ "name": "armed" }, { "name": "level" }]));
+        assert_eq!(device.signed.rows("/v7/device_plugin_field?$select=id").await.len(), 3, "its own");
+        assert_eq!(report(json!({})).await, 200);
+        assert_eq!(plugin_fields(&shop, &device).await, [] as [&str; 0]);
+        assert_eq!(plugin_fields(&shop, &beside).await, ["gauge.level number 1 %"]);
+        let path = format!("/v7/device({})", beside.id);
+        assert_eq!(shop.ann.answer(shop.ann.ask(Method::DELETE, &path)).await.0, StatusCode::OK);
+        assert_eq!(shop.ann.rows("/v7/device_plugin_field").await, [] as [Value; 0]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn fields_of_plugins_that_are_hostile_are_cut_or_refused_and_nobody_else_writes_them() {
+    on_both(async |cloud| {
+        let shop = Shop::open(&cloud).await;
+        let device = shop.device(1).await;
+        let report = async |fields: Value| {
+            let report = json!({ "status": "told", "plugin_fields": fields });
+            device.report(report).await.as_u16()
+        };
+        let many = |count: usize| -> Value {
+            let fields = (0..count).map(|number| (format!("f{number}"), json!({ "value": 1 })));
+            json!({ "gauge": Value::Object(fields.collect()) })
+        };
+        let plugins = (0..65).map(|number| (format!("p{number}"), json!({ "f": { "value": 1 } })));
+        let long = "a".repeat(65);
+        for fields in [
+            many(65),
+            many(20_000),
+            Value::Object(plugins.collect()),
+            json!([]),
+            json!("x"),
+            json!({ "gauge": 1 }),
+            json!({ "gauge": { "level": 1 } }),
+            json!({ "gauge": { "level": { "value": null } } }),
+            json!({ "gauge": { "level": { "value": { "$ref": 1 } } } }),
+            json!({ "gauge": { "level": { "value": 1, "unit": 7 } } }),
+            json!({ "gauge": { &long: { "value": 1 } } }),
+            json!({ "gauge": { "<b>": { "value": 1 } } }),
+            json!({ "gauge": { "a/b": { "value": 1 } } }),
+            json!({ "gauge/level": { "a": { "value": 1 } } }),
+            json!({ &long: { "level": { "value": 1 } } }),
+        ] {
+            assert_eq!(report(fields.clone()).await, 400, "{:.200}", fields.to_string());
+        }
+        assert_eq!(shop.fields(&device, "status").await["status"], Value::Null, "nothing was written");
+        assert_eq!(report(json!({ "gauge": { "f": { "value": "x".repeat(600_000) } } })).await, 413);
+        let hostile = json!({ "gauge": {
+            "html": { "value": "<script>alert(1)</script>" },
+            "long": { "value": "\u{e9}".repeat(5000), "unit": "u".repeat(5000) },
+            "number": { "value": 1e300 },
+            "terminal": { "value": "\u{1b}[2J\u{0}gone\u{202e}\r\n" },
+        } });
+        assert_eq!(report(hostile).await, 200);
+        let expected = [
+            "gauge.html text <script>alert(1)</script> -".to_owned(),
+            format!("gauge.long text {} {}", "\u{e9}".repeat(256), "u".repeat(16)),
+            format!("gauge.number number {} -", json!(1e300)),
+            "gauge.terminal text [2Jgone -".to_owned(),
+        ];
+        assert_eq!(plugin_fields(&shop, &device).await, expected);
+        assert_eq!(report(many(64)).await, 200);
+        let row = json!({
+            "device": device.id, "plugin": "gauge", "name": "mine", "value": "x", "value_type": "text",
+        });
+        for by in [&shop.ann, &device.signed] {
+            let (status, why) = by.send(Method::POST, "/v7/device_plugin_field", row.clone()).await;
+            assert_eq!(status, StatusCode::UNAUTHORIZED, "{why}");
+        }
+        assert_eq!(plugin_fields(&shop, &device).await.len(), 64);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn reports_of_one_device_at_once_leave_the_fields_of_one_of_them() {
+    on_both(async |cloud| {
+        let shop = Shop::open(&cloud).await;
+        let device = shop.device(1).await;
+        let reports = (0..8).map(|number| {
+            let fields =
+                (0..64).map(|field| (format!("r{number}_{field}"), json!({ "value": field })));
+            let fields = Value::Object(fields.collect());
+            device.report(json!({ "plugin_fields": { "gauge": fields } }))
+        });
+        for status in futures::future::join_all(reports).await {
+            assert_eq!(status, 200);
+        }
+        let fields = plugin_fields(&shop, &device).await;
+        assert_eq!(fields.len(), 64);
+        let winner = fields[0].split('_').next().expect("a name");
+        assert!(
+            fields
+                .iter()
+                .all(|field| field.split('_').next() == Some(winner)),
+            "{fields:?}"
+        );
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn version_2_reports_by_numbers_and_a_device_that_is_gone_is_left_in_peace() {
     on_both(async |cloud| {

@@ -37,6 +37,8 @@ use crate::scene::{Names, scene};
 const VAULT: &str = "leak-of-the-vault";
 /// The same of the fleet that is shared with some.
 const SHARED: &str = "leak-of-the-pump";
+/// The victim's device of which nobody else may know.
+const LONE: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
 const MALLORYS_DEVICE: &str = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";
 
 /// The victim's fleet that everybody may look at, but for what is in its variables.
@@ -158,6 +160,7 @@ impl World {
         let ann = names.by(cloud, "ann");
         let secrets = ["ann", "calm", "bob"].map(|who| names.by(cloud, who).token);
         Self::fill_the_vault(&ann, &mut names).await;
+        Self::report_from_the_vault(cloud, &ann, &mut names).await;
         for (who, role) in [
             ("observer", Some("observer")),
             ("operator", Some("operator")),
@@ -319,6 +322,21 @@ impl World {
         let key = json!({ "name": vault("key"), "description": vault("key") });
         let (status, _) = ann.send(Method::POST, "/api-key/user/full", key).await;
         assert_eq!(status, StatusCode::OK);
+    }
+
+    /// What nobody writes but a device by its report.
+    async fn report_from_the_vault(cloud: &Cloud, ann: &Signed<'_>, names: &mut Names) {
+        let path = names.filled("/api-key/device/<lone>/device-key");
+        let (status, key) = ann.send(Method::POST, &path, json!({})).await;
+        assert_eq!(status, StatusCode::OK, "{key}");
+        let device = cloud.by(key.as_str().expect("a key").to_owned());
+        let field = json!({ "gauge": { "level": { "value": format!("{VAULT}-field") } } });
+        let report = json!({ LONE: { "plugin_fields": field } });
+        let (status, why) = device.send(Method::PATCH, "/device/v3/state", report).await;
+        assert_eq!(status, StatusCode::OK, "{why}");
+        let row = ann.rows("/v7/device_plugin_field?$select=id").await;
+        let id = row[0]["id"].as_i64().expect("an id");
+        names.call("vault-field", "device_plugin_field", id);
     }
 
     /// What mallory has, as anybody may.

@@ -1,6 +1,7 @@
 //! What of a report differs from what is known, and writing that.
 
 mod installs;
+mod plugin_rows;
 
 use std::net::IpAddr;
 use std::sync::LazyLock;
@@ -17,6 +18,7 @@ use serde_json::{Map, Value};
 
 use super::apps::{Apps, ReportedApp};
 use super::fields::{FIELDS, Field, FieldKind, Matter, ReportedFields};
+use super::plugin_fields::PluginFields;
 use crate::state::Server;
 use installs::{Install, ReportRows};
 
@@ -43,6 +45,8 @@ pub(super) struct Report {
     pub(super) apps: Option<Apps>,
     /// The commit of its fleet's release that it runs, where that is said apart from `apps`.
     pub(super) running: Option<String>,
+    /// None where it says nothing of its plugins' fields.
+    pub(super) plugin_fields: Option<PluginFields>,
 }
 
 /// A device as it is known.
@@ -106,6 +110,7 @@ impl StoredDevice {
             mut fields,
             apps,
             running,
+            plugin_fields,
         } = report;
         let is_own = |which: &ReportedApp| match which {
             ReportedApp::Own => true,
@@ -130,6 +135,12 @@ impl StoredDevice {
         if let Some(release) = runs {
             fields.set("is_running__release", release.into());
         }
+        let plugin_fields = match plugin_fields {
+            Some(fields) if plugin_rows::differ(cloud, self.device.id, &fields).await? => {
+                Some(fields)
+            }
+            _ => None,
+        };
         let from = from.to_canonical().to_string();
         let moved = self.public_address.as_deref() != Some(from.as_str());
         Ok(DeviceChanges {
@@ -137,6 +148,7 @@ impl StoredDevice {
             fields: self.differing(server, fields),
             public_address: moved.then_some(from),
             installs,
+            plugin_fields,
         })
     }
 
@@ -177,12 +189,18 @@ pub(super) struct DeviceChanges {
     fields: Vec<(&'static Field, Value)>,
     public_address: Option<String>,
     installs: Vec<Install>,
+    /// All of them, where they differ from the rows.
+    plugin_fields: Option<PluginFields>,
 }
 
 impl DeviceChanges {
     /// Writes it, in one transaction; nothing where nothing is to be.
     pub(super) async fn write(self, server: &Server) -> Result<(), Refusal> {
-        if self.fields.is_empty() && self.installs.is_empty() && self.public_address.is_none() {
+        let is_same = self.fields.is_empty()
+            && self.installs.is_empty()
+            && self.public_address.is_none()
+            && self.plugin_fields.is_none();
+        if is_same {
             return Ok(());
         }
         retried(|| self.once(&server.cloud)).await?;
@@ -211,6 +229,9 @@ impl DeviceChanges {
         } else if !self.fields.is_empty() || self.public_address.is_some() {
             self.update(&mut transaction, &cloud.environment.keyring, now)
                 .await?;
+        }
+        if let Some(fields) = &self.plugin_fields {
+            plugin_rows::write(&mut transaction, self.device, fields, now).await?;
         }
         installs::write(&mut transaction, self.device, &self.installs, now).await?;
         Ok(transaction.commit().await?)

@@ -36,6 +36,7 @@ pub(super) fn read(body: &Map<String, Value>) -> Result<Report, Refusal> {
         fields,
         apps,
         running: text(local, "is_on__commit")?.map(str::to_owned),
+        plugin_fields: None,
     })
 }
 

@@ -57,6 +57,46 @@ async fn a_device_is_shown_as_it_is_while_it_reports() {
 }
 
 #[tokio::test]
+async fn what_plugins_report_is_shown_as_it_changes_and_stays_text() {
+    with_browser(async |cloud, chromium| {
+        let shop = Shop::open(&cloud).await;
+        let device = shop.device(7).await;
+        let ann = ann(chromium, &cloud).await;
+        ann.open(&page(&device)).await;
+        ann.see("Services").await;
+        ann.not_see("Reported by plugins").await;
+        let report = async |fields: serde_json::Value| {
+            let report = json!({ "plugin_fields": fields });
+            assert_eq!(device.report(report).await, StatusCode::OK);
+        };
+        let hostile = "<img src=x onerror=alert(1)><script>alert(2)</script>";
+        report(json!({ "tank-gauge": {
+            "level": { "value": 63.5, "unit": "%" }, "armed": { "value": true }, "door": { "value": hostile },
+        } }))
+        .await;
+        ann.see("Reported by plugins").await;
+        let fields = ann.within("Reported by plugins");
+        fields.see("63.5 %").await;
+        fields.see("Yes").await;
+        fields.see("tank-gauge").await;
+        fields.see("<img src=x onerror=alert(1)>").await;
+        assert_eq!(
+            ann.script("document.querySelectorAll('main img').length")
+                .await,
+            0
+        );
+        ann.looks_well("device-plugin-fields").await;
+        report(json!({ "tank-gauge": { "level": { "value": 64, "unit": "%" } } })).await;
+        fields.see("64 %").await;
+        fields.not_see("Yes").await;
+        report(json!({})).await;
+        ann.not_see("Reported by plugins").await;
+        ann.leave().await;
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_page_that_is_open_while_the_cloud_restarts_goes_on() {
     with_browser(async |cloud, chromium| {
         let shop = Shop::open(&cloud).await;
