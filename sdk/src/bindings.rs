@@ -95,6 +95,23 @@ pub mod boot {
     });
 }
 
+/// What a plugin exports that provides the action `os-update`.
+pub mod os_updater {
+    wit_bindgen::generate!({
+        path: "../wit",
+        inline: "
+            package platform:sdk;
+            world os-updater {
+                export platform:supervisor/os-update@1.4.0;
+            }
+        ",
+        world: "platform:sdk/os-updater",
+        pub_export_macro: true,
+        export_macro_name: "export_os_updater",
+        generate_all,
+    });
+}
+
 /// What a plugin exports that is called for events.
 pub mod watcher {
     wit_bindgen::generate!({

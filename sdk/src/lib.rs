@@ -61,6 +61,7 @@ pub mod journal;
 pub mod led;
 pub mod log;
 pub mod metrics;
+pub mod os_update;
 mod pairs;
 mod plugin_macro;
 pub mod proxy_redirector;
@@ -93,6 +94,7 @@ pub mod expansion {
     pub use crate::events::handle as event;
     pub use crate::handler::names::{UnknownNumber, arguments, fits};
     pub use crate::handler::{call, identify, unknown};
+    pub use crate::os_update::provide::OsExports;
     pub use crate::proxy_redirector::provide::ProxyExports;
 }
 

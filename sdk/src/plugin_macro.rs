@@ -25,7 +25,7 @@
 /// ```
 ///
 /// The parts stand in any order, with or without a comma between them. A plugin has at least one route or one action
-/// (`identify`, `proxy_redirector`, `boot_config`, `on_event`, `actions`); all else may be left out. In names, `-` and `_` are the same.
+/// (`identify`, `proxy_redirector`, `boot_config`, `os_update`, `on_event`, `actions`); all else may be left out. In names, `-` and `_` are the same.
 ///
 /// - `description`, `vendor`, `licence`, `homepage`: texts that people read before they trust the plugin.
 /// - `capabilities`: what the plugin asks for, with the reason that people read before they grant it.
@@ -35,6 +35,7 @@
 /// - `identify`: the `async fn()` behind `POST /v1/blink`, see [`crate::identify`].
 /// - `proxy_redirector`: the type that provides that action, see [`crate::proxy_redirector`].
 /// - `boot_config`: the type that provides that action, see [`crate::boot_config`].
+/// - `os_update`: the type that provides that action, see [`crate::os_update`].
 /// - `events`, `schedules`, `on_event`: what the plugin is called for beside requests, and the `async fn` that is called,
 ///   see [`crate::events`].
 /// - `actions`: actions of the plugin's own, each with the `async fn` that does it, see [`crate::actions`].

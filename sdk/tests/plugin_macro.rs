@@ -4,6 +4,7 @@ use futures::FutureExt;
 use plugin_manifest::Manifest;
 use supervisor_sdk::bindings::endpoint::platform::supervisor::types as wit;
 use supervisor_sdk::boot_config::{self, Comparison, Setting};
+use supervisor_sdk::os_update::{self, Status};
 use supervisor_sdk::proxy_redirector::{self, Redirection, State};
 use supervisor_sdk::{Error, Path, Request};
 
@@ -26,6 +27,7 @@ mod full {
             host_name => "says the host's name",
             proxy-redirector => "asks whether there is a proxy",
         }
+        os-update => super::Slots
         proxy_redirector => super::Redirector,
     }
 }
@@ -86,6 +88,30 @@ impl boot_config::Provider for Firmware {
     }
 }
 
+struct Slots;
+
+impl os_update::Provider for Slots {
+    async fn status() -> Result<Status, String> {
+        Ok(Status::default())
+    }
+
+    async fn stage(_: String, _: String) -> Result<(), String> {
+        Ok(())
+    }
+
+    async fn activate() -> Result<(), String> {
+        Ok(())
+    }
+
+    async fn commit() -> Result<(), String> {
+        Ok(())
+    }
+
+    async fn roll_back() -> Result<(), String> {
+        Ok(())
+    }
+}
+
 #[test]
 fn the_manifest_says_what_the_macro_was_given() {
     let text = str::from_utf8(full::Plugin::manifest()).unwrap();
@@ -95,7 +121,7 @@ fn the_manifest_says_what_the_macro_was_given() {
         interface = "1.4.0"
         description = 'Says "hello"'
         licence = "Apache-2.0"
-        provides = ["boot-config", "identify", "proxy-redirector"]
+        provides = ["boot-config", "identify", "os-update", "proxy-redirector"]
         boards = ["acme-*", "pine"]
 
         [limits]

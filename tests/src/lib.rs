@@ -23,6 +23,7 @@ mod log_reader;
 mod network_namespace;
 mod processes;
 mod pseudo_terminal;
+mod rauc;
 mod recorded_cloud;
 mod registry;
 mod stage;
@@ -44,6 +45,7 @@ pub use log_reader::LogReader;
 pub use network_namespace::NetworkNamespace;
 pub use processes::{children_of, services_of};
 pub use pseudo_terminal::PseudoTerminal;
+pub use rauc::Rauc;
 pub use recorded_cloud::{
     DEVICE, DEVICE_KEY, Mood, PROVISIONING_KEY, RecordedCloud, RecordedRequest,
 };

@@ -1,7 +1,8 @@
 //! What happens on the device, each event with its data: what readers of `GET /v3/events` are sent.
 
 use model::{
-    AppId, Commit, ContainerId, ImageRef, PowerAction, ReleaseState, ServiceName, ServiceState,
+    AppId, Commit, ContainerId, ImageRef, OsVersion, PowerAction, ReleaseState, ServiceName,
+    ServiceState,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -46,6 +47,8 @@ pub enum Event {
     UpdatePostponed(UpdatePostponed),
     /// A new release was not healthy within its time.
     ReleaseUnhealthy(ReleaseUnhealthy),
+    /// The update of the operating system has gone on.
+    OsUpdate(OsChanged),
     /// A step failed and is tried again.
     StepFailed(StepFailed),
     /// The device began to apply its target.
@@ -69,11 +72,23 @@ impl Event {
         | Event::StepFailed(StepFailed { message, .. }) = &mut self
             && message.len() > MAX_MESSAGE
         {
-            message.truncate(message.floor_char_boundary(MAX_MESSAGE));
-            message.push('…');
+            cut(message);
+        }
+        if let Event::OsUpdate(OsChanged {
+            message: Some(message),
+            ..
+        }) = &mut self
+            && message.len() > MAX_MESSAGE
+        {
+            cut(message);
         }
         self
     }
+}
+
+fn cut(message: &mut String) {
+    message.truncate(message.floor_char_boundary(MAX_MESSAGE));
+    message.push('…');
 }
 
 /// The state of a service has changed.
@@ -163,6 +178,42 @@ pub struct ReleaseUnhealthy {
     pub message: String,
     /// The release that the device goes back to; null if no other was ever healthy.
     pub back_to: Option<Commit>,
+}
+
+/// The update of the operating system has gone on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OsChanged {
+    /// The version that it is about.
+    pub version: OsVersion,
+    /// How far it is.
+    pub state: OsProgress,
+    /// Percent, while the version is being installed; else null.
+    pub progress: Option<u8>,
+    /// Why the version is not tried again; else null.
+    pub message: Option<String>,
+}
+
+/// How far a version of the operating system is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum OsProgress {
+    /// It is being installed beside the one that runs.
+    Staging,
+    /// It is installed, and waits for the update locks of all apps.
+    Staged,
+    /// The locks are held, and the next boot starts it.
+    Activating,
+    /// It runs, and its services have to become healthy.
+    OnTrial,
+    /// It stays.
+    Committed,
+    /// It was not healthy or was given up by the boot loader, and is not tried again.
+    Rejected,
+    /// The next boot starts what ran before it.
+    RolledBack,
+    /// It runs again after another one was rolled back.
+    Returned,
 }
 
 /// A step failed and is tried again.

@@ -3,7 +3,7 @@
 
 mod blocker;
 
-use model::{AppId, AppUuid, Commit, ContainerId, EngineKind, ImageRef, ServiceName};
+use model::{AppId, AppUuid, Commit, ContainerId, EngineKind, ImageRef, OsVersion, ServiceName};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -94,6 +94,9 @@ pub struct PlanStep {
     /// The release that is recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<Commit>,
+    /// The version of the operating system that it is about, or that the reboot starts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub os_version: Option<OsVersion>,
     /// Percent, of a download under way.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub progress: Option<u8>,
@@ -138,6 +141,12 @@ pub enum StepKind {
     ForgetRelease,
     /// A part of the host's configuration, which `name` tells, is changed.
     ConfigureHost,
+    /// A version of the operating system, `osVersion`, is installed beside the one that runs.
+    StageOs,
+    /// The version of the operating system that runs stays.
+    CommitOs,
+    /// The next boot starts what ran before this version of the operating system.
+    RollBackOs,
     /// Services are stopped and the host is rebooted, under the update locks of all apps.
     Reboot,
 }
@@ -194,6 +203,8 @@ pub enum StepReason {
     Reached,
     /// What was changed before takes effect with it.
     TakesEffect,
+    /// It was tried, and was not healthy.
+    Unhealthy,
 }
 
 /// A service that an image is for.

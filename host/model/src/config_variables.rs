@@ -6,7 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Branding, read_flag};
+use crate::os_update::EXPECTED_BUNDLE;
+use crate::{Branding, DesiredOs, OS_BUNDLE, OS_VERSION, OsBundle, OsVersion, read_flag};
 
 /// How a value is read and compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +18,10 @@ pub enum VariableKind {
     Int(i64, i64),
     /// One of these words.
     Word(&'static [&'static str]),
+    /// A version of the host's operating system, or nothing.
+    OsVersion,
+    /// Where such a version is, or nothing.
+    OsBundle,
 }
 
 /// One variable that means something to this supervisor.
@@ -56,6 +61,20 @@ pub const VARIABLES: &[Variable] = &[
     bool("SUPERVISOR_HARDWARE_METRICS", "true"),
     // A day is longer than anything that is watched takes.
     int("SUPERVISOR_UPDATE_HEALTH_TIME", "0", 0, 86_400_000),
+    Variable {
+        kind: VariableKind::OsVersion,
+        ..bool(OS_VERSION, "")
+    },
+    Variable {
+        kind: VariableKind::OsBundle,
+        ..bool(OS_BUNDLE, "")
+    },
+    int(
+        "SUPERVISOR_OS_UPDATE_HEALTH_TIME",
+        "900000",
+        1000,
+        86_400_000,
+    ),
     Variable {
         kind: VariableKind::Word(&["on", "off", "auto"]),
         ..bool("HOST_FIREWALL_MODE", "off")
@@ -171,7 +190,17 @@ impl Variable {
                     return Some((format!("from {least} to {most}"), bound));
                 }
             },
-            VariableKind::Bool | VariableKind::Word(_) => return None,
+            VariableKind::OsVersion if !value.is_empty() => match value.parse::<OsVersion>() {
+                Ok(_) => return None,
+                Err(error) => error.expected.to_owned(),
+            },
+            VariableKind::OsBundle if !value.is_empty() && value.parse::<OsBundle>().is_err() => {
+                EXPECTED_BUNDLE.to_owned()
+            }
+            VariableKind::Bool
+            | VariableKind::Word(_)
+            | VariableKind::OsVersion
+            | VariableKind::OsBundle => return None,
         };
         Some((expected, self.default.to_owned()))
     }
@@ -211,11 +240,17 @@ pub fn problems(config: &BTreeMap<String, String>) -> Vec<String> {
     let problem = |(key, value): (&String, &String)| {
         let (expected, instead) = variable(key)?.refuses(value)?;
         let excerpt = crate::target::cut(value);
+        let instead = match instead.as_str() {
+            "" => "it is not used".to_owned(),
+            instead => format!("`{instead}` is used instead"),
+        };
         Some(format!(
-            "`{key}` is `{excerpt}`, which is not {expected}: `{instead}` is used instead"
+            "`{key}` is `{excerpt}`, which is not {expected}: {instead}"
         ))
     };
-    config.iter().filter_map(problem).collect()
+    let mut problems: Vec<String> = config.iter().filter_map(problem).collect();
+    problems.extend(DesiredOs::problem(config));
+    problems
 }
 
 #[cfg(test)]
@@ -331,6 +366,9 @@ mod tests {
                 }
                 VariableKind::Bool => assert!(["true", "false"].contains(&variable.default)),
                 VariableKind::Word(words) => assert!(words.contains(&variable.default)),
+                VariableKind::OsVersion | VariableKind::OsBundle => {
+                    assert_eq!(variable.default, "");
+                }
             }
         }
     }

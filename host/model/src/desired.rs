@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use strum::VariantArray;
 
 use crate::{
-    AppId, AppUuid, Commit, ImageId, IpamPool, ReleaseId, ServiceConfig, ServiceId, ServiceKey,
-    ServiceName, config_variables,
+    AppId, AppUuid, Commit, DesiredOs, ImageId, IpamPool, ReleaseId, ServiceConfig, ServiceId,
+    ServiceKey, ServiceName, config_variables,
 };
 
 /// What all apps of the device should run, and how its host should be configured.
@@ -28,6 +28,8 @@ pub struct DesiredHost {
     pub boot_config: BTreeMap<String, String>,
     /// The host keeps its journal over a boot (`SUPERVISOR_PERSISTENT_LOGGING`).
     pub persistent_logging: bool,
+    /// The version of the operating system; `None` if the target names none.
+    pub os: Option<DesiredOs>,
 }
 
 /// A part of the host that a target configures.
@@ -55,6 +57,7 @@ impl DesiredHost {
                 .map(|(key, value)| (key.clone(), value.clone()))
                 .collect(),
             persistent_logging: config_variables::flag(variables, "SUPERVISOR_PERSISTENT_LOGGING"),
+            os: DesiredOs::of(variables),
         }
     }
 }

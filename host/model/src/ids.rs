@@ -95,6 +95,15 @@ pub(crate) fn is_name(text: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-'))
 }
 
+/// What fits into a line of a log and a name of a file.
+fn is_os_version(text: &str) -> bool {
+    text.len() <= 128
+        && text.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+' | '_' | '~'))
+}
+
 text!(
     /// A fleet's uuid; in local mode the app's number in digits (docs/spec/device.md#target-local). It becomes part
     /// of engine names, so it is held to the characters of a name.
@@ -113,6 +122,12 @@ text!(
     /// The device's own uuid: 32 lower-case hexadecimal digits.
     DeviceUuid, "a device uuid (32 lower-case hexadecimal digits)",
     |text| text.len() == 32 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+);
+text!(
+    /// A version of the host's operating system, as its maker calls it.
+    OsVersion,
+    "a version of an operating system (1 to 128 letters, digits and `.`, `-`, `+`, `_` or `~`, beginning with a letter or digit)",
+    is_os_version
 );
 text!(
     /// What the kernel calls the time from one boot to the next. Clocks may jump, this does not come twice.

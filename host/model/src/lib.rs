@@ -16,6 +16,7 @@ mod current;
 mod desired;
 mod error_chain;
 mod ids;
+mod os_update;
 mod service_config;
 mod settings;
 mod status;
@@ -38,8 +39,9 @@ pub use desired::{
 pub use error_chain::error_chain;
 pub use ids::{
     ApiKey, AppId, AppUuid, BootId, Commit, ContainerId, DeviceUuid, EngineImageId, IdError,
-    ImageId, ImageRef, ReleaseId, ServiceId, ServiceKey, ServiceName,
+    ImageId, ImageRef, OsVersion, ReleaseId, ServiceId, ServiceKey, ServiceName,
 };
+pub use os_update::{DesiredOs, OS_BUNDLE, OS_VERSION, OsBundle};
 pub use service_config::{
     DeviceMapping, Healthcheck, IpamPool, Mount, NetworkAttachment, NetworkMode, PortMapping,
     Protocol, RestartPolicy, ServiceConfig, Ulimit,

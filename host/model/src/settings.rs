@@ -36,6 +36,8 @@ pub struct Settings {
     /// The time that a new release has to become healthy, after which the device goes back to the one before; `None` does
     /// not look (docs/spec/device.md#release-health).
     pub release_health_time: Option<Duration>,
+    /// The time that a new version of the operating system has to become healthy (docs/spec/device.md#os-update-health).
+    pub os_health_time: Duration,
 }
 
 /// Who can reach the host over the network.
@@ -77,6 +79,7 @@ impl Settings {
             discoverable: flag("HOST_DISCOVERABILITY"),
             release_health_time: Some(milliseconds("SUPERVISOR_UPDATE_HEALTH_TIME"))
                 .filter(|time| !time.is_zero()),
+            os_health_time: milliseconds("SUPERVISOR_OS_UPDATE_HEALTH_TIME"),
         }
     }
 }
@@ -103,6 +106,7 @@ mod tests {
         assert_eq!(settings.firewall, FirewallMode::Off);
         assert!(!settings.delta);
         assert_eq!(settings.release_health_time, None);
+        assert_eq!(settings.os_health_time, Duration::from_secs(900));
     }
 
     #[test]

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize, Serializer};
 use strum::IntoStaticStr;
 
 use crate::{
-    AppId, AppUuid, Commit, ContainerId, EngineImageId, ImageId, ImageRef, ReleaseId, ServiceId,
-    ServiceName,
+    AppId, AppUuid, Commit, ContainerId, EngineImageId, ImageId, ImageRef, OsVersion, ReleaseId,
+    ServiceId, ServiceName,
 };
 
 /// The state of all apps at one moment.
@@ -30,6 +30,8 @@ pub struct DeviceStatus {
     pub images: Vec<ImageStatus>,
     /// What the plan is waiting for, one sentence each; empty when the target is reached.
     pub waiting_on: Vec<String>,
+    /// The version of the operating system that the target names, if it was tried and is not tried again.
+    pub rejected_os: Option<OsVersion>,
 }
 
 /// The progress of an app towards its target.

@@ -8,7 +8,7 @@ use model::{
     AppUuid, Commit, ContainerId, CurrentService, DesiredNetwork, EngineKind, Image, ImageRef,
 };
 
-use crate::{ComponentKind, CurrentHost, ReplacedKeys, Subject};
+use crate::{ComponentKind, CurrentHost, CurrentOs, ReplacedKeys, Subject};
 
 /// The state of the device at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -60,6 +60,8 @@ pub struct CurrentState {
     pub replaced_keys: ReplacedKeys,
     /// The host itself.
     pub host: CurrentHost,
+    /// Its operating system.
+    pub os: CurrentOs,
     /// Images and volumes of apps that go are kept (docs/spec/device.md#local-mode).
     pub local_mode: bool,
     /// The subjects of the steps in flight.

@@ -169,7 +169,14 @@ impl ForecastWalk<'_> {
             waits_for: Vec::new(),
         };
         let subject = foreseen.subject();
-        foreseen.in_flight = self.begun.contains(&subject);
+        // Several steps are about the operating system, and one of them at a time is under way.
+        let is_later = subject == Subject::Os
+            && self
+                .forecast
+                .steps
+                .iter()
+                .any(|step| step.subject() == subject);
+        foreseen.in_flight = self.begun.contains(&subject) && !is_later;
         foreseen.waits_for = self.waits.get(&subject).cloned().unwrap_or_default();
         self.forecast.steps.push(foreseen);
     }
@@ -197,6 +204,9 @@ impl ForecastWalk<'_> {
                 Step::PullImage { .. }
                 | Step::RemoveImage { .. }
                 | Step::Configure { .. }
+                | Step::StageOs { .. }
+                | Step::CommitOs { .. }
+                | Step::RollBackOs { .. }
                 | Step::Reboot { .. }
                 | Step::UnderLocks(_)
                 | Step::ReleaseLocks { .. },

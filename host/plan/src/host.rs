@@ -7,6 +7,7 @@ use strum::VariantArray;
 use device_types::plan::Blocker;
 use model::{AppUuid, BootId, DesiredHost, DesiredService, HostPart};
 
+use crate::os::OsReboot;
 use crate::services::ServicePlan;
 use crate::{CurrentState, Plan, Step, Subject};
 
@@ -52,7 +53,7 @@ pub(crate) fn plan_host(current: &CurrentState, wanted: Option<&DesiredHost>, pl
 
 /// Plans a reboot if something waits for one and nothing else can be done or is under way. What failed, and
 /// is tried again later, holds it up no more than the locks of apps do, all of which it needs.
-pub(crate) fn plan_reboot(current: &CurrentState, plan: &mut Plan) {
+pub(crate) fn plan_reboot(current: &CurrentState, os: Option<OsReboot>, plan: &mut Plan) {
     let waiting = plan.waiting_on.iter();
     let services = waiting.filter(|waiting| waiting.reason == Blocker::Reboot);
     let mut reasons: Vec<String> = services
@@ -61,11 +62,13 @@ pub(crate) fn plan_reboot(current: &CurrentState, plan: &mut Plan) {
     if current.host.reboot_due {
         reasons.insert(0, "the configuration of the host".to_owned());
     }
+    reasons.extend(os.as_ref().map(OsReboot::to_string));
     if reasons.is_empty() || !plan.steps.is_empty() || !current.busy.is_empty() {
         return;
     }
     if current.host.reboots < MOST_REBOOTS {
-        plan.push(current, Step::Reboot { reasons });
+        let activates = os.and_then(OsReboot::activation);
+        plan.push(current, Step::Reboot { reasons, activates });
         return;
     }
     let in_vain = Blocker::RebootedInVain {

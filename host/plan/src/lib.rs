@@ -12,7 +12,8 @@
 //!               ├─ components  volumes and networks
 //!               └─ strategy    when an old container may go
 //!      ├─ images               pulls, and removal of what nothing uses
-//!      └─ host                 its configuration, and a reboot where something waits for one
+//!      ├─ host                 its configuration, and a reboot where something waits for one
+//!      └─ os                   another version of its operating system, and the way back from one
 //! ```
 //!
 //! [`forecast()`] shows what the plans to come would do, by doing it to a model; nothing follows it.
@@ -30,6 +31,7 @@ mod current;
 mod forecast;
 mod host;
 mod images;
+mod os;
 mod placement;
 mod plan;
 mod replaced_keys;
@@ -44,6 +46,7 @@ pub use component::{ComponentKind, DesiredComponent, has_component};
 pub use current::{CurrentComponent, CurrentState, EngineHealth, Failure};
 pub use forecast::{AnyStep, Forecast, ForecastStep, forecast, is_foreseen};
 pub use host::{CurrentHost, MOST_REBOOTS};
+pub use os::{CurrentOs, OsAttempt, OsPhase, OsStatus, OsVerdict};
 pub use placement::{is_same_image, names};
 pub use plan::{Plan, plan};
 pub use replaced_keys::ReplacedKeys;

@@ -9,6 +9,7 @@ use model::{AppUuid, DesiredApp, DesiredState};
 use crate::app::plan_app;
 use crate::host::{plan_host, plan_reboot};
 use crate::images::{Pulls, remove_unused};
+use crate::os::plan_os;
 use crate::{CurrentState, Step, Subject, WaitingOn};
 
 /// The steps to take now, and what cannot be done yet.
@@ -109,7 +110,8 @@ pub fn plan(current: &CurrentState, desired: &DesiredState) -> Plan {
         remove_unused(current, desired, &mut plan);
     }
     plan_host(current, desired.host.as_ref(), &mut plan);
-    plan_reboot(current, &mut plan);
+    let os = plan_os(current, desired.host.as_ref(), &mut plan);
+    plan_reboot(current, os, &mut plan);
     plan
 }
 

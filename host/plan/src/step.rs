@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use device_types::plan::StepReason;
 use model::{
-    AppId, AppUuid, BootId, Commit, ContainerId, DesiredHost, DesiredService, EngineImageId,
-    EngineKind, HostPart, ImageId, ImageRef, ServiceKey, ServiceName,
+    AppId, AppUuid, BootId, Commit, ContainerId, DesiredHost, DesiredOs, DesiredService,
+    EngineImageId, EngineKind, HostPart, ImageId, ImageRef, OsVersion, ServiceKey, ServiceName,
 };
 
 use crate::{ComponentKind, DesiredComponent, Subject};
@@ -93,11 +93,29 @@ pub enum Step {
         /// The whole of the wanted configuration; only `part` of it is applied.
         wanted: DesiredHost,
     },
+    /// Has a version of the operating system installed beside the one that runs. The step ends when the installation has
+    /// begun.
+    StageOs {
+        /// The version, and where it is.
+        os: DesiredOs,
+    },
+    /// Has each later boot start the version of the operating system that runs, which is healthy.
+    CommitOs {
+        /// The version.
+        version: OsVersion,
+    },
+    /// Has the next boot start what ran before this version.
+    RollBackOs {
+        /// The version that goes.
+        version: OsVersion,
+    },
     /// Reboots the host, because everything else is done and some of it takes effect with the next boot. It needs the
     /// locks of all apps, which are taken with it.
     Reboot {
         /// What needs the reboot, in words.
         reasons: Vec<String>,
+        /// The version of the operating system that the boot is to start, which is activated under the same locks.
+        activates: Option<OsVersion>,
     },
 }
 
@@ -237,6 +255,7 @@ impl Step {
             }
             Step::ReleaseLocks { app } => Subject::Locks(app.clone()),
             Step::Configure { part, .. } => Subject::Host(*part),
+            Step::StageOs { .. } | Step::CommitOs { .. } | Step::RollBackOs { .. } => Subject::Os,
             Step::Reboot { .. } => Subject::Reboot,
         }
     }
@@ -276,7 +295,24 @@ impl fmt::Display for Step {
             Step::ForgetCommit { app } => write!(f, "forget commit of {app}"),
             Step::ReleaseLocks { app } => write!(f, "release locks of {app}"),
             Step::Configure { part, .. } => write!(f, "configure the host's {part}"),
-            Step::Reboot { reasons } => write!(f, "reboot for {}", reasons.join(", ")),
+            Step::StageOs { os } => {
+                write!(f, "stage version {} of the operating system", os.version)
+            }
+            Step::CommitOs { version } => {
+                write!(f, "commit version {version} of the operating system")
+            }
+            Step::RollBackOs { version } => {
+                write!(f, "roll back version {version} of the operating system")
+            }
+            Step::Reboot { reasons, activates } => {
+                if let Some(version) = activates {
+                    write!(
+                        f,
+                        "activate version {version} of the operating system, and "
+                    )?;
+                }
+                write!(f, "reboot for {}", reasons.join(", "))
+            }
         }
     }
 }

@@ -28,6 +28,8 @@ pub enum Subject {
     Host(HostPart),
     /// The next boot of the host.
     Reboot,
+    /// The version of the host's operating system.
+    Os,
 }
 
 impl fmt::Display for Subject {
@@ -42,6 +44,7 @@ impl fmt::Display for Subject {
             Subject::Engine(engine) => write!(f, "{engine} engine"),
             Subject::Host(part) => write!(f, "the host's {part}"),
             Subject::Reboot => f.write_str("the reboot of the host"),
+            Subject::Os => f.write_str("the operating system"),
         }
     }
 }

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Action, BootComparison, BootSetting, EventAnswer, PluginEvent, ProxyError, ProxyState,
-    Redirection,
+    Action, BootComparison, BootSetting, EventAnswer, OsStatus, PluginEvent, ProxyError,
+    ProxyState, Redirection,
 };
 
 /// A call of the function of an action that a plugin exports.
@@ -16,6 +16,8 @@ pub enum ActionCall {
     Proxy(ProxyCall),
     /// `wit/boot-config.wit`
     BootConfig(BootCall),
+    /// `wit/os-update.wit`
+    Os(OsCall),
     /// `wit/events.wit`
     Event(PluginEvent),
     /// `wit/action-provider.wit`
@@ -30,6 +32,7 @@ impl ActionCall {
             ActionCall::Identify => Action::Identify,
             ActionCall::Proxy(_) => Action::ProxyRedirector,
             ActionCall::BootConfig(_) => Action::BootConfig,
+            ActionCall::Os(_) => Action::OsUpdate,
             ActionCall::Event(_) => Action::Events,
             ActionCall::Own(_) => Action::ActionProvider,
         }
@@ -45,6 +48,8 @@ pub enum ActionAnswer {
     Proxy(Result<ProxyAnswer, ProxyError>),
     /// `wit/boot-config.wit`
     BootConfig(Result<BootAnswer, String>),
+    /// `wit/os-update.wit`
+    Os(Result<OsAnswer, String>),
     /// `wit/events.wit`
     Event(Result<EventAnswer, String>),
     /// `wit/action-provider.wit`
@@ -104,4 +109,27 @@ pub enum BootAnswer {
     Settings(Vec<BootSetting>),
     /// Of the others.
     Comparison(BootComparison),
+}
+
+/// A function of `wit/os-update.wit`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(
+    missing_docs,
+    reason = "the functions of `wit/os-update.wit`, by their names"
+)]
+pub enum OsCall {
+    Status,
+    Stage { source: String, version: String },
+    Activate,
+    Commit,
+    RollBack,
+}
+
+/// What such a function answers where it does not fail.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OsAnswer {
+    /// Of [`OsCall::Status`].
+    Status(OsStatus),
+    /// Of the others.
+    Done,
 }

@@ -27,7 +27,8 @@ pub mod text;
 mod values;
 
 pub use action_call::{
-    ActionAnswer, ActionCall, BootAnswer, BootCall, OwnCall, ProxyAnswer, ProxyCall,
+    ActionAnswer, ActionCall, BootAnswer, BootCall, OsAnswer, OsCall, OwnCall, ProxyAnswer,
+    ProxyCall,
 };
 pub use answer::{AnswerHead, HEADER_BYTES, HEADERS};
 pub use blueprint::{Blueprint, ComponentFacts, FolderView};
@@ -53,6 +54,6 @@ pub use runtime::{
 };
 pub use values::{
     ApiRequest, ApiResponse, BootComparison, BootSetting, DbusMethodCall, DnsRemote, FieldValue,
-    Handle, HttpRequest, HttpResponse, Identity, JournalOptions, OpenLed, Parity, Piece, Proxy,
-    ProxyKind, ProxyState, Redirection, SerialSettings, UnitState,
+    Handle, HttpRequest, HttpResponse, Identity, JournalOptions, OpenLed, OsStatus, Parity, Piece,
+    Proxy, ProxyKind, ProxyState, Redirection, SerialSettings, UnitState,
 };

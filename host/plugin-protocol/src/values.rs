@@ -254,3 +254,18 @@ pub struct BootComparison {
     /// The changes take effect with the next boot.
     pub needs_reboot: bool,
 }
+
+/// How an operating system with two places to boot from stands, as its provider says.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct OsStatus {
+    /// The version that runs.
+    pub running: String,
+    /// The version that is installed whole in the other place.
+    pub staged: Option<String>,
+    /// The version that runs stays.
+    pub committed: bool,
+    /// Percent of an installation that is under way.
+    pub installing: Option<u8>,
+    /// Why the last installation failed.
+    pub failure: Option<String>,
+}

@@ -2,11 +2,13 @@
 
 use plugin_protocol::{
     ACTION_BYTES, Action, ActionAnswer, ActionCall, BootAnswer, BootCall, BootComparison,
-    BootSetting, EventAnswer, InstalledRelease, OwnCall, PendingUpdate, PluginEvent, ProxyAnswer,
-    ProxyCall, ServiceChange, TargetProgress,
+    BootSetting, EventAnswer, InstalledRelease, OsAnswer, OsCall, OsStatus, OwnCall, PendingUpdate,
+    PluginEvent, ProxyAnswer, ProxyCall, ServiceChange, TargetProgress,
 };
 
-use crate::bindings::exports::platform::supervisor::{boot_config, events, proxy_redirector};
+use crate::bindings::exports::platform::supervisor::{
+    boot_config, events, os_update, proxy_redirector,
+};
 use crate::exports::Exports;
 use crate::guest::{Answer, Guest};
 use wasmtime::component::Accessor;
@@ -32,6 +34,10 @@ impl Exports {
             ActionCall::BootConfig(call) => {
                 let provider = exported(self.boot_config.as_ref(), action)?;
                 ActionAnswer::BootConfig(boot(provider, inside, call).await?)
+            }
+            ActionCall::Os(call) => {
+                let provider = exported(self.os_update.as_ref(), action)?;
+                ActionAnswer::Os(os(provider, inside, call).await?)
             }
             ActionCall::Event(event) => {
                 let watcher = exported(self.events.as_ref(), action)?;
@@ -111,11 +117,44 @@ async fn boot(
     })
 }
 
+async fn os(
+    provider: &os_update::Guest,
+    inside: &Accessor<Guest>,
+    call: OsCall,
+) -> Answer<OsAnswer, String> {
+    let done = |()| OsAnswer::Done;
+    Ok(match call {
+        OsCall::Status => {
+            let status = provider.call_status(inside).await?;
+            status.map(|status| OsAnswer::Status(status.into()))
+        }
+        OsCall::Stage { source, version } => {
+            let begun = provider.call_stage(inside, source, version).await?;
+            begun.map(done)
+        }
+        OsCall::Activate => provider.call_activate(inside).await?.map(done),
+        OsCall::Commit => provider.call_commit(inside).await?.map(done),
+        OsCall::RollBack => provider.call_roll_back(inside).await?.map(done),
+    })
+}
+
 fn converted<A, B: From<A>>(items: Vec<A>) -> Vec<B> {
     items.into_iter().map(Into::into).collect()
 }
 
 mirror! { struct BootSetting, boot_config::Setting { name, value } }
+
+impl From<os_update::OsStatus> for OsStatus {
+    fn from(status: os_update::OsStatus) -> Self {
+        OsStatus {
+            running: status.running,
+            staged: status.staged,
+            committed: status.committed,
+            installing: status.installing,
+            failure: status.failure,
+        }
+    }
+}
 
 impl From<boot_config::Comparison> for BootAnswer {
     fn from(comparison: boot_config::Comparison) -> Self {

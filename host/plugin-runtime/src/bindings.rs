@@ -21,6 +21,7 @@ wasmtime::component::bindgen!({
             export platform:supervisor/identify@1.4.0;
             export platform:supervisor/proxy-redirector@1.4.0;
             export platform:supervisor/boot-config@1.4.0;
+            export platform:supervisor/os-update@1.4.0;
             export platform:supervisor/events@1.4.0;
             export platform:supervisor/action-provider@1.4.0;
         }

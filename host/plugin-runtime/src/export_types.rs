@@ -9,6 +9,7 @@ use wasmtime::component::{ComponentNamedList, Lift, Lower};
 
 use crate::bindings::exports::platform::supervisor::boot_config::{Comparison, Setting};
 use crate::bindings::exports::platform::supervisor::events;
+use crate::bindings::exports::platform::supervisor::os_update::OsStatus;
 use crate::bindings::exports::platform::supervisor::proxy_redirector::{
     ProxyError, ProxyState, Redirection,
 };
@@ -75,6 +76,16 @@ const INTERFACES: &[Interface] = &[
                 "set",
                 check::<(Vec<Setting>,), (Result<Comparison, String>,)>,
             ),
+        ],
+    },
+    Interface {
+        name: "os-update",
+        functions: &[
+            ("status", check::<(), (Result<OsStatus, String>,)>),
+            ("stage", check::<(String, String), (Result<(), String>,)>),
+            ("activate", check::<(), (Result<(), String>,)>),
+            ("commit", check::<(), (Result<(), String>,)>),
+            ("roll-back", check::<(), (Result<(), String>,)>),
         ],
     },
 ];

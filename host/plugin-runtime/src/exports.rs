@@ -8,7 +8,7 @@ use wasmtime::component::{Instance, InstancePre};
 use wasmtime_wasi_http::p2::bindings::exports::wasi::http::incoming_handler;
 
 use crate::bindings::exports::platform::supervisor::{
-    action_provider, boot_config, events, handler, identify, proxy_redirector,
+    action_provider, boot_config, events, handler, identify, os_update, proxy_redirector,
 };
 use crate::guest::Guest;
 
@@ -64,6 +64,7 @@ exports! {
     identify provides Identify;
     proxy_redirector provides ProxyRedirector;
     boot_config provides BootConfig;
+    os_update provides OsUpdate;
     events provides Events;
     action_provider provides ActionProvider;
 }

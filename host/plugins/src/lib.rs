@@ -42,6 +42,7 @@ mod loaded;
 mod loader;
 mod log_lines;
 mod newest;
+mod os_update;
 mod owners;
 mod pending_writes;
 mod pins;
@@ -83,6 +84,7 @@ pub use events::{GateVerdict, Postponement};
 pub use grant::{GrantError, grant};
 pub use installation::PluginUpload;
 pub use limits::Limits;
+pub use os_update::{OsCall, OsStatus, OsUpdateError};
 pub use owners::OwnerError;
 pub use plugin_manifest::{
     Action, Capability, INTERFACE, Manifest, ManifestError, Need, Pattern, PatternError, Route,

@@ -9,7 +9,7 @@ use device_types::{PluginField, PluginLog, PluginReport, PluginRoutes, PluginSta
 use http::{Method, Request, Response};
 use parking_lot::Mutex;
 use plugin_protocol::{
-    BootCall, GuestRuntime, InstalledRelease, Origin, PendingUpdate, PluginEvent,
+    BootCall, GuestRuntime, InstalledRelease, Origin, OsCall, PendingUpdate, PluginEvent,
 };
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinHandle;
@@ -26,6 +26,7 @@ use crate::kept::KeptVersions;
 use crate::loaded::{LoadContext, PluginShares};
 use crate::loader::Loader;
 use crate::log_lines::PluginLogs;
+use crate::os_update;
 use crate::pending_writes::PendingWrites;
 use crate::policy::PolicyFiles;
 use crate::provision::led::Leds;
@@ -38,8 +39,8 @@ use crate::settled_file::PluginFolders;
 use crate::table::Table;
 use crate::watch::Watch;
 use crate::{
-    Action, Body, BootComparison, BootConfigError, BootSetting, CallerScope, PatternError,
-    PluginsConfig,
+    Action, Body, BootComparison, BootConfigError, BootSetting, CallerScope, OsStatus,
+    OsUpdateError, PatternError, PluginsConfig,
 };
 
 /// What a person should know of a device of a developer's.
@@ -298,6 +299,23 @@ impl Plugins {
         target: Vec<BootSetting>,
     ) -> Result<BootComparison, BootConfigError> {
         boot_config::compare_or_set(&self.inner.actions, BootCall::Set(target)).await
+    }
+
+    /// How the operating system stands, as the plugin says that updates it.
+    ///
+    /// # Errors
+    /// [`OsUpdateError`].
+    pub async fn os_status(&self) -> Result<OsStatus, OsUpdateError> {
+        os_update::status(&self.inner.actions).await
+    }
+
+    /// Has the plugin that updates the operating system do this; [`OsCall::Status`] does nothing. Goes on where the
+    /// caller does not wait.
+    ///
+    /// # Errors
+    /// [`OsUpdateError`].
+    pub async fn update_os(&self, call: OsCall) -> Result<(), OsUpdateError> {
+        os_update::perform(&self.inner.actions, call).await
     }
 
     /// Each plugin, sorted by name (`GET /v3/plugins`).

@@ -353,6 +353,9 @@ fn of_action(action: Action) -> &'static str {
             "read and write the proxy of the device's connections, with its password, for all who ask for that"
         }
         Action::BootConfig => "write the boot configuration of the board",
+        Action::OsUpdate => {
+            "install, start and take back versions of the operating system, as the device's target says"
+        }
         Action::ActionProvider => "do actions of its own for plugins that you let call them",
         Action::Events => "be called for what happens on the device",
     }

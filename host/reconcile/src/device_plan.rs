@@ -9,7 +9,7 @@ use device_types::plan::{
     Blocked, Blocker, DevicePlan, PlanState, SignedTargets, StepReason, Unplanned,
 };
 use model::{AppId, AppUuid, DesiredState, ImageRef, ServiceName};
-use plan::{AnyStep, CurrentState, Failure, ForecastStep, Step, Subject, forecast};
+use plan::{AnyStep, CurrentState, Failure, ForecastStep, OsVerdict, Step, Subject, forecast};
 
 use crate::{Locks, SigningState};
 
@@ -24,6 +24,10 @@ pub(crate) struct LoopSnapshot {
     pub progress: BTreeMap<ImageRef, u8>,
     /// Releases that are on trial, or were not healthy.
     pub blocked_releases: BTreeMap<AppUuid, Blocker>,
+    /// Why the version of the operating system that the target names is not what runs, where no step leads to it.
+    pub blocked_os: Option<Blocker>,
+    /// How far the installation of a version of it is, in percent.
+    pub os_progress: Option<u8>,
 }
 
 impl LoopSnapshot {
@@ -99,7 +103,22 @@ impl LoopSnapshot {
         let failed = |subject: &Subject| self.current.failed.get(subject).map(Failure::blocker);
         let mut blockers = step.waits_for.clone();
         match &step.step {
-            AnyStep::Free(Step::Reboot { .. }) => blockers.extend(user_locks),
+            AnyStep::Free(Step::Reboot { activates, .. }) => {
+                blockers.extend(user_locks);
+                let is_of_os = activates.is_some();
+                blockers.extend(failed(&Subject::Os).filter(|_| is_of_os));
+            }
+            AnyStep::Free(Step::CommitOs { version }) => {
+                if let OsVerdict::Pending { until, reason } = &self.current.os.verdict
+                    && step.stage == 1
+                {
+                    blockers.push(Blocker::OsOnTrial {
+                        version: version.clone(),
+                        until: *until,
+                        reason: reason.clone(),
+                    });
+                }
+            }
             AnyStep::Free(_) => {}
             AnyStep::Locked(service, _) => {
                 blockers.extend(user_locks);
@@ -139,7 +158,10 @@ impl LoopSnapshot {
     }
 
     fn left_alone(&self, cloud_apps: &[(AppId, AppUuid)]) -> Vec<Unplanned> {
-        let mut left = Vec::new();
+        let os = self.blocked_os.clone().into_iter();
+        let mut left: Vec<_> = os
+            .map(|blocker| unplanned_of(None, None, blocker))
+            .collect();
         for app in self.desired.apps.values() {
             let blocker = match (app.not_ours, app.rejected) {
                 (true, _) => Blocker::NotOurs,

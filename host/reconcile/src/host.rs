@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use model::{
-    ActionError, AppId, AppUuid, BootId, Commit, DesiredHost, DesiredState, HostPart, NetworkMode,
-    Protocol, ServiceName, Settings,
+    ActionError, AppId, AppUuid, BootId, Commit, DesiredHost, DesiredOs, DesiredState, HostPart,
+    NetworkMode, Protocol, ServiceName, Settings,
 };
+use plan::OsStatus;
 
 /// The host that the device runs on.
 pub trait Host: Send + Sync + 'static {
@@ -39,6 +40,15 @@ pub trait Host: Send + Sync + 'static {
     /// [`ActionError::Locked`] where a lock is in the way.
     fn reboot(&self, force: bool) -> BoxFuture<'_, Result<(), ActionError>>;
 
+    /// How the operating system stands. Answers within seconds, but for plugins that are still being loaded.
+    fn look_at_os(&self) -> BoxFuture<'_, OsLook>;
+
+    /// Does something with the operating system, or begins to.
+    ///
+    /// # Errors
+    /// Why it was not done, for people.
+    fn update_os<'a>(&'a self, action: &'a OsAction) -> BoxFuture<'a, Result<(), String>>;
+
     /// Whether somebody wants an update to wait; asked before its first service is disturbed, and again after the time
     /// that was answered. Answers within seconds.
     fn postponement<'a>(
@@ -52,6 +62,35 @@ pub trait Host: Send + Sync + 'static {
     /// Whether somebody finds that a release is healthy, all of whose services run and pass their checks. Answers within
     /// seconds.
     fn judge_release<'a>(&'a self, release: &'a InstalledRelease) -> BoxFuture<'a, ReleaseVerdict>;
+}
+
+/// How the operating system stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OsLook {
+    /// Nobody on this device updates it.
+    Unavailable,
+    /// As its provider says.
+    Status {
+        /// What runs and what is staged.
+        status: OsStatus,
+        /// Why the last installation failed, for people.
+        failure: Option<String>,
+    },
+    /// The provider could not say, and why.
+    Failed(String),
+}
+
+/// What is done with the operating system (`wit/os-update.wit`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OsAction {
+    /// Begin to install a version beside the one that runs.
+    Stage(DesiredOs),
+    /// Have the next boot start the staged version.
+    Activate,
+    /// Have each later boot start the version that runs.
+    Commit,
+    /// Have the next boot start what ran before the version that is not committed.
+    RollBack,
 }
 
 /// A release that was installed a short while ago.

@@ -42,6 +42,7 @@ mod logs;
 mod messages;
 mod moments;
 mod observe;
+mod os_update;
 mod persistence;
 mod progress;
 mod reconciler;
@@ -62,11 +63,12 @@ mod view;
 pub use abort::AbortAt;
 pub use config::{Limits, OnEvent, ReconcilerConfig};
 pub use host::{
-    EffectiveSettings, Exposure, Host, HostLook, InstalledRelease, PendingUpdate, ReleaseVerdict,
-    UpdatePostponement,
+    EffectiveSettings, Exposure, Host, HostLook, InstalledRelease, OsAction, OsLook, PendingUpdate,
+    ReleaseVerdict, UpdatePostponement,
 };
 pub use locks::{AllLocks, LockError, LockPolicy, Locks, UpdateLocks};
 pub use logs::LogSubscription;
 pub use moments::Moments;
+pub use plan::OsStatus;
 pub use reconciler::{Reconciler, StartError};
 pub use signing::{ReadTargetPolicy, SigningState};

@@ -16,7 +16,7 @@ use crate::actions::ActionReply;
 use crate::device_plan::LoopSnapshot;
 use crate::locks::LockSubjects;
 use crate::view::{Effect, Listing};
-use crate::{HostLook, ReleaseVerdict, UpdateLocks, UpdatePostponement};
+use crate::{HostLook, OsAction, OsLook, ReleaseVerdict, UpdateLocks, UpdatePostponement};
 
 pub(crate) enum Message {
     Listed(Listing),
@@ -43,6 +43,16 @@ pub(crate) enum Message {
     HostLooked(HostLook),
     /// The host may be another than it was.
     HostChanged,
+    /// How the operating system stands.
+    OsLooked(OsLook),
+    /// What became of something that was done with it.
+    OsDone(OsAction, Result<(), String>),
+    /// What became of its activation, while the locks of all apps are held.
+    OsActivated(Result<(), String>),
+    /// What the plugins say of an app in the version that is on trial.
+    OsVerdict(AppUuid, ReleaseVerdict),
+    /// What became of writing the record of it.
+    OsRecord(RecordWrite),
     /// The reboot that was begun does not take place.
     NotRebooted,
     Command(Command),

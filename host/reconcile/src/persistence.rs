@@ -10,6 +10,7 @@ use store::{ImageRecord, Store, StoreError, TargetSource};
 
 use crate::actions::StoredAction;
 use crate::messages::StoredRecord;
+use crate::os_update::OsRecord;
 use crate::release_trials::ReleaseRecord;
 use crate::stored_state::StoredState;
 
@@ -30,6 +31,9 @@ const RELEASES: &str = "releases";
 
 /// How often the device was rebooted for its target since that was last reached or replaced.
 const REBOOTS: &str = "reboots";
+
+/// What is known of versions of the operating system.
+const OS_UPDATE: &str = "os-update";
 
 /// This device's mark in lock files.
 const LOCK_MARKER: &str = "lock-marker";
@@ -53,6 +57,7 @@ pub(crate) struct RecoveredState {
     pub local_mode: LocalMode,
     pub lock_marker: String,
     pub reboots: u32,
+    pub os: OsRecord,
     /// What a kill cut short.
     pub actions: Vec<(AppUuid, StoredAction)>,
     /// Which releases were healthy.
@@ -113,6 +118,10 @@ impl Persistence {
             snapshot: store.snapshot()?,
             local_mode: local_mode.unwrap_or(LocalMode::Off),
             reboots: reboots.unwrap_or_default(),
+            // What an older version wrote, and this one cannot read, is as good as none.
+            os: own(OS_UPDATE)
+                .and_then(|record| OsRecord::deserialize(record).ok())
+                .unwrap_or_default(),
             lock_marker: match own(LOCK_MARKER).and_then(Value::as_str) {
                 Some(marker) => marker.to_owned(),
                 None => self.make_lock_marker()?,
@@ -173,6 +182,13 @@ impl Persistence {
             None => store.remove_intent(RELEASES, app.as_str()),
         })
         .await
+    }
+
+    /// Notes what is known of versions of the operating system.
+    pub(crate) async fn put_os_record(&self, record: OsRecord) -> Result<(), String> {
+        let value = serde_json::to_value(record).map_err(|error| error_chain(&error))?;
+        self.call(move |store| store.put_intent(OWN, OS_UPDATE, &value))
+            .await
     }
 
     /// Keeps a target of the cloud that begins local mode, with what local mode begins with: both or

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
     AppStatus, AppUuid, Commit, ContainerState, CurrentService, DesiredApp, DesiredService,
-    DesiredState, DeviceStatus, Image, ImageId, ImageRef, ImageState, ImageStatus, RejectedRelease,
-    ReleaseId, ReleaseState, ServiceKey, ServiceState, ServiceStatus,
+    DesiredState, DeviceStatus, Image, ImageId, ImageRef, ImageState, ImageStatus, OsVersion,
+    RejectedRelease, ReleaseId, ReleaseState, ServiceKey, ServiceState, ServiceStatus,
 };
 use plan::{Subject, WaitingOn};
 
@@ -25,6 +25,8 @@ pub(crate) struct StatusInputs<'a> {
     pub acting: BTreeSet<AppUuid>,
     /// Releases of the target that were not healthy.
     pub rejected: BTreeMap<AppUuid, RejectedRelease>,
+    /// The version of the operating system that the target names, if it is not tried again.
+    pub rejected_os: Option<OsVersion>,
     pub update: UpdateProgress,
 }
 
@@ -58,6 +60,7 @@ pub(crate) fn build(sources: &StatusInputs<'_>) -> DeviceStatus {
         acting: sources.acting.clone(),
         images: images(sources),
         waiting_on: sources.waiting_on.iter().map(ToString::to_string).collect(),
+        rejected_os: sources.rejected_os.clone(),
     }
 }
 

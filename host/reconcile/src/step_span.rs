@@ -33,7 +33,12 @@ pub(crate) fn of_step(step: &Step) -> Span {
         Step::ForgetCommit { app } => info_span!("forget-commit", %app),
         Step::Configure { part, .. } => info_span!("configure-host", %part),
         // The loop's own, which are not started as steps.
-        Step::UnderLocks(_) | Step::ReleaseLocks { .. } | Step::Reboot { .. } => Span::none(),
+        Step::UnderLocks(_)
+        | Step::ReleaseLocks { .. }
+        | Step::StageOs { .. }
+        | Step::CommitOs { .. }
+        | Step::RollBackOs { .. }
+        | Step::Reboot { .. } => Span::none(),
     }
 }
 

@@ -54,7 +54,12 @@ pub(crate) async fn execute(context: &StepContext, step: Step) -> StepResult {
             let what = format!("change the host's {part}");
             configured.map_err(|why| context.failed_due_to(&what, why))
         }
-        // The loop's own: they are about its guards, and about all services.
-        Step::UnderLocks(_) | Step::ReleaseLocks { .. } | Step::Reboot { .. } => Ok(()),
+        // The loop's own: they are about its guards, about all services, and about its record of the operating system.
+        Step::UnderLocks(_)
+        | Step::ReleaseLocks { .. }
+        | Step::StageOs { .. }
+        | Step::CommitOs { .. }
+        | Step::RollBackOs { .. }
+        | Step::Reboot { .. } => Ok(()),
     }
 }

@@ -13,6 +13,9 @@ mod loop_snapshot;
 mod observe;
 mod on_command;
 mod on_message;
+mod os_activation;
+mod os_trial;
+mod os_update;
 mod publication;
 mod quiesce;
 mod release_trials;
@@ -43,7 +46,7 @@ use crate::release_trials::ReleaseTrials;
 use crate::step_context::{StepContext, publish};
 use crate::stored_state::StoredState;
 use crate::view::View;
-use crate::{EffectiveSettings, Exposure, LockPolicy, PendingUpdate, apply};
+use crate::{EffectiveSettings, Exposure, LockPolicy, OsAction, PendingUpdate, apply};
 use held_locks::HeldLocks;
 use host::HostView;
 use in_flight::InFlight;
@@ -111,7 +114,7 @@ impl ReconcilerTask {
             local_mode: LocalModeState::new(memory.local_mode, memory.snapshot, start.managed),
             stored: memory.stored,
             actions,
-            host: HostView::new(target, boot, memory.reboots),
+            host: HostView::new(target, boot, memory.reboots, memory.os),
             held_locks: HeldLocks::default(),
             in_flight: InFlight::default(),
             retries: Retries::new(limits),
@@ -188,6 +191,7 @@ impl ReconcilerTask {
         }
         self.begin_actions();
         self.look_at_releases();
+        self.judge_os();
         let current = self.current();
         let Some(desired) = self.wanted_now() else {
             self.publication.waiting_on.clear();
@@ -195,6 +199,9 @@ impl ReconcilerTask {
         };
         let plan = plan(&current, &desired);
         let waits = !plan.waiting_on.is_empty();
+        // An operating system that is staged beside the services, or on trial under them, is nothing that they wait for.
+        let mut applies = plan.waiting_on.iter().any(|it| it.subject != Subject::Os);
+        applies |= current.busy.iter().any(|subject| *subject != Subject::Os);
         self.publication.waiting_on = plan.waiting_on;
         let mut acts = false;
         for step in plan.steps {
@@ -205,12 +212,24 @@ impl ReconcilerTask {
                         self.held_locks.guards.remove(&app);
                     }
                 }
-                Step::Reboot { reasons } => {
+                Step::Reboot { reasons, activates } => {
+                    (acts, applies) = (true, true);
+                    self.start_reboot(&reasons, activates);
+                }
+                Step::StageOs { os } => {
                     acts = true;
-                    self.start_reboot(&reasons);
+                    self.start_on_os(OsAction::Stage(os));
+                }
+                Step::CommitOs { .. } => {
+                    acts = true;
+                    self.start_on_os(OsAction::Commit);
+                }
+                Step::RollBackOs { .. } => {
+                    acts = true;
+                    self.start_on_os(OsAction::RollBack);
                 }
                 step => {
-                    acts = true;
+                    (acts, applies) = (true, true);
                     self.start(step);
                 }
             }
@@ -238,16 +257,18 @@ impl ReconcilerTask {
             self.target.reached();
             self.forget_reboots();
         }
-        !rests || waits || !self.actions.is_empty()
+        applies || self.host_is_unknown() || !self.actions.is_empty()
     }
 
     fn current(&mut self) -> CurrentState {
         let mut busy = self.in_flight.subjects();
         busy.extend(self.view.unknown().cloned());
+        busy.extend(self.os_is_busy().then_some(Subject::Os));
         let mut current = CurrentState {
             default_engine: self.context.engines.default_kind(),
             locks: self.held_locks.guards.keys().cloned().collect(),
             host: self.current_host(),
+            os: self.current_os(),
             local_mode: self.local_mode.is_on(),
             busy,
             failed: self.retries.failures(Instant::now()),
@@ -349,11 +370,13 @@ impl ReconcilerTask {
         let actions = self.actions.next_try().into_iter();
         let host = self.host.look_at.into_iter();
         let trials = self.target.trials.times(self.trial_rules());
+        let os = self.os_times();
         self.retries
             .times()
             .chain(actions)
             .chain(host)
             .chain(trials)
+            .chain(os)
             .filter(|at| *at > now)
             .min()
     }

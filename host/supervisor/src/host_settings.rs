@@ -7,13 +7,15 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use model::{ActionError, BootId, Commit, DesiredHost, HostPart, PowerAction};
+use model::{
+    ActionError, BootId, Commit, DesiredHost, HostPart, OS_BUNDLE, OsVersion, PowerAction,
+};
 use os::ConfigJson;
 use plugins::{
-    Action, BootComparison, BootConfigError, BootSetting, GateVerdict, InstalledRelease,
-    PendingUpdate,
+    Action, BootComparison, BootConfigError, BootSetting, GateVerdict, InstalledRelease, OsCall,
+    OsUpdateError, PendingUpdate,
 };
-use reconcile::{HostLook, Reconciler, ReleaseVerdict, UpdatePostponement};
+use reconcile::{HostLook, OsAction, OsLook, Reconciler, ReleaseVerdict, UpdatePostponement};
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -33,6 +35,8 @@ pub(crate) struct HostSettings {
     boots: Arc<Boots>,
     config_json: ConfigJson,
     power: Power,
+    /// Versions of the operating system may be downloaded without TLS.
+    allow_plain: bool,
     /// The parts that are started after the loop that asks for them.
     parts: watch::Sender<Option<Parts>>,
 }
@@ -44,11 +48,17 @@ struct Parts {
 }
 
 impl HostSettings {
-    pub(crate) fn new(boots: Arc<Boots>, config_json: ConfigJson, power: Power) -> Self {
+    pub(crate) fn new(
+        boots: Arc<Boots>,
+        config_json: ConfigJson,
+        power: Power,
+        allow_plain: bool,
+    ) -> Self {
         HostSettings {
             boots,
             config_json,
             power,
+            allow_plain,
             parts: watch::channel(None).0,
         }
     }
@@ -271,6 +281,50 @@ impl reconcile::Host for HostSettings {
         .boxed()
     }
 
+    fn look_at_os(&self) -> BoxFuture<'_, OsLook> {
+        async move {
+            let parts = match self.parts().await {
+                Ok(parts) => parts,
+                Err(why) => return OsLook::Failed(why),
+            };
+            let Some(plugins) = parts.plugins.settled_in_time(Action::OsUpdate).await else {
+                return OsLook::Failed("plugins have not been loaded".to_owned());
+            };
+            match plugins.os_status().await {
+                Ok(status) => os_look(status),
+                Err(OsUpdateError::Unavailable) => OsLook::Unavailable,
+                Err(OsUpdateError::Failed(why)) => OsLook::Failed(why),
+            }
+        }
+        .boxed()
+    }
+
+    fn update_os<'a>(&'a self, action: &'a OsAction) -> BoxFuture<'a, Result<(), String>> {
+        async move {
+            let call = match action {
+                OsAction::Stage(os) if os.bundle.is_plain_http() && !self.allow_plain => {
+                    return Err(format!(
+                        "`{OS_BUNDLE}` has no TLS: use an address with `https://`, or set `allow_plain = true` in the \
+                         supervisor's configuration if the network is yours alone"
+                    ));
+                }
+                OsAction::Stage(os) => OsCall::Stage {
+                    source: os.bundle.to_string(),
+                    version: os.version.to_string(),
+                },
+                OsAction::Activate => OsCall::Activate,
+                OsAction::Commit => OsCall::Commit,
+                OsAction::RollBack => OsCall::RollBack,
+            };
+            let parts = self.parts().await?;
+            let plugins = parts.plugins.settled_in_time(Action::OsUpdate).await;
+            let plugins = plugins.ok_or("plugins have not been loaded")?;
+            let done = plugins.update_os(call).await;
+            done.map_err(|error| error.to_string())
+        }
+        .boxed()
+    }
+
     fn postponement<'a>(
         &'a self,
         update: &'a reconcile::PendingUpdate,
@@ -327,6 +381,23 @@ impl reconcile::Host for HostSettings {
             }
         }
         .boxed()
+    }
+}
+
+/// The status, whose versions have been checked before.
+fn os_look(status: plugins::OsStatus) -> OsLook {
+    let staged = status.staged.map(OsVersion::try_from).transpose();
+    match (OsVersion::try_from(status.running), staged) {
+        (Ok(running), Ok(staged)) => OsLook::Status {
+            status: reconcile::OsStatus {
+                running,
+                staged,
+                committed: status.committed,
+                installing: status.installing,
+            },
+            failure: status.failure,
+        },
+        (Err(error), _) | (_, Err(error)) => OsLook::Failed(error.to_string()),
     }
 }
 

@@ -121,7 +121,12 @@ impl Parts {
             listening: Listening::default(),
             agreed: Arc::default(),
         };
-        let host_settings = HostSettings::new(boots, host.config_json.clone(), power.clone());
+        let host_settings = HostSettings::new(
+            boots,
+            host.config_json.clone(),
+            power.clone(),
+            configuration.allow_plain,
+        );
         let reconciler = Reconciler::start(ReconcilerConfig {
             engines,
             store: store.clone(),

@@ -287,6 +287,19 @@ fn provider(action: Action, path: &syn::Path) -> TokenStream {
         }
         // Written with the functions that do its actions.
         Action::ActionProvider => TokenStream::new(),
+        Action::OsUpdate => quote! {
+            const _: () = {
+                struct ExportsOfPlugin;
+
+                impl ::supervisor_sdk::expansion::OsExports for ExportsOfPlugin {
+                    type Provider = #path;
+                }
+
+                #sdk::os_updater::export_os_updater!(
+                    ExportsOfPlugin with_types_in #sdk::os_updater
+                );
+            };
+        },
         Action::BootConfig => quote! {
             const _: () = {
                 struct ExportsOfPlugin;

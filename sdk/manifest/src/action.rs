@@ -30,6 +30,8 @@ pub enum Action {
     ProxyRedirector,
     /// Writes the boot configuration of a family of boards (`wit/boot-config.wit`).
     BootConfig,
+    /// Updates the operating system of a family of boards (`wit/os-update.wit`).
+    OsUpdate,
     /// Is called for what happens on the device (`wit/events.wit`). Any number of plugins is.
     Events,
     /// Does actions of the plugin's own, which its manifest names (`wit/action-provider.wit`).
@@ -43,7 +45,7 @@ impl Action {
         match self {
             Action::Identify => Some(Capability::Identify),
             Action::ProxyRedirector => Some(Capability::ProxyRedirector),
-            Action::BootConfig | Action::Events | Action::ActionProvider => None,
+            Action::BootConfig | Action::OsUpdate | Action::Events | Action::ActionProvider => None,
         }
     }
 

@@ -19,7 +19,8 @@ mod running;
 pub use host::Host;
 pub use plugins::{
     BootComparison, BootConfigError, CallerScope, Cloud, CloudRefusal, GateVerdict, Identity,
-    InstalledRelease, PendingUpdate, PluginEvent, Postponement, ServiceChange, TargetProgress,
+    InstalledRelease, OsCall, OsStatus, OsUpdateError, PendingUpdate, PluginEvent, Postponement,
+    ServiceChange, TargetProgress,
 };
 pub use running::{DeviceFolder, RunningHost};
 pub use supervisor_testing::{Answer, assert_described, build, schemas, try_build};

@@ -10,7 +10,8 @@ use http_body_util::{BodyExt as _, Full};
 use os::{Action, Rehearsal};
 use plugins::{
     Body, BootComparison, BootConfigError, BootSetting, CallerScope, GateVerdict, InstalledRelease,
-    PendingUpdate, PluginEvent, Plugins, Postponement, RouteLookup,
+    OsCall, OsStatus, OsUpdateError, PendingUpdate, PluginEvent, Plugins, Postponement,
+    RouteLookup,
 };
 use serde_json::Value;
 use supervisor_testing::Answer;
@@ -195,6 +196,22 @@ impl RunningHost {
         target: &[(&str, &str)],
     ) -> Result<BootComparison, BootConfigError> {
         self.plugins.set_boot_config(boot_settings(target)).await
+    }
+
+    /// Says how the operating system stands, by whichever plugin provides `os-update`.
+    ///
+    /// # Errors
+    /// If none does, or it fails.
+    pub async fn os_status(&self) -> Result<OsStatus, OsUpdateError> {
+        self.plugins.os_status().await
+    }
+
+    /// Has the operating system updated: one function of `os-update`.
+    ///
+    /// # Errors
+    /// As [`Self::os_status`].
+    pub async fn update_os(&self, call: OsCall) -> Result<(), OsUpdateError> {
+        self.plugins.update_os(call).await
     }
 
     /// Reads the brightness of the LED.

@@ -124,6 +124,10 @@ pub enum Command {
     BootSettings,
     /// Compares the boot configuration with these settings, or writes them if the flag is set.
     BootConfig(Vec<BootSetting>, bool),
+    /// Answers how the operating system stands, or why that is not known.
+    OsStatus,
+    /// Has the operating system updated: answers why it was not.
+    UpdateOs(OsCall),
     /// The series and values that a plugin has reported.
     Metrics(String),
     /// What `GET /v3/plugins` would answer.
@@ -158,6 +162,39 @@ pub struct BootChange {
     pub foreign: Vec<String>,
     /// Whether the changes act with the next boot.
     pub needs_reboot: bool,
+}
+
+/// How an operating system with two places to boot from stands.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OsStatus {
+    /// The version that runs.
+    pub running: String,
+    /// The version that is installed whole in the other place.
+    pub staged: Option<String>,
+    /// Whether the version that runs stays.
+    pub committed: bool,
+    /// Percent of an installation that is under way.
+    pub installing: Option<u8>,
+    /// Why the last installation failed.
+    pub failure: Option<String>,
+}
+
+/// A function of the action `os-update`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OsCall {
+    /// Begins to install a version.
+    Stage {
+        /// Where the version is.
+        source: String,
+        /// The version.
+        version: String,
+    },
+    /// Has the next boot start the staged version.
+    Activate,
+    /// Has each later boot start the version that runs.
+    Commit,
+    /// Has the next boot start what ran before the version that is not committed.
+    RollBack,
 }
 
 /// What plugins have done with the update locks of all apps.

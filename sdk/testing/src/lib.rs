@@ -24,7 +24,7 @@ mod tool;
 
 pub use answer::Answer;
 pub use build::{build, try_build};
-pub use control::{BootChange, BootSetting, CallerScope, Identity};
+pub use control::{BootChange, BootSetting, CallerScope, Identity, OsCall, OsStatus};
 pub use description::{assert_described, schemas};
 pub use events::{
     GateVerdict, InstalledRelease, PendingUpdate, PluginEvent, Postponement, ServiceChange,

@@ -13,7 +13,8 @@ use serde_json::Value;
 
 use crate::answer::Answer;
 use crate::control::{
-    BootChange, BootSetting, CALLER, CallerScope, Command, DEVICE, HARNESS, UpdateLocks,
+    BootChange, BootSetting, CALLER, CallerScope, Command, DEVICE, HARNESS, OsCall, OsStatus,
+    UpdateLocks,
 };
 use crate::events::{GateVerdict, InstalledRelease, PendingUpdate, PluginEvent, Postponement};
 use crate::tool::Tool;
@@ -182,6 +183,22 @@ impl RunningHost {
     pub async fn set_boot_config(&self, target: &[(&str, &str)]) -> Result<BootChange, String> {
         let target = boot_settings(target);
         self.ask(&Command::BootConfig(target, true)).await
+    }
+
+    /// Says how the operating system stands, by whichever plugin provides `os-update`.
+    ///
+    /// # Errors
+    /// Why not, for people: no plugin provides the action, or it fails.
+    pub async fn os_status(&self) -> Result<OsStatus, String> {
+        self.ask(&Command::OsStatus).await
+    }
+
+    /// Has the operating system updated: one function of `os-update`.
+    ///
+    /// # Errors
+    /// As [`Self::os_status`].
+    pub async fn update_os(&self, call: OsCall) -> Result<(), String> {
+        self.ask(&Command::UpdateOs(call)).await
     }
 
     /// Reads the brightness of the LED.

@@ -32,6 +32,7 @@ mod bindings {
                 include platform:supervisor/endpoint@1.4.0;
                 include platform:supervisor/identifier@1.4.0;
                 include platform:supervisor/proxy@1.4.0;
+                include platform:supervisor/os-updater@1.4.0;
                 import platform:supervisor/identify@1.4.0;
             }
         ",

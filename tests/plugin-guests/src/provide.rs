@@ -1,5 +1,6 @@
-//! The action `proxy-redirector`, provided in ways in which no plugin should.
+//! The actions `proxy-redirector` and `os-update`, provided in ways in which no plugin should.
 
+use crate::bindings::exports::platform::supervisor::os_update;
 use crate::bindings::exports::platform::supervisor::proxy_redirector::Guest;
 use crate::bindings::platform::supervisor::proxy_types::{ProxyError, ProxyState, Redirection};
 use crate::bindings::platform::supervisor::{config, proxy_redirector, timer};
@@ -37,6 +38,37 @@ impl Guest for crate::Guest {
     }
 
     async fn apply() -> Result<(), ProxyError> {
+        Ok(())
+    }
+}
+
+impl os_update::Guest for crate::Guest {
+    /// Says the configuration, as a version.
+    async fn status() -> Result<os_update::OsStatus, String> {
+        Ok(os_update::OsStatus {
+            running: config::json(),
+            staged: None,
+            committed: true,
+            installing: None,
+            failure: None,
+        })
+    }
+
+    /// Never comes to an end.
+    async fn stage(_: String, _: String) -> Result<(), String> {
+        timer::sleep(u32::MAX).await;
+        Ok(())
+    }
+
+    async fn activate() -> Result<(), String> {
+        Err("there is nothing to activate".to_owned())
+    }
+
+    async fn commit() -> Result<(), String> {
+        panic!("it does not commit")
+    }
+
+    async fn roll_back() -> Result<(), String> {
         Ok(())
     }
 }

@@ -31,6 +31,7 @@ mod log_upload;
 mod logs;
 mod lost_store;
 mod metrics;
+mod os_update;
 mod pending_update;
 mod plan;
 mod plugin_api;

@@ -147,7 +147,10 @@ fn to_send(current: &BTreeMap<String, String>, in_target: &[&str]) -> Vec<(Strin
     for (name, value) in current {
         let is_default = variable(name).is_some_and(|variable| match variable.kind {
             VariableKind::Bool => flag(current, name) == flag(&BTreeMap::new(), name),
-            VariableKind::Int(..) | VariableKind::Word(_) => value == variable.default,
+            VariableKind::Int(..)
+            | VariableKind::Word(_)
+            | VariableKind::OsVersion
+            | VariableKind::OsBundle => value == variable.default,
         });
         if is_default || in_target.contains(&name.as_str()) {
             continue;

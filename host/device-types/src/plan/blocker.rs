@@ -1,6 +1,6 @@
 //! What is in the way of a step.
 
-use model::{AppId, Commit, EngineKind, ImageRef, ServiceName};
+use model::{AppId, Commit, EngineKind, ImageRef, OsVersion, ServiceName};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -147,6 +147,43 @@ pub enum Blocker {
         /// What is missing; clients read it in the message.
         #[serde(skip)]
         reason: String,
+    },
+    /// A version of the operating system that is being installed beside the one that runs.
+    #[display("version {version} of the operating system is being installed: {percent} %")]
+    OsStaging {
+        /// The version.
+        version: OsVersion,
+        /// How far it is.
+        percent: u8,
+    },
+    /// The version of the operating system runs, and has not been found healthy yet.
+    #[display("version {version} of the operating system is on trial: {reason}")]
+    OsOnTrial {
+        /// The version.
+        version: OsVersion,
+        /// When its time is over; ISO 8601.
+        #[schemars(with = "String")]
+        until: Moment,
+        /// What is missing; clients read it in the message.
+        #[serde(skip)]
+        reason: String,
+    },
+    /// The version of the operating system that the target names was tried and is not tried again.
+    #[display("version {version} of the operating system is not tried again: {reason}")]
+    OsRejected {
+        /// The version.
+        version: OsVersion,
+        /// What was wrong; clients read it in the message.
+        #[serde(skip)]
+        reason: String,
+    },
+    /// The target names a version of the operating system, and no plugin of this device updates that.
+    #[display(
+        "no plugin of this device updates its operating system to version {version}: docs/os-update.md says how to add one"
+    )]
+    OsUnavailable {
+        /// The version.
+        version: OsVersion,
     },
     /// The device is in local mode, and this is the cloud's.
     #[display("the device is in local mode, and the app belongs to the cloud's target")]

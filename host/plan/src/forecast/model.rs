@@ -6,7 +6,10 @@ use model::{
 };
 use strum::VariantArray;
 
-use crate::{CurrentComponent, CurrentState, LockedStep, StartService, Step, Subject};
+use crate::{
+    CurrentComponent, CurrentState, LockedStep, OsAttempt, OsPhase, OsVerdict, StartService, Step,
+    Subject,
+};
 
 /// Before the number of a container that is not there yet.
 pub(super) const FORESEEN: &str = "foreseen-";
@@ -30,6 +33,13 @@ impl DeviceModel {
             if state.host.differs.contains(&part) {
                 state.failed.remove(&Subject::Host(part));
             }
+        }
+        // An installation that is under way is shown as a step that is.
+        if let Some(status) = &mut state.os.status {
+            status.installing = None;
+        }
+        if matches!(state.os.verdict, OsVerdict::Pending { .. }) {
+            state.os.verdict = OsVerdict::Healthy;
         }
         DeviceModel {
             state,
@@ -96,7 +106,42 @@ impl DeviceModel {
                 state.host.differs.remove(&part);
                 state.host.reboot_due = true;
             }
-            Step::Reboot { .. } => {
+            Step::StageOs { os } => {
+                if let Some(status) = &mut state.os.status {
+                    status.staged = Some(os.version);
+                }
+            }
+            Step::CommitOs { .. } => state.os.attempt = None,
+            Step::RollBackOs { version } => {
+                let runs = state
+                    .os
+                    .status
+                    .as_ref()
+                    .is_some_and(|os| os.running == version);
+                state.os.attempt = runs.then(|| OsAttempt {
+                    version,
+                    boot: state.host.boot.clone(),
+                    phase: OsPhase::RolledBack,
+                });
+            }
+            Step::Reboot { activates, .. } => {
+                if let Some(version) = activates {
+                    let boot = state.host.boot.clone();
+                    let phase = OsPhase::Activated;
+                    if let Some(status) = &mut state.os.status {
+                        let before = std::mem::replace(&mut status.running, version.clone());
+                        status.staged = Some(before);
+                    }
+                    state.os.attempt = Some(OsAttempt {
+                        version,
+                        boot,
+                        phase,
+                    });
+                } else {
+                    // What ran before runs again.
+                    let is_over = |attempt: &OsAttempt| attempt.phase == OsPhase::RolledBack;
+                    state.os.attempt = state.os.attempt.take().filter(|it| !is_over(it));
+                }
                 self.boots += 1;
                 state.host.boot = BootId::try_from(format!("{FORESEEN}{}", self.boots)).ok();
                 state.host.reboot_due = false;

@@ -36,6 +36,9 @@ impl Causes {
             Step::RecordCommit { .. } => StepReason::Reached,
             Step::ForgetCommit { .. } => StepReason::NotInTarget,
             Step::Configure { .. } => StepReason::ConfigurationChanged,
+            Step::StageOs { .. } => StepReason::Missing,
+            Step::CommitOs { .. } => StepReason::Reached,
+            Step::RollBackOs { .. } => StepReason::Unhealthy,
             Step::Reboot { .. } => StepReason::TakesEffect,
             Step::UnderLocks(_) | Step::ReleaseLocks { .. } => StepReason::Unused,
         }

@@ -9,11 +9,15 @@ use std::time::Duration;
 use device_types::Moment;
 use model::{
     AppId, AppUuid, ContainerState, CurrentRelease, CurrentService, DesiredApp, DesiredHost,
-    DesiredNetwork, DesiredService, DesiredState, DesiredVolume, EngineKind, HostPart, Image,
-    ImageId, ImageRef, Mount, NetworkAttachment, NetworkConfig, NetworkMode, PortMapping, Protocol,
-    ReleaseId, RestartPolicy, ServiceConfig, ServiceId, ServiceKey, UpdateStrategy, VolumeConfig,
+    DesiredNetwork, DesiredOs, DesiredService, DesiredState, DesiredVolume, EngineKind, HostPart,
+    Image, ImageId, ImageRef, Mount, NetworkAttachment, NetworkConfig, NetworkMode, PortMapping,
+    Protocol, ReleaseId, RestartPolicy, ServiceConfig, ServiceId, ServiceKey, UpdateStrategy,
+    VolumeConfig,
 };
-use plan::{CurrentComponent, CurrentState, EngineHealth, Failure, Subject};
+use plan::{
+    CurrentComponent, CurrentState, EngineHealth, Failure, OsAttempt, OsPhase, OsStatus, OsVerdict,
+    Subject,
+};
 
 pub(crate) use EngineKind::{Docker, Wasm};
 
@@ -230,6 +234,22 @@ impl Target {
     /// The target speaks of the host.
     pub(crate) fn configures_host(mut self) -> Self {
         self.0.host = Some(DesiredHost::default());
+        self
+    }
+
+    /// No version of the operating system.
+    pub(crate) fn without_os(mut self) -> Self {
+        self.0.host = Some(DesiredHost::default());
+        self
+    }
+
+    /// A version of the operating system.
+    pub(crate) fn os(mut self, version: &str) -> Self {
+        let host = self.0.host.get_or_insert_default();
+        host.os = Some(DesiredOs {
+            version: version.parse().unwrap(),
+            bundle: format!("https://os.example/{version}").parse().unwrap(),
+        });
         self
     }
 
@@ -498,6 +518,45 @@ impl Device {
 
     pub(crate) fn reboot_due(mut self) -> Self {
         self.0.host.reboot_due = true;
+        self
+    }
+
+    /// The operating system, whose provider says this.
+    pub(crate) fn os(mut self, running: &str, staged: Option<&str>) -> Self {
+        self.0.os.status = Some(OsStatus {
+            running: running.parse().unwrap(),
+            staged: staged.map(|version| version.parse().unwrap()),
+            committed: true,
+            installing: None,
+        });
+        self
+    }
+
+    /// A version of it is being installed.
+    pub(crate) fn installing_os(mut self, percent: u8) -> Self {
+        self.0.os.status.as_mut().unwrap().installing = Some(percent);
+        self
+    }
+
+    /// A version of it was activated, or rolled back, in this boot.
+    pub(crate) fn os_attempt(mut self, version: &str, boot: &str, phase: OsPhase) -> Self {
+        self.0.os.attempt = Some(OsAttempt {
+            version: version.parse().unwrap(),
+            boot: Some(boot.parse().unwrap()),
+            phase,
+        });
+        self
+    }
+
+    /// The version that runs is healthy.
+    pub(crate) fn os_is_healthy(mut self) -> Self {
+        self.0.os.verdict = OsVerdict::Healthy;
+        self
+    }
+
+    /// A version is not tried again.
+    pub(crate) fn os_rejected(mut self, version: &str) -> Self {
+        self.0.os.rejected.insert(version.parse().unwrap());
         self
     }
 

@@ -9,6 +9,7 @@ mod host;
 mod images;
 mod locks;
 mod order;
+mod os;
 mod services;
 mod strategies;
 

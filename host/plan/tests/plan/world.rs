@@ -429,6 +429,8 @@ impl World {
                 state.host.boot = Some(format!("boot{}", self.boots).parse().unwrap());
                 state.host.reboot_due = false;
             }
+            // No target here names a version of the operating system.
+            Step::StageOs { .. } | Step::CommitOs { .. } | Step::RollBackOs { .. } => {}
             Step::UnderLocks(_) | Step::ReleaseLocks { .. } => {}
         }
         true

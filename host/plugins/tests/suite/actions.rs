@@ -2,6 +2,7 @@
 //! provider's failure costs its caller.
 
 use http::StatusCode;
+use plugins::OsCall;
 
 use crate::fixture::{ALL, Fixture, grant_all, manifest, plugin, setup, with_section};
 
@@ -117,4 +118,38 @@ async fn a_plugin_that_says_it_provides_what_it_does_not_export_is_refused() {
         refused.contains("does not export `platform:supervisor/proxy-redirector`"),
         "{refused}"
     );
+}
+
+#[tokio::test]
+async fn of_two_plugins_that_update_the_operating_system_the_second_is_refused() {
+    let provides = format!("{ALL}\nprovides = [\"os-update\"]\n[limits]\nwall_ms = 500\n");
+    let device = setup()
+        .file("first.wasm", &plugin(&manifest("first", &provides)))
+        .file("second.wasm", &plugin(&manifest("second", &provides)))
+        .policy(&grant_all(&["first", "second"]))
+        .start()
+        .await;
+    let refused = device.report("second").refused.unwrap();
+    let expected = "`os-update` is also provided by the plugin `first`";
+    assert!(refused.starts_with(expected), "{refused}");
+    // What the first one says is no version.
+    let error = device.plugins.os_status().await.unwrap_err().to_string();
+    let expected = "the provider of `os-update` says that a version is `";
+    assert!(error.starts_with(expected), "{error}");
+    for (call, expected) in [
+        (OsCall::Activate, "there is nothing to activate"),
+        (OsCall::Commit, "plugin `first` failed"),
+        (
+            OsCall::Stage {
+                source: "/data/bundle".to_owned(),
+                version: "2".to_owned(),
+            },
+            "plugin `first` did not answer within 500 ms",
+        ),
+    ] {
+        let error = device.plugins.update_os(call).await.unwrap_err();
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+    assert_eq!(device.plugins.update_os(OsCall::RollBack).await, Ok(()));
+    assert_eq!(device.report("first").calls, 5);
 }

@@ -35,6 +35,7 @@ impl LoopSnapshot {
             container_id: None,
             name: None,
             commit: None,
+            os_version: None,
             progress: None,
             users: Vec::new(),
             blocked_by: blockers.into_iter().map(Blocked::from).collect(),
@@ -44,6 +45,9 @@ impl LoopSnapshot {
                 put_free(&mut plan_step, free);
                 if let Step::PullImage { image, .. } = free {
                     plan_step.progress = self.progress.get(image).copied();
+                }
+                if let Step::StageOs { .. } = free {
+                    plan_step.progress = self.os_progress;
                 }
             }
             AnyStep::Locked(service, locked) => {
@@ -104,7 +108,22 @@ fn put_free(plan_step: &mut PlanStep, step: &Step) {
             plan_step.kind = StepKind::ConfigureHost;
             plan_step.name = Some(part.to_string());
         }
-        Step::Reboot { .. } => plan_step.kind = StepKind::Reboot,
+        Step::StageOs { os } => {
+            plan_step.kind = StepKind::StageOs;
+            plan_step.os_version = Some(os.version.clone());
+        }
+        Step::CommitOs { version } => {
+            plan_step.kind = StepKind::CommitOs;
+            plan_step.os_version = Some(version.clone());
+        }
+        Step::RollBackOs { version } => {
+            plan_step.kind = StepKind::RollBackOs;
+            plan_step.os_version = Some(version.clone());
+        }
+        Step::Reboot { activates, .. } => {
+            plan_step.kind = StepKind::Reboot;
+            plan_step.os_version.clone_from(activates);
+        }
         Step::RecordCommit { commit, .. } => plan_step.commit = Some(commit.clone()),
         // The others are about the locks, which each step that needs them says itself.
         Step::ForgetCommit { .. } | Step::UnderLocks(_) | Step::ReleaseLocks { .. } => {

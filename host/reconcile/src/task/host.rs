@@ -3,15 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use model::{ActionError, BootId, DesiredHost, TargetState, Verb};
+use model::{ActionError, BootId, DesiredHost, OsVersion, TargetState, Verb};
 use plan::{CurrentHost, MOST_REBOOTS, Subject};
 use tokio::time::Instant;
 
 use super::ReconcilerTask;
+use super::os_update::OsView;
 use super::quiesce::Quiesce;
 use crate::HostLook;
 use crate::actions::ActionPhase;
 use crate::messages::{Message, StepFailure};
+use crate::os_update::OsRecord;
 use crate::persistence::note_reboots;
 
 /// What is known of the host.
@@ -32,6 +34,8 @@ pub(super) struct HostView {
     reboots: u32,
     /// It is about to go down.
     pub quiesce: Option<Quiesce>,
+    /// Its operating system.
+    pub os: OsView,
     /// Warnings that were logged, so that each is logged once.
     logged_warnings: BTreeSet<String>,
 }
@@ -41,9 +45,11 @@ impl HostView {
         target: Option<Arc<TargetState>>,
         boot: Option<BootId>,
         reboots: u32,
+        os: OsRecord,
     ) -> Self {
         HostView {
             target,
+            os: OsView::new(os, boot.as_ref()),
             boot,
             look: HostLook::default(),
             is_stale: true,
@@ -67,6 +73,7 @@ impl ReconcilerTask {
     /// Makes this what the host is measured by.
     pub(super) fn aim_host_at(&mut self, target: Option<Arc<TargetState>>) {
         self.host.is_stale = true;
+        self.host.os.is_stale = true;
         // The same target again, such as at the first poll after a reboot, is no new reason to reboot.
         if self.host.target != target {
             self.host.target = target;
@@ -74,7 +81,7 @@ impl ReconcilerTask {
         }
     }
 
-    fn wanted_of_host(&self) -> Option<&DesiredHost> {
+    pub(super) fn wanted_of_host(&self) -> Option<&DesiredHost> {
         self.target.desired.as_ref()?.host.as_ref()
     }
 
@@ -177,13 +184,14 @@ impl ReconcilerTask {
 
     /// Reboots the host, once all apps are locked. Not while somebody waits for an action, who would be cut
     /// off, nor before it is known what the last reboot has left to do.
-    pub(super) fn start_reboot(&mut self, reasons: &[String]) {
+    pub(super) fn start_reboot(&mut self, reasons: &[String], activates: Option<OsVersion>) {
         let is_known = !self.host.is_stale && !self.host.is_looking;
         if !self.actions.is_empty() || self.host.quiesce.is_some() || !is_known {
             return;
         }
         let reasons = reasons.join(", ");
         self.in_flight.begin(Subject::Reboot);
+        self.host.os.activates = activates;
         self.host.reboots += 1;
         let (context, force, count) = (
             Arc::clone(&self.context),
@@ -239,7 +247,7 @@ impl ReconcilerTask {
         }
     }
 
-    fn note_reboots(&mut self, count: u32) {
+    pub(super) fn note_reboots(&mut self, count: u32) {
         self.host.reboots = count;
         self.context
             .write_later("note how often the device was rebooted", move |store| {

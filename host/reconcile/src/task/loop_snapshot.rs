@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use device_types::plan::PlanState;
+use plan::Subject;
 
 use super::ReconcilerTask;
 use crate::device_plan::LoopSnapshot;
@@ -18,6 +19,10 @@ impl ReconcilerTask {
         let mut current = self.current();
         // What has failed and is not listed yet counts as busy for the planner, but nothing is done about it.
         current.busy = self.in_flight.subjects();
+        let os_progress = self.host.os.update.progress();
+        current
+            .busy
+            .extend(os_progress.is_some().then_some(Subject::Os));
         let desired = self.wanted_now().map(Cow::into_owned).unwrap_or_default();
         let apps = desired.apps.keys();
         let apps = apps.chain(current.services.iter().map(|service| &service.key.app));
@@ -29,6 +34,8 @@ impl ReconcilerTask {
                 .collect(),
             going_down: self.host.quiesce.is_some(),
             blocked_releases: self.blocked_releases(),
+            blocked_os: self.blocked_os(),
+            os_progress,
             progress: self.context.telemetry.progress.all(),
             current,
             desired,

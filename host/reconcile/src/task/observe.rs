@@ -19,6 +19,7 @@ impl ReconcilerTask {
     /// Starts to list what may have changed, on all engines at once.
     pub(super) fn observe(&mut self) {
         self.look_at_host();
+        self.look_at_os();
         let now = Instant::now();
         for engine in self.context.engines.all() {
             let kind = engine.kind();

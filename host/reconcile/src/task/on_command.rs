@@ -49,6 +49,7 @@ impl ReconcilerTask {
             Command::Resume => {
                 self.host.quiesce = None;
                 self.host.is_stale = true;
+                self.host.os.is_stale = true;
                 self.host.boot = self.context.host.boot();
             }
             // Callers that have gone see nothing, and lock nothing.
@@ -100,6 +101,7 @@ impl ReconcilerTask {
         }
         self.target.image_kinds.clear();
         self.host.is_stale = true;
+        self.host.os.is_stale = true;
     }
 
     /// Makes this what the device is measured by, and begins anew to try.

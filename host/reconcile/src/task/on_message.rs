@@ -46,6 +46,13 @@ impl ReconcilerTask {
             Message::LeftLocalMode => self.left_local_mode(),
             Message::HostLooked(look) => self.host_looked(look),
             Message::HostChanged => self.host.is_stale = true,
+            Message::OsLooked(look) => self.os_looked(look),
+            Message::OsDone(action, outcome) => self.os_done(action, outcome),
+            Message::OsActivated(outcome) => self.os_activated(outcome),
+            Message::OsVerdict(app, verdict) => {
+                self.host.os.update.answered(&app, verdict, Instant::now());
+            }
+            Message::OsRecord(write) => self.os_record(write),
             Message::NotRebooted => self.not_rebooted(),
             Message::Command(command) => self.on_command(command),
         }
@@ -67,6 +74,9 @@ impl ReconcilerTask {
         if let Subject::Locks(app) = &subject
             && (self.locks_for_action(app, &outcome) || self.locks_for_quiesce(app, &outcome))
         {
+            return;
+        }
+        if subject == Subject::Reboot && self.os_held_up_reboot(&outcome) {
             return;
         }
         match outcome {
@@ -97,7 +107,7 @@ impl ReconcilerTask {
                 .step_failed(subject.clone(), reason.clone(), poll_interval);
         self.step_of_action_failed(&subject, &reason);
         tracing::debug!(%subject, failures = count, "{subject} failed, tried again in {delay:?}: {reason}");
-        if let Subject::Host(_) | Subject::Reboot = &subject {
+        if let Subject::Host(_) | Subject::Reboot | Subject::Os = &subject {
             // No engine knows more of it.
         } else if let Subject::Locks(app) = &subject {
             let seconds = delay.as_secs_f64().ceil();
@@ -122,7 +132,7 @@ impl ReconcilerTask {
     }
 
     /// A plugin postpones the update of an app.
-    fn postponed(&mut self, subject: Subject, postponement: UpdatePostponement) {
+    pub(super) fn postponed(&mut self, subject: Subject, postponement: UpdatePostponement) {
         if let Subject::Locks(app) = &subject {
             self.send_postponement(app, &postponement);
         }

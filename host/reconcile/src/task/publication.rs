@@ -111,6 +111,7 @@ impl ReconcilerTask {
             waiting_on: &self.publication.waiting_on,
             acting: self.actions.apps().into_iter().collect(),
             rejected: self.target.trials.rejected_releases(),
+            rejected_os: self.rejected_os(),
             update: status::UpdateProgress {
                 applying,
                 checking: self.publication.is_checking,

@@ -29,6 +29,8 @@ pub(super) struct Quiesce {
 #[derive(Clone, Copy)]
 enum QuiescePhase {
     Locking,
+    /// Another version of the operating system is activated.
+    Activating,
     Stopping,
     Stopped,
 }
@@ -64,13 +66,14 @@ impl ReconcilerTask {
         };
         match quiesce.phase {
             QuiescePhase::Locking if quiesce.apps.is_empty() => {
-                quiesce.phase = QuiescePhase::Stopping;
-                if let Some(locked) = quiesce.locked.take() {
-                    let _ = locked.send(Ok(()));
+                if let Some(version) = self.host.os.activates.take() {
+                    quiesce.phase = QuiescePhase::Activating;
+                    self.activate_os(version);
+                } else {
+                    self.begin_to_stop();
                 }
-                self.in_flight.cancel_pulls(|_| true);
-                self.stop_next();
             }
+            QuiescePhase::Activating => {}
             QuiescePhase::Locking => {
                 let (apps, force) = (quiesce.apps.clone(), quiesce.force);
                 for app in apps {
@@ -96,6 +99,27 @@ impl ReconcilerTask {
         true
     }
 
+    /// The locks of all apps are held, and nothing else has to be done before services are stopped.
+    pub(super) fn begin_to_stop(&mut self) {
+        let Some(quiesce) = &mut self.host.quiesce else {
+            return;
+        };
+        quiesce.phase = QuiescePhase::Stopping;
+        if let Some(locked) = quiesce.locked.take() {
+            let _ = locked.send(Ok(()));
+        }
+        self.in_flight.cancel_pulls(|_| true);
+        self.stop_next();
+    }
+
+    /// The host does not go down, for this reason. What was taken is released by the next plan.
+    pub(super) fn end_quiesce(&mut self, why: ActionError) {
+        let quiesce = self.host.quiesce.take();
+        if let Some(locked) = quiesce.and_then(|quiesce| quiesce.locked) {
+            let _ = locked.send(Err(why));
+        }
+    }
+
     fn take_locks_to_quiesce(&mut self, app: AppUuid, force: bool) {
         let locks = Subject::Locks(app.clone());
         if self.in_flight.contains(&locks) {
@@ -117,7 +141,8 @@ impl ReconcilerTask {
         };
         self.retries.steps.remove(&locks);
         let policy = LockPolicy::forced(force || self.target.settings.override_locks);
-        self.start_locked(locked, LockScope::WholeFolder, policy, None);
+        let update = self.os_update_of(&locked, policy);
+        self.start_locked(locked, LockScope::WholeFolder, policy, update);
     }
 
     /// Takes note of the locks of one app; answers whether that was all there is to do.
@@ -137,11 +162,11 @@ impl ReconcilerTask {
             quiesce.apps.remove(app);
             return false;
         };
-        if let Some(locked) = quiesce.locked.take() {
-            let _ = locked.send(Err(failure.to_action_error()));
-        }
-        // What was taken is released by the next plan.
-        self.host.quiesce = None;
+        let why = match &failure.postponement {
+            Some(postponement) => self.os_postponed(app, postponement.clone()),
+            None => failure.to_action_error(),
+        };
+        self.end_quiesce(why);
         if let Some(path) = failure.lock.clone()
             && self.in_flight.contains(&Subject::Reboot)
         {

@@ -180,6 +180,7 @@ impl ReconcilerTask {
 
     /// Tries releases again that were not healthy, since somebody forces it.
     pub(super) fn try_releases_again(&mut self) {
+        self.host.os.update.try_again();
         if let Some(desired) = &mut self.target.desired
             && self.target.trials.try_again(desired)
         {

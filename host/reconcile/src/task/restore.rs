@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use strum::VariantArray;
 
 use model::{
-    AppUuid, ContainerState, CurrentService, DesiredApp, DesiredObject, DesiredService,
-    DesiredState, ServiceName, Verb,
+    AppUuid, ContainerState, CurrentService, DesiredApp, DesiredHost, DesiredObject,
+    DesiredService, DesiredState, ServiceName, Verb,
 };
 use plan::ComponentKind;
 use serde::de::DeserializeOwned;
@@ -30,6 +30,17 @@ impl ReconcilerTask {
                 self.give_new_keys(&mut restored);
                 desired.to_mut().apps.insert(app.clone(), restored);
             }
+        }
+        // In local mode every service may set a target (docs/spec/device.md#os-update-variables).
+        if self.local_mode.is_on()
+            && let Some(host) = &desired.host
+            && host.os.is_some()
+        {
+            let host = DesiredHost {
+                os: None,
+                ..host.clone()
+            };
+            desired.to_mut().host = Some(host);
         }
         Some(desired)
     }

@@ -93,6 +93,12 @@ impl Retries {
         })
     }
 
+    /// How long something that failed waits from now.
+    pub(super) fn wait_of(&self, subject: &Subject, now: Instant) -> Option<Duration> {
+        let failure = self.steps.get(subject)?;
+        Some(failure.retry_at.saturating_duration_since(now))
+    }
+
     /// The failures of steps, as the planner takes them.
     pub(super) fn failures(&self, now: Instant) -> BTreeMap<Subject, Failure> {
         let failures = self.steps.iter().map(|(subject, failure)| {

@@ -17,6 +17,7 @@ fn sent(rig: &Rig) -> Vec<String> {
         Event::LockWait(wait) => format!("app {} is locked", wait.app_id),
         Event::UpdatePostponed(postponed) => format!("app {} waits", postponed.app_id),
         Event::ReleaseUnhealthy(release) => format!("{} is unhealthy", release.commit),
+        Event::OsUpdate(os) => format!("{} is {:?}", os.version, os.state),
         Event::StepFailed(failed) => format!("{} failed, for {audience:?}", failed.subject),
         Event::ApplyBegin(_) => "begin".to_owned(),
         Event::ApplyEnd(end) => format!("end {}", end.reached),

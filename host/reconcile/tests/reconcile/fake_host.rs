@@ -7,8 +7,11 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use model::{ActionError, BootId, DesiredHost, HostPart};
 use reconcile::{
-    Host, HostLook, InstalledRelease, PendingUpdate, Reconciler, ReleaseVerdict, UpdatePostponement,
+    Host, HostLook, InstalledRelease, OsAction, OsLook, PendingUpdate, Reconciler, ReleaseVerdict,
+    UpdatePostponement,
 };
+
+use crate::fake_os::FakeOs;
 
 #[derive(Clone, Default)]
 pub(crate) struct FakeHost {
@@ -29,6 +32,8 @@ struct State {
     verdict: Option<ReleaseVerdict>,
     judged: Vec<InstalledRelease>,
     done: Vec<String>,
+    os: FakeOs,
+    ignores_reboots: bool,
 }
 
 impl FakeHost {
@@ -101,6 +106,16 @@ impl FakeHost {
         self.state().judged.clone()
     }
 
+    /// Changes the operating system, or answers something of it.
+    pub(crate) fn os<T>(&self, change: impl FnOnce(&mut FakeOs) -> T) -> T {
+        change(&mut self.state().os)
+    }
+
+    /// It stops services, and does not go down.
+    pub(crate) fn ignore_reboots(&self, ignores: bool) {
+        self.state().ignores_reboots = ignores;
+    }
+
     pub(crate) fn boot_by_itself(&self) {
         self.state().boot();
     }
@@ -110,6 +125,7 @@ impl State {
     fn boot(&mut self) {
         self.boots += 1;
         self.reboot_due = false;
+        self.os.boot();
         if self.forgets {
             self.settings.boot_config = BTreeMap::new();
         }
@@ -168,11 +184,38 @@ impl Host for FakeHost {
                 all_stopped.await;
                 let mut held = state.lock().unwrap();
                 held.done.push("reboot".into());
-                held.boot();
+                if !held.ignores_reboots {
+                    held.boot();
+                }
                 drop(held);
                 reconciler.resume();
             });
             Ok(())
+        }
+        .boxed()
+    }
+
+    fn look_at_os(&self) -> BoxFuture<'_, OsLook> {
+        let look = self.state().os.look();
+        async { look }.boxed()
+    }
+
+    fn update_os<'a>(&'a self, action: &'a OsAction) -> BoxFuture<'a, Result<(), String>> {
+        let mut state = self.state();
+        let words = match action {
+            OsAction::Stage(os) => format!("stage {}", os.version),
+            OsAction::Activate => "activate".to_owned(),
+            OsAction::Commit => "commit".to_owned(),
+            OsAction::RollBack => "roll back".to_owned(),
+        };
+        state.done.push(words.clone());
+        let outcome = state.os.act(action);
+        let hangs = state.os.hangs.as_ref() == Some(&words);
+        async move {
+            if hangs {
+                std::future::pending::<()>().await;
+            }
+            outcome
         }
         .boxed()
     }

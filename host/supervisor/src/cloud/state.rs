@@ -44,6 +44,8 @@ const REFUSED_TARGET: &str = "Refused a target that is not signed: see logs";
 
 /// The same, where a release was not healthy.
 const WENT_BACK: &str = "Went back from an unhealthy release: see logs";
+/// The same, where a version of the operating system was not healthy, or did not come up.
+const REJECTED_OS: &str = "Rejected an operating system: see logs";
 
 /// What tells of changes.
 struct StateWatches {
@@ -109,6 +111,7 @@ impl DeviceState {
                 refused: Some(_), ..
             } => REFUSED_TARGET,
             _ if has_gone_back => WENT_BACK,
+            _ if device.rejected_os.is_some() => REJECTED_OS,
             _ if self.allow_unpinned => DEVELOPER_MODE,
             SigningState {
                 is_required: true, ..

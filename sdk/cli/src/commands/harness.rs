@@ -18,7 +18,7 @@ use serde_json::Value;
 use supervisor_testing::protocol::{
     CALLER, Command, HARNESS, Setup, Started, UpdateLocks, VERSION,
 };
-use supervisor_testing::{BootChange, BootSetting, GateVerdict, Postponement};
+use supervisor_testing::{BootChange, BootSetting, GateVerdict, OsCall, OsStatus, Postponement};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 use tokio::net::UnixListener;
 use tokio::sync::RwLock;
@@ -239,6 +239,28 @@ async fn command(device: &Device, request: Request) -> Result<Response> {
                 needs_reboot: change.needs_reboot,
             });
             json(&change.map_err(|error: BootConfigError| error.to_string()))
+        }
+        Command::OsStatus => {
+            let status = host.os_status().await.map(|status| OsStatus {
+                running: status.running,
+                staged: status.staged,
+                committed: status.committed,
+                installing: status.installing,
+                failure: status.failure,
+            });
+            json(&status.map_err(|error| error.to_string()))
+        }
+        Command::UpdateOs(call) => {
+            let call = match call {
+                OsCall::Stage { source, version } => {
+                    plugin_test_host::OsCall::Stage { source, version }
+                }
+                OsCall::Activate => plugin_test_host::OsCall::Activate,
+                OsCall::Commit => plugin_test_host::OsCall::Commit,
+                OsCall::RollBack => plugin_test_host::OsCall::RollBack,
+            };
+            let outcome = host.update_os(call).await;
+            json(&outcome.map_err(|error| error.to_string()))
         }
         Command::Metrics(plugin) => json(&host.metrics(&plugin)),
         Command::Report => json(&host.report()),

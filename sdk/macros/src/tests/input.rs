@@ -145,7 +145,7 @@ fn each_mistake_is_reported_at_its_place() {
     ]);
 }
 
-const PARTS: &str = "`capabilities`, `routes`, `openapi`, `identify`, `proxy_redirector`, `boot_config`, `events`, `schedules`, `actions`, \
+const PARTS: &str = "`capabilities`, `routes`, `openapi`, `identify`, `proxy_redirector`, `boot_config`, `os_update`, `events`, `schedules`, `actions`, \
     `on_event`, `boards`, \
                      `limits`, `description`, `vendor`, `licence`, `homepage`";
 

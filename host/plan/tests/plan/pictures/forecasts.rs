@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use expect_test::{Expect, expect};
 use model::UpdateStrategy::{HandOver, KillThenDownload};
 use model::{ContainerState, HostPart};
-use plan::{AnyStep, LockedStep, Subject, forecast, plan};
+use plan::{AnyStep, LockedStep, OsPhase, Subject, forecast, plan};
 
 use super::{image, locks, service, shop};
 use crate::build::{Device, Docker, Target, device, target};
@@ -220,6 +220,38 @@ fn conformance1_a_service_with_a_replaced_key_goes_on_until_the_next_update_and_
         &expect![[r#"
             1. kill shop/web (id1): KeyReplaced
             1. start shop/web: KeyReplaced
+        "#]],
+    );
+}
+
+#[test]
+fn an_update_of_the_operating_system_is_foreseen_to_its_end() {
+    let settled = || {
+        device()
+            .boot("one")
+            .image("web:1")
+            .running(service("web", "web:1"))
+            .commit("shop", "c1")
+    };
+    let desired = target().service(service("web", "web:1")).os("2");
+    check_forecast(
+        &settled().os("1", None).installing_os(40).busy(Subject::Os),
+        &desired,
+        &expect![[r#"
+            1. stage version 2 of the operating system [begun]: Missing
+            2. activate version 2 of the operating system, and reboot for version 2 of the operating system: TakesEffect
+            3. commit version 2 of the operating system: Reached
+        "#]],
+    );
+    check_forecast(
+        &settled()
+            .os("2", Some("1"))
+            .os_attempt("2", "before", OsPhase::RollingBack)
+            .os_rejected("2"),
+        &desired,
+        &expect![[r#"
+            1. roll back version 2 of the operating system: Unhealthy
+            2. reboot for the operating system before version 2: TakesEffect
         "#]],
     );
 }

@@ -1,0 +1,113 @@
+//! What the store keeps of updates of the operating system.
+
+use model::{BootId, OsVersion};
+use plan::{OsAttempt, OsPhase};
+use serde::{Deserialize, Serialize};
+
+/// How many versions are remembered that are not tried again, the newest.
+const MOST_REJECTED: usize = 8;
+
+/// What the store keeps of updates of the operating system.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct OsRecord {
+    #[serde(default)]
+    pub(super) attempt: Option<StoredAttempt>,
+    /// Versions that are not tried again, the last one at the end.
+    #[serde(default)]
+    pub(super) rejected: Vec<RejectedOs>,
+}
+
+/// A version that was tried, and why it is not tried again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RejectedOs {
+    pub version: OsVersion,
+    /// What was wrong, in one sentence without an end.
+    pub reason: String,
+}
+
+/// A version from its activation until it is committed, or until another one runs again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct StoredAttempt {
+    pub(super) version: OsVersion,
+    /// The boot in which it was activated or rolled back; `None` if somebody else activated it.
+    boot: Option<BootId>,
+    phase: StoredPhase,
+    /// How often the supervisor has started in it.
+    #[serde(default)]
+    pub(super) starts: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum StoredPhase {
+    Activated,
+    RollingBack,
+    RolledBack,
+}
+
+impl OsRecord {
+    /// Notes that a version is not tried again.
+    pub(super) fn reject(&mut self, version: OsVersion, reason: String) -> RejectedOs {
+        let rejected = RejectedOs { version, reason };
+        self.rejected.retain(|it| it.version != rejected.version);
+        self.rejected.push(rejected.clone());
+        let surplus = self.rejected.len().saturating_sub(MOST_REJECTED);
+        self.rejected.drain(..surplus);
+        rejected
+    }
+}
+
+impl StoredAttempt {
+    pub(super) fn activated(version: OsVersion, boot: BootId) -> Self {
+        StoredAttempt {
+            boot: Some(boot),
+            ..StoredAttempt::of_somebody_else(version)
+        }
+    }
+
+    /// A version that runs without this supervisor having activated it.
+    pub(super) fn of_somebody_else(version: OsVersion) -> Self {
+        StoredAttempt {
+            version,
+            boot: None,
+            phase: StoredPhase::Activated,
+            starts: 0,
+        }
+    }
+
+    pub(super) fn rolling_back(self) -> Self {
+        StoredAttempt {
+            phase: StoredPhase::RollingBack,
+            ..self
+        }
+    }
+
+    pub(super) fn rolled_back(self, boot: Option<&BootId>) -> Self {
+        StoredAttempt {
+            phase: StoredPhase::RolledBack,
+            boot: boot.cloned(),
+            ..self
+        }
+    }
+
+    /// Whether the device has booted since it was activated or rolled back.
+    pub(super) fn has_booted(&self, boot: Option<&BootId>) -> bool {
+        self.boot.is_none() || self.boot.as_ref() != boot
+    }
+
+    pub(super) fn phase(&self) -> OsPhase {
+        match self.phase {
+            StoredPhase::Activated => OsPhase::Activated,
+            StoredPhase::RollingBack => OsPhase::RollingBack,
+            StoredPhase::RolledBack => OsPhase::RolledBack,
+        }
+    }
+
+    pub(super) fn to_plan(&self) -> OsAttempt {
+        OsAttempt {
+            version: self.version.clone(),
+            boot: self.boot.clone(),
+            phase: self.phase(),
+        }
+    }
+}

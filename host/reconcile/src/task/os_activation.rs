@@ -1,0 +1,139 @@
+//! The loop's part in starting another version of the operating system: it is activated while the locks of all apps are held
+//! and before any service is stopped (docs/spec/device.md#os-update-order).
+
+use std::sync::Arc;
+
+use device_types::event::OsProgress;
+use model::{ActionError, AppUuid, OsVersion};
+use plan::{LockedWork, Subject};
+use tokio::time::timeout;
+
+use super::ReconcilerTask;
+use super::os_update::{CALL, outcome_of, words};
+use crate::messages::{Message, RecordWrite, StepFailure};
+use crate::{LockPolicy, OsAction, PendingUpdate, UpdatePostponement};
+
+/// Why a version is not activated now.
+pub(super) enum Hold {
+    /// A plugin wants it to wait.
+    Postponed(UpdatePostponement),
+    Failed(String),
+    /// It is not wanted any more.
+    Changed,
+}
+
+impl ReconcilerTask {
+    /// Activates a version, while the locks of all apps are held and before any service is stopped.
+    pub(super) fn activate_os(&mut self, version: OsVersion) {
+        let (wanted, boot) = (self.wanted_os().cloned(), self.host.boot.clone());
+        let update = &mut self.host.os.update;
+        let record = update.begin_activation(&version, wanted.as_ref(), boot.as_ref());
+        let Some(record) = record else {
+            self.hold_activation(Hold::Changed);
+            return;
+        };
+        self.context.log(format!(
+            "Activating version {version} of the operating system"
+        ));
+        self.send_os(version, OsProgress::Activating, None, None);
+        let context = Arc::clone(&self.context);
+        tokio::spawn(async move {
+            // Before it: after the boot nobody else knows what was tried.
+            if let Err(why) = context.journal.put_os_record(record).await {
+                let why = format!("failed to note that it is activated: {why}");
+                context.tell(Message::OsRecord(RecordWrite::Failed));
+                context.tell(Message::OsActivated(Err(why)));
+                return;
+            }
+            context.tell(Message::OsRecord(RecordWrite::Done));
+            context.moments.reached("os-recorded");
+            let host = Arc::clone(&context.host);
+            let work = async move { timeout(CALL, host.update_os(&OsAction::Activate)).await };
+            let outcome = outcome_of(tokio::spawn(work).await, &OsAction::Activate);
+            context.moments.reached("os-activated");
+            context.tell(Message::OsActivated(outcome));
+        });
+    }
+
+    pub(super) fn os_activated(&mut self, outcome: Result<(), String>) {
+        self.host.os.is_stale = true;
+        match outcome {
+            Ok(()) => self.begin_to_stop(),
+            Err(why) => {
+                let line = format!("Failed to {} due to '{why}'", words(&OsAction::Activate));
+                self.context.log(line);
+                self.host.os.update.activation_failed();
+                self.hold_activation(Hold::Failed(why));
+            }
+        }
+    }
+
+    fn hold_activation(&mut self, hold: Hold) {
+        let why = match &hold {
+            Hold::Postponed(postponement) => ActionError::Locked(format!(
+                "the plugin `{}` postpones it: {}",
+                postponement.plugin, postponement.reason
+            )),
+            Hold::Failed(why) => ActionError::Failed(why.clone()),
+            Hold::Changed => ActionError::Failed("the version is not wanted any more".to_owned()),
+        };
+        self.host.os.hold = Some(hold);
+        self.end_quiesce(why);
+    }
+
+    /// The update of an app that the boot of another version is, for whoever may postpone it. A developer in local mode
+    /// decides alone.
+    pub(super) fn os_update_of(
+        &self,
+        locked: &LockedWork,
+        policy: LockPolicy,
+    ) -> Option<PendingUpdate> {
+        let is_gated = self.host.os.activates.is_some() && policy != LockPolicy::Override;
+        if !is_gated || self.local_mode.is_on() {
+            return None;
+        }
+        let commit = self.stored.commits.get(&locked.app);
+        Some(PendingUpdate {
+            app_id: locked.app_id,
+            app: locked.app.clone(),
+            services: locked.services.clone(),
+            running_commit: commit.cloned(),
+            target_commit: self
+                .target
+                .app(&locked.app)
+                .and_then(|app| app.commit.clone()),
+        })
+    }
+
+    /// A plugin postpones the activation; answers what whoever waits for the locks is told.
+    pub(super) fn os_postponed(
+        &mut self,
+        app: &AppUuid,
+        postponement: UpdatePostponement,
+    ) -> ActionError {
+        self.send_postponement(app, &postponement);
+        let why = format!(
+            "the plugin `{}` postpones it: {}",
+            postponement.plugin, postponement.reason
+        );
+        self.host.os.hold = Some(Hold::Postponed(postponement));
+        ActionError::Locked(why)
+    }
+
+    /// Whether a reboot did not take place for a reason that is the operating system's own: other reboots need not wait for
+    /// it then.
+    pub(super) fn os_held_up_reboot(&mut self, outcome: &Result<(), StepFailure>) -> bool {
+        self.host.os.activates = None;
+        let hold = self.host.os.hold.take();
+        let Some(hold) = hold.filter(|_| outcome.is_err()) else {
+            return false;
+        };
+        match hold {
+            Hold::Postponed(postponement) => self.postponed(Subject::Os, postponement),
+            Hold::Failed(why) => self.failed(Subject::Os, StepFailure::new(why)),
+            Hold::Changed => {}
+        }
+        self.retries.steps.remove(&Subject::Reboot);
+        true
+    }
+}

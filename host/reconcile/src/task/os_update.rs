@@ -1,0 +1,334 @@
+//! The loop's part in updates of the operating system: it looks how that stands, has the provider do what the plan says,
+//! and tells what comes of it (docs/spec/device.md#os-update). `os_activation.rs` beside it activates a version under the
+//! locks of all apps, and `os_trial.rs` judges the version that runs.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use device_types::event::{Audience, Event, OsChanged, OsProgress};
+use device_types::plan::Blocker;
+use model::{BootId, DesiredOs, OsVersion};
+use plan::{CurrentOs, Subject};
+use tokio::time::{Instant, timeout};
+
+use super::ReconcilerTask;
+use super::os_activation::Hold;
+use crate::messages::{Message, StepFailure};
+use crate::os_update::{OsNotice, OsRecord, OsTrialRules, OsUpdate, RejectedOs};
+use crate::{OsAction, OsLook};
+
+/// How long the provider may take for one call.
+pub(super) const CALL: Duration = Duration::from_secs(60);
+/// How often the provider is asked while an installation is under way.
+const WATCH: Duration = Duration::from_secs(5);
+
+/// What is known of the operating system.
+pub(super) struct OsView {
+    pub update: OsUpdate,
+    /// It is to be looked at.
+    pub is_stale: bool,
+    is_looking: bool,
+    /// The last look failed.
+    is_unreadable: bool,
+    /// Nobody on this device updates it.
+    is_unavailable: bool,
+    /// When it is looked at without anything having happened.
+    look_at: Option<Instant>,
+    /// The version that the reboot under way is to start.
+    pub activates: Option<OsVersion>,
+    /// Why the reboot under way does not take place, where the reboot itself did not fail.
+    pub(super) hold: Option<Hold>,
+    /// How far the installation was when an event last said so.
+    last_percent: Option<u8>,
+}
+
+impl OsView {
+    pub(super) fn new(record: OsRecord, boot: Option<&BootId>) -> Self {
+        OsView {
+            update: OsUpdate::new(record, boot),
+            is_stale: true,
+            is_looking: false,
+            is_unreadable: false,
+            is_unavailable: false,
+            look_at: None,
+            activates: None,
+            hold: None,
+            last_percent: None,
+        }
+    }
+}
+
+impl ReconcilerTask {
+    /// The version that the cloud's target names: in local mode every service may set a target.
+    pub(super) fn wanted_os(&self) -> Option<&DesiredOs> {
+        if self.local_mode.is_on() {
+            return None;
+        }
+        self.wanted_of_host()?.os.as_ref()
+    }
+
+    /// Whether anything is to be done about the operating system, or may be.
+    fn os_matters(&self) -> bool {
+        self.wanted_os().is_some() || self.host.os.update.has_attempt()
+    }
+
+    /// Whether it is not known how it stands right now, or what is known is being written down.
+    pub(super) fn os_is_busy(&self) -> bool {
+        let is_unknown = self.host.os.is_looking || self.host.os.is_stale;
+        self.os_matters() && (is_unknown || self.host.os.update.is_writing())
+    }
+
+    pub(super) fn current_os(&self) -> CurrentOs {
+        self.host.os.update.describe(self.os_rules())
+    }
+
+    pub(super) fn os_rules(&self) -> OsTrialRules {
+        OsTrialRules {
+            time: self.target.settings.os_health_time,
+            has_gates: self.context.host.judges_releases(),
+        }
+    }
+
+    /// When to look or to judge without anything having happened.
+    pub(super) fn os_times(&self) -> impl Iterator<Item = Instant> {
+        let looks = self.host.os.look_at.into_iter();
+        looks.chain(self.host.os.update.times(self.os_rules()))
+    }
+
+    /// Starts a look where there is a reason for one.
+    pub(super) fn look_at_os(&mut self) {
+        self.write_os_record();
+        let now = Instant::now();
+        let is_due = self.host.os.look_at.is_some_and(|at| at <= now);
+        if !self.os_matters() || self.host.os.is_looking || !(self.host.os.is_stale || is_due) {
+            return;
+        }
+        // A look while it is being changed would show neither what was nor what will be.
+        let changes = |subject: &Subject| matches!(subject, Subject::Os | Subject::Reboot);
+        if self.in_flight.any(changes) || self.host.quiesce.is_some() {
+            return;
+        }
+        self.host.os.is_stale = false;
+        self.host.os.is_looking = true;
+        self.host.os.look_at = None;
+        let context = Arc::clone(&self.context);
+        tokio::spawn(async move {
+            let host = Arc::clone(&context.host);
+            // In a task of its own, so that the loop is told also where it panics.
+            let look = tokio::spawn(async move { timeout(CALL, host.look_at_os()).await }).await;
+            context.tell(Message::OsLooked(match look {
+                Ok(Ok(look)) => look,
+                Ok(Err(_)) => OsLook::Failed(late("say how the operating system stands")),
+                Err(_) => OsLook::Failed("the look at the operating system broke off".to_owned()),
+            }));
+        });
+    }
+
+    pub(super) fn os_looked(&mut self, look: OsLook) {
+        self.host.os.is_looking = false;
+        let now = Instant::now();
+        if self.host.os.is_stale {
+            // The target has changed meanwhile, or the host.
+            return;
+        }
+        let mut next = self.target.settings.poll_interval;
+        self.host.os.is_unavailable = look == OsLook::Unavailable;
+        match look {
+            OsLook::Unavailable => self.host.os.update.lost_sight(),
+            OsLook::Failed(why) => {
+                self.host.os.update.lost_sight();
+                let before = self.retries.steps.get(&Subject::Os);
+                if before.is_none_or(|before| before.reason != why) {
+                    let line = format!("Failed to look at the operating system due to '{why}'");
+                    self.context.log(line);
+                }
+                self.host.os.is_unreadable = true;
+                self.failed(Subject::Os, StepFailure::new(why));
+                next = self.retries.wait_of(&Subject::Os, now).unwrap_or(next);
+            }
+            OsLook::Status { .. } if self.host.boot.is_none() => {
+                let why = "the kernel does not say which boot this is, and without that nobody knows whether a version \
+                           was started";
+                self.host.os.update.lost_sight();
+                self.failed(Subject::Os, StepFailure::new(why));
+            }
+            OsLook::Status { status, failure } => {
+                if std::mem::take(&mut self.host.os.is_unreadable) {
+                    self.retries.steps.remove(&Subject::Os);
+                }
+                let target = self.wanted_os().cloned();
+                let boot = self.host.boot.clone();
+                let update = &mut self.host.os.update;
+                let notices = update.look(status, failure, target.as_ref(), boot.as_ref(), now);
+                for notice in notices {
+                    self.take_os_notice(notice);
+                }
+            }
+        }
+        if self.host.os.update.is_staging() {
+            next = next.min(WATCH);
+        }
+        self.host.os.look_at = Some(now + next);
+    }
+
+    pub(super) fn take_os_notice(&mut self, notice: OsNotice) {
+        match notice {
+            OsNotice::Staging(version, percent) => {
+                if self.host.os.last_percent.replace(percent) != Some(percent) {
+                    self.send_os(version, OsProgress::Staging, Some(percent), None);
+                }
+            }
+            OsNotice::Staged(version) => {
+                self.context.log(format!(
+                    "Version {version} of the operating system is staged, and is started once the update locks of all apps allow it"
+                ));
+                self.send_os(version, OsProgress::Staged, None, None);
+            }
+            OsNotice::StagingFailed(why) => {
+                let line = format!("Failed to stage the operating system due to '{why}'");
+                self.context.log(line);
+                self.failed(Subject::Os, StepFailure::new(why));
+            }
+            OsNotice::OnTrial(version) => {
+                // It has come to where the last reboot was to lead.
+                self.forget_reboots();
+                let seconds = self.target.settings.os_health_time.as_secs();
+                self.context.log(format!(
+                    "Version {version} of the operating system runs, and has {seconds}s to become healthy"
+                ));
+                self.send_os(version, OsProgress::OnTrial, None, None);
+            }
+            OsNotice::Rejected(RejectedOs { version, reason }) => {
+                self.context.log(format!(
+                    "Version {version} of the operating system is not tried again: {reason}"
+                ));
+                self.send_os(version, OsProgress::Rejected, None, Some(reason));
+            }
+            OsNotice::Returned { from, to } => {
+                self.context.log(format!(
+                    "Version {to} of the operating system runs again, since version {from} was not healthy"
+                ));
+                self.send_os(to, OsProgress::Returned, None, None);
+            }
+        }
+    }
+
+    /// Has the provider do something that needs no locks.
+    pub(super) fn start_on_os(&mut self, action: OsAction) {
+        self.in_flight.begin(Subject::Os);
+        let context = Arc::clone(&self.context);
+        tokio::spawn(async move {
+            let (host, work) = (Arc::clone(&context.host), action.clone());
+            let done = async move { timeout(CALL, host.update_os(&work)).await };
+            let outcome = outcome_of(tokio::spawn(done).await, &action);
+            context.tell(Message::OsDone(action, outcome.clone()));
+            let outcome = outcome.map_err(StepFailure::new);
+            context.tell(Message::Finished(Subject::Os, outcome));
+        });
+    }
+
+    pub(super) fn os_done(&mut self, action: OsAction, outcome: Result<(), String>) {
+        // Whatever came of it, how things are is another matter now.
+        self.host.os.is_stale = true;
+        if let Err(why) = outcome {
+            let line = format!("Failed to {} due to '{why}'", words(&action));
+            self.context.log(line);
+            return;
+        }
+        let version = self.current_os().attempt.map(|attempt| attempt.version);
+        match (action, version) {
+            (OsAction::Stage(os), _) => {
+                self.context.log(format!(
+                    "Version {} of the operating system is being installed beside the one that runs",
+                    os.version
+                ));
+                self.host.os.last_percent = None;
+                self.host.os.update.staging_begun(os.version);
+            }
+            (OsAction::Commit, Some(version)) => {
+                self.host.os.update.committed();
+                self.context.log(format!(
+                    "Version {version} of the operating system is healthy, and stays"
+                ));
+                self.send_os(version, OsProgress::Committed, None, None);
+            }
+            (OsAction::RollBack, Some(version)) => {
+                let boot = self.host.boot.clone();
+                let line = if self.host.os.update.rolled_back(boot.as_ref()) {
+                    format!(
+                        "Version {version} of the operating system is rolled back, and what ran before is started \
+                         once the update locks of all apps allow it"
+                    )
+                } else {
+                    format!(
+                        "Version {version} of the operating system is not started, since it is not wanted any more"
+                    )
+                };
+                self.context.log(line);
+                self.send_os(version, OsProgress::RolledBack, None, None);
+            }
+            (OsAction::Activate | OsAction::Commit | OsAction::RollBack, _) => {}
+        }
+    }
+
+    pub(super) fn send_os(
+        &self,
+        version: OsVersion,
+        state: OsProgress,
+        progress: Option<u8>,
+        message: Option<String>,
+    ) {
+        let event = Event::OsUpdate(OsChanged {
+            version,
+            state,
+            progress,
+            message,
+        });
+        self.context.telemetry.send_event(Audience::Owner, event);
+    }
+
+    /// The version that the target names, if it is not tried again.
+    pub(super) fn rejected_os(&self) -> Option<OsVersion> {
+        let version = &self.wanted_os()?.version;
+        let rejected = self.host.os.update.rejected(version)?;
+        Some(rejected.version.clone())
+    }
+
+    /// What of the operating system no step leads to, for people.
+    pub(super) fn blocked_os(&self) -> Option<Blocker> {
+        let version = self.wanted_os()?.version.clone();
+        if let Some(rejected) = self.host.os.update.rejected(&version) {
+            let reason = rejected.reason.clone();
+            return Some(Blocker::OsRejected { version, reason });
+        }
+        let is_unavailable = self.host.os.is_unavailable;
+        is_unavailable.then_some(Blocker::OsUnavailable { version })
+    }
+}
+
+pub(super) fn outcome_of(
+    outcome: Result<
+        Result<Result<(), String>, tokio::time::error::Elapsed>,
+        tokio::task::JoinError,
+    >,
+    action: &OsAction,
+) -> Result<(), String> {
+    match outcome {
+        Ok(Ok(outcome)) => outcome,
+        Ok(Err(_)) => Err(late(words(action))),
+        Err(_) => Err("it broke off".to_owned()),
+    }
+}
+
+fn late(what: &str) -> String {
+    format!("its provider did not {what} within {}s", CALL.as_secs())
+}
+
+pub(super) fn words(action: &OsAction) -> &'static str {
+    match action {
+        OsAction::Stage(_) => "stage the operating system",
+        OsAction::Activate => "activate the operating system",
+        OsAction::Commit => "commit the operating system",
+        OsAction::RollBack => "roll back the operating system",
+    }
+}

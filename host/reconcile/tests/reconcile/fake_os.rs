@@ -1,0 +1,120 @@
+//! An operating system in memory, with two places to boot from.
+
+use model::OsVersion;
+use reconcile::{OsAction, OsLook, OsStatus};
+
+/// As its provider sees it.
+#[derive(Default)]
+pub(crate) struct FakeOs {
+    /// `None` where nobody updates it.
+    running: Option<OsVersion>,
+    other: Option<OsVersion>,
+    /// What the next boot starts, if that is the other one.
+    is_activated: bool,
+    is_on_trial: bool,
+    /// An installation is under way, in percent.
+    installing: Option<(OsVersion, u8)>,
+    /// An installation takes until [`FakeOs::installed`].
+    pub takes_long: bool,
+    /// What the bundle holds, where it is not what it is called.
+    pub holds: Option<&'static str>,
+    /// The boot loader does not start what was activated.
+    pub falls_back: bool,
+    /// Which action fails, and why.
+    pub failure: Option<(&'static str, &'static str)>,
+    /// Which action is done and does not return.
+    pub hangs: Option<String>,
+    /// It never says that the version is committed.
+    pub denies_commits: bool,
+}
+
+pub(crate) fn version(text: &str) -> OsVersion {
+    text.parse().unwrap()
+}
+
+impl FakeOs {
+    /// It runs this version, and somebody updates it.
+    pub(crate) fn runs(&mut self, running: &str) {
+        self.running = Some(version(running));
+    }
+
+    pub(crate) fn running(&self) -> String {
+        self.running.as_ref().unwrap().to_string()
+    }
+
+    /// It was booted into this version without anybody having asked.
+    pub(crate) fn was_booted(&mut self, running: &str) {
+        self.other = self.running.replace(version(running));
+        self.is_on_trial = true;
+    }
+
+    pub(crate) fn is_committed(&self) -> bool {
+        !self.is_on_trial
+    }
+
+    pub(crate) fn progress(&mut self, percent: u8) {
+        self.installing.as_mut().unwrap().1 = percent;
+    }
+
+    pub(crate) fn installed(&mut self) {
+        let (version, _) = self.installing.take().unwrap();
+        self.other = Some(version);
+    }
+
+    pub(crate) fn installation_failed(&mut self) {
+        self.installing = None;
+        self.other = None;
+    }
+
+    pub(crate) fn boot(&mut self) {
+        if std::mem::take(&mut self.is_activated) && !self.falls_back {
+            std::mem::swap(&mut self.running, &mut self.other);
+            self.is_on_trial = !self.is_on_trial;
+        }
+    }
+
+    pub(crate) fn look(&self) -> OsLook {
+        let Some(running) = self.running.clone() else {
+            return OsLook::Unavailable;
+        };
+        if let Some(("look", why)) = self.failure {
+            return OsLook::Failed(why.to_owned());
+        }
+        OsLook::Status {
+            status: OsStatus {
+                running,
+                staged: self.other.clone().filter(|_| self.installing.is_none()),
+                committed: !self.is_on_trial && !self.denies_commits,
+                installing: self.installing.as_ref().map(|(_, percent)| *percent),
+            },
+            failure: None,
+        }
+    }
+
+    pub(crate) fn act(&mut self, action: &OsAction) -> Result<(), String> {
+        let name = match action {
+            OsAction::Stage(_) => "stage",
+            OsAction::Activate => "activate",
+            OsAction::Commit => "commit",
+            OsAction::RollBack => "roll back",
+        };
+        if let Some((failing, why)) = self.failure
+            && failing == name
+        {
+            return Err(why.to_owned());
+        }
+        match action {
+            OsAction::Stage(os) => {
+                let version = self.holds.map_or(os.version.clone(), version);
+                self.installing = Some((version, 0));
+                if !self.takes_long {
+                    self.installed();
+                }
+            }
+            OsAction::Activate => self.is_activated = true,
+            OsAction::Commit => self.is_on_trial = false,
+            OsAction::RollBack => self.is_activated = self.is_on_trial,
+        }
+        Ok(())
+    }
+}
