@@ -31,6 +31,7 @@ mod supervisor;
 mod system_bus;
 mod target;
 mod until;
+mod virtual_machine;
 
 pub use answer::Answer;
 pub use client::client;
@@ -55,3 +56,4 @@ pub use supervisor::{Builder, ProgramExit, Supervisor, subcommand};
 pub use system_bus::SystemBus;
 pub use target::{service, target};
 pub use until::{DEADLINE, until, until_within};
+pub use virtual_machine::VirtualMachine;

@@ -9,6 +9,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::packages::{Needed, program, require};
 use crate::private_postgres::{POSTGRES, PrivatePostgres};
+use crate::test_kernel::{self, KERNEL};
 
 /// The variable that the tests of the dashboard read: the program of a browser.
 const CHROMIUM: &str = "SUPERVISOR_TEST_CHROMIUM";
@@ -156,6 +157,18 @@ pub(crate) fn nats() -> ForTests<()> {
     ForTests::find(tests, NATS, remedy, || {
         require(BROKER, "the tests of several replicas")?;
         Ok(((), "nats-server".into()))
+    })
+}
+
+/// A kernel with mocks of hardware, which tests boot in a virtual machine.
+pub(crate) fn kernel() -> ForTests<()> {
+    let remedy = format!(
+        "run them on Debian for x86-64, or have {KERNEL} name a folder with a kernel as xtask/src/test_kernel.sh makes it"
+    );
+    let tests = "the tests of GPIO lines and I2C buses of the kernel";
+    ForTests::find(tests, KERNEL, remedy, || {
+        let folder = test_kernel::make()?;
+        Ok(((), folder.into()))
     })
 }
 

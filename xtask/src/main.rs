@@ -30,6 +30,7 @@ mod stock_plugins;
 mod struct_sizes;
 mod supply_chain;
 mod test;
+mod test_kernel;
 mod test_programs;
 mod text_files;
 

@@ -63,6 +63,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let postgres = for_tests::postgres();
     let chromium = for_tests::chromium();
     let nats = for_tests::nats();
+    let kernel = for_tests::kernel();
     let shells = for_tests::shells();
     let languages = for_tests::languages();
     println!("running the tests");
@@ -77,6 +78,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         docker.give_to(test);
         postgres.give_to(test);
         chromium.give_to(test);
+        kernel.give_to(test);
     };
     let result = match &programs {
         Some(programs) => programs.run(prepare),
@@ -102,6 +104,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         postgres.skipped,
         chromium.skipped,
         nats.skipped,
+        kernel.skipped,
         shells,
         languages,
         docker.skipped(),
