@@ -62,6 +62,12 @@ capabilities! {
     /// Methods on the system bus that the policy names.
     ours Dbus dbus "dbus"
         may "call, as root, the methods of services on the system bus that you name";
+    /// GPIO lines that the policy names.
+    ours Gpio gpio "gpio"
+        may "read and switch the GPIO lines that you name";
+    /// Chips on I2C buses that the policy names.
+    ours I2c i2c "i2c"
+        may "talk to the chips on I2C buses that you name";
     /// The time of day and a clock that only goes forward.
     wasi Clock clock "clock" ["wasi:clocks/wall-clock", "wasi:clocks/monotonic-clock"]
         may "know the time of day";

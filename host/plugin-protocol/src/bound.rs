@@ -33,6 +33,9 @@ pub const FIELD_UNIT: usize = 16;
 /// The most bytes that are read from or written to a serial port at a time.
 pub const SERIAL_BYTES: usize = 64 << 10;
 
+/// The most bytes that one transfer on an I2C bus writes, and that it reads.
+pub const I2C_BYTES: usize = 4096;
+
 /// The longest name, path, interface, member or signature of a method on the system bus, in bytes.
 pub const DBUS_NAME: usize = 1024;
 /// The longest arguments of a method on the system bus, in bytes of JSON.

@@ -6,10 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     ApiError, ApiRequest, ApiResponse, Capability, CloudRefusal, DataError, DbusError,
-    DbusMethodCall, FieldValue, Handle, HostNameError, HttpError, HttpRequest, HttpResponse,
-    Identity, JournalError, JournalOptions, LedError, LocksError, MetricsError, OpenLed,
-    OwnActionError, Piece, ProxyAnswer, ProxyCall, ProxyError, ReportError, SerialError,
-    SerialSettings, UnitError, UnitState,
+    DbusMethodCall, FieldValue, GpioEdge, GpioEdgeEvent, GpioError, Handle, HostNameError,
+    HttpError, HttpRequest, HttpResponse, I2cError, I2cOperation, Identity, JournalError,
+    JournalOptions, LedError, LocksError, MetricsError, OpenLed, OwnActionError, Piece,
+    ProxyAnswer, ProxyCall, ProxyError, ReportError, SerialError, SerialSettings, UnitError,
+    UnitState,
 };
 
 /// A call whose answer has a type of its own.
@@ -268,6 +269,34 @@ capability_calls! {
         /// Which method, with its arguments.
         call: DbusMethodCall
     } -> Result<String, DbusError>;
+    /// Reads a GPIO line.
+    GpioRead needs [Gpio] {
+        /// As the policy calls it.
+        name: String
+    } -> Result<bool, GpioError>;
+    /// Switches a GPIO line.
+    GpioWrite needs [Gpio] {
+        /// As the policy calls it.
+        name: String,
+        /// Whether it is on from then on.
+        on: bool
+    } -> Result<(), GpioError>;
+    /// Waits for an edge of a GPIO line.
+    GpioWait needs [Gpio] {
+        /// As the policy calls it.
+        name: String,
+        /// Which edges count.
+        edge: GpioEdge,
+        /// After so many milliseconds nothing is answered.
+        milliseconds: u32
+    } -> Result<Option<GpioEdgeEvent>, GpioError>;
+    /// Transfers something on an I2C bus, and answers what was read.
+    I2cTransfer needs [I2c] {
+        /// The chip, as the policy calls it.
+        name: String,
+        /// What is done.
+        operation: I2cOperation
+    } -> Result<Vec<u8>, I2cError>;
     /// Sends a request to another host.
     HttpSend needs [Http] {
         /// What is sent.

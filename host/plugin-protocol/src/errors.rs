@@ -163,6 +163,40 @@ pub enum SerialError {
     Other(String),
 }
 
+/// Why a GPIO line was not read or switched (`wit/gpio.wit`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{0}")]
+pub enum GpioError {
+    /// The policy does not name it.
+    NotGranted(String),
+    /// The device has no such chip or line.
+    NotFound(String),
+    /// Somebody else holds it.
+    Busy(String),
+    /// The line cannot do that.
+    Invalid(String),
+    /// It could not be read or written.
+    Other(String),
+}
+
+/// Why nothing was transferred on an I2C bus (`wit/i2c.wit`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{0}")]
+pub enum I2cError {
+    /// The policy does not name the chip.
+    NotGranted(String),
+    /// The device has no such bus.
+    NotFound(String),
+    /// The kernel has the chip, or the bus is in use.
+    Busy(String),
+    /// A length, or what the bus cannot do.
+    Invalid(String),
+    /// No chip answers.
+    NoAnswer(String),
+    /// It failed.
+    Other(String),
+}
+
 /// Why a method on the system bus was not called, or did not answer (`wit/dbus.wit`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum DbusError {

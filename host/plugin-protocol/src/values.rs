@@ -169,6 +169,37 @@ pub enum Parity {
     Odd,
 }
 
+/// Which edges of a GPIO line are waited for (`wit/gpio.wit`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum GpioEdge {
+    Rising,
+    Falling,
+    Both,
+}
+
+/// An edge of a GPIO line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GpioEdgeEvent {
+    /// Whether the line went on.
+    pub is_rising: bool,
+    /// When, on a clock that only goes forward.
+    pub nanoseconds: u64,
+    /// How many edges before it were lost.
+    pub lost: u32,
+}
+
+/// What is done with a chip on an I2C bus (`wit/i2c.wit`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the names are those of `wit/i2c.wit`")]
+pub enum I2cOperation {
+    WriteRead { bytes: Vec<u8>, read_length: u32 },
+    ReadByte { register: u8 },
+    ReadWord { register: u8 },
+    WriteByte { register: u8, value: u8 },
+    WriteWord { register: u8, value: u16 },
+}
+
 /// How a proxy is spoken to (`wit/proxy-redirector.wit`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names are those of the protocols")]

@@ -1,4 +1,4 @@
-//! Work of plugins that may wait for the disk.
+//! Work of plugins that may wait for the disk, or for hardware.
 
 use tokio::sync::Semaphore;
 
@@ -6,12 +6,28 @@ use tokio::sync::Semaphore;
 const AT_ONCE: usize = 4;
 
 static PLACES: Semaphore = Semaphore::const_new(AT_ONCE);
+/// Hardware has places of its own: a bus that is stuck keeps nobody from the disk.
+static HARDWARE_PLACES: Semaphore = Semaphore::const_new(AT_ONCE);
 
 /// Runs `work` where it may wait for the disk, once it is its turn; `None` where the supervisor stops meanwhile.
 pub(crate) async fn blocking<R: Send + 'static>(
     work: impl FnOnce() -> R + Send + 'static,
 ) -> Option<R> {
-    let place = PLACES.acquire().await.ok()?;
+    blocking_in(&PLACES, work).await
+}
+
+/// As [`blocking`], for what may wait for hardware.
+pub(crate) async fn blocking_on_hardware<R: Send + 'static>(
+    work: impl FnOnce() -> R + Send + 'static,
+) -> Option<R> {
+    blocking_in(&HARDWARE_PLACES, work).await
+}
+
+async fn blocking_in<R: Send + 'static>(
+    places: &'static Semaphore,
+    work: impl FnOnce() -> R + Send + 'static,
+) -> Option<R> {
+    let place = places.acquire().await.ok()?;
     let work = move || {
         let _place = place;
         work()

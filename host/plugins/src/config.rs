@@ -61,6 +61,10 @@ pub struct HostServices {
     pub journal: os::Journal,
     /// What the capability `http` sends.
     pub http: Arc<dyn HttpClient>,
+    /// What the capability `gpio` reads and switches.
+    pub gpio: Arc<dyn os::GpioChips>,
+    /// What the capability `i2c` transfers on.
+    pub i2c: Arc<dyn os::I2cBuses>,
     /// What the capability `api` asks.
     pub api: Arc<dyn DeviceApi>,
 }

@@ -260,10 +260,10 @@ mod tests {
         assert_eq!(
             refusal(
                 &["led"],
-                &["platform:supervisor/gpio@1.4.0"],
+                &["platform:supervisor/valve@1.4.0"],
                 &[Capability::Led]
             ),
-            "it imports `platform:supervisor/gpio@1.4.0`, which this supervisor does not have (it has \
+            "it imports `platform:supervisor/valve@1.4.0`, which this supervisor does not have (it has \
              `platform:supervisor` 1.4.0)"
         );
         assert_eq!(

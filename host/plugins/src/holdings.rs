@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use plugin_protocol::Handle;
 
 use crate::provision::Refusal;
+use crate::provision::gpio_lines::EdgeWatch;
 use crate::provision::journal::JournalSource;
 use crate::provision::led::Light;
 use crate::provision::serial::Port;
@@ -31,6 +32,7 @@ pub(crate) enum HeldResource {
     Locks(#[expect(dead_code, reason = "held for its drop")] Lock),
     Journal(Arc<JournalSource>),
     Serial(Arc<Port>),
+    Edges(Arc<EdgeWatch>),
 }
 
 /// The instance holds [`MOST`] already.
@@ -82,6 +84,15 @@ impl Holdings {
         self.with(handle, |holding| match holding {
             HeldResource::Serial(port) => Ok(Arc::clone(port)),
             _ => Err(Refusal::Handle(handle)),
+        })
+    }
+
+    /// The wait for the edges of the GPIO line that the plugin calls so, where the instance has begun one.
+    pub(crate) fn edge_watch(&self, line: &str) -> Option<Arc<EdgeWatch>> {
+        let table = self.0.lock();
+        table.things.values().find_map(|holding| match holding {
+            HeldResource::Edges(watch) if watch.name == line => Some(Arc::clone(watch)),
+            _ => None,
         })
     }
 

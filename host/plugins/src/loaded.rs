@@ -27,7 +27,7 @@ use crate::log_lines::PluginLogs;
 use crate::plugin_context::PluginContext;
 use crate::plugin_host::PluginHost;
 use crate::policy::{Grants, PolicyFiles};
-use crate::provision::led::Leds;
+use crate::provision::hardware::Hardware;
 use crate::provision::metrics::PluginMetrics;
 use crate::provision::report::{FieldBudget, PluginFields};
 use crate::signature::Signatures;
@@ -202,8 +202,8 @@ pub(crate) struct LoadContext {
     pub(crate) plugin_config: toml::Table,
     /// What relative folders of the policy are below.
     pub(crate) host_root: PathBuf,
-    /// The folder of the LED class, where a plugin's configuration names no other.
-    pub(crate) leds: Leds,
+    /// With the folder of the LED class where a plugin's configuration names no other.
+    pub(crate) hardware: Hardware,
     pub(crate) services: Arc<HostServices>,
     pub(crate) identify: Identify,
     pub(crate) actions: Actions,
@@ -335,15 +335,16 @@ impl LoadContext {
         let led_folder = config
             .and_then(|table| table.get("led_folder"))
             .and_then(toml::Value::as_str);
+        let mut hardware = self.hardware.clone();
+        if let Some(folder) = led_folder {
+            hardware.leds.folder = PathBuf::from(folder);
+        }
         PluginContext {
             name: Arc::from(name),
             config: config
                 .and_then(|table| serde_json::to_string(table).ok())
                 .unwrap_or_else(|| "{}".to_owned()),
-            leds: Leds {
-                folder: led_folder.map_or_else(|| self.leds.folder.clone(), PathBuf::from),
-                memory: Arc::clone(&self.leds.memory),
-            },
+            hardware,
             grants,
             is_developers: self.allow_unpinned,
             lines: self.shares.logs.budget.share(),

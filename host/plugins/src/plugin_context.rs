@@ -12,7 +12,7 @@ use crate::identify::Identify;
 use crate::log_lines::LineShare;
 use crate::pins::Pin;
 use crate::policy::Grants;
-use crate::provision::led::Leds;
+use crate::provision::hardware::Hardware;
 use crate::provision::metrics::PluginMetrics;
 use crate::provision::report::PluginFields;
 use crate::recent_lines::RecentLines;
@@ -36,7 +36,7 @@ pub(crate) struct PluginContext {
     pub(crate) metrics: PluginMetrics,
     /// What it adds to the device's report to its cloud.
     pub(crate) fields: PluginFields,
-    pub(crate) leds: Leds,
+    pub(crate) hardware: Hardware,
     pub(crate) identify: Identify,
     pub(crate) actions: Actions,
 }

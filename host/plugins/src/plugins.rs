@@ -29,6 +29,8 @@ use crate::log_lines::PluginLogs;
 use crate::os_update;
 use crate::pending_writes::PendingWrites;
 use crate::policy::PolicyFiles;
+use crate::provision::gpio_lines::GpioLines;
+use crate::provision::hardware::Hardware;
 use crate::provision::led::Leds;
 use crate::provision::led_memory::LedMemory;
 use crate::recent_lines::RecentLines;
@@ -113,6 +115,7 @@ impl Plugins {
         );
         let logs = PluginLogs::default();
         let led_memory = Arc::new(LedMemory::open(&config.state_dir));
+        let gpio_lines = Arc::<GpioLines>::default();
         let kept = KeptVersions::open(&config.state_dir);
         let install_places = InstallPlaces {
             folder: config.plugin_dirs.first().cloned(),
@@ -131,9 +134,13 @@ impl Plugins {
             policy_files,
             allow_unpinned: config.allow_unpinned,
             plugin_config: config.plugin_config,
-            leds: Leds {
-                folder: config.host_root.join("sys/class/leds"),
-                memory: Arc::clone(&led_memory),
+            hardware: Hardware {
+                leds: Leds {
+                    folder: config.host_root.join("sys/class/leds"),
+                    memory: Arc::clone(&led_memory),
+                },
+                gpio_lines: Arc::clone(&gpio_lines),
+                i2c_turns: Arc::default(),
             },
             host_root: config.host_root,
             services: Arc::new(config.services),
@@ -162,6 +169,7 @@ impl Plugins {
             table: publisher,
             actions: actions.clone(),
             events: events.clone(),
+            gpio_lines,
             loader: Loader::new(load_context, kept, folders, reserved),
         };
         let reloading = Some(tokio::spawn(reload.run(watch, changed)));

@@ -16,6 +16,8 @@
 //! grants = ["http"]
 //! api = ["GET /v2/state/status", "POST /v3/acme/*"]  # no other routes; none where it is left out
 //! serial = ["/dev/ttyUSB0"]    # no other ports; none where it is left out
+//! gpio = [{ name = "relay", chip = "gpiochip0", line = 17, direction = "out" }] # no other lines
+//! i2c = [{ name = "sensor", bus = 1, address = 0x48 }] # no other chips
 //! http = ["api.weather.example"] # over TLS; no other hosts; none where it is left out
 //!
 //! [plugins.panel]

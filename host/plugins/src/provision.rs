@@ -7,7 +7,11 @@ mod actions;
 mod api;
 mod cloud;
 mod dbus;
+mod gpio;
+pub(crate) mod gpio_lines;
+pub(crate) mod hardware;
 mod http;
+pub(crate) mod i2c;
 pub(crate) mod journal;
 pub(crate) mod led;
 pub(crate) mod led_memory;
@@ -145,6 +149,10 @@ impl PluginContext {
                 Answer::SerialWrite(serial::write_serial(holdings, call).await?)
             }
             Call::DbusCall(call) => Answer::DbusCall(self.call_method(call).await),
+            Call::GpioRead(call) => Answer::GpioRead(self.read_line(call).await),
+            Call::GpioWrite(call) => Answer::GpioWrite(self.write_line(call).await),
+            Call::GpioWait(call) => Answer::GpioWait(self.wait_for_edge(holdings, call).await),
+            Call::I2cTransfer(call) => Answer::I2cTransfer(self.transfer(call).await),
             Call::HttpSend(call) => Answer::HttpSend(self.send(call).await),
             Call::HostNameSet(call) => {
                 Answer::HostNameSet(self.services.host_name.set(call.name).await)

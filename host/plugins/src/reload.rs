@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use crate::actions::Actions;
 use crate::events::Events;
 use crate::loader::Loader;
+use crate::provision::gpio_lines::GpioLines;
 use crate::recent_lines::RecentLines;
 use crate::table::Table;
 use crate::watch::Watch;
@@ -19,6 +20,7 @@ pub(crate) struct Reload {
     pub(crate) table: watch::Sender<Arc<Table>>,
     pub(crate) actions: Actions,
     pub(crate) events: Events,
+    pub(crate) gpio_lines: Arc<GpioLines>,
     pub(crate) loader: Loader,
     pub(crate) recent: RecentLines,
     pub(crate) busy_since: Arc<Mutex<Option<Instant>>>,
@@ -52,6 +54,7 @@ impl Reload {
         self.actions.set_providers(&next.providers, next.serving());
         self.events
             .set_plugins(next.serving(), self.loader.starts());
+        self.gpio_lines.set_granted(next.gpio_lines());
         let names = next.names();
         self.recent.retain(|plugin| names.contains(plugin));
         self.table.send_replace(Arc::new(next));

@@ -12,6 +12,7 @@ use device_types::{
 
 use plugin_manifest::About;
 
+use crate::gpio_grants::GpioGrant;
 use crate::loaded::LoadedPlugin;
 use crate::pins::Pin;
 use crate::route_match::{RouteLookup, RouteMatch};
@@ -188,6 +189,15 @@ impl Table {
         self.entries
             .values()
             .filter_map(|entry| entry.serving.as_ref())
+    }
+
+    /// The GPIO lines that the policy gives to those that serve, each with the plugin's name.
+    pub(crate) fn gpio_lines(&self) -> impl Iterator<Item = (Arc<str>, GpioGrant)> {
+        self.serving().flat_map(|plugin| {
+            let context = &plugin.context;
+            let lines = context.grants.gpio.iter().cloned();
+            lines.map(|line| (Arc::clone(&context.name), line))
+        })
     }
 
     /// Whether a plugin of this name serves, be it in an older version.

@@ -338,6 +338,12 @@ fn to_be_filled_in(capability: Capability) -> Option<&'static str> {
         Capability::Dbus => Some(
             "dbus = []  # the methods, for example { service = \"org.acme.Meter\", paths = [\"/org/acme/Meter\"], members = [\"org.acme.Meter.Read\"] }",
         ),
+        Capability::Gpio => Some(
+            "gpio = []  # the lines, for example { name = \"relay\", chip = \"gpiochip0\", line = 17, direction = \"out\" }",
+        ),
+        Capability::I2c => Some(
+            "i2c = []  # the chips, for example { name = \"sensor\", bus = 1, address = 0x48 }",
+        ),
         Capability::Cloud => {
             Some("records = []  # the kinds of records, for example \"device_tag\"")
         }

@@ -1,5 +1,7 @@
 //! A part of the supervisor that is not there.
 
+use std::path::{Path, PathBuf};
+
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 
@@ -24,6 +26,22 @@ impl AppLocks for Unavailable {
 impl DeviceApi for Unavailable {
     fn send(&self, _: PluginApiRequest) -> BoxFuture<'_, Result<ApiResponse, ApiError>> {
         async { Err(ApiError::Unavailable(WHY.to_owned())) }.boxed()
+    }
+}
+
+impl os::GpioChips for Unavailable {
+    fn request(&self, _: &os::LineRequest) -> Result<Box<dyn os::GpioLine>, os::GpioError> {
+        Err(os::GpioError::Failed(WHY.to_owned()))
+    }
+}
+
+impl os::I2cBuses for Unavailable {
+    fn find(&self, _: &os::BusId) -> Result<PathBuf, os::I2cError> {
+        Err(os::I2cError::Failed(WHY.to_owned()))
+    }
+
+    fn run(&self, _: &Path, _: u8, _: &os::I2cOperation) -> Result<Vec<u8>, os::I2cError> {
+        Err(os::I2cError::Failed(WHY.to_owned()))
     }
 }
 

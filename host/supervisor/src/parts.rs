@@ -7,7 +7,7 @@ use anyhow::Result;
 use api::{Events, Listening};
 use engine::Scope;
 use model::compose::{DeviceFacts as ServiceFacts, HostFacts};
-use os::Firewall;
+use os::{Firewall, KernelGpio, KernelI2c};
 use plugin_protocol::GuestRuntime;
 use plugin_worker::{WorkerConfig, WorkerRuntime};
 use plugins::{ConfinementRule, HostServices, PluginsConfig};
@@ -35,6 +35,9 @@ use crate::run_folder::RunFolder;
 use crate::variables::Variables;
 use crate::walls::{self, Walls};
 use crate::{engines, listeners, registry_account, target_policy};
+
+/// Where the device files of hardware are that plugins use.
+const DEVICES: &str = "/dev";
 
 /// What works behind the API.
 pub(crate) struct Parts {
@@ -214,6 +217,8 @@ impl Parts {
                 journal: host.journal.clone(),
                 http: Arc::new(PluginHttp::new(&branding.network)),
                 api: Arc::new(plugin_api.clone()),
+                gpio: Arc::new(KernelGpio::new(DEVICES)),
+                i2c: Arc::new(KernelI2c::new(DEVICES)),
             },
         ));
         host_settings.attach(&device.reconciler, &endpoints);

@@ -125,6 +125,8 @@ fn of_folders(configuration: &Configuration) -> Result<Listing> {
                 host_name: Arc::new(plugins::Unavailable),
                 http: Arc::new(plugins::Unavailable),
                 api: Arc::new(plugins::Unavailable),
+                gpio: Arc::new(plugins::Unavailable),
+                i2c: Arc::new(plugins::Unavailable),
                 cloud: Arc::new(plugins::NoCloud),
             },
         );

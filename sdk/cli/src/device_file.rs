@@ -1,5 +1,7 @@
 //! `device.toml`: what the device has on which a plugin is tried. Its LEDs, units, files, journal and cloud are fakes.
 
+mod hardware;
+
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -12,6 +14,7 @@ use serde_json::{Map, Value, json};
 
 use crate::fake_cloud::FakeCloud;
 use crate::policy;
+use hardware::{GpioLine, I2cChip};
 
 /// A device for trials. All of it may be left out.
 #[derive(Debug, Default, Deserialize)]
@@ -43,6 +46,12 @@ pub(crate) struct DeviceFile {
     /// What methods on the system bus answer; there are no others.
     #[serde(default)]
     dbus: Vec<DbusAnswer>,
+    /// GPIO lines, by the names that the plugin has for them.
+    #[serde(default)]
+    gpio: BTreeMap<String, GpioLine>,
+    /// Chips on I2C buses, by the names that the plugin has for them.
+    #[serde(default)]
+    i2c: BTreeMap<String, I2cChip>,
     /// The table `[plugins.NAME]` of the supervisor's configuration file.
     #[serde(default)]
     config: toml::Table,
@@ -202,6 +211,14 @@ impl DeviceFile {
             });
             more.insert("dbus".to_owned(), grants.collect::<Vec<_>>().into());
         }
+        if needs(Capability::Gpio) {
+            let grants = self.gpio.iter().map(|(name, line)| line.grant(name));
+            more.insert("gpio".to_owned(), grants.collect::<Vec<_>>().into());
+        }
+        if needs(Capability::I2c) {
+            let grants = self.i2c.keys().map(|name| I2cChip::grant(name));
+            more.insert("i2c".to_owned(), grants.collect::<Vec<_>>().into());
+        }
         more.extend(self.policy.clone());
         policy::that_grants_all(manifest, more)
     }
@@ -244,6 +261,12 @@ impl DeviceFile {
             let (interface, member) = answer.interface_and_member()?;
             let values = serde_json::to_string(&answer.values).context("invalid values")?;
             host = host.dbus_answer(&answer.service, &answer.path, interface, member, values);
+        }
+        for (name, line) in &self.gpio {
+            host = line.add_to(host, name);
+        }
+        for (name, chip) in &self.i2c {
+            host = chip.add_to(host, name);
         }
         for (path, content) in &self.files {
             host = host.file(path, content.clone());
@@ -325,6 +348,13 @@ service = "org.acme.Meter"
 path = "/org/acme/Meter"
 member = "org.acme.Meter.Read"
 values = [{ type = "d", data = 1.5 }]
+
+[gpio]
+relay = { direction = "out" }
+door = { direction = "in", on = true }
+
+[i2c]
+sensor = { registers = [0x19, 0x80] }
 
 [config]
 interval = 5

@@ -326,6 +326,40 @@ export namespace serial {
   }
 }
 
+/** GPIO lines, under the names that the policy gives them. The device keeps a line from its first use until the policy no
+ * longer gives it to the plugin: an output stays as it was written when the call has ended. */
+export namespace gpio {
+  interface EdgeEvent {
+    /** Whether the line went on. */
+    isRising: boolean;
+    /** When, on a clock that only goes forward: only differences mean something. */
+    nanoseconds: number;
+    /** How many edges were lost before this one since the last that this call was given. */
+    lost: number;
+  }
+  /** Whether the line is on. An output that was not written yet is read as it is. */
+  function read(name: string): Promise<boolean>;
+  /** Switches an output on or off. */
+  function write(name: string, on: boolean): Promise<void>;
+  /** Waits for an edge of an input; `undefined` once the time has passed (60000 at most). Edges that come between two waits
+   * of one call are given to the second, the last 64 of them. */
+  function waitEdge(name: string, edge: "rising" | "falling" | "both", milliseconds: number): Promise<EdgeEvent | undefined>;
+}
+
+/** Chips on I2C buses, under the names that the policy gives them. */
+export namespace i2c {
+  /** Writes these bytes (at most 4096), and reads so many (at most 4096) in the same transfer. */
+  function writeRead(name: string, bytes: Uint8Array | string, readLength: number): Promise<Uint8Array>;
+  /** Reads a register of one byte, by the SMBus command for it. */
+  function readByte(name: string, register: number): Promise<number>;
+  /** Reads a register of two bytes, by the SMBus command for it: the low byte comes first. */
+  function readWord(name: string, register: number): Promise<number>;
+  /** Writes a register of one byte, by the SMBus command for it. */
+  function writeByte(name: string, register: number, value: number): Promise<void>;
+  /** Writes a register of two bytes, by the SMBus command for it: the low byte goes first. */
+  function writeWord(name: string, register: number, value: number): Promise<void>;
+}
+
 /** Methods of services on the host's system bus that the policy names; the device calls them as root. */
 export namespace dbus {
   /** The values of the answer. A variant is `{ type, data }`, a structure an array, and a dictionary whose keys are texts

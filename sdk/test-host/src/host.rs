@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
-use os::{Journal, Rehearsal, UnitName, UnitState};
+use os::{Journal, Rehearsal, SimulatedGpio, SimulatedI2c, UnitName, UnitState};
 use plugin_runtime::{Resources, Runtime};
 use plugins::{Cloud, Device, HostServices, Identity, Manifest, NoCloud, Plugins, PluginsConfig};
 use serde_json::Value;
@@ -24,6 +24,8 @@ pub struct Host {
     api: FakeApi,
     units: Vec<(UnitName, UnitState)>,
     methods: Vec<([String; 4], String)>,
+    gpio: SimulatedGpio,
+    i2c: SimulatedI2c,
     files: Vec<(String, Vec<u8>)>,
     journal_program: PathBuf,
     pins: Pins,
@@ -86,6 +88,8 @@ impl Host {
             api: FakeApi::default(),
             units: Vec::new(),
             methods: Vec::new(),
+            gpio: SimulatedGpio::default(),
+            i2c: SimulatedI2c::default(),
             files: Vec::new(),
             journal_program: "journalctl".into(),
             pins: Pins::StockList,
@@ -239,6 +243,25 @@ impl Host {
         self
     }
 
+    /// Adds a GPIO line with this name on the chip `simulated`, which is on or off. It behaves as one with `active_low` does that
+    /// is on.
+    #[must_use]
+    pub fn gpio_line(self, name: &str, is_on: bool) -> Self {
+        self.gpio.add(name, is_on);
+        self
+    }
+
+    /// Adds a chip at this address of an I2C bus, which the policy names by this number or text, with 256 registers of a byte
+    /// each: the first byte of a write is the register, and what is written or read goes on from there. These are the first
+    /// of them, the others are 0.
+    #[must_use]
+    pub fn i2c_chip(self, bus: &str, address: u8, registers: &[u8]) -> Self {
+        self.i2c.add(bus, address);
+        // It is there.
+        let _ = self.i2c.set(bus, address, 0, registers);
+        self
+    }
+
     /// Adds a file below the device's root folder.
     #[must_use]
     pub fn file(mut self, path: &str, content: impl Into<Vec<u8>>) -> Self {
@@ -357,6 +380,8 @@ impl Host {
                 journal: Journal::new(self.journal_program, path("root")),
                 http: Arc::new(self.http),
                 api: Arc::new(self.api),
+                gpio: Arc::new(self.gpio.clone()),
+                i2c: Arc::new(self.i2c.clone()),
             },
             core_routes: Vec::new(),
             board_memory: 1 << 30,
@@ -370,6 +395,8 @@ impl Host {
         Ok(RunningHost {
             plugins,
             os,
+            gpio: self.gpio,
+            i2c: self.i2c,
             locks,
             folder,
         })

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
-use os::{Action, Rehearsal};
+use os::{Action, Rehearsal, SimulatedGpio, SimulatedI2c};
 use plugins::{
     Body, BootComparison, BootConfigError, BootSetting, CallerScope, GateVerdict, InstalledRelease,
     OsCall, OsStatus, OsUpdateError, PendingUpdate, PluginEvent, Plugins, Postponement,
@@ -25,6 +25,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub struct RunningHost {
     pub(crate) plugins: Plugins,
     pub(crate) os: Arc<Rehearsal>,
+    pub(crate) gpio: SimulatedGpio,
+    pub(crate) i2c: SimulatedI2c,
     pub(crate) locks: Arc<FakeLocks>,
     pub(crate) folder: DeviceFolder,
 }
@@ -253,6 +255,18 @@ impl RunningHost {
         let folder = self.root().join("sys/class/leds").join(name);
         let text = std::fs::read_to_string(folder.join("brightness")).ok()?;
         text.trim().parse().ok()
+    }
+
+    /// The GPIO lines, in the hands of a test.
+    #[must_use]
+    pub fn gpio(&self) -> &SimulatedGpio {
+        &self.gpio
+    }
+
+    /// The chips on I2C buses, in the hands of a test.
+    #[must_use]
+    pub fn i2c(&self) -> &SimulatedI2c {
+        &self.i2c
     }
 
     /// Waits until the plugin has been called `times` times, calls of its actions included.

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use crate::events::{InstalledRelease, PendingUpdate, PluginEvent};
 
 /// Counts changes of what is here that one side has to know of.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// The host of requests for plugins.
 pub const DEVICE: &str = "device";
 /// The host of commands.
@@ -41,6 +41,10 @@ pub struct Setup {
     pub units: Vec<[String; 4]>,
     /// Service, path, interface and member of methods on the system bus, and the values that they answer.
     pub dbus: Vec<([String; 4], String)>,
+    /// Name of each GPIO line, and whether it is on.
+    pub gpio: Vec<(String, bool)>,
+    /// Bus, address and first registers of each chip on an I2C bus.
+    pub i2c: Vec<(String, u8, Vec<u8>)>,
     /// Content by path.
     pub files: Vec<(String, Vec<u8>)>,
     /// Method and address, status and body.
@@ -138,6 +142,14 @@ pub enum Command {
     HoldUpdateLock(Option<String>),
     /// Answers [`UpdateLocks`].
     UpdateLocks,
+    /// Answers an optional [`GpioState`]: none if there is no such line.
+    GpioLine(String),
+    /// Puts a GPIO line on or off. Answers whether there is such a line.
+    DriveGpio(String, bool),
+    /// Sets registers of the chip at this address of an I2C bus, from this one on. Answers whether there is such a chip.
+    SetI2cRegisters(String, u8, u8, Vec<u8>),
+    /// Answers a register of a chip on an I2C bus; none if there is no such chip.
+    I2cRegister(String, u8, u8),
     /// Ends what runs in the background.
     Stop,
 }
@@ -195,6 +207,15 @@ pub enum OsCall {
     Commit,
     /// Has the next boot start what ran before the version that is not committed.
     RollBack,
+}
+
+/// How a GPIO line is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GpioState {
+    /// Whether it is on.
+    pub is_on: bool,
+    /// Whether a plugin waits for its edges.
+    pub is_waited_for: bool,
 }
 
 /// What plugins have done with the update locks of all apps.

@@ -36,6 +36,8 @@ impl Host {
                 leds: Vec::new(),
                 units: Vec::new(),
                 dbus: Vec::new(),
+                gpio: Vec::new(),
+                i2c: Vec::new(),
                 files: Vec::new(),
                 http: Vec::new(),
                 api: Vec::new(),
@@ -155,6 +157,24 @@ impl Host {
     ) -> Self {
         let method = [service, path, interface, member].map(str::to_owned);
         self.setup.dbus.push((method, values.into()));
+        self
+    }
+
+    /// Adds a GPIO line with this name on the chip `simulated`, which is on or off. It behaves as one with `active_low` does that
+    /// is on.
+    #[must_use]
+    pub fn gpio_line(mut self, name: &str, is_on: bool) -> Self {
+        self.setup.gpio.push((name.to_owned(), is_on));
+        self
+    }
+
+    /// Adds a chip at this address of an I2C bus, which the policy names by this number or text, with 256 registers of a byte
+    /// each: the first byte of a write is the register, and what is written or read goes on from there. These are the first
+    /// of them, the others are 0.
+    #[must_use]
+    pub fn i2c_chip(mut self, bus: &str, address: u8, registers: &[u8]) -> Self {
+        let chip = (bus.to_owned(), address, registers.to_owned());
+        self.setup.i2c.push(chip);
         self
     }
 

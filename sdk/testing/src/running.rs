@@ -13,8 +13,8 @@ use serde_json::Value;
 
 use crate::answer::Answer;
 use crate::control::{
-    BootChange, BootSetting, CALLER, CallerScope, Command, DEVICE, HARNESS, OsCall, OsStatus,
-    UpdateLocks,
+    BootChange, BootSetting, CALLER, CallerScope, Command, DEVICE, GpioState, HARNESS, OsCall,
+    OsStatus, UpdateLocks,
 };
 use crate::events::{GateVerdict, InstalledRelease, PendingUpdate, PluginEvent, Postponement};
 use crate::tool::Tool;
@@ -238,6 +238,66 @@ impl RunningHost {
         let folder = self.root().join("sys/class/leds").join(name);
         let text = std::fs::read_to_string(folder.join("brightness")).ok()?;
         text.trim().parse().ok()
+    }
+
+    async fn gpio_line(&self, line: &str) -> GpioState {
+        let state: Option<GpioState> = self.ask(&Command::GpioLine(line.to_owned())).await;
+        state.unwrap_or_else(|| panic!("there is no GPIO line `{line}`"))
+    }
+
+    /// Whether the GPIO line is on.
+    ///
+    /// # Panics
+    /// When there is no such line.
+    pub async fn gpio_is_on(&self, line: &str) -> bool {
+        self.gpio_line(line).await.is_on
+    }
+
+    /// Puts the GPIO line on or off, as what is connected to it does.
+    ///
+    /// # Panics
+    /// When there is no such line.
+    pub async fn drive_gpio(&self, line: &str, on: bool) {
+        let is_there: bool = self.ask(&Command::DriveGpio(line.to_owned(), on)).await;
+        assert!(is_there, "there is no GPIO line `{line}`");
+    }
+
+    /// Waits until a plugin waits for edges of the GPIO line.
+    ///
+    /// # Panics
+    /// When there is no such line, or none does within half a minute.
+    pub async fn gpio_is_waited_for(&self, line: &str) {
+        let deadline = Instant::now() + PATIENCE;
+        while !self.gpio_line(line).await.is_waited_for {
+            assert!(
+                Instant::now() < deadline,
+                "no plugin waits for edges of the GPIO line `{line}`"
+            );
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+    }
+
+    /// Sets registers of an I2C chip from this one on, as the chip itself does.
+    ///
+    /// # Panics
+    /// When there is no such chip.
+    pub async fn set_i2c_registers(&self, bus: &str, address: u8, register: u8, bytes: &[u8]) {
+        let set = Command::SetI2cRegisters(bus.to_owned(), address, register, bytes.to_owned());
+        let is_there: bool = self.ask(&set).await;
+        assert!(
+            is_there,
+            "there is no chip at {address:#04x} of the I2C bus `{bus}`"
+        );
+    }
+
+    /// A register of an I2C chip.
+    ///
+    /// # Panics
+    /// When there is no such chip.
+    pub async fn i2c_register(&self, bus: &str, address: u8, register: u8) -> u8 {
+        let read = Command::I2cRegister(bus.to_owned(), address, register);
+        let value: Option<u8> = self.ask(&read).await;
+        value.unwrap_or_else(|| panic!("there is no chip at {address:#04x} of the I2C bus `{bus}`"))
     }
 
     /// Waits until the plugin has been called `times` times, calls of its actions included.

@@ -226,6 +226,8 @@ impl PluginHost {
                 host_name: Arc::new(plugins::Unavailable),
                 http: Arc::new(plugins::Unavailable),
                 api: Arc::new(plugins::Unavailable),
+                gpio: Arc::new(plugins::Unavailable),
+                i2c: Arc::new(plugins::Unavailable),
                 journal: os::Journal::new("journalctl", "/"),
             },
             core_routes: Vec::new(),

@@ -9,7 +9,9 @@ use serde::{Deserialize, Deserializer};
 use crate::api_grants::ApiGrants;
 use crate::boards::BoardPatterns;
 use crate::dbus_grants::DbusGrants;
+use crate::gpio_grants::GpioGrants;
 use crate::http_grants::HttpGrants;
+use crate::i2c_grants::I2cGrants;
 use crate::pins::{FileDigests, Pin};
 use crate::route_grants::RouteGrants;
 use plugin_manifest::Action;
@@ -66,6 +68,12 @@ pub(crate) struct Grants {
     /// The methods on the system bus that `dbus` gives; none where it is left out.
     #[serde(default)]
     pub(crate) dbus: DbusGrants,
+    /// The GPIO lines that `gpio` gives; none where it is left out.
+    #[serde(default)]
+    pub(crate) gpio: GpioGrants,
+    /// The chips on I2C buses that `i2c` gives; none where it is left out.
+    #[serde(default)]
+    pub(crate) i2c: I2cGrants,
     /// The units that `units` gives; none where it is left out.
     #[serde(default, deserialize_with = "unit_names")]
     pub(crate) units: BTreeSet<UnitName>,
@@ -196,6 +204,14 @@ impl Grants {
             return Err("it names `dbus` without granting \"dbus\"".to_owned());
         }
         self.dbus.check()?;
+        if !self.gpio.is_empty() && !self.grants.contains(&Capability::Gpio) {
+            return Err("it names `gpio` without granting \"gpio\"".to_owned());
+        }
+        self.gpio.check()?;
+        if !self.i2c.is_empty() && !self.grants.contains(&Capability::I2c) {
+            return Err("it names `i2c` without granting \"i2c\"".to_owned());
+        }
+        self.i2c.check()?;
         if !self.records.is_empty() && !self.grants.contains(&Capability::Cloud) {
             return Err("it names `records` without granting \"cloud\"".to_owned());
         }

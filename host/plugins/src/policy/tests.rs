@@ -127,7 +127,7 @@ fn what_is_wrong_is_named_with_its_line() {
     for (text, expected) in [
         ("[plugins.a]\ngrant = [\"led\"]", "line 2, column 1"),
         ("[plugins.a]\ngrant = [\"led\"]", "unknown field `grant`"),
-        ("[plugins.a]\n\ngrants = [\"gpio\"]", "line 3"),
+        ("[plugins.a]\n\ngrants = [\"fly\"]", "line 3"),
         ("[plugin.a]", "unknown field `plugin`"),
         ("[plugins.a]\n\nsha256 = [\"*\"]", "line 3"),
         ("[plugins.a]\n\nroutes = [\"/v3/*/a\"]", "line 3"),
@@ -176,6 +176,22 @@ fn what_is_wrong_is_named_with_its_line() {
         (
             "[plugins.a]\ngrants = [\"dbus\"]\ndbus = [{ service = \"a.b\", paths = [\"/\"], members = [\"*\"] }]",
             "`dbus` has the member `*`",
+        ),
+        (
+            "[plugins.a]\ngpio = [{ name = \"a\", chip = \"gpiochip0\", line = 1, direction = \"in\" }]",
+            "`gpio` without granting \"gpio\"",
+        ),
+        (
+            "[plugins.a]\ngrants = [\"gpio\"]\ngpio = [{ name = \"a\", chip = \"/dev/mem\", line = 1, direction = \"in\" }]",
+            "`gpio` has the chip `/dev/mem`",
+        ),
+        (
+            "[plugins.a]\ni2c = [{ name = \"a\", bus = 1, address = 72 }]",
+            "`i2c` without granting \"i2c\"",
+        ),
+        (
+            "[plugins.a]\ngrants = [\"i2c\"]\ni2c = [{ name = \"a\", bus = 1, address = 0 }]",
+            "`i2c` has the address 0x00",
         ),
         (
             "[plugins.a]\nrecords = [\"device_tag\"]",

@@ -187,7 +187,7 @@ fn number(path: &Path) -> io::Result<u32> {
 impl PluginContext {
     pub(super) async fn led_names(self: &Arc<Self>) -> Result<Vec<String>, LedError> {
         let context = Arc::clone(self);
-        let names = move || context.leds.names(context.grants.leds.as_ref());
+        let names = move || context.hardware.leds.names(context.grants.leds.as_ref());
         let names = blocking(names).await.ok_or_else(stopping)?;
         names.map_err(|error| LedError::Other(format!("the LEDs cannot be listed: {error}")))
     }
@@ -199,7 +199,12 @@ impl PluginContext {
     ) -> Result<OpenLed, LedError> {
         // What the LED shows is written to the disk first, which can take its time.
         let context = Arc::clone(self);
-        let open = move || context.leds.open(&name, context.grants.leds.as_ref());
+        let open = move || {
+            context
+                .hardware
+                .leds
+                .open(&name, context.grants.leds.as_ref())
+        };
         let light = blocking(open).await.ok_or_else(stopping)??;
         let max = light.most;
         holdings

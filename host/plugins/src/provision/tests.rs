@@ -5,11 +5,12 @@ use std::time::Duration;
 use plugin_protocol::{
     ActionRequest, ApiError, ApiRequest, ApiSend, CallerScope, CloudQueue, CloudRecords,
     CounterAdd, DbusCall, DbusError, DbusMethodCall, DeviceIdentity, DeviceState, FieldValue,
-    GaugeSet, HostNameGet, HostNameSet, HttpRequest, HttpSend, Identify, IdentifyWindow, Identity,
-    JournalOpen, JournalOptions, JournalRead, LedNames, LedOpen, LedSet, LockAcquire, Parity,
-    Piece, ProxyCall, ProxyRequest, ReportFieldRemove, ReportFieldSet, SerialError, SerialOpen,
-    SerialRead, SerialSettings, SerialWrite, StoreCompareAndSet, StoreDelete, StoreGet, StoreKeys,
-    StoreSet, UnitQuery, UnitRestart,
+    GaugeSet, GpioEdge, GpioRead, GpioWait, GpioWrite, HostNameGet, HostNameSet, HttpRequest,
+    HttpSend, I2cOperation, I2cTransfer, Identify, IdentifyWindow, Identity, JournalOpen,
+    JournalOptions, JournalRead, LedNames, LedOpen, LedSet, LockAcquire, Parity, Piece, ProxyCall,
+    ProxyRequest, ReportFieldRemove, ReportFieldSet, SerialError, SerialOpen, SerialRead,
+    SerialSettings, SerialWrite, StoreCompareAndSet, StoreDelete, StoreGet, StoreKeys, StoreSet,
+    UnitQuery, UnitRestart,
 };
 
 use super::*;
@@ -18,8 +19,11 @@ use crate::config::{DataError, Device, NoCloud, PluginData};
 use crate::identify::Identify as IdentifyAction;
 use crate::log_lines::LineBudget;
 use crate::policy::Grants;
+use crate::provision::hardware::Hardware;
 use crate::provision::led::Leds;
 use crate::provision::led_memory::LedMemory;
+
+mod lines_and_buses;
 
 struct TestDevice;
 
@@ -89,13 +93,19 @@ impl Fixture {
                 host_name: Arc::new(crate::Unavailable),
                 http: Arc::new(crate::Unavailable),
                 api: Arc::new(crate::Unavailable),
+                gpio: Arc::new(crate::Unavailable),
+                i2c: Arc::new(crate::Unavailable),
                 journal: os::Journal::new(flood, root.path()),
             }),
             metrics: metrics::PluginMetrics::default(),
             fields: report::PluginFields::new(&report::FieldBudget::default()),
-            leds: Leds {
-                folder: root.path().join("leds"),
-                memory: Arc::new(LedMemory::open(root.path())),
+            hardware: Hardware {
+                leds: Leds {
+                    folder: root.path().join("leds"),
+                    memory: Arc::new(LedMemory::open(root.path())),
+                },
+                gpio_lines: Arc::default(),
+                i2c_turns: Arc::default(),
             },
             identify: IdentifyAction::new(&actions),
             actions,
@@ -247,6 +257,26 @@ fn calls() -> Vec<Call> {
         }
         .into(),
         DbusCall { call: hostnamed() }.into(),
+        GpioRead {
+            name: text("relay"),
+        }
+        .into(),
+        GpioWrite {
+            name: text("relay"),
+            on: true,
+        }
+        .into(),
+        GpioWait {
+            name: text("door"),
+            edge: GpioEdge::Both,
+            milliseconds: 0,
+        }
+        .into(),
+        I2cTransfer {
+            name: text("sensor"),
+            operation: I2cOperation::ReadByte { register: 0 },
+        }
+        .into(),
     ]
 }
 
@@ -536,7 +566,7 @@ async fn a_slow_led() {
     let holdings = Holdings::default();
     let light = fixture.open_led(&holdings).await;
     // From now on each write waits until somebody reads.
-    let brightness = fixture.context.leds.folder.join("ACT/brightness");
+    let brightness = fixture.context.hardware.leds.folder.join("ACT/brightness");
     fs::remove_file(&brightness).unwrap();
     let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
     let kind = rustix::fs::FileType::Fifo;

@@ -390,6 +390,8 @@ impl Setup {
                 host_name: Arc::new(plugins::Unavailable),
                 http: Arc::new(plugins::Unavailable),
                 api: Arc::new(plugins::Unavailable),
+                gpio: Arc::new(plugins::Unavailable),
+                i2c: Arc::new(plugins::Unavailable),
                 journal: Journal::new(flood(), "/"),
             },
             core_routes: vec![

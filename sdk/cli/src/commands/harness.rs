@@ -16,7 +16,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use supervisor_testing::protocol::{
-    CALLER, Command, HARNESS, Setup, Started, UpdateLocks, VERSION,
+    CALLER, Command, GpioState, HARNESS, Setup, Started, UpdateLocks, VERSION,
 };
 use supervisor_testing::{BootChange, BootSetting, GateVerdict, OsCall, OsStatus, Postponement};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
@@ -104,6 +104,8 @@ fn host(setup: Setup) -> Result<Host> {
         leds,
         units,
         dbus,
+        gpio,
+        i2c,
         files,
         http,
         api,
@@ -133,6 +135,12 @@ fn host(setup: Setup) -> Result<Host> {
     }
     for ([service, path, interface, member], values) in dbus {
         host = host.dbus_answer(&service, &path, &interface, &member, values);
+    }
+    for (name, is_on) in gpio {
+        host = host.gpio_line(&name, is_on);
+    }
+    for (bus, address, registers) in i2c {
+        host = host.i2c_chip(&bus, address, &registers);
     }
     for (path, content) in files {
         host = host.file(&path, content);
@@ -276,6 +284,17 @@ async fn command(device: &Device, request: Request) -> Result<Response> {
                 forced,
                 are_held: host.update_locks_are_held(),
             })
+        }
+        Command::GpioLine(line) => json(&host.gpio().is_on(&line).map(|is_on| GpioState {
+            is_on,
+            is_waited_for: host.gpio().detects_edges(&line),
+        })),
+        Command::DriveGpio(line, on) => json(&host.gpio().drive(&line, on)),
+        Command::SetI2cRegisters(bus, address, register, bytes) => {
+            json(&host.i2c().set(&bus, address, register, &bytes))
+        }
+        Command::I2cRegister(bus, address, register) => {
+            json(&host.i2c().register(&bus, address, register))
         }
         // Done above, where the device can be taken.
         Command::Stop => json(&()),

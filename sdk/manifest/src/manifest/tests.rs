@@ -61,8 +61,8 @@ fn what_is_wrong_is_said() {
         (with("limit = 1"), "unknown field `limit`"),
         (with("provides = [\"fly\"]"), "unknown variant `fly`"),
         (
-            with("capabilities = [{ name = \"gpio\", reason = \"x\" }]"),
-            "unknown variant `gpio`",
+            with("capabilities = [{ name = \"fly\", reason = \"x\" }]"),
+            "unknown variant `fly`",
         ),
         (
             with("capabilities = [{ name = \"led\" }]"),

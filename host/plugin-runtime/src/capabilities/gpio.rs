@@ -1,0 +1,53 @@
+//! `wit/gpio.wit`: GPIO lines that the policy names.
+
+use plugin_protocol::{GpioRead, GpioWait, GpioWrite};
+
+use crate::bindings::platform::supervisor::gpio::{self, Edge, EdgeEvent, GpioError};
+use crate::guest::{Answer, Guest, GuestAccess, ThisGuest, host};
+
+/// The longest name that is passed on, in bytes: no line has a longer one.
+const NAME: usize = 256;
+
+impl gpio::Host for &mut Guest {}
+
+impl gpio::HostWithStore<Guest> for ThisGuest {
+    async fn read(access: &GuestAccess, name: String) -> Answer<bool, GpioError> {
+        if name.len() > NAME {
+            return Ok(Err(too_long()));
+        }
+        host(access).try_ask(GpioRead { name }).await
+    }
+
+    async fn write(access: &GuestAccess, name: String, on: bool) -> Answer<(), GpioError> {
+        if name.len() > NAME {
+            return Ok(Err(too_long()));
+        }
+        host(access).try_ask(GpioWrite { name, on }).await
+    }
+
+    async fn wait_edge(
+        access: &GuestAccess,
+        name: String,
+        edge: Edge,
+        milliseconds: u32,
+    ) -> Answer<Option<EdgeEvent>, GpioError> {
+        if name.len() > NAME {
+            return Ok(Err(too_long()));
+        }
+        let wait = GpioWait {
+            name,
+            edge: edge.into(),
+            milliseconds,
+        };
+        let answer = host(access).try_ask(wait).await?;
+        Ok(answer.map(|edge| edge.map(EdgeEvent::from)))
+    }
+}
+
+fn too_long() -> GpioError {
+    GpioError::NotGranted(format!("no line has a name of more than {NAME} bytes"))
+}
+
+mirror! { one way enum Edge, plugin_protocol::GpioEdge { Rising, Falling, Both } }
+mirror! { one way struct plugin_protocol::GpioEdgeEvent, EdgeEvent { is_rising, nanoseconds, lost } }
+mirror! { one way enum plugin_protocol::GpioError, GpioError { NotGranted(why), NotFound(why), Busy(why), Invalid(why), Other(why) } }

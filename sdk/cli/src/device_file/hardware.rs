@@ -1,0 +1,72 @@
+//! GPIO lines and I2C chips of the device, in memory. Their names in `device.toml` are those that the plugin has for them.
+
+use serde::Deserialize;
+use plugin_test_host::Host;
+
+/// The address of every chip: each is alone on its bus.
+const I2C_ADDRESS: u8 = 0x48;
+
+fn bus_of(chip: &str) -> String {
+    format!("bus of {chip}")
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct GpioLine {
+    direction: GpioDirection,
+    #[serde(default)]
+    on: bool,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum GpioDirection {
+    In,
+    Out,
+}
+
+impl GpioLine {
+    /// What the policy says of it.
+    pub(super) fn grant(&self, name: &str) -> toml::Value {
+        let direction = match self.direction {
+            GpioDirection::In => "in",
+            GpioDirection::Out => "out",
+        };
+        let mut grant = toml::Table::new();
+        for (key, value) in [
+            ("name", name),
+            ("chip", "simulated"),
+            ("line", name),
+            ("direction", direction),
+        ] {
+            grant.insert(key.to_owned(), value.into());
+        }
+        grant.into()
+    }
+
+    pub(super) fn add_to(&self, host: Host, name: &str) -> Host {
+        host.gpio_line(name, self.on)
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct I2cChip {
+    /// Of the first registers; the others are 0.
+    #[serde(default)]
+    registers: Vec<u8>,
+}
+
+impl I2cChip {
+    /// What the policy says of one.
+    pub(super) fn grant(name: &str) -> toml::Value {
+        let mut grant = toml::Table::new();
+        grant.insert("name".to_owned(), name.into());
+        grant.insert("bus".to_owned(), bus_of(name).into());
+        grant.insert("address".to_owned(), i64::from(I2C_ADDRESS).into());
+        grant.into()
+    }
+    pub(super) fn add_to(&self, host: Host, name: &str) -> Host {
+        host.i2c_chip(&bus_of(name), I2C_ADDRESS, &self.registers)
+    }
+}

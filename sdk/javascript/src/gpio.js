@@ -1,0 +1,15 @@
+import wit from "platform:supervisor/gpio@1.4.0";
+
+import { answers } from "./capability.js";
+import { BadGateway, Conflict } from "./errors.js";
+
+const answering = answers({ "not-found": BadGateway, busy: Conflict, other: BadGateway });
+
+export const read = answering((name) => wit.read(name));
+
+export const write = answering((name, on) => wit.write(name, on));
+
+export const waitEdge = answering(async (name, edge, milliseconds) => {
+  const event = await wit.waitEdge(name, edge, milliseconds);
+  return event ? { ...event, nanoseconds: Number(event.nanoseconds) } : undefined;
+});

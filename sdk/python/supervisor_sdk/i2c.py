@@ -1,0 +1,41 @@
+"""Chips on I2C buses, under the names that the policy gives them. Capability `i2c`."""
+
+from wit_world.imports import i2c as wit
+
+from .capability import answers, whole_number
+from .errors import BadGateway, Conflict
+
+_answers = answers(NotFound=BadGateway, Busy=Conflict, NoAnswer=BadGateway, Other=BadGateway)
+
+
+@_answers
+async def write_read(name: str, data: bytes, read_length: int) -> bytes:
+    """Writes these bytes (at most 4096), and reads so many (at most 4096) in the same transfer::
+
+        high, low = await i2c.write_read("sensor", b"\\x00", 2)
+    """
+    return await wit.write_read(name, bytes(data), whole_number(read_length, 32))
+
+
+@_answers
+async def read_byte(name: str, register: int) -> int:
+    """Reads a register of one byte, by the SMBus command for it."""
+    return await wit.read_byte(name, whole_number(register, 8))
+
+
+@_answers
+async def read_word(name: str, register: int) -> int:
+    """Reads a register of two bytes, by the SMBus command for it: the low byte comes first."""
+    return await wit.read_word(name, whole_number(register, 8))
+
+
+@_answers
+async def write_byte(name: str, register: int, value: int) -> None:
+    """Writes a register of one byte, by the SMBus command for it."""
+    await wit.write_byte(name, whole_number(register, 8), whole_number(value, 8))
+
+
+@_answers
+async def write_word(name: str, register: int, value: int) -> None:
+    """Writes a register of two bytes, by the SMBus command for it: the low byte goes first."""
+    await wit.write_word(name, whole_number(register, 8), whole_number(value, 16))
