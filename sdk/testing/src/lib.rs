@@ -2,8 +2,9 @@
 //!
 //! A plugin's tests call this: [`Host::new`] collects what the device has, [`Host::start`] loads the components as a device
 //! would (manifest, grants, limits, compilation), and [`RunningHost`] calls them and watches what they do. The parts of
-//! the device that capabilities reach are stand-ins: a store, LEDs and a host name in a temporary folder, units, answers
-//! of other hosts, and update locks that the test may hold. The core endpoints are not served, and no keys are checked.
+//! the device that capabilities reach are stand-ins: a store, LEDs and a host name in a temporary folder, units, GPIO
+//! lines, chips on I2C buses, answers of other hosts, and update locks that the test may hold. The core endpoints are not
+//! served, and no keys are checked.
 //!
 //! The runtime is that of the tool `supervisor-plugin`, which runs as a process beside the test. So this crate is built
 //! in seconds. `SUPERVISOR_PLUGIN` names the tool; without it, the tool is taken from the `PATH`, or from a `target/dist`
@@ -37,6 +38,6 @@ pub use running::RunningHost;
 #[doc(hidden)]
 pub mod protocol {
     pub use crate::control::{
-        CALLER, Command, DEVICE, HARNESS, Setup, Started, UpdateLocks, VERSION,
+        CALLER, Command, DEVICE, GpioState, HARNESS, Setup, Started, UpdateLocks, VERSION,
     };
 }

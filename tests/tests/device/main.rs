@@ -38,6 +38,7 @@ mod plugin_api;
 mod plugin_buses;
 mod plugin_fields;
 mod plugin_folder;
+mod plugin_hardware;
 mod plugin_http;
 mod plugin_install;
 mod plugin_log;

@@ -157,22 +157,49 @@ async fn everything_works_with_what_the_unit_leaves() {
     }
 }
 
-#[test]
-fn the_unit_scores_below_4() {
+/// What systemd says of the security of a unit; none where it is not installed.
+fn assessment(unit: &Path) -> Option<String> {
     let Ok(output) = Command::new("systemd-analyze")
         .args(["security", "--offline=true", "--no-pager"])
-        .arg(path())
+        .arg(unit)
         .output()
     else {
         println!("SKIPPED: systemd-analyze is not installed");
+        return None;
+    };
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[test]
+fn the_drop_in_for_hardware_opens_devices_and_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let unit = folder.path().join("supervisor.service");
+    let drop_in = repository().join("packaging/supervisor-hardware.conf");
+    let service = fs::read_to_string(path()).unwrap();
+    fs::write(&unit, service + &fs::read_to_string(drop_in).unwrap()).unwrap();
+    let (Some(before), Some(after)) = (assessment(&path()), assessment(&unit)) else {
         return;
     };
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let open = |text: &str| -> Vec<String> {
+        let lines = text.lines().filter(|line| line.starts_with('✗'));
+        let names = lines.filter_map(|line| line.split_whitespace().nth(1));
+        names.map(str::to_owned).collect()
+    };
+    let (before, after) = (open(&before), open(&after));
+    let added: Vec<_> = after.iter().filter(|name| !before.contains(name)).collect();
+    assert_eq!(added, ["PrivateDevices="]);
+}
+
+#[test]
+fn the_unit_scores_below_4() {
+    let Some(text) = assessment(&path()) else {
+        return;
+    };
     let score = text.lines().rev().find_map(|line| {
         let (_, after) = line.split_once("exposure level for")?;
         let number = after.split_whitespace().nth(1)?;
         number.parse::<f64>().ok()
     });
-    let score = score.unwrap_or_else(|| panic!("{output:?}"));
+    let score = score.unwrap_or_else(|| panic!("{text}"));
     assert!(score < 4.0, "{score}:\n{text}");
 }

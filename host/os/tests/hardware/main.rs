@@ -1,6 +1,11 @@
 //! GPIO lines and I2C buses of the kernel, by its own mocks (gpio-sim, i2c-stub), in a virtual machine. The tests are those of
 //! `gpio` and `i2c`; the one that starts the machine is here.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "also the helpers of a test fail with what they did not find"
+)]
+
 mod gpio;
 mod i2c;
 mod simulated_chip;

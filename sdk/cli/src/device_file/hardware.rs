@@ -1,7 +1,7 @@
 //! GPIO lines and I2C chips of the device, in memory. Their names in `device.toml` are those that the plugin has for them.
 
-use serde::Deserialize;
 use plugin_test_host::Host;
+use serde::Deserialize;
 
 /// The address of every chip: each is alone on its bus.
 const I2C_ADDRESS: u8 = 0x48;
