@@ -1,4 +1,4 @@
 ;; Has as many components in each other as can be written, to use up the stack of whoever reads them.
-;; refused: its component does not export `platform:supervisor/handler`
+;; refused: its component exports neither `platform:supervisor/handler` nor
 
 (component <<95 times (component >><<95 times )>>)

@@ -1,5 +1,5 @@
 ;; Exports fifty thousand functions beside the one that is called.
-;; refused: its component does not export `platform:supervisor/handler`
+;; refused: its component exports neither `platform:supervisor/handler` nor
 
 (component (core module $m (func (export "f"))) (core instance $i (instantiate $m))
   (func $f (canon lift (core func $i "f")))

@@ -28,6 +28,7 @@ fn step(number: usize, kind: StepKind) -> PlanStep {
         container_id: None,
         name: None,
         commit: None,
+        os_version: None,
         progress: None,
         users: Vec::new(),
         blocked_by: Vec::new(),

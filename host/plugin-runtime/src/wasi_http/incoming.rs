@@ -52,10 +52,10 @@ pub(crate) async fn run(
             let polled = call.as_mut().poll(context);
             if !has_answered && let Ok(response) = response.try_recv() {
                 has_answered = true;
-                match begin(response) {
-                    Ok(stream) => *begun.lock() = Some(stream),
+                match start_of(response) {
+                    ResponseStart::Stream(stream) => *begun.lock() = Some(stream),
                     // There is nothing to wait for: what it does after that reaches nobody.
-                    Err(end) => return Poll::Ready(Ok(end)),
+                    ResponseStart::End(end) => return Poll::Ready(Ok(end)),
                 }
             }
             let end = if has_answered {
@@ -147,16 +147,31 @@ fn below<'a>(base: &str, path: &'a str) -> &'a str {
     rest.and_then(|(at, _)| path.get(at..)).unwrap_or("/")
 }
 
-/// The head of the answer, and what its body is read from; or else how the call ends.
-fn begin(response: Response) -> Result<Stream, End> {
-    let response = response.map_err(|error| Ok(Some(Outcome::Error(own_error(error)))))?;
+/// What a component's response comes to.
+enum ResponseStart {
+    /// The head of the answer, and what its body is read from.
+    Stream(Stream),
+    /// There is no answer: the call ends.
+    End(End),
+}
+
+fn start_of(response: Response) -> ResponseStart {
+    let response = match response {
+        Ok(response) => response,
+        Err(error) => {
+            let error = Outcome::Error(own_error(error));
+            return ResponseStart::End(Ok(Some(error)));
+        }
+    };
     let (parts, body) = response.into_parts();
     let fields = parts.headers.iter();
     let fields: Vec<_> = fields
         .map(|(name, value)| (name.as_str().to_owned(), value.as_bytes().to_vec()))
         .collect();
-    let head = AnswerHead::new(parts.status.as_u16(), &fields).map_err(Err)?;
-    Ok((head, AnswerPieces::WasiHttp(ResponseBody(body))))
+    match AnswerHead::new(parts.status.as_u16(), &fields) {
+        Ok(head) => ResponseStart::Stream((head, AnswerPieces::WasiHttp(ResponseBody(body)))),
+        Err(failure) => ResponseStart::End(Err(failure)),
+    }
 }
 
 /// An error that the component answers instead of a response.
