@@ -20,6 +20,9 @@ pub const HARNESS: &str = "harness";
 /// The header in which a request says for whom it is made, as JSON; no plugin sees it.
 pub const CALLER: &str = "supervisor-testing-caller";
 
+/// Rows of a kind of record.
+pub type Rows = Vec<Map<String, Value>>;
+
 /// What the device has.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Setup {
@@ -54,7 +57,7 @@ pub struct Setup {
     /// In place of `journalctl`.
     pub journal_program: Option<PathBuf>,
     /// The rows of each kind of record; without it the device has no cloud.
-    pub cloud: Option<Vec<(String, Vec<Map<String, Value>>)>>,
+    pub cloud: Option<Vec<(String, Rows)>>,
     /// Whether the policy alone pins files.
     pub pinned_by_policy: bool,
     /// Whether failures are answered as in developer mode.
