@@ -21,7 +21,7 @@ pub const HARNESS: &str = "harness";
 pub const CALLER: &str = "supervisor-testing-caller";
 
 /// Rows of a kind of record.
-pub type Rows = Vec<Map<String, Value>>;
+pub(crate) type Rows = Vec<Map<String, Value>>;
 
 /// What the device has.
 #[derive(Debug, Serialize, Deserialize)]
