@@ -26,6 +26,7 @@ mod plugin_writes;
 mod plugins_list;
 mod plugins_log;
 mod plugins_rollback;
+mod plugins_slot;
 mod plugins_trust;
 mod power;
 mod registry_account;

@@ -30,6 +30,7 @@ use crate::plugin_api::PluginApi;
 use crate::plugin_events::{PluginEvents, is_first_start};
 use crate::plugin_fields::PluginFields;
 use crate::plugin_http::PluginHttp;
+use crate::plugins_slot::PluginsSlot;
 use crate::power::Power;
 use crate::run_folder::RunFolder;
 use crate::variables::Variables;
@@ -45,6 +46,7 @@ pub(crate) struct Parts {
     pub(crate) endpoints: PluginEndpoints,
     pub(crate) host_settings: HostSettings,
     pub(crate) plugin_api: PluginApi,
+    pub(crate) plugins_slot: PluginsSlot,
     pub(crate) has_docker: bool,
     /// Ends once the host's firewall is as it was before.
     pub(crate) firewall_ends: JoinHandle<()>,
@@ -114,7 +116,8 @@ impl Parts {
         let is_first_start =
             is_first_start(run_folder.start_mark().as_ref(), boots.current().as_ref());
         let events = Events::default();
-        let plugin_events = PluginEvents::default();
+        let plugins_slot = PluginsSlot::default();
+        let plugin_events = PluginEvents(plugins_slot.clone());
         let power = Power {
             os: host.os.clone(),
             host_root: configuration.host_root.clone(),
@@ -174,7 +177,7 @@ impl Parts {
             branding.network.clone(),
             has_docker.then(listeners::gateway).flatten(),
         ));
-        let plugin_fields = PluginFields::default();
+        let plugin_fields = PluginFields(plugins_slot.clone());
         let cloud = membership.follow(cloud::CloudContext {
             configuration,
             host,
@@ -222,8 +225,7 @@ impl Parts {
             },
         ));
         host_settings.attach(&device.reconciler, &endpoints);
-        plugin_events.attach(&endpoints);
-        plugin_fields.attach(&endpoints);
+        plugins_slot.attach(&endpoints);
         if let Some(connection) = device.cloud.connection() {
             plugin_events.follow_connection(connection, stopping);
         }
@@ -232,6 +234,7 @@ impl Parts {
             endpoints,
             host_settings,
             plugin_api,
+            plugins_slot,
             has_docker,
             firewall_ends,
         })

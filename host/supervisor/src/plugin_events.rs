@@ -1,7 +1,5 @@
 //! What plugins are told of the device (`wit/events.wit`), made from what the parts of the supervisor report.
 
-use std::sync::{Arc, OnceLock};
-
 use device_types::Event;
 use device_types::event::ServiceChanged;
 use model::{BootId, ServiceState};
@@ -10,21 +8,16 @@ use secure_fs::SecureFile;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::endpoints::PluginEndpoints;
+use crate::plugins_slot::PluginsSlot;
 
 /// The longest mark of a boot, in bytes.
 const LONGEST_MARK: u64 = 256;
 
 /// The plugins that events go to, once they are there. Clones share them.
-#[derive(Clone, Default)]
-pub(crate) struct PluginEvents(Arc<OnceLock<PluginEndpoints>>);
+#[derive(Clone)]
+pub(crate) struct PluginEvents(pub(crate) PluginsSlot);
 
 impl PluginEvents {
-    /// From now on events go to these.
-    pub(crate) fn attach(&self, plugins: &PluginEndpoints) {
-        let _ = self.0.set(plugins.clone());
-    }
-
     /// Tells plugins of something that the reconciler reports. Returns at once.
     pub(crate) fn publish(&self, event: &Event) {
         if let (Some(plugins), Some(event)) = (self.0.get(), for_plugins(event)) {

@@ -1,22 +1,15 @@
 //! Fields that plugins add to what the device tells its cloud (docs/spec/device.md#report-plugin-fields).
 
-use std::sync::{Arc, OnceLock};
-
 use device_types::PluginField;
 use serde_json::{Map, Value, json};
 
-use crate::endpoints::PluginEndpoints;
+use crate::plugins_slot::PluginsSlot;
 
 /// What the plugins add, once they are there. Clones share them.
-#[derive(Clone, Default)]
-pub(crate) struct PluginFields(Arc<OnceLock<PluginEndpoints>>);
+#[derive(Clone)]
+pub(crate) struct PluginFields(pub(crate) PluginsSlot);
 
 impl PluginFields {
-    /// From now on these are asked.
-    pub(crate) fn attach(&self, plugins: &PluginEndpoints) {
-        let _ = self.0.set(plugins.clone());
-    }
-
     /// `{PLUGIN: {FIELD: {"value": …, "unit": …}}}`; `None` as long as plugins are being loaded or started: what they said
     /// before the supervisor was started again stays at the cloud until it is known what they say now.
     pub(crate) fn report(&self) -> Option<Value> {

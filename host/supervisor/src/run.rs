@@ -29,6 +29,9 @@ const BLOCKING: usize = 64;
 /// How long what blocks may take to end before the device is started anew in the same process.
 const SETTLES_WITHIN: Duration = Duration::from_secs(10);
 
+/// How long the run before may hold the state folder. After that the process ends, and its service manager starts it anew.
+const RELEASED_WITHIN: Duration = Duration::from_secs(60);
+
 /// How often a folder is tried that the run before still holds.
 const LOOK_AGAIN: Duration = Duration::from_millis(25);
 
@@ -161,18 +164,26 @@ async fn device(configuration: &Configuration) -> Result<RunOutcome> {
         .context("the firewall failed during shutdown")?;
     parts.host_settings.detach();
     parts.plugin_api.detach();
+    parts.plugins_slot.detach();
     Ok(ending)
 }
 
 /// Opens the store. A run that has just ended in this process may hold it for a moment longer: a program that it was
-/// starting has its open files until that runs.
+/// starting has its open files until that runs, and what blocks ends in its own time.
 async fn open_store(configuration: &Configuration, run_folder: &RunFolder) -> Result<Store> {
-    let deadline = Instant::now() + SETTLES_WITHIN;
+    let deadline = Instant::now() + RELEASED_WITHIN;
+    let mut has_said = false;
     loop {
         match Store::open_or_copy(&configuration.state_dir, run_folder.folder()) {
             Err(StoreError::InUse { pid: Some(pid), .. })
                 if pid == std::process::id() && Instant::now() < deadline => {}
             opened => return Ok(opened?.store),
+        }
+        if !has_said {
+            tracing::warn!(
+                "the state folder is not free yet: waiting for what the run before holds"
+            );
+            has_said = true;
         }
         tokio::time::sleep(LOOK_AGAIN).await;
     }

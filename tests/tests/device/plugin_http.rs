@@ -15,13 +15,12 @@ async fn device_with_wasi_http(server: &str) -> (Supervisor, tempfile::TempDir) 
     let mut file = fs::read(guest("wasi_http_guests")).unwrap();
     let manifest = "name = \"w\"\nversion = \"1.0.0\"\ninterface = \"1.4.0\"\nbase_path = \"/v3/w\"\n\
                     [[capabilities]]\nname = \"http\"\nreason = \"r\"\n\
-                    [[capabilities]]\nname = \"store\"\nreason = \"r\"\n\
                     [[routes]]\nmethod = \"GET\"\npath = \"/v3/w/:what\"\n";
     plugin_manifest::append_section(&mut file, plugin_manifest::SECTION, manifest.as_bytes());
     fs::create_dir(path("plugins")).unwrap();
     fs::write(path("plugins/w.wasm"), file).unwrap();
     let policy = format!(
-        "[plugins.w]\nroutes = [\"/v3/w/:what\"]\ngrants = [\"http\", \"store\"]\nhttp = [\"{server}\"]\n"
+        "[plugins.w]\nroutes = [\"/v3/w/:what\"]\ngrants = [\"http\"]\nhttp = [\"{server}\"]\n"
     );
     fs::write(path("policy.toml"), policy).unwrap();
     let device = Supervisor::on_wasm()

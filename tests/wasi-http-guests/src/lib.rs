@@ -31,7 +31,6 @@ mod bindings {
             package tests:guest;
             world guest {
                 import platform:supervisor/config@1.4.0;
-                import platform:supervisor/store@1.4.0;
             }
         ",
         world: "tests:guest/guest",
@@ -39,7 +38,7 @@ mod bindings {
     });
 }
 
-use bindings::platform::supervisor::{config, store};
+use bindings::platform::supervisor::config;
 
 struct Guest;
 
@@ -93,10 +92,6 @@ impl incoming_handler::Guest for Guest {
                 }
             }
             "/config" => answer(place, 200, &[], config::json().as_bytes()),
-            "/store" => {
-                let kept = wit_bindgen::block_on(store::get("key".to_owned()));
-                answer(place, 200, &[], format!("{kept:?}").as_bytes());
-            }
             "/texts" => answer(place, 200, &[], texts().as_bytes()),
             "/headers" => {
                 fields(60);

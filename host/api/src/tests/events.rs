@@ -48,7 +48,7 @@ async fn a_stream_begins_at_once_and_ends_with_the_supervisor() {
 #[tokio::test]
 async fn a_type_that_there_is_not_is_refused_by_name() {
     let device = device();
-    let known = "service, release, download, lock-wait, update-postponed, release-unhealthy, step-failed, \
+    let known = "service, release, download, lock-wait, update-postponed, release-unhealthy, os-update, step-failed, \
                  apply-begin, apply-end, plugin-fault, power";
     for (query, name) in [
         ("types=service,nonsense", "nonsense"),

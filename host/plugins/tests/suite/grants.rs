@@ -126,7 +126,7 @@ async fn manifests_have_to_be_there_once_and_be_true() {
         ("truncated", "it is cut off or damaged at byte "),
         (
             "claims",
-            "its manifest has routes, and its component does not export",
+            "its manifest has routes, and its component exports neither",
         ),
     ] {
         let refused = device.report(name).refused.unwrap();

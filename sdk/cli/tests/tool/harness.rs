@@ -76,7 +76,8 @@ fn a_harness_of_another_version_is_told_so() {
         let expected = "are of different versions: update both";
         assert!(answer.contains(expected), "{line}: {answer}");
     }
-    let answer = started("{\"version\":1}");
+    let version = supervisor_testing::protocol::VERSION;
+    let answer = started(&format!("{{\"version\":{version}}}"));
     assert!(
         answer.contains("the device of the test is invalid: missing field"),
         "{answer}"
