@@ -52,6 +52,17 @@ impl Builder {
         self
     }
 
+    /// Loads the plugins in `plugins` of this folder, pinned or not, by the `policy.toml` beside it.
+    #[must_use]
+    pub fn plugins_of(self, folder: &Path) -> Self {
+        let path = |name: &str| folder.join(name).display().to_string();
+        self.argument("--plugin-dir")
+            .argument(path("plugins"))
+            .argument("--policy")
+            .argument(path("policy.toml"))
+            .argument("--allow-unpinned")
+    }
+
     /// Where it listens, as `--listen` takes it; with keys on a free port where nothing is said.
     #[must_use]
     pub fn listen(mut self, address: impl Into<String>) -> Self {

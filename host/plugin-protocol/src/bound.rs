@@ -33,6 +33,8 @@ pub const FIELD_UNIT: usize = 16;
 /// The most bytes that are read from or written to a serial port at a time.
 pub const SERIAL_BYTES: usize = 64 << 10;
 
+/// The longest name of a GPIO line or of a chip on an I2C bus that is passed on, in bytes: the policy gives no longer ones.
+pub const HARDWARE_NAME: usize = 256;
 /// The most bytes that one transfer on an I2C bus writes, and that it reads.
 pub const I2C_BYTES: usize = 4096;
 

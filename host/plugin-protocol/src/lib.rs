@@ -34,8 +34,8 @@ pub use answer::{AnswerHead, HEADER_BYTES, HEADERS};
 pub use blueprint::{Blueprint, ComponentFacts, FolderView};
 pub use bound::{
     ACTION_BYTES, Bound, DBUS_ANSWER, DBUS_ARGUMENTS, DBUS_NAME, DEFAULT_SLOTS, FIELD_NAME,
-    FIELD_TEXT, FIELD_UNIT, HTTP_BODY, HTTP_HEADER_BYTES, HTTP_HEADERS, HTTP_URL, I2C_BYTES,
-    PATIENCE, SERIAL_BYTES,
+    FIELD_TEXT, FIELD_UNIT, HARDWARE_NAME, HTTP_BODY, HTTP_HEADER_BYTES, HTTP_HEADERS, HTTP_URL,
+    I2C_BYTES, PATIENCE, SERIAL_BYTES,
 };
 pub use caller::{Caller, CallerScope};
 pub use capability_call::*;

@@ -100,6 +100,18 @@ impl Story {
         .await
     }
 
+    /// Has the installation that begins end well, until the version is activated.
+    async fn install_and_activate(&self) {
+        until("the installation to begin", || async {
+            let installing = self.rauc.installing();
+            installing.ok_or_else(|| self.device.log())
+        })
+        .await;
+        self.rauc.finish();
+        self.until_asked(&[INSTALL, "Mark active rootfs.1"], 1)
+            .await;
+    }
+
     /// Waits until RAUC was asked for all of this, and the host to reboot so often.
     async fn until_asked(&self, expected: &[&str], reboots: usize) {
         until("RAUC and the host to be asked", || async {
@@ -194,15 +206,7 @@ async fn a_version_in_which_services_do_not_run_is_rolled_back_and_not_tried_aga
         return;
     };
     story.want("2.0.0", BUNDLE).await;
-    until("the installation to begin", || async {
-        let installing = story.rauc.installing();
-        installing.ok_or_else(|| story.device.log())
-    })
-    .await;
-    story.rauc.finish();
-    story
-        .until_asked(&[INSTALL, "Mark active rootfs.1"], 1)
-        .await;
+    story.install_and_activate().await;
     // A release that does not run in it comes at the same time.
     story.cloud.release("c2", |service| {
         service["composition"]["command"] = json!(["exit", "3"]);
@@ -233,15 +237,7 @@ async fn a_version_that_the_boot_loader_gives_up_is_not_tried_again() {
         return;
     };
     story.want("2.0.0", BUNDLE).await;
-    until("the installation to begin", || async {
-        let installing = story.rauc.installing();
-        installing.ok_or_else(|| story.device.log())
-    })
-    .await;
-    story.rauc.finish();
-    story
-        .until_asked(&[INSTALL, "Mark active rootfs.1"], 1)
-        .await;
+    story.install_and_activate().await;
     story.reboot(1, Rauc::fall_back).await;
     let plan = story
         .until_plan("the end", |plan| !unplanned(plan).is_empty())

@@ -20,11 +20,7 @@ async fn device(bus: &SystemBus, port: &str, members: &str) -> (Supervisor, temp
     );
     fs::write(path("policy.toml"), policy).unwrap();
     let device = Supervisor::on_wasm()
-        .argument("--plugin-dir")
-        .argument(path("plugins").display().to_string())
-        .argument("--policy")
-        .argument(path("policy.toml").display().to_string())
-        .argument("--allow-unpinned")
+        .plugins_of(folder.path())
         .argument("--host-actions")
         .argument("dbus")
         .argument("--dbus-address")

@@ -25,11 +25,7 @@ async fn device(hardware: &str) -> (Supervisor, tempfile::TempDir) {
     );
     fs::write(path("policy.toml"), policy).unwrap();
     let device = Supervisor::on_wasm()
-        .argument("--plugin-dir")
-        .argument(path("plugins").display().to_string())
-        .argument("--policy")
-        .argument(path("policy.toml").display().to_string())
-        .argument("--allow-unpinned")
+        .plugins_of(folder.path())
         .start()
         .await;
     (device, folder)

@@ -24,11 +24,7 @@ async fn device_with_wasi_http(server: &str) -> (Supervisor, tempfile::TempDir) 
     );
     fs::write(path("policy.toml"), policy).unwrap();
     let device = Supervisor::on_wasm()
-        .argument("--plugin-dir")
-        .argument(path("plugins").display().to_string())
-        .argument("--policy")
-        .argument(path("policy.toml").display().to_string())
-        .argument("--allow-unpinned")
+        .plugins_of(folder.path())
         .start()
         .await;
     (device, folder)
@@ -45,11 +41,7 @@ async fn device(server: &str, hosts: &str) -> (Supervisor, tempfile::TempDir) {
     );
     fs::write(path("policy.toml"), policy).unwrap();
     let device = Supervisor::on_wasm()
-        .argument("--plugin-dir")
-        .argument(path("plugins").display().to_string())
-        .argument("--policy")
-        .argument(path("policy.toml").display().to_string())
-        .argument("--allow-unpinned")
+        .plugins_of(folder.path())
         .configuration(format!("[plugins.weather]\nserver = \"{server}\"\n"))
         .start()
         .await;

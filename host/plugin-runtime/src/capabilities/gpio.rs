@@ -1,26 +1,23 @@
 //! `wit/gpio.wit`: GPIO lines that the policy names.
 
-use plugin_protocol::{GpioRead, GpioWait, GpioWrite};
+use plugin_protocol::{GpioRead, GpioWait, GpioWrite, HARDWARE_NAME};
 
 use crate::bindings::platform::supervisor::gpio::{self, Edge, EdgeEvent, GpioError};
 use crate::guest::{Answer, Guest, GuestAccess, ThisGuest, host};
-
-/// The longest name that is passed on, in bytes: no line has a longer one.
-const NAME: usize = 256;
 
 impl gpio::Host for &mut Guest {}
 
 impl gpio::HostWithStore<Guest> for ThisGuest {
     async fn read(access: &GuestAccess, name: String) -> Answer<bool, GpioError> {
-        if name.len() > NAME {
-            return Ok(Err(too_long()));
+        if let Err(error) = check(&name) {
+            return Ok(Err(error));
         }
         host(access).try_ask(GpioRead { name }).await
     }
 
     async fn write(access: &GuestAccess, name: String, on: bool) -> Answer<(), GpioError> {
-        if name.len() > NAME {
-            return Ok(Err(too_long()));
+        if let Err(error) = check(&name) {
+            return Ok(Err(error));
         }
         host(access).try_ask(GpioWrite { name, on }).await
     }
@@ -31,8 +28,8 @@ impl gpio::HostWithStore<Guest> for ThisGuest {
         edge: Edge,
         milliseconds: u32,
     ) -> Answer<Option<EdgeEvent>, GpioError> {
-        if name.len() > NAME {
-            return Ok(Err(too_long()));
+        if let Err(error) = check(&name) {
+            return Ok(Err(error));
         }
         let wait = GpioWait {
             name,
@@ -44,8 +41,12 @@ impl gpio::HostWithStore<Guest> for ThisGuest {
     }
 }
 
-fn too_long() -> GpioError {
-    GpioError::NotGranted(format!("no line has a name of more than {NAME} bytes"))
+fn check(name: &str) -> Result<(), GpioError> {
+    if name.len() > HARDWARE_NAME {
+        let why = format!("no line has a name of more than {HARDWARE_NAME} bytes");
+        return Err(GpioError::NotGranted(why));
+    }
+    Ok(())
 }
 
 mirror! { one way enum Edge, plugin_protocol::GpioEdge { Rising, Falling, Both } }

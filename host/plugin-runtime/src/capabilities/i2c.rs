@@ -1,12 +1,9 @@
 //! `wit/i2c.wit`: chips on I2C buses that the policy names.
 
-use plugin_protocol::{I2C_BYTES, I2cOperation, I2cTransfer};
+use plugin_protocol::{HARDWARE_NAME, I2C_BYTES, I2cOperation, I2cTransfer};
 
 use crate::bindings::platform::supervisor::i2c::{self, I2cError};
 use crate::guest::{Answer, Guest, GuestAccess, ThisGuest, host};
-
-/// The longest name that is passed on, in bytes: no chip has a longer one.
-const NAME: usize = 256;
 
 impl i2c::Host for &mut Guest {}
 
@@ -68,8 +65,8 @@ async fn transfer(
     name: String,
     operation: I2cOperation,
 ) -> Answer<Vec<u8>, I2cError> {
-    if name.len() > NAME {
-        let why = format!("no chip has a name of more than {NAME} bytes");
+    if name.len() > HARDWARE_NAME {
+        let why = format!("no chip has a name of more than {HARDWARE_NAME} bytes");
         return Ok(Err(I2cError::NotGranted(why)));
     }
     host(access).try_ask(I2cTransfer { name, operation }).await

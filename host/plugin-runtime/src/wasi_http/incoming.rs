@@ -40,8 +40,7 @@ pub(crate) async fn run(
     begun: StreamSlot,
 ) -> (Instance, End) {
     let (sender, mut response) = oneshot::channel();
-    let base_path = instance.store.data().blueprint.base_path.clone();
-    let (request, place) = match resources(&mut instance, request, base_path.as_deref(), sender) {
+    let (request, place) = match resources(&mut instance, request, sender) {
         Ok(resources) => resources,
         Err(failure) => return (instance, Err(failure)),
     };
@@ -79,7 +78,6 @@ pub(crate) async fn run(
 fn resources(
     instance: &mut Instance,
     request: GuestRequest,
-    base_path: Option<&str>,
     sender: oneshot::Sender<Response>,
 ) -> Result<
     (
@@ -89,6 +87,7 @@ fn resources(
     Failure,
 > {
     let not_ready = |error: wasmtime::Error| Failure::NotReady(format!("{error:#}"));
+    let base_path = instance.store.data().blueprint.base_path.as_deref();
     let request = incoming(request, base_path)
         .map_err(|error| Failure::NotReady(format!("its request cannot be passed on: {error}")))?;
     let mut http = instance.store.data_mut().http();
