@@ -14,6 +14,8 @@ use crate::until::until;
 pub struct SystemBus {
     folder: TempDir,
     daemon: Process,
+    /// The interpreter that has dbusmock.
+    python: &'static str,
     services: Vec<Process>,
     connection: Connection,
 }
@@ -115,6 +117,9 @@ const CONFIGURATION: &str = r#"<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D
 </busconfig>
 "#;
 
+/// Debian's own first, which has Debian's packages: the first one on the path may be another.
+const PYTHONS: [&str; 2] = ["/usr/bin/python3", "python3"];
+
 impl SystemBus {
     /// `None`, and a line that says so, where the programs for it are missing.
     ///
@@ -126,10 +131,12 @@ impl SystemBus {
             command.args(arguments).stdin(Stdio::null());
             command.output().is_ok_and(|output| output.status.success())
         };
-        if !runs("dbus-daemon", &["--version"]) || !runs("python3", &["-c", "import dbusmock"]) {
+        let has_mock = |python: &&str| runs(python, &["-c", "import dbusmock"]);
+        let python = PYTHONS.into_iter().find(has_mock);
+        let Some(python) = python.filter(|_| runs("dbus-daemon", &["--version"])) else {
             println!("SKIPPED: no private system bus (dbus-daemon or python3-dbusmock is missing)");
             return None;
-        }
+        };
         let folder = tempfile::tempdir().expect("a temporary folder");
         let daemon = start_daemon(folder.path());
         let connection = until("the private system bus to answer", || async {
@@ -139,6 +146,7 @@ impl SystemBus {
         let mut bus = SystemBus {
             folder,
             daemon,
+            python,
             services: Vec::new(),
             connection,
         };
@@ -256,7 +264,7 @@ impl SystemBus {
 
     async fn start_services(&mut self) {
         for service in &SERVICES {
-            let mut command = Command::new("python3");
+            let mut command = Command::new(self.python);
             command
                 .args(["-m", "dbusmock", "--system", "--logfile"])
                 .arg(self.log_of(service));
@@ -270,7 +278,7 @@ impl SystemBus {
                 .stdin(Stdio::null())
                 .stdout(Stdio::null())
                 .spawn()
-                .expect("python3 runs");
+                .expect("Python runs");
             self.services.push(Process(process));
         }
         for service in &SERVICES {

@@ -16,7 +16,7 @@ use crate::simulate;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Only these sections: calls, start, endpoints, docker, many, neighbours, versions; cloud, or of it data,
+    /// Only these sections: calls, start, endpoints, docker, many, languages, neighbours, versions; cloud, or of it data,
     /// polls, reports, push, fleets. The page is then left as it is
     sections: Vec<String>,
     /// All sizes: a hundred thousand devices in the database, a simulated fleet of ten thousand
@@ -31,12 +31,13 @@ const PAGE: &str = "docs/benchmarks.md";
 const BEGIN: &str = "<!-- figures: begin -->";
 const END: &str = "<!-- figures: end -->";
 
-const OF_DEVICE: [&str; 7] = [
+const OF_DEVICE: [&str; 8] = [
     "calls",
     "start",
     "endpoints",
     "docker",
     "many",
+    "languages",
     "neighbours",
     "versions",
 ];

@@ -4,11 +4,13 @@
 use std::env;
 use std::ffi::OsString;
 use std::process::Command;
+use std::thread::JoinHandle;
 
 use anyhow::{Context, Result, bail};
 
-use crate::packages::{Needed, program, require};
-use crate::private_postgres::{POSTGRES, PrivatePostgres};
+use crate::packages::{Needed, install_quietly, program, require};
+use crate::private_docker;
+use crate::private_postgres::{self, POSTGRES, PrivatePostgres};
 use crate::test_kernel::{self, KERNEL};
 
 /// The variable that the tests of the dashboard read: the program of a browser.
@@ -47,6 +49,30 @@ const LANGUAGES: &[Needed] = &[
     ("node", "nodejs"),
     ("npm", "npm"),
 ];
+
+/// Begins to install and make what is missing, while programs are built. Whatever fails is tried again, and said, by the
+/// function that needs it.
+pub(crate) fn begin() -> JoinHandle<()> {
+    std::thread::spawn(|| {
+        let needed = [
+            BROWSER,
+            BROKER,
+            SHELLS,
+            STAND_INS,
+            LANGUAGES,
+            private_docker::NEEDED,
+            private_postgres::PACKAGE,
+            test_kernel::TOOLS,
+        ];
+        if let Err(error) = install_quietly(&needed.concat()) {
+            println!("{error:#}");
+        }
+        if env::var_os(KERNEL).is_none() {
+            // Where it cannot be made, the tests that need it are skipped.
+            let _ = test_kernel::make();
+        }
+    })
+}
 
 /// Tests that this machine cannot run.
 pub(crate) struct SkippedTests {

@@ -9,18 +9,39 @@ use crate::processes::{self, read_pid};
 
 /// The file with the number.
 const OWNER: &str = "owner";
+/// Where Linux has a file system in memory.
+const MEMORY: &str = "/dev/shm";
 
 /// A new folder of this process, whose name begins with `prefix`; [`remove`] takes it away.
 pub(crate) fn create(prefix: &str) -> Result<PathBuf> {
-    let folder = tempfile::Builder::new().prefix(prefix).tempdir()?;
+    create_in(&std::env::temp_dir(), prefix)
+}
+
+/// As [`create`], in memory where there is room for so many bytes.
+pub(crate) fn create_in_memory(prefix: &str, bytes: u64) -> Result<PathBuf> {
+    let memory = Path::new(MEMORY);
+    let has_room = rustix::fs::statvfs(memory)
+        .is_ok_and(|system| system.f_bavail.saturating_mul(system.f_frsize) >= bytes);
+    if has_room && let Ok(folder) = create_in(memory, prefix) {
+        return Ok(folder);
+    }
+    create(prefix)
+}
+
+fn create_in(parent: &Path, prefix: &str) -> Result<PathBuf> {
+    let folder = tempfile::Builder::new().prefix(prefix).tempdir_in(parent)?;
     fs::write(folder.path().join(OWNER), std::process::id().to_string())?;
     Ok(folder.keep())
 }
 
 /// The folders that earlier runs left whose process was killed.
 pub(crate) fn of_dead_owners(prefix: &str) -> Vec<PathBuf> {
-    let entries = fs::read_dir(std::env::temp_dir()).into_iter().flatten();
+    let parents = [std::env::temp_dir(), MEMORY.into()];
+    let entries = parents
+        .iter()
+        .filter_map(|parent| fs::read_dir(parent).ok());
     let ours = entries
+        .flatten()
         .flatten()
         .filter(|entry| entry.file_name().to_string_lossy().starts_with(prefix))
         .map(|entry| entry.path());

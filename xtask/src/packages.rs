@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, anyhow};
 
@@ -11,18 +11,36 @@ use crate::cargo::finish;
 /// A program of the system, or the path of another file, and the Debian package that has it.
 pub(crate) type Needed = (&'static str, &'static str);
 
+/// Those that are not on this machine.
+fn missing(needed: &[Needed]) -> Vec<&'static str> {
+    let is_missing = |(file, _): &&Needed| !Path::new(file).exists() && program(file).is_none();
+    let missing = needed.iter().filter(is_missing);
+    missing.map(|(_, package)| *package).collect()
+}
+
+/// Installs those that are not on this machine, where we may, in one go, and prints nothing of it.
+///
+/// # Errors
+/// The command that failed.
+pub(crate) fn install_quietly(needed: &[Needed]) -> Result<()> {
+    install(&missing(needed), |mut command| {
+        let output = command.stdin(Stdio::null()).output();
+        let output = output.context("failed to start apt-get")?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let error = String::from_utf8_lossy(&output.stderr);
+        Err(anyhow!("apt-get failed: {}", error.trim()))
+    })
+}
+
 /// Has all of these on this machine: what is missing is installed where we may.
 ///
 /// # Errors
 /// Which of them are still missing, and why they were not installed where that was tried.
 pub(crate) fn require(needed: &[Needed], what_for: &str) -> Result<()> {
-    let missing = || -> Vec<&str> {
-        let is_missing = |(file, _): &&Needed| !Path::new(file).exists() && program(file).is_none();
-        let missing = needed.iter().filter(is_missing);
-        missing.map(|(_, package)| *package).collect()
-    };
-    let installed = install_if_debian_root(&missing(), what_for);
-    let missing = missing();
+    let installed = install_if_debian_root(&missing(needed), what_for);
+    let missing = missing(needed);
     if missing.is_empty() {
         return Ok(());
     }
@@ -36,10 +54,21 @@ pub(crate) fn require(needed: &[Needed], what_for: &str) -> Result<()> {
 /// Installs these, saying so and `what_for`, where we are root on Debian or a relative; else does
 /// nothing.
 pub(crate) fn install_if_debian_root(missing: &[&str], what_for: &str) -> Result<()> {
-    if missing.is_empty() || !rustix::process::geteuid().is_root() || program("apt-get").is_none() {
+    if can_install() && !missing.is_empty() {
+        println!("installing {} for {what_for}", missing.join(" "));
+    }
+    install(missing, finish)
+}
+
+fn can_install() -> bool {
+    rustix::process::geteuid().is_root() && program("apt-get").is_some()
+}
+
+/// Installs these where we may, with commands that `run` runs.
+fn install(missing: &[&str], run: impl Fn(Command) -> Result<()>) -> Result<()> {
+    if missing.is_empty() || !can_install() {
         return Ok(());
     }
-    println!("installing {} for {what_for}", missing.join(" "));
     let _no_services = NoServices::begin()?;
     let apt_get = |arguments: &[&str]| {
         let mut command = Command::new("apt-get");
@@ -47,7 +76,7 @@ pub(crate) fn install_if_debian_root(missing: &[&str], what_for: &str) -> Result
             .env("DEBIAN_FRONTEND", "noninteractive")
             .args(["-q", "-y"])
             .args(arguments);
-        finish(command)
+        run(command)
     };
     apt_get(&["update"])?;
     let install = ["install", "--no-install-recommends"];

@@ -26,7 +26,7 @@ mod clean_up;
 mod packages;
 
 use addresses::Addresses;
-pub(crate) use packages::install_packages_if_debian_root;
+pub(crate) use packages::{NEEDED, install_packages_if_debian_root};
 
 /// Folders of this name below the temporary folder are ours.
 const FOLDER_PREFIX: &str = "supervisor-docker-";

@@ -17,14 +17,20 @@ use rustix::process::Signal;
 
 use crate::interrupted::clean_up_when_interrupted;
 use crate::owned_folder;
-use crate::packages::{install_if_debian_root, program};
+use crate::packages::{Needed, program, require};
 use crate::private_docker::free_port;
 use crate::processes::{self, read_pid};
+
+/// What has its programs.
+pub(crate) const PACKAGE: &[Needed] = &[("/usr/share/doc/postgresql", "postgresql")];
 
 /// The variable that the tests of the database read: the address of a server whose user may create databases.
 pub(crate) const POSTGRES: &str = "SUPERVISOR_TEST_POSTGRES";
 /// Folders of this name below the temporary folder are ours.
 const FOLDER_PREFIX: &str = "supervisor-postgres-";
+/// Each test has databases of its own, each of some hundred files: a fifth of the processors' time went into making and
+/// removing files on a disk. They have some ten MB each, and go with their test.
+const ROOM: u64 = 2 << 30;
 /// From the start of the server until it takes connections.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 /// Ends a server without waiting for its clients, as SIGTERM does.
@@ -46,13 +52,13 @@ impl PrivatePostgres {
     /// Says what is missing where this machine cannot run one.
     pub(crate) fn start() -> Result<Self> {
         if programs().is_none() {
-            install_if_debian_root(&["postgresql"], "the tests of the database")?;
+            require(PACKAGE, "the tests of the database")?;
         }
         let programs = programs().context("not installed: postgresql")?;
         for folder in owned_folder::of_dead_owners(FOLDER_PREFIX) {
             end_and_remove(&folder);
         }
-        let folder = owned_folder::create(FOLDER_PREFIX)
+        let folder = owned_folder::create_in_memory(FOLDER_PREFIX, ROOM)
             .context("failed to create a folder for the private PostgreSQL server")?;
         match Self::start_in(&programs, &folder) {
             Ok(server) => Ok(server),

@@ -3,7 +3,7 @@
 use std::env;
 use std::process::Command;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 use crate::cargo;
 use crate::for_tests::{self, SkippedTests};
@@ -39,6 +39,8 @@ const REGISTRY: &str = "SUPERVISOR_TEST_REGISTRY";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let everything = arguments.rest.is_empty();
+    // Most of that is waiting for downloads.
+    let preparation = everything.then(for_tests::begin);
     // The tests build the programs as well, and once is enough.
     let layout = if everything {
         layout::build_for_tests()?
@@ -58,6 +60,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         None
     };
 
+    if preparation.is_some_and(|preparation| preparation.join().is_err()) {
+        bail!("installing what the tests need panicked");
+    }
     let stand_ins = for_tests::stand_ins();
     let docker = DockerForTests::find(arguments.docker);
     let postgres = for_tests::postgres();

@@ -13,7 +13,7 @@ use crate::packages::{Needed, require};
 pub(crate) const KERNEL: &str = "SUPERVISOR_TEST_KERNEL";
 
 /// What makes it, and what runs it.
-const TOOLS: &[Needed] = &[
+pub(crate) const TOOLS: &[Needed] = &[
     ("qemu-system-x86_64", "qemu-system-x86"),
     ("/bin/busybox", "busybox-static"),
     ("make", "make"),

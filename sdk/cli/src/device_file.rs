@@ -15,6 +15,7 @@ use serde_json::{Map, Value, json};
 use crate::fake_cloud::FakeCloud;
 use crate::policy;
 use hardware::{GpioLine, I2cChip};
+pub(crate) use hardware::{I2C_ADDRESS, i2c_bus};
 
 /// A device for trials. All of it may be left out.
 #[derive(Debug, Default, Deserialize)]

@@ -112,6 +112,9 @@ async fn on_device(arguments: &Arguments) -> Result<()> {
     if is_selected("many") {
         show("many", many_plugins::measure().await)?;
     }
+    if is_selected("languages") {
+        show("languages", many_plugins::measure_languages().await)?;
+    }
     if is_selected("neighbours") {
         show("neighbours", neighbours::measure().await)?;
     }

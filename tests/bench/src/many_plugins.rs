@@ -1,26 +1,131 @@
 //! A hundred plugins at once: the time that it takes to have them, and the memory.
 //!
-//! They are copies of `device-info` under other names and routes, each a component of its own to the
-//! runtime: its manifest is another, so its digest is.
+//! They are copies under other names and routes, each a component of its own to the runtime: its manifest is another, so its
+//! digest is.
 
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use serde_json::Value;
-use tests::distribution;
+use tests::{distribution, kept_plugin};
 
 use crate::device::Device;
 use crate::figures::{Section, mebibytes, millis};
-use crate::process::memory;
+use crate::process::{Memory, memory};
 
 const COUNT: usize = 100;
-const SECTION: &str = "platform:manifest";
+/// The version of the interface whose kept plugins are copied.
+const VERSION: &str = "1.4";
 /// Longer than anything that a start leaves to be done in the background.
 const SETTLE: Duration = Duration::from_secs(3);
+/// For compiling all of them: Python's interpreter takes most of a minute on a slow machine.
+const COMPILED: Duration = Duration::from_secs(3600);
 
+/// A plugin to copy.
+struct Original {
+    component: Vec<u8>,
+    /// What the file of a copy has in the place of a text, which is as long, so that no size in the file changes; `##` is
+    /// the number of the copy. First the name.
+    texts: &'static [(&'static str, &'static str)],
+    grants: &'static str,
+    /// Below which it has its routes, and what is asked of it.
+    routes: &'static [&'static str],
+    request: &'static str,
+}
+
+impl Original {
+    fn kept(
+        name: &str,
+        texts: &'static [(&'static str, &'static str)],
+        routes: &'static [&'static str],
+        request: &'static str,
+    ) -> Original {
+        Original {
+            component: kept_plugin(VERSION, name),
+            texts,
+            grants: "\"store\"",
+            routes,
+            request,
+        }
+    }
+}
+
+/// Copies of one plugin in Rust.
 pub(crate) async fn measure() -> Result<Section> {
+    let device_info = Original {
+        component: fs::read(distribution().join("plugins/device_info.wasm"))?,
+        texts: &[
+            ("device-info", "device-in##"),
+            ("/v2/local/", "/v3/local/"),
+            ("/v2/device/name", "/v3/device/na##"),
+        ],
+        grants: "\"device\"",
+        routes: &["/v2/device/name", "/v2/local/device-info"],
+        request: "/v2/device/name",
+    };
+    let mut section = of_copies("A hundred plugins", &[device_info]).await?;
+    section.note(
+        "Copies of `device-info` with a manifest each. What is not anonymous is clean pages of the \
+         compiled files, which the kernel may drop.",
+    );
+    Ok(section)
+}
+
+/// Copies of one plugin in each language.
+pub(crate) async fn measure_languages() -> Result<Section> {
+    let greeter = Original {
+        grants: "\"device\"",
+        ..Original::kept(
+            "greeter",
+            &[("greeter", "greet##"), ("/v3/greet/", "/v3/gre##/")],
+            &["/v3/greet/*"],
+            "/v3/greet/Ada?greeting=Salut",
+        )
+    };
+    let originals = [
+        greeter,
+        Original::kept(
+            "hello_c",
+            &[("hello-c", "hello##")],
+            &["/v3/hello-c/*"],
+            "/v3/hello-c/Ada",
+        ),
+        Original::kept(
+            "hello_go",
+            &[("hello-go", "hello-##")],
+            &["/v3/hello-go/*"],
+            "/v3/hello-go/Ada",
+        ),
+        Original::kept(
+            "hello_javascript",
+            &[("hello-javascript", "hello-javascri##")],
+            &["/v3/hello-javascript/*"],
+            "/v3/hello-javascript/Ada",
+        ),
+        Original::kept(
+            "hello_typescript",
+            &[("hello-typescript", "hello-typescri##")],
+            &["/v3/hello-typescript/*"],
+            "/v3/hello-typescript/Ada",
+        ),
+        Original::kept(
+            "hello_python",
+            &[("hello-python", "hello-pyth##")],
+            &["/v3/hello-python/*"],
+            "/v3/hello-python/Ada",
+        ),
+    ];
+    let mut section = of_copies("A hundred plugins in six languages", &originals).await?;
+    section.note(format!(
+        "Copies, in turn, of `greeter` (Rust) and of `hello` in C, Go, JavaScript, TypeScript and Python, as \
+         `tests/compatibility/{VERSION}` keeps them. Each is compiled by itself the first time, also the interpreter in it."
+    ));
+    Ok(section)
+}
+
+async fn of_copies(title: &'static str, originals: &[Original]) -> Result<Section> {
     let folder = tempfile::tempdir()?;
     let plugins = folder.path().join("plugins");
     fs::create_dir(&plugins)?;
@@ -32,28 +137,31 @@ pub(crate) async fn measure() -> Result<Section> {
     fs::write(&policy, "")?;
     device.start().await?;
     tokio::time::sleep(SETTLE).await;
-    let without = memory(device.pid()?)?;
+    let without = both_processes(&device)?;
     device.stop().await?;
 
-    write_plugins(&plugins, &policy)?;
+    let requests = write_plugins(originals, &plugins, &policy)?;
     // Once, to compile them.
     let (_, compiled) = start(&mut device).await?;
     device.stop().await?;
     let (ping, loaded) = start(&mut device).await?;
     tokio::time::sleep(SETTLE).await;
-    let after_load = memory(device.pid()?)?;
+    let after_load = both_processes(&device)?;
     let client = tests::client();
-    for number in 0..COUNT {
-        // Whatever it answers: an instance is made and used.
-        let path = format!("/v3/copy{number}?apikey={}", device.key()?);
-        let answer = client.get(format!("http://{}{path}", device.address));
-        answer.send().await?.bytes().await?;
+    for request in requests {
+        let request = client.get(format!("http://{}{request}", device.address));
+        let answer = request.bearer_auth(device.key()?).send().await?;
+        let (status, url) = (answer.status(), answer.url().clone());
+        let body = answer.text().await?;
+        if !status.is_success() {
+            bail!("{url}: {status} {body}\n{}", device.log());
+        }
     }
     tokio::time::sleep(SETTLE).await;
-    let after_calls = memory(device.pid()?)?;
+    let after_calls = both_processes(&device)?;
     device.stop().await?;
 
-    let mut section = Section::new("A hundred plugins");
+    let mut section = Section::new(title);
     section.add(
         "start to all of them loaded, from the cache",
         format!(
@@ -64,26 +172,35 @@ pub(crate) async fn measure() -> Result<Section> {
         format!("the first time, compiling them: {}", millis(compiled)),
         "",
     );
+    let added = |after: u64, before: u64| mebibytes(after.saturating_sub(before));
     section.add(
-        "resident memory of the supervisor that they add",
+        "resident memory that they add to the supervisor and the process of plugins",
         format!(
             "{} loaded, {} after one call of each",
-            mebibytes(after_load.resident.saturating_sub(without.resident)),
-            mebibytes(after_calls.resident.saturating_sub(without.resident))
+            added(after_load.resident, without.resident),
+            added(after_calls.resident, without.resident)
         ),
         format!(
-            "anonymous alone: {} and {}; without any plugin it has {}",
-            mebibytes(after_load.anonymous.saturating_sub(without.anonymous)),
-            mebibytes(after_calls.anonymous.saturating_sub(without.anonymous)),
+            "anonymous alone: {} and {}; without any plugin both have {}",
+            added(after_load.anonymous, without.anonymous),
+            added(after_calls.anonymous, without.anonymous),
             mebibytes(without.resident)
         ),
         "",
     );
-    section.note(
-        "Copies of `device-info` with a manifest each. What is not anonymous is clean pages of the \
-         compiled files, which the kernel may drop.",
-    );
     Ok(section)
+}
+
+/// What the supervisor and the process of plugins have together.
+fn both_processes(device: &Device) -> Result<Memory> {
+    let supervisor = memory(device.pid()?)?;
+    let worker = device.plugin_worker()?.map(memory).transpose()?;
+    let of_worker = |part: fn(&Memory) -> u64| worker.as_ref().map_or(0, part);
+    Ok(Memory {
+        resident: supervisor.resident + of_worker(|worker| worker.resident),
+        anonymous: supervisor.anonymous + of_worker(|worker| worker.anonymous),
+        peak: supervisor.peak + of_worker(|worker| worker.peak),
+    })
 }
 
 /// Starts it; answers how long the first 200 on `/ping` took, and all plugins.
@@ -113,52 +230,60 @@ async fn start(device: &mut Device) -> Result<(Duration, Duration)> {
         if running == COUNT {
             return Ok((ping, begin.elapsed()));
         }
+        if begin.elapsed() > COMPILED {
+            bail!("{running} plugins run:\n{}", device.log());
+        }
+        if begin.elapsed() > SETTLE {
+            // They are being compiled, which is not to be slowed down.
+            tokio::time::sleep(SETTLE / 10).await;
+        }
     }
 }
 
-fn write_plugins(folder: &Path, policy: &Path) -> Result<()> {
-    let stock = fs::read(distribution().join("plugins/device_info.wasm"))?;
+/// Writes the copies and the policy that admits them; answers with a request for each.
+fn write_plugins(originals: &[Original], folder: &Path, policy: &Path) -> Result<Vec<String>> {
     let mut grants = String::new();
-    for number in 0..COUNT {
-        let name = format!("copy{number}");
-        let component = rename(&stock, "device-info", &name)?;
+    let mut requests = Vec::new();
+    for (number, original) in (0..COUNT).zip(originals.iter().cycle()) {
+        let texts = original.texts.iter();
+        let texts = texts.map(|(old, new)| (*old, new.replace("##", &format!("{number:02}"))));
+        let texts: Vec<(&str, String)> = texts.collect();
+        let of_copy = |text: &str| {
+            let texts = texts.iter();
+            texts.fold(text.to_owned(), |text, (old, new)| text.replace(old, new))
+        };
+        let mut component = original.component.clone();
+        for (old, new) in &texts {
+            replace(&mut component, old, new)?;
+        }
+        let name = &texts[0].1;
         let digest = compiled_code::digest(&component);
         fs::write(folder.join(format!("{name}.wasm")), component)?;
+        let routes: Vec<String> = original.routes.iter().map(|route| of_copy(route)).collect();
         grants.push_str(&format!(
-            "[plugins.{name}]\nsha256 = [\"{digest}\"]\ngrants = [\"device\"]\n\
-             routes = [\"/v3/{name}\", \"/v3/also-{name}\"]\n"
+            "[plugins.{name}]\nsha256 = [\"{digest}\"]\ngrants = [{}]\nroutes = {routes:?}\n",
+            original.grants
         ));
+        requests.push(of_copy(original.request));
     }
     fs::write(policy, grants)?;
-    Ok(())
+    Ok(requests)
 }
 
-/// Puts another name and another route of the same lengths into the manifest, wherever it is nested:
-/// no size in the file changes.
-fn rename(component: &[u8], from: &str, to: &str) -> Result<Vec<u8>> {
-    let mut copy = component.to_vec();
-    let at = find(&copy, SECTION.as_bytes()).context("the plugin has no manifest")?;
-    replace(&mut copy[at..], from, to)?;
-    replace(&mut copy[at..], "/v2/device/name", &format!("/v3/{to}"))?;
-    replace(
-        &mut copy[at..],
-        "/v2/local/device-info",
-        &format!("/v3/also-{to}"),
-    )?;
-    Ok(copy)
-}
-
-/// Replaces a quoted string, and fills up behind the quote with spaces, which TOML ignores.
-fn replace(bytes: &mut [u8], from: &str, to: &str) -> Result<()> {
-    let old = format!("\"{from}\"");
-    let Some(at) = find(bytes, old.as_bytes()) else {
-        bail!("the manifest has no {old}");
-    };
-    if to.len() > from.len() {
-        bail!("`{to}` is longer than `{from}`");
+/// Replaces a text by another one of its length wherever it is.
+fn replace(bytes: &mut [u8], old: &str, new: &str) -> Result<()> {
+    if old.len() != new.len() {
+        bail!("`{old}` and `{new}` differ in length");
     }
-    let new = format!("{:width$}", format!("\"{to}\""), width = old.len());
-    bytes[at..at + old.len()].copy_from_slice(new.as_bytes());
+    let mut from = 0;
+    while let Some(at) = find(&bytes[from..], old.as_bytes()) {
+        let at = from + at;
+        from = at + old.len();
+        bytes[at..from].copy_from_slice(new.as_bytes());
+    }
+    if from == 0 {
+        bail!("the plugin has `{old}` nowhere");
+    }
     Ok(())
 }
 

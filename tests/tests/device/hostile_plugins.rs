@@ -2,12 +2,11 @@
 //! callers. What they can do within the plugin runtime is tried in `host/plugins`.
 
 use std::fs;
-use std::path::PathBuf;
 
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
-use tests::{Supervisor, children_of, distribution, guest, service, target, until};
+use tests::{Supervisor, children_of, distribution, guest, kept_plugin, service, target, until};
 
 pub(crate) const CAPABILITIES: [&str; 9] = [
     "device",
@@ -316,9 +315,7 @@ async fn a_plugin_is_told_by_whose_key_a_request_came() {
 /// A plugin that was built for version 1.0 of the interface, on a device as it ships.
 #[tokio::test]
 async fn a_plugin_of_1_0_serves_on_a_device_of_today() {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("compatibility/1.0");
-    let (device, _folder) =
-        device_with(&fs::read(folder.join("all_worlds.wasm")).unwrap(), "").await;
+    let (device, _folder) = device_with(&kept_plugin("1.0", "all_worlds"), "").await;
     assert_eq!(device.get("/v3/acme/hello").await.text, "hello");
     assert_eq!(
         device.get("/v3/acme/caller").await.status,

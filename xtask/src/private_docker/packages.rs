@@ -6,7 +6,7 @@ use crate::busybox;
 use crate::packages::{Needed, install_if_debian_root, program};
 
 /// Program and Debian package.
-const NEEDED: [Needed; 7] = [
+pub(crate) const NEEDED: &[Needed] = &[
     ("dockerd", "docker.io"),
     ("containerd", "containerd"),
     ("iptables", "iptables"),

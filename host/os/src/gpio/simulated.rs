@@ -30,6 +30,8 @@ struct SimulatedLine {
     edges: VecDeque<Edge>,
     lost: u32,
     noted: Arc<Notify>,
+    /// How many wait for the next edge.
+    waiting: usize,
 }
 
 impl Default for SimulatedGpio {
@@ -63,6 +65,7 @@ impl SimulatedGpio {
             edges: VecDeque::new(),
             lost: 0,
             noted: Arc::default(),
+            waiting: 0,
         };
         self.lines.lock().insert(line.to_owned(), simulated);
     }
@@ -81,12 +84,19 @@ impl SimulatedGpio {
         lines.get(line).and_then(|line| line.consumer.clone())
     }
 
-    /// Whether somebody waits for edges of a line.
+    /// Whether the edges of a line are noted.
     #[must_use]
     pub fn detects_edges(&self, line: &str) -> bool {
         let lines = self.lines.lock();
         let line = lines.get(line);
         line.is_some_and(|line| line.detection == EdgeDetection::On)
+    }
+
+    /// Whether somebody waits for the next edge of a line.
+    #[must_use]
+    pub fn is_waited_for(&self, line: &str) -> bool {
+        let lines = self.lines.lock();
+        lines.get(line).is_some_and(|line| line.waiting > 0)
     }
 
     /// Puts a line on or off, as what is connected to it does. False where there is no such line.
@@ -169,6 +179,22 @@ impl Drop for HeldLine {
     }
 }
 
+/// That somebody waits for the next edge.
+struct Waiting<'a>(&'a HeldLine);
+
+impl Waiting<'_> {
+    fn begin(line: &HeldLine) -> Result<Waiting<'_>, GpioError> {
+        line.with(|line| line.waiting += 1)?;
+        Ok(Waiting(line))
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let _ = self.0.with(|line| line.waiting -= 1);
+    }
+}
+
 impl GpioLine for HeldLine {
     fn value(&self) -> Result<bool, GpioError> {
         self.with(|line| line.is_on)
@@ -197,7 +223,10 @@ impl GpioLine for HeldLine {
                 match edge {
                     Some(edge) => return Ok(edge),
                     // One that comes in between leaves a permit.
-                    None => self.noted.notified().await,
+                    None => {
+                        let _waiting = Waiting::begin(self)?;
+                        self.noted.notified().await;
+                    }
                 }
             }
         }

@@ -223,16 +223,19 @@ async fn edges_that_find_no_room_are_counted() {
     let chip = SimulatedChip::new("door-chip");
     let door = request(&chip, 3, INPUT).unwrap();
     door.detect_edges(EdgeDetection::On).unwrap();
-    for number in 0..200 {
-        chip.drive(3, number % 2 == 0);
+    // A busy kernel takes edges that come fast for one, and so it does not say how many of them fill its room.
+    let (mut driven, mut received, mut lost) = (0, 0, 0);
+    while lost == 0 {
+        for number in 0..driven.max(200) {
+            chip.drive(3, number % 2 == 0);
+            driven += 1;
+        }
+        while let Ok(edge) = timeout(Duration::from_millis(200), door.next_edge()).await {
+            lost += edge.unwrap().lost;
+            received += 1;
+        }
     }
-    let mut lost = 0;
-    for _ in 0..64 {
-        let edge = timeout(DEADLINE, door.next_edge()).await.unwrap().unwrap();
-        lost += edge.lost;
-    }
-    // A busy kernel may take two edges for one; no more than there were are counted.
-    assert!((1..=136).contains(&lost), "{lost}");
+    assert!(lost + received <= driven, "{lost} {received} {driven}");
 }
 
 fn threads() -> usize {

@@ -1,7 +1,6 @@
 //! A device with plugins, as far as plugins can tell.
 
 use std::fs;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock};
@@ -74,38 +73,6 @@ fn cache() -> Cache {
 fn cache_with(compiler: PathBuf) -> Cache {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("compiled-plugins");
     Cache::new(folder, compiler, Limits::default()).unwrap()
-}
-
-/// A plugin that was built for a version of the interface, such as `1.0` (`tests/compatibility/1.0`).
-pub(crate) fn built_for(version: &str, name: &str) -> Vec<u8> {
-    let file = folder_of(version).join(format!("{name}.wasm"));
-    if let Ok(binary) = fs::read(&file) {
-        return binary;
-    }
-    let compressed = fs::File::open(file.with_extension("wasm.gz")).unwrap();
-    let mut binary = Vec::new();
-    let mut reader = flate2::read::GzDecoder::new(compressed);
-    reader.read_to_end(&mut binary).unwrap();
-    binary
-}
-
-/// The names of all that [`built_for`] finds, sorted.
-pub(crate) fn kept_binaries(version: &str) -> Vec<String> {
-    let files = fs::read_dir(folder_of(version)).unwrap();
-    let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
-    let mut names: Vec<_> = names
-        .filter_map(|name| {
-            let name = name.strip_suffix(".gz").unwrap_or(&name);
-            name.strip_suffix(".wasm").map(str::to_owned)
-        })
-        .collect();
-    names.sort();
-    names
-}
-
-fn folder_of(version: &str) -> PathBuf {
-    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests");
-    tests.join("compatibility").join(version)
 }
 
 /// A manifest with one route for each method under `/v3/NAME`, and `more`.

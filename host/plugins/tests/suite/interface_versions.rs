@@ -4,10 +4,9 @@ use std::fs;
 
 use http::StatusCode;
 use plugins::{BootSetting, CallerScope, INTERFACE};
+use tests::{kept_plugin, kept_plugins};
 
-use crate::fixture::{
-    ALL, Fixture, built_for, grant_all, kept_binaries, led, manifest, setup, shown, with_section,
-};
+use crate::fixture::{ALL, Fixture, grant_all, led, manifest, setup, shown, with_section};
 
 /// What was built for each version, the oldest first: the guest that imports and exports all worlds, which has no
 /// manifest, and plugins as their authors have built them with the SDK of that time.
@@ -53,13 +52,13 @@ fn binaries_of_each_version_are_kept_and_import_no_later_one() {
     );
     for (minor, (version, names)) in VERSIONS.iter().enumerate() {
         assert_eq!(*version, format!("1.{minor}"));
-        assert_eq!(kept_binaries(version), *names, "{version}");
+        assert_eq!(kept_plugins(version), *names, "{version}");
         if minor >= LANGUAGES_SINCE {
             let has_all = LANGUAGES.iter().all(|name| names.contains(name));
             assert!(has_all, "{version}: {names:?}");
         }
         for name in *names {
-            let binary = built_for(version, name);
+            let binary = kept_plugin(version, name);
             let imports = |minor: usize| {
                 let text = format!("@1.{minor}.0");
                 binary
@@ -101,7 +100,7 @@ async fn a_component_of_an_earlier_version_calls_what_it_imports_and_is_called()
             &format!("interface = \"{version}.0\""),
         );
         let file = with_section(
-            &built_for(version, "all_worlds"),
+            &kept_plugin(version, "all_worlds"),
             "platform:manifest",
             manifest.as_bytes(),
         );
@@ -168,7 +167,7 @@ async fn plugins_built_with_the_sdk_of_an_earlier_version_go_on() {
         let plugins: Vec<_> = names.iter().filter(|name| **name != "all_worlds").collect();
         let mut setup = setup.policy(&policy).board("raspberrypi4-64");
         for name in &plugins {
-            setup = setup.file(&format!("{name}.wasm"), &built_for(version, name));
+            setup = setup.file(&format!("{name}.wasm"), &kept_plugin(version, name));
         }
         let device = setup.start().await;
         for name in &plugins {

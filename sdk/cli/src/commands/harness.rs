@@ -287,7 +287,7 @@ async fn command(device: &Device, request: Request) -> Result<Response> {
         }
         Command::GpioLine(line) => json(&host.gpio().is_on(&line).map(|is_on| GpioState {
             is_on,
-            is_waited_for: host.gpio().detects_edges(&line),
+            is_waited_for: host.gpio().is_waited_for(&line),
         })),
         Command::DriveGpio(line, on) => json(&host.gpio().drive(&line, on)),
         Command::SetI2cRegisters(bus, address, register, bytes) => {

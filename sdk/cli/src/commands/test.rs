@@ -3,6 +3,7 @@
 mod event;
 mod expectation;
 mod file;
+mod hardware;
 mod report;
 
 use std::path::{Path, PathBuf};

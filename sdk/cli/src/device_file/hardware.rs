@@ -4,9 +4,10 @@ use plugin_test_host::Host;
 use serde::Deserialize;
 
 /// The address of every chip: each is alone on its bus.
-const I2C_ADDRESS: u8 = 0x48;
+pub(crate) const I2C_ADDRESS: u8 = 0x48;
 
-fn bus_of(chip: &str) -> String {
+/// The bus of a chip.
+pub(crate) fn i2c_bus(chip: &str) -> String {
     format!("bus of {chip}")
 }
 
@@ -62,11 +63,11 @@ impl I2cChip {
     pub(super) fn grant(name: &str) -> toml::Value {
         let mut grant = toml::Table::new();
         grant.insert("name".to_owned(), name.into());
-        grant.insert("bus".to_owned(), bus_of(name).into());
+        grant.insert("bus".to_owned(), i2c_bus(name).into());
         grant.insert("address".to_owned(), i64::from(I2C_ADDRESS).into());
         grant.into()
     }
     pub(super) fn add_to(&self, host: Host, name: &str) -> Host {
-        host.i2c_chip(&bus_of(name), I2C_ADDRESS, &self.registers)
+        host.i2c_chip(&i2c_bus(name), I2C_ADDRESS, &self.registers)
     }
 }

@@ -7,6 +7,7 @@
 )]
 
 mod author;
+mod capabilities;
 mod check;
 mod documented_way;
 mod events;
@@ -19,5 +20,3 @@ mod report_fields;
 mod run;
 mod signatures;
 mod test;
-mod whole_answers;
-mod whole_numbers;

@@ -1,4 +1,4 @@
-//! Fields in the device's report, set by plugins in several languages on the device's runtime.
+//! Fields in the device's report, as tests compare them and from the start.
 
 use std::time::Duration;
 
@@ -7,94 +7,6 @@ use tests::guest;
 
 use crate::author::Author;
 use crate::languages::can_build;
-
-const JAVASCRIPT: &str = r#"
-import { report } from "supervisor-sdk";
-
-export async function fields() {
-  await report.set("level", 63.5, { unit: "%" });
-  await report.set("door", "open");
-  await report.set("armed", true);
-  await report.set("gone", 1);
-  await report.remove("gone");
-  const refused = [];
-  for (const [name, value] of [["Level", 1], ["level", NaN], ["door", "two\nlines"], ["door", null]]) {
-    try {
-      await report.set(name, value);
-    } catch (error) {
-      refused.push(error.name);
-    }
-  }
-  return { refused: refused.join(" ") };
-}
-"#;
-
-const PYTHON: &str = r#"
-
-from supervisor_sdk import report
-
-
-async def fields():
-    await report.set("level", 63.5, unit="%")
-    await report.set("door", "open")
-    await report.set("armed", True)
-    await report.set("gone", 1)
-    await report.remove("gone")
-    refused = []
-    for name, value in [("Level", 1), ("level", float("nan")), ("door", "two\nlines"), ("door", None)]:
-        try:
-            await report.set(name, value)
-        except Exception as error:
-            refused.append(type(error).__name__)
-    return {"refused": " ".join(refused)}
-"#;
-
-fn check(language: &str, source: &str, more: &str) {
-    if !can_build(language) {
-        return;
-    }
-    let author = Author::new();
-    author
-        .run(&format!("new rails --lang {language}"))
-        .succeeds();
-    author.append(&format!("rails/{source}"), more);
-    author.edit(
-        "rails/plugin.toml",
-        "[capabilities]\n",
-        "[capabilities]\nreport = \"shows how full the tanks are\"\n",
-    );
-    author.edit(
-        "rails/plugin.toml",
-        "[routes]\n",
-        "[routes]\n\"GET /v3/fields\" = \"fields\"\n",
-    );
-    author.write(
-        "rails/test/hello.toml",
-        r#"
-[[report]]
-fields = {}
-
-[[request]]
-get = "/v3/fields"
-answer = { status = 200, json = { refused = "Internal Internal Internal TypeError" } }
-
-[[report]]
-fields = { level = { value = 63.5, unit = "%" }, door = { value = "open" }, armed = { value = true } }
-"#,
-    );
-    let passed = author.run_in("rails", "test").succeeds();
-    assert!(passed.out.contains("3 passed, 0 failed"), "{}", passed.out);
-}
-
-#[test]
-fn a_javascript_plugin_reports_fields() {
-    check("javascript", "src/plugin.js", JAVASCRIPT);
-}
-
-#[test]
-fn a_python_plugin_reports_fields() {
-    check("python", "src/plugin.py", PYTHON);
-}
 
 const AT_START: &str = r#"
 import { report, timer } from "supervisor-sdk";

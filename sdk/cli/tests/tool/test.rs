@@ -41,3 +41,69 @@ answer = { status = 400, contains = ["`greeting` is empty"] }
     let json = author.run(&format!("{words} --json")).fails().json();
     assert_eq!(json["failed"].as_array().unwrap().len(), 2);
 }
+
+const DOOR: &str = r#"
+[[request]]
+post = "/v3/door/open"
+edges = [{ line = "door", on = true }]
+answer = { status = 200, json = { was_opened = true } }
+
+[[gpio]]
+expect = { relay = false, door = true }
+
+[[i2c]]
+set = { thermometer = [0xf5, 0x80] }
+expect = { thermometer = [0xf5] }
+
+[[request]]
+get = "/v3/door"
+answer = { status = 200, json = { is_unlocked = false, is_open = true, celsius = -10.5 } }
+"#;
+
+#[test]
+fn lines_and_chips_are_switched_and_compared() {
+    let author = Author::new();
+    let door = tests::guest("door_relay").display().to_string();
+    author.write(
+        "device.toml",
+        "[gpio]\nrelay = { direction = \"out\" }\ndoor = { direction = \"in\" }\n[i2c]\nthermometer = {}\n",
+    );
+    author.write("door.toml", &format!("device = \"device.toml\"\n{DOOR}"));
+    let words = format!("test {door} --file door.toml");
+    let passed = author.run(&words).succeeds();
+    assert!(passed.out.contains("4 passed, 0 failed"), "{}", passed.out);
+
+    for (from, to, expected) in [
+        (
+            "relay = false",
+            "relay = true",
+            "door.toml:8 gpio\n    expected the line relay to be on, and it is off",
+        ),
+        (
+            "expect = { thermometer = [0xf5] }",
+            "expect = { thermometer = [0xf5, 0x81] }",
+            "door.toml:11 i2c\n    expected the first registers of thermometer to be 0xf5, 0x81, and they are 0xf5, 0x80",
+        ),
+        (
+            "expect = { relay = false, door = true }",
+            "drive = { gate = true }",
+            "door.toml:8 gpio\n    the device has no line gate: its file has none in [gpio]",
+        ),
+        (
+            "get = \"/v3/door\"",
+            "get = \"/v3/door\"\nedges = [{ line = \"door\", on = false }]",
+            "door.toml:15 GET /v3/door\n    expected the plugin to wait for an edge of the line door, and it has not",
+        ),
+    ] {
+        let text = author.read("door.toml");
+        author.edit("door.toml", from, to);
+        let failed = author.run(&words).fails();
+        assert!(
+            failed.out.contains(expected),
+            "{expected} in {}",
+            failed.out
+        );
+        assert!(failed.out.contains("3 passed, 1 failed"), "{}", failed.out);
+        author.write("door.toml", &text);
+    }
+}

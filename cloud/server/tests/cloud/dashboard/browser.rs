@@ -4,6 +4,7 @@
 //! programs, and is pressed with the mouse or the keyboard: what cannot be found so cannot be used so. Every
 //! step waits, with a deadline, until it can be done.
 
+mod devtools;
 mod looks;
 mod steps;
 
@@ -13,19 +14,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use chromiumoxide::cdp::browser_protocol::browser::BrowserContextId;
-use chromiumoxide::cdp::browser_protocol::log::EventEntryAdded;
-use chromiumoxide::cdp::browser_protocol::target::{
-    CreateBrowserContextParams, CreateTargetParams,
-};
-use chromiumoxide::cdp::js_protocol::runtime::{EventConsoleApiCalled, EventExceptionThrown};
-use chromiumoxide::handler::HandlerConfig;
-use chromiumoxide::types::{Method, MethodId};
-use chromiumoxide::{Browser, Page};
-use futures::StreamExt as _;
-use serde::Serialize;
 use serde_json::{Value, json};
-use tokio::task::JoinHandle;
+
+use devtools::DevTools;
 
 /// The variable that names the program.
 const PROGRAM: &str = "SUPERVISOR_TEST_CHROMIUM";
@@ -44,8 +35,7 @@ pub(crate) struct Chromium(Arc<Running>);
 
 struct Running {
     process: Mutex<Child>,
-    browser: Browser,
-    driver: JoinHandle<()>,
+    tools: DevTools,
     _profile: tempfile::TempDir,
 }
 
@@ -89,61 +79,73 @@ impl Chromium {
         }
         let mut process = Ending(Some(command.arg("about:blank").spawn().expect("Chromium")));
         let address = address(process.0.as_mut().expect("it"));
-        let configuration = HandlerConfig {
-            viewport: None,
-            ..HandlerConfig::default()
-        };
-        let (browser, mut handler) = Browser::connect_with_config(address, configuration)
-            .await
-            .expect("a connection to Chromium");
-        let driver = tokio::spawn(async move { while handler.next().await.is_some() {} });
+        let tools = DevTools::connect(&address).await;
         Some(Chromium(Arc::new(Running {
             process: Mutex::new(process.0.take().expect("it")),
-            browser,
-            driver,
+            tools,
             _profile: profile,
         })))
     }
 
-    /// Somebody new, whose cookies nobody shares, before an empty page; addresses are below `site`.
-    pub(crate) async fn somebody(&self, site: &str) -> Visitor {
-        let context = CreateBrowserContextParams::default();
-        let context = self.0.browser.create_browser_context(context).await;
-        self.page(context.expect("a context"), site).await
+    /// A command to the browser itself; answers with this text of its answer.
+    async fn text_of(&self, command: &str, parameters: Value, name: &str) -> String {
+        let answer = self.0.tools.command(None, command, parameters).await;
+        let answer = answer.unwrap_or_else(|why| panic!("{command}: {why}"));
+        answer[name].as_str().unwrap_or_default().to_owned()
     }
 
-    async fn page(&self, context: BrowserContextId, site: &str) -> Visitor {
-        let target = CreateTargetParams::builder()
-            .url("about:blank")
-            .browser_context_id(context.clone())
-            .new_window(true)
-            .width(1280)
-            .height(900)
-            .build()
-            .expect("a target");
-        let page = self.0.browser.new_page(target).await.expect("a page");
+    /// Somebody new, whose cookies nobody shares, before an empty page; addresses are below `site`.
+    pub(crate) async fn somebody(&self, site: &str) -> Visitor {
+        let command = "Target.createBrowserContext";
+        let context = self.text_of(command, json!({}), "browserContextId").await;
+        self.page(context, site).await
+    }
+
+    async fn page(&self, context: String, site: &str) -> Visitor {
+        let page = json!({
+            "url": "about:blank",
+            "browserContextId": context,
+            "newWindow": true,
+            "width": 1280,
+            "height": 900,
+        });
+        let target = self.text_of("Target.createTarget", page, "targetId").await;
+        let page = json!({ "targetId": target, "flatten": true });
+        let session = self
+            .text_of("Target.attachToTarget", page, "sessionId")
+            .await;
         let complaints = Complaints::default();
-        complaints.gather(&page).await;
+        let gathered = complaints.clone();
+        self.0.tools.listen(&session, move |event, parameters| {
+            gathered.gather(event, parameters);
+        });
         let visitor = Visitor {
             chromium: self.clone(),
             context,
-            page,
+            target,
+            session,
             site: site.to_owned(),
             complaints,
             within: None,
         };
+        for domain in [
+            "Page.enable",
+            "Log.enable",
+            "Runtime.enable",
+            "Accessibility.enable",
+        ] {
+            visitor.command(domain, json!({})).await;
+        }
         let script = json!({ "source": TELL_OF_VIOLATIONS });
         visitor
             .command("Page.addScriptToEvaluateOnNewDocument", script)
             .await;
-        visitor.command("Accessibility.enable", json!({})).await;
         visitor
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.driver.abort();
         end(&mut self.process.lock().expect("it"));
     }
 }
@@ -199,62 +201,34 @@ impl Complaints {
         self.0.lock().expect("a list")
     }
 
-    async fn gather(&self, page: &Page) {
-        let mut console = page
-            .event_listener::<EventConsoleApiCalled>()
-            .await
-            .expect("events");
-        let complaints = self.clone();
-        tokio::spawn(async move {
-            while let Some(event) = console.next().await {
-                let kind = format!("{:?}", event.r#type).to_lowercase();
-                if ["error", "warning", "assert"].contains(&kind.as_str()) {
-                    let values: Vec<String> = event
-                        .args
-                        .iter()
-                        .filter_map(|it| it.value.as_ref().map(Value::to_string))
-                        .collect();
-                    let line = values.join(" ");
-                    // htmx tells of each form that is refused; that is shown to people where they filled it in.
-                    if !line.contains("Response Status Error Code 4") {
-                        complaints.list().push(format!("console {kind}: {line}"));
-                    }
-                }
+    fn gather(&self, event: &str, parameters: &Value) {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let complaint = match event {
+            "Runtime.consoleAPICalled" => {
+                let kind = text(&parameters["type"]);
+                let values = parameters["args"].as_array().into_iter().flatten();
+                let values = values.filter_map(|it| it.get("value").map(Value::to_string));
+                let line = values.collect::<Vec<_>>().join(" ");
+                let is_one = ["error", "warning", "assert"].contains(&kind.as_str());
+                // htmx tells of each form that is refused; that is shown to people where they filled it in.
+                (is_one && !line.contains("Response Status Error Code 4"))
+                    .then(|| format!("console {kind}: {line}"))
             }
-        });
-        let mut thrown = page
-            .event_listener::<EventExceptionThrown>()
-            .await
-            .expect("events");
-        let complaints = self.clone();
-        tokio::spawn(async move {
-            while let Some(event) = thrown.next().await {
-                let details = &event.exception_details;
-                let what = details.exception.as_ref();
-                let what = what.and_then(|it| it.description.clone());
-                complaints
-                    .list()
-                    .push(format!("thrown: {} {what:?}", details.text));
+            "Runtime.exceptionThrown" => {
+                let details = &parameters["exceptionDetails"];
+                let what = details["exception"]["description"].as_str();
+                Some(format!("thrown: {} {what:?}", text(&details["text"])))
             }
-        });
-        let mut log = page
-            .event_listener::<EventEntryAdded>()
-            .await
-            .expect("events");
-        let complaints = self.clone();
-        tokio::spawn(async move {
-            while let Some(event) = log.next().await {
-                let entry = &event.entry;
-                let source = format!("{:?}", entry.source).to_lowercase();
-                let level = format!("{:?}", entry.level).to_lowercase();
+            "Log.entryAdded" => {
+                let entry = &parameters["entry"];
+                let (source, level) = (text(&entry["source"]), text(&entry["level"]));
                 // A status of 401 or a server that restarts is no fault of the page.
-                if level == "error" && source != "network" {
-                    complaints.list().push(format!("{source}: {}", entry.text));
-                }
+                (level == "error" && source != "network")
+                    .then(|| format!("{source}: {}", text(&entry["text"])))
             }
-        });
-        page.enable_log().await.expect("its log");
-        page.enable_runtime().await.expect("its console");
+            _ => None,
+        };
+        self.list().extend(complaint);
     }
 }
 
@@ -263,8 +237,11 @@ impl Complaints {
 pub(crate) struct Visitor {
     chromium: Chromium,
     /// Whose cookies they are.
-    context: BrowserContextId,
-    page: Page,
+    context: String,
+    /// The page, as the browser counts its pages.
+    target: String,
+    /// The session in which the page gets its commands.
+    session: String,
     site: String,
     complaints: Complaints,
     /// An expression of the part that is looked at; all of the page without one.
@@ -288,14 +265,19 @@ impl Visitor {
             complaints.is_empty(),
             "the page complained: {complaints:#?}"
         );
-        self.page.close().await.expect("the page closes");
+        let target = json!({ "targetId": self.target });
+        let closed = self
+            .chromium
+            .0
+            .tools
+            .command(None, "Target.closeTarget", target);
+        closed.await.expect("the page closes");
     }
 
     /// What pages complained of up to now.
     pub(crate) async fn complaints(&self) -> Vec<String> {
         // What came before this answer has been heard.
         self.script("1").await;
-        tokio::task::yield_now().await;
         self.complaints.list().clone()
     }
 
@@ -315,14 +297,13 @@ impl Visitor {
     }
 
     async fn try_command(&self, name: &'static str, parameters: Value) -> Result<Value, String> {
-        let command = Plain { name, parameters };
-        let answer = tokio::time::timeout(PATIENCE, self.page.execute(command)).await;
-        match answer {
-            Ok(answer) => answer
-                .map(|it| it.result)
-                .map_err(|error| error.to_string()),
-            Err(_) => Err(format!("no answer within {PATIENCE:?}")),
-        }
+        let command = self
+            .chromium
+            .0
+            .tools
+            .command(Some(&self.session), name, parameters);
+        let answer = tokio::time::timeout(PATIENCE, command).await;
+        answer.unwrap_or_else(|_| Err(format!("no answer within {PATIENCE:?}")))
     }
 
     /// The value of an expression; of a promise, what it becomes. Where the page goes to another meanwhile, the
@@ -348,25 +329,6 @@ fn is_of_a_page_that_went(why: &str) -> bool {
     ]
     .iter()
     .any(|words| why.contains(words))
-}
-
-/// A command with parameters as they are written: the library's own types know one version of Chromium alone.
-#[derive(Debug, Serialize)]
-#[serde(transparent)]
-struct Plain {
-    #[serde(skip)]
-    name: &'static str,
-    parameters: Value,
-}
-
-impl Method for Plain {
-    fn identifier(&self) -> MethodId {
-        self.name.into()
-    }
-}
-
-impl chromiumoxide::types::Command for Plain {
-    type Response = Value;
 }
 
 /// Waits until there is something to find.

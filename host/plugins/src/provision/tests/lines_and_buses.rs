@@ -360,7 +360,7 @@ async fn waits_for_edges_take_no_thread_and_cost_the_others_nothing() {
         until("all of them to wait", async || {
             let waiting = lines
                 .iter()
-                .filter(|line| hardware.gpio.detects_edges(line));
+                .filter(|line| hardware.gpio.is_waited_for(line));
             let count = waiting.count();
             if count == lines.len() {
                 Ok(())

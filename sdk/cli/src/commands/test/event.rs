@@ -17,6 +17,8 @@ use plugin_test_host::{
 use serde::Deserialize;
 use tokio::time::Instant;
 
+use super::hardware::Edges;
+
 /// How long a plugin may take for an event. Longer than any limit on the time of a call that tests have.
 const PATIENCE: Duration = Duration::from_secs(60);
 const APP_UUID: &str = "0123456789abcdef0123456789abcdef";
@@ -26,6 +28,7 @@ pub(crate) struct TestEvent {
     /// Where it begins in its file, counted from 1.
     pub(crate) line: usize,
     event: PluginEvent,
+    edges: Edges,
     answer: AnswerToml,
 }
 
@@ -40,6 +43,8 @@ pub(super) struct EventToml {
     connection: Option<bool>,
     update_gate: Option<UpdateToml>,
     health_gate: Option<ReleaseToml>,
+    #[serde(default)]
+    edges: Edges,
     answer: Option<AnswerToml>,
 }
 
@@ -166,6 +171,7 @@ impl TestEvent {
         Ok(TestEvent {
             line,
             event,
+            edges: written.edges,
             answer,
         })
     }
@@ -180,6 +186,12 @@ impl TestEvent {
                 "the plugin is not called for it: `events` of plugin.toml does not have `{kind}`"
             )];
         }
+        let (mut differences, missed) = self.edges.during(host, self.happen(host)).await;
+        differences.extend(missed);
+        differences
+    }
+
+    async fn happen(&self, host: &RunningHost) -> Vec<String> {
         let answer = match &self.event {
             PluginEvent::UpdateGate(update) => match host.postponement(update).await {
                 None => GateAnswer::GoOn,
@@ -190,7 +202,7 @@ impl TestEvent {
                 GateVerdict::NotYet { reason, delay, .. } => GateAnswer::Postpone(reason, delay),
                 GateVerdict::Unhealthy { reason, .. } => GateAnswer::Refuse(reason),
             },
-            event => return happen(event, host).await,
+            event => return publish(event, host).await,
         };
         self.answer.differences(&answer).into_iter().collect()
     }
@@ -217,7 +229,7 @@ pub(crate) async fn until_started(host: &RunningHost) -> Result<()> {
     Ok(())
 }
 
-async fn happen(event: &PluginEvent, host: &RunningHost) -> Vec<String> {
+async fn publish(event: &PluginEvent, host: &RunningHost) -> Vec<String> {
     let before = host.report();
     let count = |report: &serde_json::Value, what: &str| report[0][what].as_u64().unwrap_or(0);
     host.publish(event);

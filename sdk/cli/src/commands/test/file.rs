@@ -15,6 +15,9 @@
 //!
 //! [[report]]                          # what the plugin adds to the device's report by then (`report.rs`)
 //! fields = { level = { value = 40, unit = "%" } }
+//!
+//! [[gpio]]                            # what is connected to its lines; and [[i2c]] (`hardware.rs`)
+//! drive = { door = true }
 //! ```
 
 use std::collections::BTreeMap;
@@ -30,9 +33,10 @@ use toml::Spanned;
 
 use super::event::{EventToml, TestEvent};
 use super::expectation::Expectation;
+use super::hardware::{ChipsToml, Edges, LinesToml, TestChips, TestLines};
 use super::report::{ReportToml, TestReport};
 
-/// A file of requests, events and comparisons of the report, which are done in their order.
+/// A file of requests, events, comparisons of the report and changes of the hardware, which are done in their order.
 pub(crate) struct TestFile {
     pub(crate) path: PathBuf,
     /// The device on which the plugin runs, a file beside this one.
@@ -40,11 +44,13 @@ pub(crate) struct TestFile {
     pub(crate) steps: Vec<Step>,
 }
 
-/// A request, something that happens on the device, or a look at what the plugin reports.
+/// A request, something that happens on the device, a look at what the plugin reports, or hardware that it uses.
 pub(crate) enum Step {
     Request(Box<TestRequest>),
     Event(TestEvent),
     Report(TestReport),
+    Lines(TestLines),
+    Chips(TestChips),
 }
 
 /// A request and what it must be answered.
@@ -56,6 +62,7 @@ pub(crate) struct TestRequest {
     headers: BTreeMap<String, String>,
     body: Vec<u8>,
     caller: CallerScope,
+    edges: Edges,
     answer: Expectation,
 }
 
@@ -69,6 +76,10 @@ struct FileToml {
     event: Vec<Spanned<EventToml>>,
     #[serde(default)]
     report: Vec<Spanned<ReportToml>>,
+    #[serde(default)]
+    gpio: Vec<Spanned<LinesToml>>,
+    #[serde(default)]
+    i2c: Vec<Spanned<ChipsToml>>,
 }
 
 #[derive(Deserialize)]
@@ -85,6 +96,8 @@ struct RequestToml {
     json: Option<Value>,
     #[serde(default)]
     caller: CallerToml,
+    #[serde(default)]
+    edges: Edges,
     answer: Expectation,
 }
 
@@ -143,9 +156,21 @@ impl TestFile {
             let line = line_of(report.span().start);
             steps.push(Step::Report(TestReport::new(report.into_inner(), line)));
         }
+        for lines in file.gpio {
+            let line = line_of(lines.span().start);
+            let lines = TestLines::new(lines.into_inner(), line)
+                .with_context(|| format!("the [[gpio]] in line {line}"))?;
+            steps.push(Step::Lines(lines));
+        }
+        for chips in file.i2c {
+            let line = line_of(chips.span().start);
+            let chips = TestChips::new(chips.into_inner(), line)
+                .with_context(|| format!("the [[i2c]] in line {line}"))?;
+            steps.push(Step::Chips(chips));
+        }
         ensure!(
             !steps.is_empty(),
-            "it has no [[request]], no [[event]] and no [[report]]"
+            "it has no [[request]], [[event]], [[report]], [[gpio]] or [[i2c]]"
         );
         steps.sort_by_key(Step::line);
         Ok(TestFile {
@@ -168,6 +193,8 @@ impl Step {
             Step::Request(request) => request.line,
             Step::Event(event) => event.line,
             Step::Report(report) => report.line,
+            Step::Lines(lines) => lines.line,
+            Step::Chips(chips) => chips.line,
         }
     }
 
@@ -177,6 +204,8 @@ impl Step {
             Step::Request(request) => request.differences(host).await,
             Step::Event(event) => event.differences(host).await,
             Step::Report(report) => report.differences(host),
+            Step::Lines(lines) => lines.differences(host),
+            Step::Chips(chips) => chips.differences(host),
         }
     }
 }
@@ -187,6 +216,8 @@ impl fmt::Display for Step {
             Step::Request(request) => request.fmt(f),
             Step::Event(event) => event.fmt(f),
             Step::Report(report) => report.fmt(f),
+            Step::Lines(lines) => lines.fmt(f),
+            Step::Chips(chips) => chips.fmt(f),
         }
     }
 }
@@ -235,6 +266,7 @@ impl TestRequest {
             headers,
             body,
             caller,
+            edges: written.edges,
             answer: written.answer,
         })
     }
@@ -251,10 +283,14 @@ impl TestRequest {
             Ok(request) => request,
             Err(error) => return vec![format!("it cannot be sent: {error}")],
         };
-        match host.try_send_by(self.caller.clone(), request).await {
+        let sent = host.try_send_by(self.caller.clone(), request);
+        let (answer, missed) = self.edges.during(host, sent).await;
+        let mut differences = match answer {
             Ok(answer) => self.answer.differences(&answer),
             Err(error) => vec![format!("{error:#}")],
-        }
+        };
+        differences.extend(missed);
+        differences
     }
 }
 
@@ -294,7 +330,7 @@ mod tests {
     #[test]
     fn a_file_that_tests_nothing_is_refused() {
         for (text, expected) in [
-            ("", "it has no [[request]], no [[event]] and no [[report]]"),
+            ("", "it has no [[request]], [[event]], [[report]]"),
             ("[[request]]\nanswer = {}", "it must have one of `get`"),
             (
                 "[[request]]\nget = \"/a\"\npost = \"/a\"\nanswer = {}",

@@ -49,7 +49,12 @@ impl Visitor {
     /// Goes to an address of the site.
     pub(crate) async fn open(&self, path: &str) {
         let address = format!("{}{path}", self.site);
-        self.page.goto(address).await.expect(path);
+        let answer = self
+            .command("Page.navigate", json!({ "url": address }))
+            .await;
+        let error = answer.get("errorText");
+        assert!(error.is_none(), "{path}: {error:?}");
+        self.loaded().await;
     }
 
     /// Goes there again.
