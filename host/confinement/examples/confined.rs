@@ -2,12 +2,14 @@
 //!
 //! `confined FOLDER UID WALLS WHAT...` writes the report as JSON and then, for each WHAT, its name and `done` or the
 //! error. UID 0 leaves the user as it is. FOLDER is what it may write into. WALLS are those that can be left out, with
-//! commas: `bounds`, `files`, `system-calls`.
+//! commas: `bounds`, `files`, `system-calls`; and `page-map`, which lets it ask of its pages.
 
 use std::fs;
 use std::io::{self, Read as _};
 use std::net::UdpSocket;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
@@ -43,8 +45,15 @@ fn main() -> ExitCode {
         system_calls: has(Wall::SystemCalls).then_some(SystemCalls {
             threads: true,
             files: true,
+            page_map: walls.split(',').any(|name| name == "page-map"),
             sockets: Sockets::Internet,
         }),
+    };
+    let own_pages = || fs::File::open("/proc/self/pagemap");
+    let page_maps = PageMaps {
+        as_root: own_pages(),
+        without_capabilities: confinement::without_capabilities(own_pages)
+            .unwrap_or_else(|error| Err(error.into())),
     };
     match confinement.apply() {
         Ok(report) => println!("{}", serde_json::to_string(&report).unwrap_or_default()),
@@ -54,7 +63,7 @@ fn main() -> ExitCode {
         }
     }
     for what in arguments {
-        match attempt(&what, Path::new(&folder)) {
+        match attempt(&what, Path::new(&folder), &page_maps) {
             Ok(()) => println!("{what} done"),
             Err(error) => println!("{what} {error}"),
         }
@@ -62,7 +71,13 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn attempt(what: &str, folder: &Path) -> io::Result<()> {
+/// The file of this process's pages, opened before it was confined.
+struct PageMaps {
+    as_root: io::Result<fs::File>,
+    without_capabilities: io::Result<fs::File>,
+}
+
+fn attempt(what: &str, folder: &Path, page_maps: &PageMaps) -> io::Result<()> {
     let parent = || Pid::from_raw(rustix::process::getppid().map_or(1, Pid::as_raw_pid));
     match what {
         "read-shadow" => fs::read("/etc/shadow").map(drop),
@@ -112,7 +127,37 @@ fn attempt(what: &str, folder: &Path) -> io::Result<()> {
             }
             Ok(())
         }
+        "find-pages-as-root" => find_page(&page_maps.as_root),
+        "find-pages" => find_page(&page_maps.without_capabilities),
+        "scan-pages" => scan_pages(&page_maps.without_capabilities),
         other => Err(io::Error::other(format!("unknown attempt `{other}`"))),
+    }
+}
+
+/// Where in the machine's memory a page of this process is.
+fn find_page(pages: &io::Result<fs::File>) -> io::Result<()> {
+    let pages = pages.as_ref().map_err(|error| error.kind())?;
+    let here = [1_u8; 8];
+    let number = std::ptr::from_ref(&here).addr() / rustix::param::page_size();
+    let mut entry = [0; 8];
+    pages.read_exact_at(&mut entry, 8 * number as u64)?;
+    // The lowest 55 bits, in the kernel's documentation (pagemap).
+    match u64::from_ne_bytes(entry) & ((1 << 55) - 1) {
+        0 => Err(io::Error::other("it is not said where the page is")),
+        _ => Ok(()),
+    }
+}
+
+#[expect(unsafe_code, reason = "nothing among our dependencies wraps it")]
+fn scan_pages(pages: &io::Result<fs::File>) -> io::Result<()> {
+    let pages = pages.as_ref().map_err(|error| error.kind())?;
+    // Of no size, so that the kernel refuses it, unless the call was refused before.
+    let arguments = [0_u64; 12];
+    // SAFETY: the call reads and writes its 96 bytes alone, which live until it returns.
+    let result = unsafe { libc::ioctl(pages.as_raw_fd(), 0xc060_6610, &raw const arguments) };
+    match outcome(i64::from(result)) {
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => Ok(()),
+        other => other,
     }
 }
 

@@ -42,6 +42,24 @@ pub(crate) fn give_up(bounding: Result<(), Errno>) -> Result<(), String> {
     }
 }
 
+/// Does something without any capability, and has them again afterwards. A file that is opened so remembers that whoever
+/// opened it had none.
+///
+/// # Errors
+/// They cannot be looked at or put down.
+pub fn without_capabilities<T>(work: impl FnOnce() -> T) -> Result<T, Errno> {
+    let held = capabilities(None)?;
+    let none = CapabilitySets {
+        effective: CapabilitySet::empty(),
+        ..held
+    };
+    set_capabilities(None, none)?;
+    let done = work();
+    // What is permitted is not less than it was.
+    set_capabilities(None, held)?;
+    Ok(done)
+}
+
 /// The capabilities that the kernel has, which may be more than this program knows by name.
 fn known() -> impl Iterator<Item = CapabilitySet> {
     (0..u64::BITS)

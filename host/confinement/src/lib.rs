@@ -31,6 +31,7 @@ use rustix::thread::{no_new_privs, set_no_new_privs};
 use files::Enforcement;
 
 pub use bounds::{Bound, Bounds};
+pub use capabilities::without_capabilities;
 pub use control_groups::{ControlGroup, ControlGroups, GroupLimits, groups_below, remove_groups};
 pub use files::FileAccess;
 pub use identity::{Identity, can_become};

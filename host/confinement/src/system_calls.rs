@@ -31,6 +31,8 @@ pub struct SystemCalls {
     pub threads: bool,
     /// It opens, makes and removes files by their paths.
     pub files: bool,
+    /// It asks which pages of its own memory were written, of a file that it has open.
+    pub page_map: bool,
     /// The sockets that it makes. Those that are open already are used in any case.
     pub sockets: Sockets,
 }
@@ -49,6 +51,7 @@ impl SystemCalls {
     pub const COMPUTATION: SystemCalls = SystemCalls {
         threads: false,
         files: false,
+        page_map: false,
         sockets: Sockets::None,
     };
 

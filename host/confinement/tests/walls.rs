@@ -114,6 +114,25 @@ fn each_wall_refuses_by_itself_what_an_attacker_would_do_next() {
     }
 }
 
+/// Which of its pages were written is for those alone to ask who may, and where they are nobody is told.
+#[test]
+fn the_file_of_its_pages_does_not_say_where_they_are() {
+    let scan = ["scan-pages"];
+    check_refused(0, "system-calls", &scan);
+    let (report, outcomes) = confined(0, "system-calls,page-map", &scan);
+    // A kernel before 6.7 does not know the call.
+    let came = outcomes["scan-pages"].as_str();
+    assert!(
+        came == "done" || came.contains("ioctl"),
+        "{came}, {report:?}"
+    );
+    if is_root() {
+        let (_, outcomes) = confined(SOMEBODY, "", &["find-pages-as-root"]);
+        assert_eq!(outcomes["find-pages-as-root"], "done", "the test is wrong");
+        check_refused(SOMEBODY, "", &["find-pages"]);
+    }
+}
+
 #[test]
 fn a_confined_process_does_what_it_is_for() {
     let uid = if is_root() { SOMEBODY } else { 0 };

@@ -39,6 +39,7 @@ use std::sync::Arc;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use plugin_protocol::{GuestCode, GuestRuntime};
+use wasmtime::PoolingAllocationConfig;
 
 use code::Code;
 use linker::Linkers;
@@ -54,6 +55,13 @@ pub struct Resources {
     pub memory: usize,
     /// Gives what the heap keeps back to the system; called once plugins have come to rest.
     pub return_memory: Option<fn()>,
+}
+
+/// Opens what the kernel says of this process's pages, if it says which were written: an instance's place is made new by
+/// writing these again, rather than by giving all of them back, which costs each thread a moment and the next instance a
+/// fault for each page. To be called while this process may still open it; later runtimes use it.
+pub fn open_page_map() -> bool {
+    PoolingAllocationConfig::is_pagemap_scan_available()
 }
 
 /// A runtime in this process.

@@ -36,6 +36,8 @@ pub struct Reconciler {
 struct Inner {
     context: Arc<StepContext>,
     facts: Arc<dyn Fn() -> DeviceFacts + Send + Sync>,
+    /// The device's name before a target names it.
+    unnamed: String,
     offers: Offers,
     judge: Arc<TargetJudge>,
     /// The device has a cloud.

@@ -108,6 +108,7 @@ fn confinement(launch: &Launch, folder: &Path) -> Confinement {
         system_calls: Some(SystemCalls {
             threads: true,
             files: true,
+            page_map: false,
             sockets: match launch.network {
                 Network::None => Sockets::None,
                 Network::Host | Network::Own(_) => Sockets::Internet,

@@ -95,6 +95,8 @@ fn guests(arguments: &Arguments) -> std::result::Result<Arc<dyn GuestRuntime>, S
 /// Takes away all that plugins do not need.
 fn confine(arguments: &Arguments) -> Result<Report> {
     let identity = arguments.user.zip(arguments.group);
+    // Opened by somebody who may do nothing, it does not say where in the machine's memory the pages are.
+    let page_map = confinement::without_capabilities(plugin_runtime::open_page_map);
     let mut limits = vec![Bound::Descriptors(MAX_DESCRIPTORS), Bound::CoreDump(0)];
     if identity.is_some() {
         limits.push(Bound::Processes(MAX_THREADS));
@@ -113,6 +115,7 @@ fn confine(arguments: &Arguments) -> Result<Report> {
         system_calls: Some(SystemCalls {
             threads: true,
             files: !arguments.read.is_empty() || !arguments.write.is_empty(),
+            page_map: page_map.unwrap_or(false),
             sockets: Sockets::None,
         }),
     };

@@ -14,6 +14,7 @@ mod reach;
 #[cfg(target_family = "wasm")]
 mod start;
 mod streams;
+mod traces;
 
 #[allow(
     unsafe_code,
@@ -92,6 +93,8 @@ impl handler::Guest for Guest {
         }
         match what {
             "hello" => text("hello"),
+            "traces" => text(traces::leave(true).to_string()),
+            "few-traces" => text(traces::leave(false).to_string()),
             "request" => text(describe(&request)),
             "empty" => Ok(Response {
                 status: 204,

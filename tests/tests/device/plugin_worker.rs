@@ -141,6 +141,7 @@ async fn the_process_that_runs_plugins_has_no_rights() {
         .collect();
     let internet = ["tcp", "tcp6", "udp", "udp6"]
         .map(|family| fs::read_to_string(format!("/proc/{pid}/net/{family}")).unwrap_or_default());
+    let mut has_page_map = false;
     for path in open {
         let path = path.to_string_lossy().into_owned();
         match path.strip_prefix("socket:[") {
@@ -149,6 +150,8 @@ async fn the_process_that_runs_plugins_has_no_rights() {
                 let is_of_internet = internet.iter().any(|table| table.contains(&inode));
                 assert!(!is_of_internet, "{path}");
             }
+            // Which of its own pages were written, and nothing else of them.
+            None if path == format!("/proc/{pid}/pagemap") => has_page_map = true,
             // The first memories of components, of which instances have copies.
             None => assert!(
                 path.starts_with("anon_inode:")
@@ -158,10 +161,32 @@ async fn the_process_that_runs_plugins_has_no_rights() {
             ),
         }
     }
+    assert!(has_page_map || !kernel_says_what_was_written());
     // Control groups are root's to make.
     if rustix::process::geteuid().is_root() {
         let log = device.log();
         assert!(!log.contains("lacks walls"), "{log}");
+    }
+}
+
+/// Linux does since 6.7.
+fn kernel_says_what_was_written() -> bool {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    let mut numbers = release.split(['.', '-']);
+    let mut number = || numbers.next().and_then(|number| number.parse::<u32>().ok());
+    (number(), number()) >= (Some(6), Some(7))
+}
+
+#[tokio::test]
+async fn a_call_finds_nothing_in_its_memory_of_those_before_it() {
+    let (device, _folder) = device().await;
+    for round in 0..40 {
+        for what in ["traces", "few-traces"] {
+            for plugin in ["acme", "other"] {
+                let answer = device.get(&format!("/v3/{plugin}/{what}")).await;
+                assert_eq!(answer.text, "0", "{round} {plugin} {what}");
+            }
+        }
     }
 }
 

@@ -67,7 +67,9 @@ fn allowed(calls: SystemCalls) -> Result<Rules, BackendError> {
     }
     rules.insert(libc::SYS_prctl, prctl);
     let mut ioctl = Vec::new();
-    for operation in [libc::FIONBIO, libc::FIONREAD, libc::FIOCLEX, libc::TCGETS] {
+    let page_map = calls.page_map.then_some(lists::PAGEMAP_SCAN);
+    let operations = [libc::FIONBIO, libc::FIONREAD, libc::FIOCLEX, libc::TCGETS];
+    for operation in operations.map(u64::from).into_iter().chain(page_map) {
         ioctl.push(when(1, SeccompCmpOp::Eq, operation)?);
     }
     rules.insert(libc::SYS_ioctl, ioctl);

@@ -144,6 +144,7 @@ impl Reconciler {
             inner: Arc::new(Inner {
                 context,
                 facts: config.facts,
+                unnamed: facts.name,
                 offers: config.offers,
                 judge: Arc::new(judge),
                 managed: config.managed,

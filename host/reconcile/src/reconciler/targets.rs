@@ -268,19 +268,18 @@ impl Reconciler {
 
     /// The facts, with the name as targets have it.
     fn facts(&self) -> DeviceFacts {
-        let facts = (self.inner.facts)();
-        let targets = self.targets().borrow();
-        let name = targets.in_force().map(|target| target.name.clone());
         DeviceFacts {
-            name: name.unwrap_or(facts.name),
-            ..facts
+            name: self.device_name(),
+            ..(self.inner.facts)()
         }
     }
 
-    /// The device's name, of the target in force.
+    /// The device's name, of the target in force. Costs nothing: each call of a plugin may ask for it.
     #[must_use]
     pub fn device_name(&self) -> String {
-        self.facts().name
+        let targets = self.targets().borrow();
+        let name = targets.in_force().map(|target| &target.name);
+        name.unwrap_or(&self.inner.unnamed).clone()
     }
 
     /// The configuration variables in force, without the defaults of those that are not set.

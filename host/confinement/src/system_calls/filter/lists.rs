@@ -3,6 +3,9 @@
 /// `PR_SET_VMA` names memory for `/proc/PID/maps`; the C library does.
 pub(super) const PR_SET_VMA: i32 = 0x5356_4d41;
 
+/// `PAGEMAP_SCAN`, of Linux 6.7: which pages were written, of the memory whose map is open.
+pub(super) const PAGEMAP_SCAN: u64 = 0xc060_6610;
+
 /// What needs nothing but the process itself and its descriptors.
 pub(super) const COMPUTATION: &[i64] = &[
     // memory
