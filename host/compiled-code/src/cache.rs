@@ -1,9 +1,9 @@
 //! Compiled files, each made once.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use confinement::Report;
 use futures::FutureExt as _;
@@ -39,9 +39,15 @@ struct Inner {
     requires_confinement: OnceLock<Box<dyn Fn() -> bool + Send + Sync>>,
     /// The walls that the compiler was behind when it last ran.
     walls: Mutex<Option<Report>>,
+    /// The files that are in use.
+    kept: Mutex<HashMap<PathBuf, Weak<()>>>,
     /// What is being compiled now, by what its file's name begins with.
     running: Mutex<HashMap<String, WeakShared<Compilation>>>,
 }
+
+/// That a compiled file is in use.
+#[derive(Debug)]
+pub struct KeptFile(#[expect(dead_code, reason = "held for its drop")] Arc<()>);
 
 type Compilation = BoxFuture<'static, Result<(), CompileError>>;
 
@@ -64,6 +70,13 @@ impl Inner {
             }
             *noted = Some(walls);
         }
+    }
+
+    /// The files that stay, whatever the bound of the folder.
+    fn in_use(&self) -> HashSet<PathBuf> {
+        let mut kept = self.kept.lock();
+        kept.retain(|_, file| file.strong_count() > 0);
+        kept.keys().cloned().collect()
     }
 
     fn turns(&self, profile: Profile) -> &Semaphore {
@@ -99,6 +112,7 @@ impl Cache {
                 limits,
                 requires_confinement: OnceLock::new(),
                 walls: Mutex::default(),
+                kept: Mutex::default(),
                 running: Mutex::default(),
             }),
         })
@@ -165,6 +179,17 @@ impl Cache {
             wasm.unwrap_or_else(|_| Err(read_error(path, std::io::Error::other("cut short"))))?;
         let name = path.display().to_string();
         self.compile_file(&Source::new(&name, &wasm), profile).await
+    }
+
+    /// Keeps a compiled file in the folder for as long as the answer lives. One that is in use would be compiled anew after
+    /// the next start.
+    #[must_use]
+    pub fn keep(&self, file: &Path) -> KeptFile {
+        let mut kept = self.shared.kept.lock();
+        let same = kept.get(file).and_then(Weak::upgrade);
+        let guard = same.unwrap_or_default();
+        kept.insert(file.to_owned(), Arc::downgrade(&guard));
+        KeptFile(guard)
     }
 
     /// Removes a compiled file that does not load.
@@ -300,8 +325,16 @@ async fn compile(
     );
     let target = output.finish().await?;
     let (folder, limit) = (cache.folder.clone(), cache.limits.folder);
+    let in_use = cache.in_use();
     let cleaned = tokio::task::spawn_blocking(move || {
-        entries::clean(&folder, profile.into(), &settings(profile), limit, &target);
+        let settings = settings(profile);
+        entries::clean(
+            &folder,
+            (profile.into(), &settings),
+            limit,
+            &target,
+            &in_use,
+        );
     });
     // What is left there too long is no matter of this component's.
     let _ = cleaned.await;

@@ -32,7 +32,7 @@ pub struct Limits {
     pub wall: Duration,
     /// How many children run at a time for each [`Profile`]: plugins and services do not wait for each other.
     pub at_once: usize,
-    /// How many bytes of compiled files are kept; those used longest ago go first.
+    /// How many bytes of compiled files are kept beside those [in use](crate::Cache::keep); those used longest ago go first.
     pub folder: u64,
 }
 

@@ -1,5 +1,6 @@
 //! The folder of compiled files: who may write it, how a file comes into it, and which files go.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _};
@@ -250,9 +251,15 @@ pub(crate) fn touch(path: &Path) {
     }
 }
 
-/// Removes the files of `profile` that were compiled with other settings than `settings`, and then,
-/// until the rest is within `limit` bytes, those used longest ago; never `keep`.
-pub(crate) fn clean(folder: &Path, profile: &str, settings: &str, limit: u64, keep: &Path) {
+/// Removes the files of `profile` that were compiled with other settings than `settings`. Then, of those that are not in
+/// use, removes the ones used longest ago until they have no more than `limit` bytes; never `latest`.
+pub(crate) fn clean(
+    folder: &Path,
+    (profile, settings): (&str, &str),
+    limit: u64,
+    latest: &Path,
+    in_use: &HashSet<PathBuf>,
+) {
     let Ok(listing) = fs::read_dir(folder) else {
         return;
     };
@@ -270,6 +277,9 @@ pub(crate) fn clean(folder: &Path, profile: &str, settings: &str, limit: u64, ke
             let _ = fs::remove_file(entry.path());
             continue;
         }
+        if in_use.contains(&entry.path()) {
+            continue;
+        }
         if let Ok(meta) = entry.metadata() {
             let used = meta.modified().unwrap_or(SystemTime::UNIX_EPOCH);
             files.push((used, meta.len(), entry.path()));
@@ -281,7 +291,7 @@ pub(crate) fn clean(folder: &Path, profile: &str, settings: &str, limit: u64, ke
         if total <= limit {
             break;
         }
-        if path != keep && fs::remove_file(&path).is_ok() {
+        if path != latest && fs::remove_file(&path).is_ok() {
             total -= size;
         }
     }

@@ -19,7 +19,7 @@ mod profile;
 mod settings;
 mod source;
 
-pub use cache::Cache;
+pub use cache::{Cache, KeptFile};
 pub use child::{Limits, WALLS};
 pub use entries::check;
 pub use error::{CheckError, CompileError};

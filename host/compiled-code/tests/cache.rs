@@ -716,3 +716,33 @@ async fn the_compiler_runs_without_privileges() {
     child.stdin.take().unwrap().write_all(b"x").await.unwrap();
     assert!(!child.wait().await.unwrap().success());
 }
+
+#[tokio::test]
+async fn files_in_use_stay_and_take_no_room_from_the_others() {
+    let size = {
+        let fixture = cache_with(Limits::default());
+        let file = fixture.compiled(&component(1)).await.unwrap();
+        fs::metadata(file).unwrap().len()
+    };
+    let fixture = cache_with(Limits {
+        folder: size * 2 + size / 2,
+        ..Limits::default()
+    });
+    let mut files = Vec::new();
+    let mut kept = Vec::new();
+    for number in 1..=4 {
+        let file = fixture.compiled(&component(number)).await.unwrap();
+        if number <= 3 {
+            kept.push(fixture.cache.keep(&file));
+        }
+        files.push(file);
+    }
+    assert!(files.iter().all(|file| file.exists()), "{files:?}");
+    // Twice in use, and once no more.
+    let again = fixture.cache.keep(&files[0]);
+    drop(kept);
+    fixture.compiled(&component(5)).await.unwrap();
+    let left = files.iter().map(|file| file.exists());
+    assert_eq!(left.collect::<Vec<_>>(), [true, false, false, true]);
+    drop(again);
+}

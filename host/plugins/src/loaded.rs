@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use compiled_code::CompileError;
+use compiled_code::{CompileError, KeptFile};
 use device_types::PluginLogLevel;
 use parking_lot::Mutex;
 use plugin_protocol::{
-    ActionAnswer, ActionCall, Bound, Failure, GuestCode, GuestPlugin, GuestRuntime, HostCalls,
-    Origin, PATIENCE, ServedCall,
+    ActionAnswer, ActionCall, Blueprint, Bound, ComponentFacts, Failure, GuestCode, GuestPlugin,
+    GuestRuntime, HostCalls, Origin, PATIENCE, ServedCall,
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::Instrument as _;
@@ -216,6 +216,22 @@ pub(crate) struct PluginShares {
     pub(crate) fields: FieldBudget,
 }
 
+/// The native code of a plugin, whose file stays in the cache for as long as it may be called.
+struct CachedCode {
+    code: Arc<dyn GuestCode>,
+    _kept: KeptFile,
+}
+
+impl GuestCode for CachedCode {
+    fn facts(&self) -> &ComponentFacts {
+        self.code.facts()
+    }
+
+    fn plugin(&self, blueprint: Blueprint, host: Arc<dyn HostCalls>) -> Arc<dyn GuestPlugin> {
+        self.code.plugin(blueprint, host)
+    }
+}
+
 impl LoadContext {
     /// The native code of the component of this digest, where it was compiled before.
     pub(crate) async fn compiled(&self, digest: &str) -> Option<Arc<dyn GuestCode>> {
@@ -257,8 +273,10 @@ impl LoadContext {
     }
 
     async fn open(&self, compiled: &Path) -> Result<Arc<dyn GuestCode>, String> {
+        let kept = self.cache.keep(compiled);
         let file = File::open(compiled).map_err(|error| format!("cannot be opened: {error}"))?;
-        self.runtime.open(file).await
+        let code = self.runtime.open(file).await?;
+        Ok(Arc::new(CachedCode { code, _kept: kept }))
     }
 
     /// Makes a component with this manifest ready to be called with these grants.

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use plugin_protocol::{
     ActionRequest, ApiError, ApiRequest, ApiSend, CallerScope, CloudQueue, CloudRecords,
-    CounterAdd, DbusCall, DbusError, DbusMethodCall, DeviceIdentity, DeviceState, FieldValue,
-    GaugeSet, GpioEdge, GpioRead, GpioWait, GpioWrite, HostNameGet, HostNameSet, HttpRequest,
-    HttpSend, I2cOperation, I2cTransfer, Identify, IdentifyWindow, Identity, JournalOpen,
-    JournalOptions, JournalRead, LedNames, LedOpen, LedSet, LockAcquire, Parity, Piece, ProxyCall,
-    ProxyRequest, ReportFieldRemove, ReportFieldSet, SerialError, SerialOpen, SerialRead,
-    SerialSettings, SerialWrite, StoreCompareAndSet, StoreDelete, StoreGet, StoreKeys, StoreSet,
-    UnitQuery, UnitRestart,
+    CounterAdd, DbusCall, DbusError, DbusMethodCall, DeviceIdentity, DeviceState, FIELD_UNIT,
+    FieldValue, GaugeSet, GpioEdge, GpioRead, GpioWait, GpioWrite, HostNameGet, HostNameSet,
+    HttpRequest, HttpSend, I2cOperation, I2cTransfer, Identify, IdentifyWindow, Identity,
+    JournalOpen, JournalOptions, JournalRead, LedNames, LedOpen, LedSet, LockAcquire, Parity,
+    Piece, ProxyCall, ProxyRequest, ReportFieldRemove, ReportFieldSet, SerialError, SerialOpen,
+    SerialRead, SerialSettings, SerialWrite, StoreCompareAndSet, StoreDelete, StoreGet, StoreKeys,
+    StoreSet, UnitQuery, UnitRestart,
 };
 
 use super::*;
@@ -591,5 +591,27 @@ async fn an_led_that_was_let_go_can_be_had_at_once() {
     for _ in 0..100 {
         let light = fixture.open_led(&holdings).await;
         holdings.release(light);
+    }
+}
+
+#[test]
+fn the_unit_of_a_field_is_a_short_line_of_plain_text() {
+    let plugin = Fixture::new("grants = [\"report\"]").context;
+    let long = "a".repeat(FIELD_UNIT + 1);
+    for (unit, is_taken) in [
+        ("%", true),
+        ("\u{b0}C", true),
+        (&long[1..], true),
+        ("", false),
+        ("k\nW", false),
+        ("\u{202e}V", false),
+        (&long, false),
+    ] {
+        let field = ReportFieldSet {
+            name: "level".to_owned(),
+            value: FieldValue::Number(1.0),
+            unit: Some(unit.to_owned()),
+        };
+        assert_eq!(plugin.set_field(field).is_ok(), is_taken, "{unit:?}");
     }
 }

@@ -296,6 +296,61 @@ async fn edges_between_two_waits_of_a_call_are_not_lost() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn edges_of_the_other_kind_are_passed_over_and_those_lost_with_them_count() {
+    let hardware = TestBoard::new();
+    let plugin = hardware.plugin("door", DOOR);
+    hardware.serve(&[&plugin]);
+    let call = Holdings::default();
+    let wait = async |edge| plugin.wait(&call, "door", edge, 1000).await.unwrap();
+    assert_eq!(wait(GpioEdge::Both).await, None);
+    for on in [true, false, true] {
+        assert!(hardware.gpio.drive("DOOR", on));
+    }
+    for _ in 0..2 {
+        assert!(wait(GpioEdge::Rising).await.unwrap().is_rising);
+    }
+    assert_eq!(wait(GpioEdge::Both).await, None);
+    // The oldest of the 64 that there is room for is a falling one.
+    for number in 0..100 {
+        assert!(hardware.gpio.drive("DOOR", number % 2 == 1));
+    }
+    let rising = wait(GpioEdge::Rising).await.unwrap();
+    assert_eq!((rising.is_rising, rising.lost), (true, 36));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_for_an_edge_has_an_end() {
+    let hardware = TestBoard::new();
+    let plugin = hardware.plugin("door", DOOR);
+    hardware.serve(&[&plugin]);
+    let begun = tokio::time::Instant::now();
+    let call = Holdings::default();
+    let waited = plugin.wait(&call, "door", GpioEdge::Both, u32::MAX).await;
+    assert_eq!(waited, Ok(None));
+    assert_eq!(begun.elapsed().as_secs(), 60);
+}
+
+#[tokio::test]
+async fn a_line_that_is_given_back_while_a_call_waits_for_its_turn_is_not_used() {
+    let hardware = TestBoard::new();
+    let plugin = hardware.plugin("door", DOOR);
+    hardware.serve(&[&plugin]);
+    let grant = plugin.context.grants.gpio.line("relay").unwrap();
+    let line = hardware.lines.get(&plugin.context.name, grant).unwrap();
+    let turn = line.held.lock().await;
+    let revoke = async {
+        hardware.serve(&[]);
+        drop(turn);
+    };
+    let (written, ()) = tokio::join!(plugin.write("relay", false), revoke);
+    assert!(
+        matches!(written, Err(GpioError::NotGranted(_))),
+        "{written:?}"
+    );
+    assert_eq!(hardware.gpio.is_on("RELAY"), Some(true));
+}
+
+#[tokio::test(start_paused = true)]
 async fn one_call_at_a_time_waits_for_the_edges_of_a_line() {
     let hardware = TestBoard::new();
     let plugin = hardware.plugin("door", DOOR);
