@@ -63,7 +63,7 @@ answer = { status = 200, json = { is_unlocked = false, is_open = true, celsius =
 #[test]
 fn lines_and_chips_are_switched_and_compared() {
     let author = Author::new();
-    let door = tests::guest("door_relay").display().to_string();
+    let door = guest("door_relay").display().to_string();
     author.write(
         "device.toml",
         "[gpio]\nrelay = { direction = \"out\" }\ndoor = { direction = \"in\" }\n[i2c]\nthermometer = {}\n",
