@@ -62,6 +62,8 @@ pub(crate) enum OsNotice {
     StagingFailed(String),
     /// The version runs, and is on trial.
     OnTrial(OsVersion),
+    /// The device went down before anybody knew whether the version was activated, and came up without it.
+    NotActivated(OsVersion),
     /// The version is not tried again.
     Rejected(RejectedOs),
     /// What ran before the version runs again.
@@ -185,10 +187,18 @@ impl OsUpdate {
         let (version, phase) = (attempt.version.clone(), attempt.phase());
         match (phase, *running == version) {
             (OsPhase::Activated, true) => {
+                if attempt.may_be_inactive() {
+                    let attempt = attempt.clone().activated();
+                    self.put_attempt(Some(attempt));
+                }
                 if self.trial.is_none() {
                     self.trial = Some(OsTrial::new(now));
                     notices.push(OsNotice::OnTrial(version));
                 }
+            }
+            (OsPhase::Activated, false) if attempt.may_be_inactive() => {
+                notices.push(OsNotice::NotActivated(version));
+                self.put_attempt(None);
             }
             (OsPhase::Activated, false) => {
                 let reason = format!(
@@ -252,8 +262,8 @@ impl OsUpdate {
         self.installation = Some(Installation { version, before });
     }
 
-    /// Notes that a version is about to be activated in this boot: the store has to have the record before. `None` if that
-    /// is not to be done any more.
+    /// Notes that a version is about to be activated in this boot: the store has to have the record before, and what
+    /// [`Self::activated`] makes of it afterwards. `None` if that is not to be done any more.
     pub(crate) fn begin_activation(
         &mut self,
         version: &OsVersion,
@@ -266,9 +276,15 @@ impl OsUpdate {
         if !is_wanted || !is_free {
             return None;
         }
-        self.record.attempt = Some(StoredAttempt::activated(version.clone(), boot.clone()));
+        self.record.attempt = Some(StoredAttempt::activating(version.clone(), boot.clone()));
         self.write = RecordState::Writing;
         Some(self.record.clone())
+    }
+
+    /// The provider has activated the version.
+    pub(crate) fn activated(&mut self) {
+        let attempt = self.record.attempt.take().map(StoredAttempt::activated);
+        self.put_attempt(attempt);
     }
 
     /// The version was not activated. If the next boot starts it all the same, it is put on trial as any that somebody else

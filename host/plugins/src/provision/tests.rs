@@ -23,7 +23,7 @@ use crate::provision::hardware::Hardware;
 use crate::provision::led::Leds;
 use crate::provision::led_memory::LedMemory;
 
-mod lines_and_buses;
+mod board;
 
 struct TestDevice;
 

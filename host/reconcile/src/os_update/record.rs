@@ -40,6 +40,8 @@ pub(super) struct StoredAttempt {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum StoredPhase {
+    /// The provider was about to be told to activate it, and nobody knows whether it has.
+    Activating,
     Activated,
     RollingBack,
     RolledBack,
@@ -58,11 +60,24 @@ impl OsRecord {
 }
 
 impl StoredAttempt {
-    pub(super) fn activated(version: OsVersion, boot: BootId) -> Self {
+    pub(super) fn activating(version: OsVersion, boot: BootId) -> Self {
         StoredAttempt {
             boot: Some(boot),
+            phase: StoredPhase::Activating,
             ..StoredAttempt::of_somebody_else(version)
         }
+    }
+
+    pub(super) fn activated(self) -> Self {
+        StoredAttempt {
+            phase: StoredPhase::Activated,
+            ..self
+        }
+    }
+
+    /// Whether the provider may not have activated it.
+    pub(super) fn may_be_inactive(&self) -> bool {
+        self.phase == StoredPhase::Activating
     }
 
     /// A version that runs without this supervisor having activated it.
@@ -97,7 +112,7 @@ impl StoredAttempt {
 
     pub(super) fn phase(&self) -> OsPhase {
         match self.phase {
-            StoredPhase::Activated => OsPhase::Activated,
+            StoredPhase::Activating | StoredPhase::Activated => OsPhase::Activated,
             StoredPhase::RollingBack => OsPhase::RollingBack,
             StoredPhase::RolledBack => OsPhase::RolledBack,
         }

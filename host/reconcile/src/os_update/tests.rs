@@ -28,12 +28,21 @@ fn boot(name: &str) -> model::BootId {
     name.parse().unwrap()
 }
 
-/// Version 2 was activated in the boot `one`, and the store has that.
-fn activated() -> OsUpdate {
+/// The provider is about to activate version 2 in the boot `one`, and the store has that.
+fn activating() -> OsUpdate {
     let mut update = OsUpdate::new(OsRecord::default(), Some(&boot("one")));
     let version = "2".parse().unwrap();
     let record = update.begin_activation(&version, Some(&wanted("2")), Some(&boot("one")));
     assert!(record.is_some());
+    update.written();
+    update
+}
+
+/// It has done so, and the store has that.
+fn activated() -> OsUpdate {
+    let mut update = activating();
+    update.activated();
+    assert!(update.take_unwritten().is_some());
     update.written();
     update
 }
@@ -61,6 +70,26 @@ async fn what_came_up_after_a_reboot_decides() {
     assert!(!fell_back.has_attempt());
     assert!(fell_back.rejected(&"2".parse().unwrap()).is_some());
     assert_eq!(look(&mut fell_back, "1", "two"), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_version_that_nobody_knows_to_have_been_activated_is_not_rejected() {
+    let version = "2".parse().unwrap();
+    let mut update = activating();
+    let notices = look(&mut update, "1", "two");
+    assert_eq!(notices, [OsNotice::NotActivated(version)]);
+    assert!(!update.has_attempt() && update.rejected(&"2".parse().unwrap()).is_none());
+    // It was, so a boot loader that gives it up later does so for a reason.
+    let mut update = activating();
+    let notices = look(&mut update, "2", "two");
+    assert_eq!(notices, [OsNotice::OnTrial("2".parse().unwrap())]);
+    let record = serde_json::to_string(&update.take_unwritten().unwrap()).unwrap();
+    let mut update = OsUpdate::new(serde_json::from_str(&record).unwrap(), Some(&boot("three")));
+    let notices = look(&mut update, "1", "three");
+    assert!(
+        matches!(notices.as_slice(), [OsNotice::Rejected(_)]),
+        "{notices:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]

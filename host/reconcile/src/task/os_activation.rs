@@ -58,13 +58,30 @@ impl ReconcilerTask {
     pub(super) fn os_activated(&mut self, outcome: Result<(), String>) {
         self.host.os.is_stale = true;
         match outcome {
-            Ok(()) => self.begin_to_stop(),
+            Ok(()) => {
+                self.host.os.update.activated();
+                self.host.os.stops_once_written = true;
+                self.write_os_record();
+            }
             Err(why) => {
                 let line = format!("Failed to {} due to '{why}'", words(&OsAction::Activate));
                 self.context.log(line);
                 self.host.os.update.activation_failed();
                 self.hold_activation(Hold::Failed(why));
             }
+        }
+    }
+
+    /// Goes on once the store has that the version is activated: else a boot loader that gives it up would be taken for a
+    /// power cut before it was.
+    pub(super) fn os_activation_written(&mut self, write: RecordWrite) {
+        if write == RecordWrite::Again || !std::mem::take(&mut self.host.os.stops_once_written) {
+            return;
+        }
+        if write == RecordWrite::Done {
+            self.begin_to_stop();
+        } else {
+            self.os_activated(Err("failed to note that it is activated".to_owned()));
         }
     }
 

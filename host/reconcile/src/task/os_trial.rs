@@ -110,6 +110,7 @@ impl ReconcilerTask {
                 });
             }
         }
+        self.os_activation_written(write);
     }
 }
 

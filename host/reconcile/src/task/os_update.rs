@@ -36,6 +36,8 @@ pub(super) struct OsView {
     look_at: Option<Instant>,
     /// The version that the reboot under way is to start.
     pub activates: Option<OsVersion>,
+    /// Services are stopped once the store has that the version is activated.
+    pub(super) stops_once_written: bool,
     /// Why the reboot under way does not take place, where the reboot itself did not fail.
     pub(super) hold: Option<Hold>,
     /// How far the installation was when an event last said so.
@@ -52,6 +54,7 @@ impl OsView {
             is_unavailable: false,
             look_at: None,
             activates: None,
+            stops_once_written: false,
             hold: None,
             last_percent: None,
         }
@@ -198,6 +201,10 @@ impl ReconcilerTask {
                 ));
                 self.send_os(version, OsProgress::OnTrial, None, None);
             }
+            OsNotice::NotActivated(version) => self.context.log(format!(
+                "The device went down while version {version} of the operating system was being activated, and came up \
+                 without it"
+            )),
             OsNotice::Rejected(RejectedOs { version, reason }) => {
                 self.context.log(format!(
                     "Version {version} of the operating system is not tried again: {reason}"

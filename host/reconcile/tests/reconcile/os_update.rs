@@ -352,6 +352,20 @@ async fn a_kill_at_any_step_costs_a_pass_and_no_version() {
         assert_eq!(rig.host.boots(), 1);
     }
 
+    // By a power cut, before the provider had activated anything.
+    let mut rig = device().await;
+    rig.host.os(|os| os.hangs = Some("activate".to_owned()));
+    rig.cloud_says(wants("2")).await;
+    until_done(&rig, &["stage 2", "activate"]).await;
+    rig.host.os(|os| (os.hangs, os.falls_back) = (None, true));
+    rig.host.boot_by_itself();
+    rig.host.os(|os| os.falls_back = false);
+    rig.restart_after_a_kill().await;
+    rest(&rig).await;
+    assert!(rig.host.os(|os| os.running() == "2" && os.is_committed()));
+    assert_eq!(rig.host.boots(), 2);
+    assert_eq!(unplanned(&rig).await, [""; 0]);
+
     // Amid the commit.
     let mut rig = device().await;
     rig.host.os(|os| os.hangs = Some("commit".to_owned()));

@@ -67,6 +67,7 @@ impl Chromium {
             .env("HOME", profile.path())
             .env("XDG_CONFIG_HOME", profile.path())
             .env("XDG_CACHE_HOME", profile.path())
+            .env("TMPDIR", profile.path())
             .env_remove("DBUS_SESSION_BUS_ADDRESS")
             .stdin(Stdio::null())
             .stdout(Stdio::null())

@@ -1,0 +1,119 @@
+//! Chips on I2C buses, which plugins talk to in turn.
+
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use os::BusId;
+use parking_lot::Mutex;
+use plugin_protocol::I2C_BYTES;
+
+use super::*;
+
+#[tokio::test]
+async fn a_plugin_talks_to_the_chips_that_the_policy_names_and_no_others() {
+    let hardware = TestBoard::new();
+    let plugin = hardware.plugin("door", DOOR);
+    let ask = async |operation| plugin.transfer("sensor", operation).await;
+    assert_eq!(ask(write_read(&[0], 2)).await, Ok(vec![0x19, 0x80]));
+    assert_eq!(
+        ask(I2cOperation::ReadByte { register: 1 }).await,
+        Ok(vec![0x80])
+    );
+    let written = ask(I2cOperation::WriteWord {
+        register: 4,
+        value: 0x1234,
+    })
+    .await;
+    assert_eq!(written, Ok(Vec::new()));
+    assert_eq!(
+        ask(I2cOperation::ReadWord { register: 4 }).await,
+        Ok(vec![0x34, 0x12])
+    );
+    assert_eq!(
+        ask(I2cOperation::WriteByte {
+            register: 5,
+            value: 7
+        })
+        .await,
+        Ok(Vec::new())
+    );
+    assert_eq!(ask(write_read(&[5], 1)).await, Ok(vec![7]));
+    for name in ["1", "0x48", "sensor ", ""] {
+        let refused = plugin.transfer(name, write_read(&[0], 2)).await;
+        assert!(
+            matches!(refused, Err(I2cError::NotGranted(_))),
+            "{name} {refused:?}"
+        );
+    }
+    let missing = plugin.transfer("missing", write_read(&[0], 2)).await;
+    assert!(matches!(missing, Err(I2cError::NoAnswer(_))), "{missing:?}");
+    let missing = plugin.transfer("no-bus", write_read(&[0], 2)).await;
+    assert!(matches!(missing, Err(I2cError::NotFound(_))), "{missing:?}");
+    let long = vec![0; I2C_BYTES + 1];
+    for operation in [
+        write_read(&[], 0),
+        write_read(&long, 0),
+        write_read(&[], 4097),
+        write_read(&[], u32::MAX),
+    ] {
+        let invalid = ask(operation).await;
+        assert!(matches!(invalid, Err(I2cError::Invalid(_))), "{invalid:?}");
+    }
+}
+
+/// Buses of which the one with the number 1 answers when it is let go.
+struct StuckBus {
+    begun: Sender<()>,
+    let_go: Mutex<Receiver<()>>,
+}
+
+impl I2cBuses for StuckBus {
+    fn find(&self, bus: &BusId) -> Result<PathBuf, os::I2cError> {
+        Ok(PathBuf::from(bus.to_string()))
+    }
+
+    fn run(&self, bus: &Path, _: u8, _: &os::I2cOperation) -> Result<Vec<u8>, os::I2cError> {
+        if bus == Path::new("1") {
+            let _ = self.begun.send(());
+            let _ = self.let_go.lock().recv();
+        }
+        Ok(vec![1])
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bus_that_never_answers_costs_the_others_nothing() {
+    let (begun, begins) = channel();
+    let (let_go, is_let_go) = channel();
+    let mut hardware = TestBoard::new();
+    hardware.i2c = Arc::new(StuckBus {
+        begun,
+        let_go: Mutex::new(is_let_go),
+    });
+    let flood = hardware.plugin("flood", DOOR);
+    let door = hardware.plugin("door", DOOR);
+    hardware.serve(&[&door]);
+    let transfers = (0..50).map(|_| flood.transfer("sensor", write_read(&[0], 1)));
+    let others = async {
+        // Time stands still while the bus is waited for.
+        while begins.try_recv().is_err() {
+            tokio::task::yield_now().await;
+        }
+        // Another bus, and a line.
+        let read = door.transfer("no-bus", write_read(&[0], 1)).await;
+        assert_eq!(read, Ok(vec![1]));
+        door.write("relay", true).await.unwrap();
+        tokio::time::advance(Duration::from_secs(6)).await;
+    };
+    let (transferred, ()) = tokio::join!(futures::future::join_all(transfers), others);
+    for transfer in transferred {
+        assert!(matches!(transfer, Err(I2cError::Busy(_))), "{transfer:?}");
+    }
+    // One transfer reached the bus, and the next has its turn when it answers.
+    assert!(begins.try_recv().is_err());
+    drop(let_go);
+    assert_eq!(
+        door.transfer("sensor", write_read(&[0], 1)).await,
+        Ok(vec![1])
+    );
+}
