@@ -160,7 +160,7 @@ impl SystemBus {
         format!("unix:path={}", socket_in(self.folder.path()).display())
     }
 
-    /// What was asked of the services, such as `RestartUnit "a.service" "replace"`: method and
+    /// What was asked of the services since they were started, such as `RestartUnit "a.service" "replace"`: method and
     /// arguments as dbusmock writes them, services in the order logind, systemd, hostnamed.
     #[must_use]
     pub fn calls(&self) -> Vec<String> {
@@ -170,7 +170,7 @@ impl SystemBus {
             calls.extend(log.lines().filter_map(|line| {
                 let (_time, call) = line.split_once(' ')?;
                 // Its own control calls, and signals.
-                let is_control = ["Add", "Set up", "Get", "emit ", "LoadUnit", "job"]
+                let is_control = ["Add", "SetUp", "Set ", "Get", "emit ", "LoadUnit", "job"]
                     .iter()
                     .any(|word| call.starts_with(word));
                 (!is_control).then(|| call.to_owned())
@@ -247,6 +247,10 @@ impl SystemBus {
     /// Where it does not start.
     pub async fn restart(&mut self) {
         self.stop();
+        // Not every version of dbusmock begins it anew.
+        for service in &SERVICES {
+            let _ = fs::remove_file(self.log_of(service));
+        }
         self.daemon = start_daemon(self.folder.path());
         self.connection = until("the private system bus to answer", || async {
             connect(self.folder.path()).await

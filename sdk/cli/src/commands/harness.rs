@@ -1,6 +1,8 @@
 //! `harness`: the device of one test of `supervisor-testing`, whose crate `protocol` describes what the two say to each
 //! other. It runs until its standard input ends, so it does not outlive the test.
 
+mod drained_body;
+
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -25,6 +27,7 @@ use tokio::sync::RwLock;
 
 use crate::compiler;
 use crate::fake_cloud::FakeCloud;
+use drained_body::DrainedBody;
 
 /// The longest command, in bytes.
 const COMMAND: usize = 16 << 20;
@@ -190,6 +193,7 @@ async fn call(device: &Device, mut request: Request) -> Result<Response> {
     let Some(host) = device.as_ref() else {
         bail!("the device has been stopped");
     };
+    let request = request.map(|body| Body::new(DrainedBody(body)));
     Ok(host.call_by(caller, request).await.map(Body::new))
 }
 
