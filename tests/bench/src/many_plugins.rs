@@ -52,9 +52,9 @@ impl Original {
     }
 }
 
-/// Copies of one plugin in Rust.
-pub(crate) async fn measure() -> Result<Section> {
-    let device_info = Original {
+/// The stock plugin, in Rust.
+fn device_info() -> Result<Original> {
+    Ok(Original {
         component: fs::read(distribution().join("plugins/device_info.wasm"))?,
         texts: &[
             ("device-info", "device-in##"),
@@ -64,8 +64,12 @@ pub(crate) async fn measure() -> Result<Section> {
         grants: "\"device\"",
         routes: &["/v2/device/name", "/v2/local/device-info"],
         request: "/v2/device/name",
-    };
-    let mut section = of_copies("A hundred plugins", &[device_info]).await?;
+    })
+}
+
+/// Copies of one plugin in Rust.
+pub(crate) async fn measure() -> Result<Section> {
+    let mut section = of_copies("A hundred plugins", &[device_info()?]).await?;
     section.note(
         "Copies of `device-info` with a manifest each. What is not anonymous is clean pages of the \
          compiled files, which the kernel may drop.",
@@ -75,17 +79,8 @@ pub(crate) async fn measure() -> Result<Section> {
 
 /// Copies of one plugin in each language.
 pub(crate) async fn measure_languages() -> Result<Section> {
-    let greeter = Original {
-        grants: "\"device\"",
-        ..Original::kept(
-            "greeter",
-            &[("greeter", "greet##"), ("/v3/greet/", "/v3/gre##/")],
-            &["/v3/greet/*"],
-            "/v3/greet/Ada?greeting=Salut",
-        )
-    };
     let originals = [
-        greeter,
+        device_info()?,
         Original::kept(
             "hello_c",
             &[("hello-c", "hello##")],
@@ -119,7 +114,7 @@ pub(crate) async fn measure_languages() -> Result<Section> {
     ];
     let mut section = of_copies("A hundred plugins in six languages", &originals).await?;
     section.note(format!(
-        "Copies, in turn, of `greeter` (Rust) and of `hello` in C, Go, JavaScript, TypeScript and Python, as \
+        "Copies, in turn, of `device-info` (Rust) and of `hello` in C, Go, JavaScript, TypeScript and Python, as \
          `tests/compatibility/{VERSION}` keeps them. Each is compiled by itself the first time, also the interpreter in it."
     ));
     Ok(section)
