@@ -17,11 +17,11 @@ use rustix::process::Signal;
 
 use crate::interrupted::clean_up_when_interrupted;
 use crate::owned_folder;
-use crate::packages::{Needed, program, require};
+use crate::packages::{Needed, install_if_debian_root, program};
 use crate::private_docker::free_port;
 use crate::processes::{self, read_pid};
 
-/// What has its programs.
+/// What has its programs, and a file of it that tells whether it is there on most machines; [`programs`] knows for sure.
 pub(crate) const PACKAGE: &[Needed] = &[("/usr/share/doc/postgresql", "postgresql")];
 
 /// The variable that the tests of the database read: the address of a server whose user may create databases.
@@ -52,7 +52,7 @@ impl PrivatePostgres {
     /// Says what is missing where this machine cannot run one.
     pub(crate) fn start() -> Result<Self> {
         if programs().is_none() {
-            require(PACKAGE, "the tests of the database")?;
+            install_if_debian_root(&["postgresql"], "the tests of the database")?;
         }
         let programs = programs().context("not installed: postgresql")?;
         for folder in owned_folder::of_dead_owners(FOLDER_PREFIX) {

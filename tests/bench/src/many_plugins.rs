@@ -31,26 +31,24 @@ struct Original {
     component: Vec<u8>,
     /// What the manifest of a copy has in the place of a text, which is as long, so that no size in the file changes; `##` is
     /// the number of the copy. First the name.
-    texts: &'static [(&'static str, &'static str)],
+    texts: Vec<(String, String)>,
     grants: &'static str,
     /// Below which it has its routes, and what is asked of it.
-    routes: &'static [&'static str],
-    request: &'static str,
+    routes: Vec<String>,
+    request: String,
 }
 
 impl Original {
-    fn kept(
-        name: &str,
-        texts: &'static [(&'static str, &'static str)],
-        routes: &'static [&'static str],
-        request: &'static str,
-    ) -> Original {
+    /// The example in this language.
+    fn hello(language: &str) -> Original {
+        let name = format!("hello-{language}");
+        let (stem, _) = name.split_at(name.len() - 2);
         Original {
-            component: kept_plugin(VERSION, name),
-            texts,
+            component: kept_plugin(VERSION, &name.replace('-', "_")),
+            texts: vec![(name.clone(), format!("{stem}##"))],
             grants: "\"store\"",
-            routes,
-            request,
+            routes: vec![format!("/v3/{name}/*")],
+            request: format!("/v3/{name}/Ada"),
         }
     }
 }
@@ -59,14 +57,18 @@ impl Original {
 fn device_info() -> Result<Original> {
     Ok(Original {
         component: fs::read(distribution().join("plugins/device_info.wasm"))?,
-        texts: &[
+        texts: [
             ("device-info", "device-in##"),
             ("/v2/local/", "/v3/local/"),
             ("/v2/device/name", "/v3/device/na##"),
-        ],
+        ]
+        .map(|(old, new)| (old.to_owned(), new.to_owned()))
+        .into(),
         grants: "\"device\"",
-        routes: &["/v2/device/name", "/v2/local/device-info"],
-        request: "/v2/device/name",
+        routes: ["/v2/device/name", "/v2/local/device-info"]
+            .map(str::to_owned)
+            .into(),
+        request: "/v2/device/name".to_owned(),
     })
 }
 
@@ -82,39 +84,9 @@ pub(crate) async fn measure() -> Result<Section> {
 
 /// Copies of one plugin in each language.
 pub(crate) async fn measure_languages() -> Result<Section> {
-    let originals = [
-        device_info()?,
-        Original::kept(
-            "hello_c",
-            &[("hello-c", "hello##")],
-            &["/v3/hello-c/*"],
-            "/v3/hello-c/Ada",
-        ),
-        Original::kept(
-            "hello_go",
-            &[("hello-go", "hello-##")],
-            &["/v3/hello-go/*"],
-            "/v3/hello-go/Ada",
-        ),
-        Original::kept(
-            "hello_javascript",
-            &[("hello-javascript", "hello-javascri##")],
-            &["/v3/hello-javascript/*"],
-            "/v3/hello-javascript/Ada",
-        ),
-        Original::kept(
-            "hello_typescript",
-            &[("hello-typescript", "hello-typescri##")],
-            &["/v3/hello-typescript/*"],
-            "/v3/hello-typescript/Ada",
-        ),
-        Original::kept(
-            "hello_python",
-            &[("hello-python", "hello-pyth##")],
-            &["/v3/hello-python/*"],
-            "/v3/hello-python/Ada",
-        ),
-    ];
+    let mut originals = vec![device_info()?];
+    let languages = ["c", "go", "javascript", "typescript", "python"];
+    originals.extend(languages.map(Original::hello));
     let mut section = of_copies("A hundred plugins in six languages", &originals).await?;
     section.note(format!(
         "Copies, in turn, of `device-info` (Rust) and of `hello` in C, Go, JavaScript, TypeScript and Python, as \
@@ -241,7 +213,8 @@ fn write_plugins(originals: &[Original], folder: &Path, policy: &Path) -> Result
     let mut requests = Vec::new();
     for (number, original) in (0..COUNT).zip(originals.iter().cycle()) {
         let texts = original.texts.iter();
-        let texts = texts.map(|(old, new)| (*old, new.replace("##", &format!("{number:02}"))));
+        let texts =
+            texts.map(|(old, new)| (old.as_str(), new.replace("##", &format!("{number:02}"))));
         let texts: Vec<(&str, String)> = texts.collect();
         let of_copy = |text: &str| {
             let texts = texts.iter();
@@ -261,7 +234,7 @@ fn write_plugins(originals: &[Original], folder: &Path, policy: &Path) -> Result
             "[plugins.{name}]\nsha256 = [\"{digest}\"]\ngrants = [{}]\nroutes = {routes:?}\n",
             original.grants
         ));
-        requests.push(of_copy(original.request));
+        requests.push(of_copy(&original.request));
     }
     fs::write(policy, grants)?;
     Ok(requests)

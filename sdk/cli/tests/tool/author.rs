@@ -30,6 +30,15 @@ impl Author {
         }
     }
 
+    /// One who has begun the project `rails` in this language.
+    pub(crate) fn with_project(language: &str) -> Author {
+        let author = Author::new();
+        author
+            .run(&format!("new rails --lang {language}"))
+            .succeeds();
+        author
+    }
+
     pub(crate) fn path(&self, below: &str) -> PathBuf {
         self.folder.path().join(below)
     }

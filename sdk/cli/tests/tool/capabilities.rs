@@ -38,15 +38,9 @@ fn check(language: &str, source: &str, more: fn(&Capability) -> &'static str, re
     if !can_build(language) {
         return;
     }
-    let author = Author::new();
-    author
-        .run(&format!("new rails --lang {language}"))
-        .succeeds();
+    let author = Author::with_project(language);
     let of_all = |part: fn(&Capability) -> &'static str| ALL.iter().map(part).collect::<String>();
-    author.append(
-        &format!("rails/{source}"),
-        &ALL.iter().map(more).collect::<String>(),
-    );
+    author.append(&format!("rails/{source}"), &of_all(more));
     let reasons = of_all(|capability| capability.reasons);
     author.edit(
         "rails/plugin.toml",

@@ -32,10 +32,7 @@ fn template(language: &str) {
     if !can_build(language) {
         return;
     }
-    let author = Author::new();
-    author
-        .run(&format!("new rails --lang {language}"))
-        .succeeds();
+    let author = Author::with_project(language);
     let passed = author.run_in("rails", "test").succeeds();
     assert!(passed.out.contains("3 passed, 0 failed"), "{}", passed.out);
     // It asks a device for nothing but what plugin.toml says.
@@ -190,10 +187,7 @@ fn a_handler_that_is_no_function_of_the_language_is_refused_before_the_build() {
         ("typescript", "JavaScript"),
         ("python", "Python"),
     ] {
-        let author = Author::new();
-        author
-            .run(&format!("new rails --lang {language}"))
-            .succeeds();
+        let author = Author::with_project(language);
         author.edit("rails/plugin.toml", "\"hello\"", "\"say hello\"");
         let built = author.run_in("rails", "build").fails();
         let expected = format!("is not the name of a function in {shown}");
@@ -225,10 +219,7 @@ fn what_a_handler_throws_is_in_the_answer_to_its_author() {
         ),
     ] {
         if can_build(language) {
-            let author = Author::new();
-            author
-                .run(&format!("new rails --lang {language}"))
-                .succeeds();
+            let author = Author::with_project(language);
             author.edit(&format!("rails/src/{source}"), from, to);
             author.write(
                 "rails/test/hello.toml",
@@ -265,10 +256,7 @@ fn a_mistake_in_the_sources_is_shown_at_its_line() {
         ),
     ] {
         if can_build(language) {
-            let author = Author::new();
-            author
-                .run(&format!("new rails --lang {language}"))
-                .succeeds();
+            let author = Author::with_project(language);
             author.edit(&format!("rails/src/{source}"), from, to);
             let built = author.run_in("rails", "build").fails();
             assert!(built.err.contains(place), "{}", built.err);

@@ -22,8 +22,7 @@ async fn a_plugin_that_reports_at_its_start_is_never_without_its_fields() {
     if !can_build("javascript") {
         return;
     }
-    let author = Author::new();
-    author.run("new rails --lang javascript").succeeds();
+    let author = Author::with_project("javascript");
     author.append("rails/src/plugin.js", AT_START);
     author.edit(
         "rails/plugin.toml",

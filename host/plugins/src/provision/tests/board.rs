@@ -5,6 +5,7 @@ mod i2c_chips;
 
 use ::tests::until;
 use os::{I2cBuses, SimulatedGpio, SimulatedI2c};
+use parking_lot::{Mutex, MutexGuard};
 use plugin_protocol::{GpioEdgeEvent, GpioError, I2cError};
 
 use super::*;
@@ -31,7 +32,12 @@ struct TestBoard {
     gpio: SimulatedGpio,
     i2c: Arc<dyn I2cBuses>,
     lines: Arc<GpioLines>,
+    /// One board at a time: all plugins share the places for work on hardware, and a paused clock goes on while its test waits
+    /// for one that another test has.
+    _turn: MutexGuard<'static, ()>,
 }
+
+static TURN: Mutex<()> = Mutex::new(());
 
 /// A plugin on it.
 struct Plugin {
@@ -51,7 +57,16 @@ impl TestBoard {
             gpio,
             i2c: Arc::new(i2c),
             lines: Arc::default(),
+            _turn: TURN.lock(),
         }
+    }
+
+    /// One on which the plugin `door` serves.
+    fn with_door() -> (TestBoard, Plugin) {
+        let hardware = TestBoard::new();
+        let plugin = hardware.plugin("door", DOOR);
+        hardware.serve(&[&plugin]);
+        (hardware, plugin)
     }
 
     /// A version of a plugin with this section of the policy. It serves once it is granted.
@@ -165,9 +180,7 @@ fn write_read(bytes: &[u8], read_length: u32) -> I2cOperation {
 
 #[tokio::test]
 async fn a_name_that_a_plugin_makes_up_shows_no_control_characters() {
-    let hardware = TestBoard::new();
-    let plugin = hardware.plugin("door", DOOR);
-    hardware.serve(&[&plugin]);
+    let (_hardware, plugin) = TestBoard::with_door();
     let name = format!("\u{1b}[2J\n{}", "x".repeat(200));
     let line = plugin.read(&name).await.unwrap_err().to_string();
     let chip = plugin.transfer(&name, write_read(&[], 1)).await;

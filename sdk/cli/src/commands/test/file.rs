@@ -330,7 +330,10 @@ mod tests {
     #[test]
     fn a_file_that_tests_nothing_is_refused() {
         for (text, expected) in [
-            ("", "it has no [[request]], [[event]], [[report]]"),
+            (
+                "",
+                "it has no [[request]], [[event]], [[report]], [[gpio]] or [[i2c]]",
+            ),
             ("[[request]]\nanswer = {}", "it must have one of `get`"),
             (
                 "[[request]]\nget = \"/a\"\npost = \"/a\"\nanswer = {}",

@@ -4,9 +4,7 @@ use super::*;
 
 #[tokio::test]
 async fn a_plugin_uses_the_lines_that_the_policy_names_and_no_others() {
-    let hardware = TestBoard::new();
-    let plugin = hardware.plugin("door", DOOR);
-    hardware.serve(&[&plugin]);
+    let (hardware, plugin) = TestBoard::with_door();
     // An output that was never written is read as it is, and nobody holds it after that.
     assert_eq!(plugin.read("relay").await, Ok(true));
     assert_eq!(hardware.gpio.consumer("RELAY"), None);
@@ -40,9 +38,7 @@ async fn a_plugin_uses_the_lines_that_the_policy_names_and_no_others() {
 
 #[tokio::test]
 async fn an_output_stays_as_it_is_until_the_policy_no_longer_gives_it() {
-    let hardware = TestBoard::new();
-    let plugin = hardware.plugin("door", DOOR);
-    hardware.serve(&[&plugin]);
+    let (hardware, plugin) = TestBoard::with_door();
     plugin.write("relay", true).await.unwrap();
     // Another version of the plugin has the same lines.
     let next = hardware.plugin("door", DOOR);
@@ -92,9 +88,7 @@ async fn a_line_is_one_plugins_at_a_time() {
 
 #[tokio::test(start_paused = true)]
 async fn edges_between_two_waits_of_a_call_are_not_lost() {
-    let hardware = TestBoard::new();
-    let plugin = hardware.plugin("door", DOOR);
-    hardware.serve(&[&plugin]);
+    let (hardware, plugin) = TestBoard::with_door();
     let call = Holdings::default();
     let wait = async |edge| plugin.wait(&call, "door", edge, 1000).await.unwrap();
     assert_eq!(wait(GpioEdge::Both).await, None);
@@ -121,9 +115,7 @@ async fn edges_between_two_waits_of_a_call_are_not_lost() {
 
 #[tokio::test(start_paused = true)]
 async fn edges_of_the_other_kind_are_passed_over_and_those_lost_with_them_count() {
-    let hardware = TestBoard::new();
-    let plugin = hardware.plugin("door", DOOR);
-    hardware.serve(&[&plugin]);
+    let (hardware, plugin) = TestBoard::with_door();
     let call = Holdings::default();
     let wait = async |edge| plugin.wait(&call, "door", edge, 1000).await.unwrap();
     assert_eq!(wait(GpioEdge::Both).await, None);
@@ -144,9 +136,7 @@ async fn edges_of_the_other_kind_are_passed_over_and_those_lost_with_them_count(
 
 #[tokio::test(start_paused = true)]
 async fn a_wait_for_an_edge_has_an_end() {
-    let hardware = TestBoard::new();
-    let plugin = hardware.plugin("door", DOOR);
-    hardware.serve(&[&plugin]);
+    let (_hardware, plugin) = TestBoard::with_door();
     let begun = tokio::time::Instant::now();
     let call = Holdings::default();
     let waited = plugin.wait(&call, "door", GpioEdge::Both, u32::MAX).await;
@@ -156,9 +146,7 @@ async fn a_wait_for_an_edge_has_an_end() {
 
 #[tokio::test]
 async fn a_line_that_is_given_back_while_a_call_waits_for_its_turn_is_not_used() {
-    let hardware = TestBoard::new();
-    let plugin = hardware.plugin("door", DOOR);
-    hardware.serve(&[&plugin]);
+    let (hardware, plugin) = TestBoard::with_door();
     let grant = plugin.context.grants.gpio.line("relay").unwrap();
     let line = hardware.lines.get(&plugin.context.name, grant).unwrap();
     let turn = line.held.lock().await;
@@ -176,9 +164,7 @@ async fn a_line_that_is_given_back_while_a_call_waits_for_its_turn_is_not_used()
 
 #[tokio::test(start_paused = true)]
 async fn one_call_at_a_time_waits_for_the_edges_of_a_line() {
-    let hardware = TestBoard::new();
-    let plugin = hardware.plugin("door", DOOR);
-    hardware.serve(&[&plugin]);
+    let (_hardware, plugin) = TestBoard::with_door();
     let (one, other) = (Holdings::default(), Holdings::default());
     let wait = async |call: &Holdings| plugin.wait(call, "door", GpioEdge::Both, 0).await;
     assert_eq!(wait(&one).await, Ok(None));
@@ -196,9 +182,7 @@ async fn one_call_at_a_time_waits_for_the_edges_of_a_line() {
 
 #[tokio::test(start_paused = true)]
 async fn a_wait_ends_when_the_line_is_no_longer_granted() {
-    let hardware = TestBoard::new();
-    let plugin = hardware.plugin("door", DOOR);
-    hardware.serve(&[&plugin]);
+    let (hardware, plugin) = TestBoard::with_door();
     let call = Holdings::default();
     let wait = plugin.wait(&call, "door", GpioEdge::Both, u32::MAX);
     let revoke = async {

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use os::BusId;
-use parking_lot::Mutex;
 use plugin_protocol::I2C_BYTES;
 
 use super::*;
