@@ -104,13 +104,10 @@ fn profile(arguments: &Arguments) -> &'static str {
     }
 }
 
-/// The profile of `supervisor-compile`, and its folder.
+/// The profile of `supervisor-compile`. What is not shipped has that of the other programs, which optimizes a code
+/// generator as well: what both are made of is then built once.
 pub(crate) fn compiler_profile(arguments: &Arguments) -> &'static str {
-    if arguments.release {
-        "compiler"
-    } else {
-        "quick-compiler"
-    }
+    if arguments.release { "compiler" } else { "dev" }
 }
 
 /// What builds all programs but the compiler, as arguments of cargo.
@@ -170,7 +167,12 @@ fn build_around_programs(arguments: &Arguments, steps: &mut Steps) -> Result<Lay
     build_components(&plugins)?;
 
     steps.begin("the layout");
-    let compiler = cargo::target_folder().join(compiler_profile);
+    let compiler_folder = if arguments.release {
+        compiler_profile
+    } else {
+        profile(arguments)
+    };
+    let compiler = cargo::target_folder().join(compiler_folder);
     install(
         &compiler.join("supervisor-compile"),
         &folder.join("bin/supervisor-compile"),

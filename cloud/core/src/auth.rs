@@ -3,6 +3,7 @@
 
 use data::audit::{self, Author};
 use data::{Database, SystemPurpose};
+use futures::FutureExt as _;
 use http::HeaderMap;
 use http::request::Parts;
 use resources::Role;
@@ -47,7 +48,7 @@ impl Auth {
     ) -> Result<Identity, Refusal> {
         match carried(headers, query) {
             None => Ok(Identity::guest()),
-            Some(credential) => self.identify_by(&credential).await,
+            Some(credential) => self.identify_by(&credential).boxed().await,
         }
     }
 

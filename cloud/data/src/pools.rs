@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use sqlx::Connection as _;
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
 use sqlx::sqlite::{SqliteAutoVacuum, SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
@@ -155,9 +156,11 @@ impl Pools {
     /// [`DataError::Busy`] where no connection became free in time.
     pub(crate) async fn lease(&self, pool: Pool) -> Result<Lease, DataError> {
         Ok(match self {
-            Pools::Sqlite { readers, .. } => Lease::Sqlite(readers.of(pool).reader().await?),
+            Pools::Sqlite { readers, .. } => {
+                Lease::Sqlite(readers.of(pool).reader().boxed().await?)
+            }
             Pools::Postgres { pools, losses } => {
-                let session = losses.note(pools.of(pool).session().await)?;
+                let session = losses.note(pools.of(pool).session().boxed().await)?;
                 Lease::Postgres(session, losses.clone())
             }
         })

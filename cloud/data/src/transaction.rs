@@ -13,6 +13,7 @@ use crate::row::Row;
 use crate::session::Session;
 use crate::statement::{AT_ONCE, Sql, Statement};
 use crate::writer::WriterTurn;
+use futures::FutureExt as _;
 
 /// By then a server that lost its client has made the changes or undone them.
 const SETTLED: Duration = Duration::from_secs(5);
@@ -37,10 +38,10 @@ impl Database {
     /// [`DataError::Busy`] where no connection became free in time.
     pub async fn begin(&self) -> Result<Transaction, DataError> {
         let backend = match &self.pools {
-            Pools::Sqlite { writer, .. } => Backend::Sqlite(writer.turn().await?),
+            Pools::Sqlite { writer, .. } => Backend::Sqlite(writer.turn().boxed().await?),
             Pools::Postgres { pools, losses } => {
                 let pool = pools.of(self.pool);
-                let begin = async || losses.note(pool.begin().await);
+                let begin = async || losses.note(pool.begin().boxed().await);
                 // Nothing was done yet: another connection will do.
                 Backend::Postgres(match begin().await {
                     Err(DataError::Lost(_)) => begin().await?,
@@ -263,7 +264,7 @@ impl Transaction {
     /// Why it failed; the changes are undone in any case.
     pub async fn rollback(self) -> Result<(), DataError> {
         match self.backend {
-            Backend::Sqlite(turn) => turn.rollback().await,
+            Backend::Sqlite(turn) => turn.rollback().boxed().await,
             Backend::Postgres(session) => session.end("ROLLBACK").await?,
         }
         Ok(())

@@ -29,14 +29,18 @@ export function answers(classes = {}) {
 
 /**
  * A whole number that the interface takes. The engine takes plain numbers for those of 64 bits as well, and ends the plugin
- * at a BigInt.
+ * at a BigInt. Of a number that has too many bits it would pass on the lowest, so that a chip would get 44 instead of 300.
  */
-export function wholeNumber(value) {
-  if (!Number.isSafeInteger(value) || value < 0) {
-    throw new RangeError(`${String(value)} is not a whole number from 0 to ${Number.MAX_SAFE_INTEGER}`);
+export function wholeNumber(value, bits = 53) {
+  const most = 2 ** bits - 1;
+  if (!Number.isSafeInteger(value) || value < 0 || value > most) {
+    throw new RangeError(`${String(value)} is not a whole number from 0 to ${most}`);
   }
   return value;
 }
+
+/** A time that the interface takes in 32 bits. */
+export const milliseconds = (value) => wholeNumber(Math.round(value), 32);
 
 /** Text as UTF-8; bytes and nothing stay as they are. */
 export const bytesOf = (value) => (typeof value === "string" ? new TextEncoder().encode(value) : value);

@@ -1,6 +1,6 @@
 import wit from "platform:supervisor/gpio@1.4.0";
 
-import { answers } from "./capability.js";
+import { answers, milliseconds } from "./capability.js";
 import { BadGateway, Conflict } from "./errors.js";
 
 const answering = answers({ "not-found": BadGateway, busy: Conflict, other: BadGateway });
@@ -9,7 +9,7 @@ export const read = answering((name) => wit.read(name));
 
 export const write = answering((name, on) => wit.write(name, on));
 
-export const waitEdge = answering(async (name, edge, milliseconds) => {
-  const event = await wit.waitEdge(name, edge, milliseconds);
+export const waitEdge = answering(async (name, edge, wait) => {
+  const event = await wit.waitEdge(name, edge, milliseconds(wait));
   return event ? { ...event, nanoseconds: Number(event.nanoseconds) } : undefined;
 });

@@ -1,16 +1,21 @@
 import wit from "platform:supervisor/i2c@1.4.0";
 
-import { answers, bytesOf } from "./capability.js";
+import { answers, bytesOf, wholeNumber } from "./capability.js";
 import { BadGateway, Conflict } from "./errors.js";
 
 const answering = answers({ "not-found": BadGateway, busy: Conflict, "no-answer": BadGateway, other: BadGateway });
 
-export const writeRead = answering((name, bytes, readLength) => wit.writeRead(name, bytesOf(bytes), readLength));
+const byte = (value) => wholeNumber(value, 8);
+const word = (value) => wholeNumber(value, 16);
 
-export const readByte = answering((name, register) => wit.readByte(name, register));
+export const writeRead = answering(async (name, bytes, readLength) =>
+  wit.writeRead(name, bytesOf(bytes), wholeNumber(readLength, 32)),
+);
 
-export const readWord = answering((name, register) => wit.readWord(name, register));
+export const readByte = answering(async (name, register) => wit.readByte(name, byte(register)));
 
-export const writeByte = answering((name, register, value) => wit.writeByte(name, register, value));
+export const readWord = answering(async (name, register) => wit.readWord(name, byte(register)));
 
-export const writeWord = answering((name, register, value) => wit.writeWord(name, register, value));
+export const writeByte = answering(async (name, register, value) => wit.writeByte(name, byte(register), byte(value)));
+
+export const writeWord = answering(async (name, register, value) => wit.writeWord(name, byte(register), word(value)));

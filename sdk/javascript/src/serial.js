@@ -1,6 +1,6 @@
 import wit from "platform:supervisor/serial@1.4.0";
 
-import { answers, bytesOf } from "./capability.js";
+import { answers, bytesOf, milliseconds, wholeNumber } from "./capability.js";
 import { BadGateway, Conflict } from "./errors.js";
 
 const answering = answers({ "not-found": BadGateway, busy: Conflict, other: BadGateway });
@@ -14,10 +14,17 @@ export class Port {
 
   static open = answering(
     async (name, { baud, dataBits = 8, parity = "none", stopBits = 1 }) =>
-      new Port(await wit.Port.open(name, { baud, dataBits, parity, stopBits })),
+      new Port(
+        await wit.Port.open(name, {
+          baud: wholeNumber(baud, 32),
+          dataBits: wholeNumber(dataBits, 8),
+          parity,
+          stopBits: wholeNumber(stopBits, 8),
+        }),
+      ),
   );
 
-  read = answering((most, milliseconds) => this.#port.read(most, milliseconds));
+  read = answering(async (most, wait) => this.#port.read(wholeNumber(most, 32), milliseconds(wait)));
 
   write = answering((bytes) => this.#port.write(bytesOf(bytes)));
 

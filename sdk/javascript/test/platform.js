@@ -15,10 +15,16 @@ const SOURCES = {
       return true;
     },
   };`,
+  "platform:supervisor/i2c@1.4.0": `export default {
+    writeByte: async (...given) => { globalThis.transferred.push(given); },
+    writeWord: async (...given) => { globalThis.transferred.push(given); },
+    writeRead: async (...given) => { globalThis.transferred.push(given); },
+  };`,
 };
 globalThis.logged = [];
 globalThis.stored = new Map();
 globalThis.interferences = [];
+globalThis.transferred = [];
 
 register(
   `data:text/javascript,${encodeURIComponent(`

@@ -12,7 +12,7 @@ use axum::body::{Body, Bytes, HttpBody as _};
 use axum::response::Response;
 use data::RowRight;
 use data::audit::{self, Event};
-use futures::{StreamExt, stream};
+use futures::{FutureExt as _, StreamExt as _, stream};
 use http::{Method, StatusCode, Uri};
 use resources::Action;
 use serde_json::{Map, Value, json};
@@ -45,7 +45,7 @@ pub async fn pass_on(
     body: &Map<String, Value>,
 ) -> Answer {
     let request = ProxyRequest::of(address, body).map_err(Refusal::Wrong)?;
-    passed(cloud, identity, request).await
+    passed(cloud, identity, request).boxed().await
 }
 
 /// Has every device of a fleet that is connected restart the fleet's services.
@@ -53,7 +53,8 @@ pub async fn pass_on(
 /// # Errors
 /// As [`pass_on`].
 pub async fn restart(cloud: SharedCloud, identity: &Identity, fleet: i64) -> Answer {
-    passed(cloud, identity, ProxyRequest::restart(fleet)).await
+    let request = ProxyRequest::restart(fleet);
+    passed(cloud, identity, request).boxed().await
 }
 
 async fn passed(cloud: SharedCloud, identity: &Identity, request: ProxyRequest) -> Answer {

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use odata::{Address, Key, Literal, Request, ResourcePath};
 use resources::{Method, Resource, Source, Version};
 use serde_json::{Map, Value};
@@ -71,13 +72,15 @@ pub async fn write(
 ) -> WriteResult<WriteOutcome> {
     let mut retries = Retries::default();
     let chosen = chosen(database, context, write)
+        .boxed()
         .await
         .map_err(|error| write.in_its_names(error))?;
     if let (Some([]), Verb::Delete) = (chosen.as_deref(), write.verb) {
         return Ok(WriteOutcome::Changed(0));
     }
     loop {
-        let error = match tried(database, environment, context, write, chosen.as_deref()).await {
+        let tried = tried(database, environment, context, write, chosen.as_deref());
+        let error = match tried.boxed().await {
             Err(error) => error,
             Ok((transaction, outcome)) => match transaction.commit().await {
                 Ok(()) => return Ok(outcome),
