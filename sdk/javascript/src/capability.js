@@ -39,6 +39,12 @@ export function wholeNumber(value, bits = 53) {
   return value;
 }
 
+/** Whether, for the interface. The engine ends the plugin at anything else. */
+export function boolean(value) {
+  if (typeof value !== "boolean") throw new TypeError(`${String(value)} is neither true nor false`);
+  return value;
+}
+
 /** A time that the interface takes in 32 bits. */
 export const milliseconds = (value) => wholeNumber(Math.round(value), 32);
 

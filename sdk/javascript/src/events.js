@@ -1,7 +1,7 @@
 import { wholeNumber } from "./capability.js";
 
 /** Makes the answer to a gate that is not open: the device asks again after so many seconds, 10 to 900. */
-export const postpone = (reason, seconds) => ({ reason, seconds: wholeNumber(seconds) });
+export const postpone = (reason, seconds) => ({ reason, seconds: wholeNumber(seconds, 32) });
 
 /** Makes the answer to the gate for releases that has the device go back to the last healthy one. */
 export const refuse = (reason) => ({ reason, refuses: true });

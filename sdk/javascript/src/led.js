@@ -1,6 +1,6 @@
 import wit from "platform:supervisor/led@1.4.0";
 
-import { answers } from "./capability.js";
+import { answers, wholeNumber } from "./capability.js";
 import { Conflict, NotFound } from "./errors.js";
 
 const answering = answers({ "not-found": NotFound, busy: Conflict });
@@ -20,7 +20,7 @@ export class Light {
     return this.#light.max();
   }
 
-  set = answering((brightness) => this.#light.set(brightness));
+  set = answering((brightness) => this.#light.set(wholeNumber(brightness, 32)));
 
   on() {
     this.set(0xffff_ffff);

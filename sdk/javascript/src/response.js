@@ -1,7 +1,7 @@
 /** The answer to a request, if text, JSON or a generator are not enough. */
 
 import { Body } from "./body.js";
-import { bytesOf } from "./capability.js";
+import { bytesOf, wholeNumber } from "./capability.js";
 import { Internal } from "./errors.js";
 
 const JSON_TYPE = "application/json; charset=utf-8";
@@ -10,7 +10,7 @@ const TEXT_TYPE = "text/plain; charset=utf-8";
 export class Response {
   constructor(content, { status = 200, contentType, headers = {} } = {}) {
     this.content = content;
-    this.status = status;
+    this.status = wholeNumber(status, 16);
     this.contentType = contentType;
     this.headers = Array.isArray(headers) ? headers : Object.entries(headers);
   }

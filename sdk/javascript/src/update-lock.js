@@ -1,6 +1,6 @@
 import wit from "platform:supervisor/update-lock@1.4.0";
 
-import { answers } from "./capability.js";
+import { answers, boolean } from "./capability.js";
 import { Locked, Unavailable } from "./errors.js";
 
 const answering = answers({ locked: Locked, other: Unavailable });
@@ -12,7 +12,7 @@ export class AllLocks {
     this.#lock = lock;
   }
 
-  static acquire = answering(async ({ force = false } = {}) => new AllLocks(await wit.Lock.acquireAll(force)));
+  static acquire = answering(async ({ force = false } = {}) => new AllLocks(await wit.Lock.acquireAll(boolean(force))));
 
   release() {
     this.#lock[Symbol.dispose]();

@@ -15,6 +15,9 @@ const SOURCES = {
       return true;
     },
   };`,
+  "platform:supervisor/gpio@1.4.0": `export default {
+    write: async (...given) => { globalThis.transferred.push(given); },
+  };`,
   "platform:supervisor/i2c@1.4.0": `export default {
     writeByte: async (...given) => { globalThis.transferred.push(given); },
     writeWord: async (...given) => { globalThis.transferred.push(given); },

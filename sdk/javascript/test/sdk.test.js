@@ -10,6 +10,7 @@ const { flag, integer, listOf, number, oneOf, optional, record, text } = await i
 const { NotFound } = await import("../src/errors.js");
 const { Response } = await import("../src/response.js");
 const store = await import("../src/store.js");
+const gpio = await import("../src/gpio.js");
 const i2c = await import("../src/i2c.js");
 const { TextEncoder: Encoder, TextDecoder: Decoder } = globalThis;
 
@@ -124,16 +125,26 @@ test("an update that another call overtakes is done again, and a limit is an err
   await assert.rejects(store.set("key", "x"), { name: "TooLarge", status: 413, message: "key is too long" });
 });
 
-test("a number that does not fit into a chip's register is refused, and not cut to its lowest bits", async () => {
+test("a number that does not fit is refused, and not cut to its lowest bits", async () => {
   for (const [register, value] of [[0, 300], [256, 0], [0, -1], [0, 1.5], [0, "7"], [0, undefined]]) {
     await assert.rejects(i2c.writeByte("sensor", register, value), RangeError, `${register} ${value}`);
   }
   await assert.rejects(i2c.writeWord("sensor", 0, 65_536), { message: "65536 is not a whole number from 0 to 65535" });
   await assert.rejects(i2c.writeRead("sensor", "", 2 ** 32), RangeError);
+  assert.throws(() => new Response("", { status: 70_000 }), RangeError);
   assert.deepEqual(transferred, []);
   await i2c.writeByte("sensor", 255, 255);
   await i2c.writeWord("sensor", 0, 65_535);
   assert.deepEqual(transferred, [["sensor", 255, 255], ["sensor", 0, 65_535]]);
+});
+
+test("a line is switched by true and false alone", async () => {
+  transferred.length = 0;
+  for (const value of ["off", 0, null, undefined]) {
+    await assert.rejects(gpio.write("relay", value), { message: `${value} is neither true nor false` });
+  }
+  await gpio.write("relay", false);
+  assert.deepEqual(transferred, [["relay", false]]);
 });
 
 test("text is encoded and decoded as browsers do it", () => {

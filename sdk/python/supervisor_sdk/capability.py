@@ -16,6 +16,13 @@ def whole_number(value: int, bits: int = 64) -> int:
     return value
 
 
+def boolean(value: bool) -> bool:
+    """Whether, for the interface. The interpreter would take `"off"` for true."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{value!r} is neither True nor False")
+    return value
+
+
 def milliseconds(seconds: float, bits: int = 64) -> int:
     """A time that the interface takes, from seconds."""
     return whole_number(round(seconds * 1000), bits)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from wit_world.imports import gpio as wit
 
-from .capability import answers, milliseconds
+from .capability import answers, boolean, milliseconds
 from .errors import BadGateway, Conflict
 
 _answers = answers(NotFound=BadGateway, Busy=Conflict, Other=BadGateway)
@@ -34,7 +34,7 @@ async def read(name: str) -> bool:
 @_answers
 async def write(name: str, on: bool) -> None:
     """Switches an output on or off."""
-    await wit.write(name, on)
+    await wit.write(name, boolean(on))
 
 
 @_answers

@@ -2,7 +2,7 @@
 
 from wit_world.imports import led as wit
 
-from .capability import answers
+from .capability import answers, whole_number
 from .errors import Conflict, NotFound
 
 _answers = answers(NotFound=NotFound, Busy=Conflict)
@@ -34,7 +34,7 @@ class Light:
     @_answers
     def set(self, brightness: int) -> None:
         """Sets the brightness; values above `max` are taken as `max`."""
-        self._light.set(brightness)
+        self._light.set(whole_number(brightness, 32))
 
     def on(self) -> None:
         """Sets the highest brightness."""

@@ -8,6 +8,7 @@ from typing import Any
 from wit_world.imports import types as wit
 
 from .body import Body, stream_of
+from .capability import whole_number
 from .errors import Internal
 
 JSON = "application/json; charset=utf-8"
@@ -33,7 +34,7 @@ class Response:
         headers: dict[str, str] | Iterable[tuple[str, str]] = (),
     ):
         self.content = content
-        self.status = status
+        self.status = whole_number(status, 16)
         self.headers = list(headers.items() if isinstance(headers, dict) else headers)
         self.content_type = content_type
 

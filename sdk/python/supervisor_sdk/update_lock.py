@@ -2,7 +2,7 @@
 
 from wit_world.imports import update_lock as wit
 
-from .capability import answers
+from .capability import answers, boolean
 from .errors import Locked, Unavailable
 
 _answers = answers(Locked=Locked, Other=Unavailable)
@@ -18,7 +18,7 @@ class AllLocks:
     """
 
     def __init__(self, force: bool = False):
-        self._force = force
+        self._force = boolean(force)
 
     @_answers
     async def __aenter__(self) -> "AllLocks":

@@ -13,6 +13,7 @@ sys.path[:0] = [str(HERE / "fakes"), str(HERE.parent)]
 
 from componentize_py_types import Err  # noqa: E402
 from supervisor_sdk import Caller, Conflict, Json, NotFound, Request, Response, sealing, store  # noqa: E402
+from supervisor_sdk.capability import boolean, whole_number  # noqa: E402
 from supervisor_sdk.handler import handler  # noqa: E402
 from wit_world.imports import log  # noqa: E402
 from wit_world.imports import store as wit_store  # noqa: E402
@@ -158,6 +159,19 @@ class Answers(unittest.TestCase):
         with self.assertRaises(KeyError):
             call(lambda: {}["x"])
         self.assertIn("KeyError: 'x'\n    at <lambda> (", log.lines[0][1])
+
+
+class Arguments(unittest.TestCase):
+    def test_what_the_interface_does_not_take_is_refused_by_the_sdk(self):
+        for value in [-1, 256, 1.0, "7", None]:
+            with self.assertRaisesRegex(ValueError, "is not a whole number from 0 to 255"):
+                whole_number(value, 8)
+        for value in ["off", 0, 1, None]:
+            with self.assertRaisesRegex(TypeError, "is neither True nor False"):
+                boolean(value)
+        with self.assertRaises(ValueError):
+            Response("", status=70_000)
+        self.assertEqual((whole_number(255, 8), boolean(False)), (255, False))
 
 
 class Store(unittest.TestCase):

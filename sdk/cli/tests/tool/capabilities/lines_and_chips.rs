@@ -27,7 +27,13 @@ export async function visit() {
   await gpio.write("relay", false);
   const late = await gpio.waitEdge("door", "both", 1);
   const refused = [];
-  for (const attempt of [() => gpio.read("gate"), () => i2c.readByte("gate", 0)]) {
+  const attempts = [
+    () => gpio.read("gate"),
+    () => i2c.readByte("gate", 0),
+    () => i2c.writeByte("expander", 0, 300),
+    () => gpio.write("relay", "off"),
+  ];
+  for (const attempt of attempts) {
     try {
       await attempt();
     } catch (error) {
@@ -63,7 +69,13 @@ async def visit():
     await gpio.write("relay", False)
     late = await gpio.wait_edge("door", "both", seconds=0.001)
     refused = []
-    for attempt in [lambda: gpio.read("gate"), lambda: i2c.read_byte("gate", 0)]:
+    attempts = [
+        lambda: gpio.read("gate"),
+        lambda: i2c.read_byte("gate", 0),
+        lambda: i2c.write_byte("expander", 0, 300),
+        lambda: gpio.write("relay", "off"),
+    ]
+    for attempt in attempts:
         try:
             await attempt()
         except Exception as error:
@@ -92,7 +104,7 @@ set = { thermometer = [0xf5, 0x40] }
 [[request]]
 post = "/v3/visits"
 edges = [{ line = "door", on = true }]
-answer = { status = 200, contains = ['"isRising":true', '"lost":0', '"hasTime":true', '"late":true', '"isOpen":true', '"high":245', '"low":64', '"byte":86', '"word":4660', 'gate'] }
+answer = { status = 200, contains = ['"isRising":true', '"lost":0', '"hasTime":true', '"late":true', '"isOpen":true', '"high":245', '"low":64', '"byte":86', '"word":4660', 'gate', '300 is not a whole number from 0 to 255', 'off', 'is neither'] }
 
 [[gpio]]
 drive = { door = false }
