@@ -95,17 +95,18 @@ pub(crate) fn build_in(arguments: &Arguments, steps: &mut Steps) -> Result<Layou
     Ok(layout)
 }
 
-/// The folder beneath the target folder where cargo leaves programs.
+/// The profile of the programs, but of the cloud's where it is shipped.
 fn profile(arguments: &Arguments) -> &'static str {
-    if arguments.release {
-        "release"
-    } else {
-        "debug"
-    }
+    if arguments.release { "release" } else { "dev" }
 }
 
-/// The profile of `supervisor-compile`. What is not shipped has that of the other programs, which optimizes a code
-/// generator as well: what both are made of is then built once.
+/// The folder beneath the target folder where cargo leaves what it builds with a profile.
+fn folder_of(profile: &str) -> &str {
+    if profile == "dev" { "debug" } else { profile }
+}
+
+/// The profile of `supervisor-compile`. What is not shipped shares the profile of the other programs, which optimizes the
+/// code generator: dependencies that both have with the same features are built once.
 pub(crate) fn compiler_profile(arguments: &Arguments) -> &'static str {
     if arguments.release { "compiler" } else { "dev" }
 }
@@ -143,7 +144,9 @@ pub(crate) fn install_programs(layout: &Layout, arguments: &Arguments) -> Result
         } else {
             profile(arguments)
         };
-        let built = cargo::target_folder().join(profile).join(program);
+        let built = cargo::target_folder()
+            .join(folder_of(profile))
+            .join(program);
         if arguments.release && RESIDENT.contains(&program) {
             refuse_what_is_for_tests(&built)?;
         }
@@ -167,12 +170,7 @@ fn build_around_programs(arguments: &Arguments, steps: &mut Steps) -> Result<Lay
     build_components(&plugins)?;
 
     steps.begin("the layout");
-    let compiler_folder = if arguments.release {
-        compiler_profile
-    } else {
-        profile(arguments)
-    };
-    let compiler = cargo::target_folder().join(compiler_folder);
+    let compiler = cargo::target_folder().join(folder_of(compiler_profile));
     install(
         &compiler.join("supervisor-compile"),
         &folder.join("bin/supervisor-compile"),

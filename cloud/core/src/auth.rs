@@ -48,6 +48,7 @@ impl Auth {
     ) -> Result<Identity, Refusal> {
         match carried(headers, query) {
             None => Ok(Identity::guest()),
+            // Boxed for the compiler, as statements are (cloud/data/src/connection.rs).
             Some(credential) => self.identify_by(&credential).boxed().await,
         }
     }

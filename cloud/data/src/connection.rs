@@ -1,8 +1,9 @@
 //! One way to execute statements on pools and on single connections of both databases.
 //!
-//! What waits for a database is boxed here, where the pools give a connection, and in [`crate::write()`]. Each request handler above is a future
-//! that contains all that it awaits, and the compiler proves of each, many times, that it can be sent between threads. Without
-//! the boxes that proof goes down into the database's driver, and took two thirds of the time in which the dashboard is compiled.
+//! What waits for a database is boxed: here, where a pool or the writer gives a connection, and in [`crate::write()`].
+//! The future of a request handler contains all futures that it awaits, and the compiler proves many times for each
+//! handler that it can be sent between threads. Without the boxes, that proof goes down into the database's driver, and
+//! took half of the time in which the dashboard is compiled.
 
 use std::time::Duration;
 
@@ -40,25 +41,28 @@ pub(crate) async fn within<T, E: Into<DataError>>(
     }
 }
 
-/// Runs `$call` on the query for whichever connection it is, with its limit. The text is ours: statements are built by
+/// A boxed future that runs `$call` on the query for whichever connection it is, with its limit. The text is ours: statements are built by
 /// sea-query or written in this crate, and what requests say is among the values.
 macro_rules! on {
     ($connection:expr, $built:expr, |$query:ident, $executor:ident, $limit:ident| $call:expr) => {{
-        let built = $built;
-        match $connection {
-            Connection::Sqlite($executor) => {
-                let BuiltStatement { text, values } = built;
-                let $query = sqlx::query_with::<sqlx::Sqlite, _>(AssertSqlSafe(text), values);
-                let $limit = None;
-                $call
+        let (connection, built) = ($connection, $built);
+        let executed = async move {
+            match connection {
+                Connection::Sqlite($executor) => {
+                    let BuiltStatement { text, values } = built;
+                    let $query = sqlx::query_with::<sqlx::Sqlite, _>(AssertSqlSafe(text), values);
+                    let $limit = None;
+                    $call
+                }
+                Connection::Postgres($executor, limit) => {
+                    let (text, values) = (built.typed(), built.values);
+                    let $query = sqlx::query_with::<sqlx::Postgres, _>(AssertSqlSafe(text), values);
+                    let $limit = Some(limit);
+                    $call
+                }
             }
-            Connection::Postgres($executor, limit) => {
-                let (text, values) = (built.typed(), built.values);
-                let $query = sqlx::query_with::<sqlx::Postgres, _>(AssertSqlSafe(text), values);
-                let $limit = Some(limit);
-                $call
-            }
-        }
+        };
+        executed.boxed()
     }};
 }
 
@@ -68,31 +72,28 @@ impl<'a> Connection<'a> {
         self,
         built: BuiltStatement,
     ) -> BoxFuture<'a, Result<Vec<Option<String>>, DataError>> {
-        let read = async {
-            on!(self, built, |query, executor, limit| {
-                let texts = async {
-                    let mut texts = Vec::new();
-                    let mut rows = query.fetch(executor);
-                    while let Some(row) = rows.try_next().await? {
-                        texts.push(row.try_get_unchecked(0)?);
-                    }
-                    Ok::<_, sqlx::Error>(texts)
-                };
-                within(limit, texts).await
-            })
-        };
-        read.boxed()
+        on!(self, built, |query, executor, limit| {
+            let texts = async {
+                let mut texts = Vec::new();
+                let mut rows = query.fetch(executor);
+                while let Some(row) = rows.try_next().await? {
+                    texts.push(row.try_get_unchecked(0)?);
+                }
+                Ok::<_, sqlx::Error>(texts)
+            };
+            within(limit, texts).await
+        })
     }
 
     /// The first value of each row, one after the other, until `take` wants no more.
-    pub(crate) async fn each_text<F, T>(
+    pub(crate) fn each_text<F, T>(
         self,
         built: BuiltStatement,
         take: F,
-    ) -> Result<(), DataError>
+    ) -> BoxFuture<'a, Result<(), DataError>>
     where
-        F: Fn(Option<String>) -> T,
-        T: Future<Output = bool>,
+        F: Fn(Option<String>) -> T + Send + 'a,
+        T: Future<Output = bool> + Send + 'a,
     {
         on!(self, built, |query, executor, limit| {
             let mut rows = query.fetch(executor);
@@ -107,41 +108,32 @@ impl<'a> Connection<'a> {
     }
 
     pub(crate) fn rows(self, built: BuiltStatement) -> BoxFuture<'a, Result<Vec<Row>, DataError>> {
-        let read = async {
-            on!(self, built, |query, executor, limit| {
-                let rows = within(limit, query.fetch_all(executor)).await?;
-                Ok(rows.into_iter().map(Row::from).collect())
-            })
-        };
-        read.boxed()
+        on!(self, built, |query, executor, limit| {
+            let rows = within(limit, query.fetch_all(executor)).await?;
+            Ok(rows.into_iter().map(Row::from).collect())
+        })
     }
 
     pub(crate) fn row(
         self,
         built: BuiltStatement,
     ) -> BoxFuture<'a, Result<Option<Row>, DataError>> {
-        let read = async {
-            on!(self, built, |query, executor, limit| {
-                let row = within(limit, query.fetch_optional(executor)).await?;
-                Ok(row.map(Row::from))
-            })
-        };
-        read.boxed()
+        on!(self, built, |query, executor, limit| {
+            let row = within(limit, query.fetch_optional(executor)).await?;
+            Ok(row.map(Row::from))
+        })
     }
 
     pub(crate) fn execute(self, built: BuiltStatement) -> BoxFuture<'a, Result<u64, DataError>> {
-        let execute = async {
-            on!(self, built, |query, executor, limit| {
-                let done = within(limit, query.execute(executor)).await?;
-                Ok(done.rows_affected())
-            })
-        };
-        execute.boxed()
+        on!(self, built, |query, executor, limit| {
+            let done = within(limit, query.execute(executor)).await?;
+            Ok(done.rows_affected())
+        })
     }
 
     /// Statements of ours without parameters, several at once.
     pub(crate) fn script(self, text: String) -> BoxFuture<'a, Result<(), DataError>> {
-        let execute = async {
+        let executed = async move {
             let script = sqlx::raw_sql(AssertSqlSafe(text));
             match self {
                 Connection::Sqlite(executor) => {
@@ -154,6 +146,6 @@ impl<'a> Connection<'a> {
                 }
             }
         };
-        execute.boxed()
+        executed.boxed()
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Poll, ready};
 use std::time::Duration;
 
-use futures::Stream;
+use futures::{FutureExt as _, Stream};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::task::AbortOnDropHandle;
@@ -200,8 +200,8 @@ impl Database {
 
     async fn read_each<F, T>(&self, built: BuiltStatement, take: F) -> Result<(), DataError>
     where
-        F: Fn(Option<String>) -> T,
-        T: Future<Output = bool>,
+        F: Fn(Option<String>) -> T + Send,
+        T: Future<Output = bool> + Send,
     {
         let mut lease = self.pools.lease(self.pool).await?;
         let result = lease.connection()?.each_text(built, take).await;
@@ -216,7 +216,7 @@ impl Database {
         let built = statement.built(self.dialect());
         let rows = match &self.pools {
             Pools::Sqlite { writer, .. } => {
-                let mut turn = writer.turn().await?;
+                let mut turn = writer.turn().boxed().await?;
                 let rows = Connection::Sqlite(turn.connection()?)
                     .execute(built)
                     .await?;

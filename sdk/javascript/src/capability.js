@@ -39,14 +39,14 @@ export function wholeNumber(value, bits = 53) {
   return value;
 }
 
-/** Whether, for the interface. The engine ends the plugin at anything else. */
+/** A flag that the interface takes. The engine ends the plugin at anything else. */
 export function boolean(value) {
   if (typeof value !== "boolean") throw new TypeError(`${String(value)} is neither true nor false`);
   return value;
 }
 
-/** A time that the interface takes in 32 bits. */
-export const milliseconds = (value) => wholeNumber(Math.round(value), 32);
+/** A time that the interface takes in whole milliseconds. */
+export const milliseconds = (value, bits = 53) => wholeNumber(Math.round(value), bits);
 
 /** Text as UTF-8; bytes and nothing stay as they are. */
 export const bytesOf = (value) => (typeof value === "string" ? new TextEncoder().encode(value) : value);

@@ -10,6 +10,6 @@ export const read = answering((name) => wit.read(name));
 export const write = answering(async (name, on) => wit.write(name, boolean(on)));
 
 export const waitEdge = answering(async (name, edge, wait) => {
-  const event = await wit.waitEdge(name, edge, milliseconds(wait));
+  const event = await wit.waitEdge(name, edge, milliseconds(wait, 32));
   return event ? { ...event, nanoseconds: Number(event.nanoseconds) } : undefined;
 });

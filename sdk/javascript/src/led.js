@@ -20,7 +20,7 @@ export class Light {
     return this.#light.max();
   }
 
-  set = answering((brightness) => this.#light.set(wholeNumber(brightness, 32)));
+  set = answering((brightness) => this.#light.set(wholeNumber(Math.trunc(brightness), 32)));
 
   on() {
     this.set(0xffff_ffff);

@@ -24,7 +24,7 @@ export class Port {
       ),
   );
 
-  read = answering(async (most, wait) => this.#port.read(wholeNumber(most, 32), milliseconds(wait)));
+  read = answering(async (most, wait) => this.#port.read(wholeNumber(most, 32), milliseconds(wait, 32)));
 
   write = answering((bytes) => this.#port.write(bytesOf(bytes)));
 

@@ -1,10 +1,10 @@
 import wit from "platform:supervisor/store@1.4.0";
 
-import { answers, bytesOf, wholeNumber } from "./capability.js";
+import { answers, bytesOf, milliseconds } from "./capability.js";
 import { Internal, TooLarge } from "./errors.js";
 
 const answering = answers({ "too-large": TooLarge });
-const lifetimeOf = (milliseconds) => (milliseconds === undefined ? null : wholeNumber(Math.round(milliseconds)));
+const lifetimeOf = (lifetime) => (lifetime === undefined ? null : milliseconds(lifetime));
 const found = (value) => value ?? undefined;
 
 export const get = answering(async (key) => found(await wit.get(key)));

@@ -17,7 +17,7 @@ def whole_number(value: int, bits: int = 64) -> int:
 
 
 def boolean(value: bool) -> bool:
-    """Whether, for the interface. The interpreter would take `"off"` for true."""
+    """A flag that the interface takes. The interpreter would take `"off"` for true."""
     if not isinstance(value, bool):
         raise TypeError(f"{value!r} is neither True nor False")
     return value

@@ -45,6 +45,7 @@ pub async fn pass_on(
     body: &Map<String, Value>,
 ) -> Answer {
     let request = ProxyRequest::of(address, body).map_err(Refusal::Wrong)?;
+    // Boxed for the compiler, as statements are (cloud/data/src/connection.rs).
     passed(cloud, identity, request).boxed().await
 }
 
@@ -53,8 +54,9 @@ pub async fn pass_on(
 /// # Errors
 /// As [`pass_on`].
 pub async fn restart(cloud: SharedCloud, identity: &Identity, fleet: i64) -> Answer {
-    let request = ProxyRequest::restart(fleet);
-    passed(cloud, identity, request).boxed().await
+    passed(cloud, identity, ProxyRequest::restart(fleet))
+        .boxed()
+        .await
 }
 
 async fn passed(cloud: SharedCloud, identity: &Identity, request: ProxyRequest) -> Answer {
