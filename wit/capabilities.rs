@@ -25,7 +25,7 @@ capabilities! {
         may "read all of the host's journal";
     /// Has another plugin identify the device.
     ours Identify identify "identify"
-        may "have the device show which one it is";
+        may "make the device identify itself, for example with an LED";
     /// Has another plugin configure the redirector of connections.
     ours ProxyRedirector proxy_redirector "proxy-redirector"
         may "read and write the proxy of the device's connections, with its password";

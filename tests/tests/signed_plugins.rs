@@ -233,7 +233,7 @@ async fn an_owner_puts_the_version_before_back() {
     let refused = device.supervisor.subcommand(&none);
     assert!(!refused.status.success());
     assert!(
-        refused.stderr.contains("no version of it is kept"),
+        refused.stderr.contains("no earlier version of it is kept"),
         "{refused:?}"
     );
 }

@@ -119,7 +119,7 @@ impl Refusal {
             Refusal::Forbidden(why) => (StatusCode::FORBIDDEN, why),
             Refusal::Missing(why) => (StatusCode::NOT_FOUND, why),
             Refusal::TooSlow => {
-                let why = "The body did not come in time.".to_owned();
+                let why = "The body did not arrive in time.".to_owned();
                 (StatusCode::REQUEST_TIMEOUT, why)
             }
             Refusal::Conflict(why) => (StatusCode::CONFLICT, why),

@@ -18,7 +18,7 @@ const MAX_VALUES: usize = 100_000;
 /// Why a body ends early.
 #[derive(Debug, thiserror::Error)]
 pub enum BodyError {
-    #[error("next to nothing of it came for {} seconds", .0.as_secs())]
+    #[error("almost nothing of it arrived for {} seconds", .0.as_secs())]
     Slow(Duration),
     #[error(transparent)]
     Connection(#[from] hyper::Error),

@@ -52,7 +52,7 @@ pub enum DataError {
         by: String,
     },
     /// A link leads to a row that does not exist (any more).
-    #[error("\"{field}\" leads to nothing")]
+    #[error("\"{field}\" refers to a record that does not exist")]
     Dangling {
         /// The resource of the row with the link.
         resource: String,
@@ -60,7 +60,7 @@ pub enum DataError {
         field: String,
     },
     /// A foreign key does not hold, and SQLite does not say which.
-    #[error("a link leads to nothing, or to something that was to be deleted")]
+    #[error("a link refers to a record that does not exist, or to one that was to be deleted")]
     ForeignKey,
     /// Others were at the same rows; the transaction may be tried again.
     #[error("others are changing the same rows; try again")]

@@ -71,7 +71,9 @@ pub enum KeyringError {
         line: usize,
     },
     /// Two keys have the same name.
-    #[error("line {line} has the name `{name}`, as a key before it has; each needs one of its own")]
+    #[error(
+        "line {line} has the name `{name}`, which an earlier key has already; each key needs a name of its own"
+    )]
     Twice {
         /// The number of the second line, from 1.
         line: usize,

@@ -311,7 +311,7 @@ impl Cloud {
                     // It goes before whatever a sign-in keeps.
                     Some(_) => "FLEET_TOKEN is set; check whether it is a key that is still valid, or unset it".to_owned(),
                     None => format!(
-                        "`fleet whoami` tells who you are; `fleet login {}` signs in again",
+                        "`fleet whoami` shows who you are; `fleet login {}` signs in again",
                         self.url
                     ),
                 }),

@@ -126,7 +126,7 @@ fn one_of(option: &str, value: &str, words: &[&str], at: usize) -> Result<(), Pa
     let words = words.collect::<Vec<_>>().join(" or ");
     Err(ParseError::new(
         at,
-        format!("`{option}` is {words}, and not `{value}`"),
+        format!("`{option}` must be {words}, not `{value}`"),
     ))
 }
 
@@ -135,7 +135,7 @@ fn format(format: &str) -> Result<bool, String> {
     let mut parts = format.split(';').map(str::trim);
     let kind = parts.next().unwrap_or_default();
     if !["json", "application/json"].contains(&kind) {
-        return Err(format!("`$format` is `json`, and not `{kind}`"));
+        return Err(format!("`$format` must be `json`, not `{kind}`"));
     }
     let mut is_full = false;
     for part in parts {
@@ -144,7 +144,7 @@ fn format(format: &str) -> Result<bool, String> {
             Some("none" | "minimal") | None => {}
             Some(other) => {
                 return Err(format!(
-                    "`odata.metadata` is `none`, `minimal` or `full`, and not `{other}`"
+                    "`odata.metadata` must be `none`, `minimal` or `full`, not `{other}`"
                 ));
             }
         }

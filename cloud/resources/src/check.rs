@@ -100,7 +100,7 @@ impl Check {
                 or(branding.label_namespaces().map(|it| format!("`{it}.`")))
             ),
             Check::EnvironmentName => format!(
-                "a name of letters, digits and `_` that begins with no digit and not with {}, and is not {}",
+                "a name of letters, digits and `_` that begins with neither a digit nor {}, and is not {}",
                 prefixes(),
                 or(branding.reserved_variables().map(|it| format!("`{it}`")))
             ),

@@ -82,7 +82,7 @@ impl Resource {
         let created = time("created_at")
             .default(Default::Now)
             .by(Writer::Platform)
-            .doc("when the row was made");
+            .doc("when the row was created");
         let modified = time("modified_at")
             .default(Default::Now)
             .by(Writer::Platform)

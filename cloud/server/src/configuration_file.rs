@@ -88,8 +88,7 @@ pub(crate) fn load(arguments: Serve) -> Result<(Configuration, LogFormat)> {
     let listen: SocketAddr = listen;
     if public_url.is_none() && !listen.ip().to_canonical().is_loopback() {
         bail!(
-            "`public_url` is missing (`--public-url`, `https://cloud.example.com`): whoever comes from other \
-             machines is arguments addresses of this cloud, which must not be of the asker's choice"
+            "`public_url` is missing (`--public-url`, `https://cloud.example.com`): answers to other machines contain addresses of this cloud, which must not depend on what a request says"
         );
     }
     let bus = arguments.bus.or(file.bus).filter(|bus| !bus.is_empty());

@@ -62,7 +62,7 @@ async fn answer(server: &Server, request: Request) -> Answer {
         return upload::serve(server, &identity, version, of, action, &parts, body).await;
     }
     if rest == "/$batch" {
-        return Err(Refusal::Missing("there is no `$batch`".to_owned()));
+        return Err(Refusal::Missing("`$batch` is not supported".to_owned()));
     }
     let base = path.strip_suffix(rest).unwrap_or_default();
     let parsed = odata::parse_behind(base, rest, query)?;

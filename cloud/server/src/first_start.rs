@@ -52,21 +52,18 @@ async fn keep_system_organization(cloud: &Cloud) -> Result<()> {
         .database
         .keep_system_organization(&cloud.environment, now())
         .await
-        .context("the organization of the system cannot be made")?;
+        .context("failed to create the organization of the system")?;
     let reserved = &cloud.environment.branding.os_organization;
     if stored.handle != *reserved {
         tracing::warn!(
             organization = %reserved,
-            "an organization that this cloud did not make has the handle `{reserved}`, which is the system's: the \
-             system's organization is `{}`, and no device takes a supervisor or an operating system from the other \
-             one. Give that another handle, or delete it, and the next start gives `{reserved}` to the system's",
+            "an organization that this cloud did not create has the handle `{reserved}`, which belongs to the system's: the system's organization is `{}`, and devices accept no supervisor and no operating system from the other one. Give that one another handle, or delete it, and the system's gets `{reserved}` at the next start",
             stored.handle
         );
     }
     if stored.freed_devices > 0 {
         tracing::warn!(
-            "{} devices were to have a supervisor or an operating system of an organization that is neither the \
-             system's nor their own, and are to have none now",
+            "{} devices had, as their target, a supervisor or an operating system of an organization that is neither the system's nor their own; that target was removed",
             stored.freed_devices
         );
     }
@@ -87,8 +84,7 @@ async fn first_user(cloud: &Cloud) -> Result<Option<InitialSignIn>> {
     }
     if had {
         tracing::warn!(
-            "there is no user any more. Where there were some, none is made by itself: whoever keeps the \
-             configuration would be an administrator of what others left. To have one made, delete the row \
+            "there is no user any more, and none is created automatically: whoever controls the configuration would become the administrator of what others left behind. To have one created, delete the row \
              `{HAD_USERS}` of the table `platform_setting`"
         );
         return Ok(None);
@@ -122,7 +118,7 @@ async fn first_user(cloud: &Cloud) -> Result<Option<InitialSignIn>> {
         .database
         .first_user(&administrator, &cloud.environment, now())
         .await
-        .context("the administrator cannot be made")?;
+        .context("failed to create the administrator")?;
     let mut transaction = cloud.database.begin().await?;
     setting::write(&mut transaction, HAD_USERS, "yes").await?;
     transaction.commit().await?;

@@ -171,14 +171,14 @@ async fn run(configuration: Configuration) -> Result<()> {
     let serving = connections::serve(listener, App::new(server), bounds, proxies, stop.clone());
     let serving = tokio::spawn(serving);
     stop_requested.await;
-    tracing::info!("ending: requests that are under way have {GRACE:?}");
+    tracing::info!("stopping: requests in progress have {GRACE:?} to finish");
     stop.cancel();
     if timeout(GRACE, serving).await.is_err() {
-        tracing::warn!("some requests were still under way");
+        tracing::warn!("some requests were still in progress");
     }
     tunnels_task
         .await
-        .context("who is connected was not written to the end")?;
+        .context("which devices are connected was not recorded completely")?;
     ended.cancel();
     let _ = bus_task.await;
     database.close().await;

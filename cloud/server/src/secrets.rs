@@ -25,7 +25,7 @@ pub(crate) async fn check(database: &Database, keyring: &Keyring) -> Result<()> 
     match (keyring.is_empty(), plain.variables, plain.all) {
         (true, 0, _) | (false, _, 0) => {}
         (true, variables, _) => tracing::warn!(
-            "the values of {variables} secret variables are in the database AS THEY ARE: give keys by \
+            "the values of {variables} secret variables are in the database WITHOUT ENCRYPTION: give keys by \
              `secrets_key_file` (`fleet-cloud secrets-key generate` creates one), then run `fleet-cloud rotate-secrets`"
         ),
         (false, _, all) => tracing::warn!(
@@ -74,7 +74,7 @@ pub(crate) fn rotate(arguments: RotateSecrets) -> Result<()> {
         };
         sealed::rotate(database, keyring, direction, &SETTINGS, report)
             .await
-            .context("it broke off; what was done is done, and starting it again goes on")?;
+            .context("it was interrupted; what was rewritten remains so, and the next run continues from there")?;
         for line in summary(&all, keyring) {
             println!("{line}");
         }

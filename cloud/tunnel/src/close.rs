@@ -41,7 +41,7 @@ impl CloseReason {
     #[must_use]
     pub fn reason(self) -> &'static str {
         match self {
-            CloseReason::GoingAway => "this cloud ends, or starts anew: come back at once",
+            CloseReason::GoingAway => "this cloud is stopping or restarting: reconnect at once",
             CloseReason::Replaced => "another connection of this device has taken its place",
             CloseReason::Removed => "this device was removed from the cloud",
             CloseReason::KeyChanged => "the key of this device was changed or revoked",

@@ -15,10 +15,10 @@ const VERSION: HeaderValue = HeaderValue::from_static("13");
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HandshakeError {
     /// The peer did not switch protocols.
-    #[error("it answered {0} where it was asked to open a tunnel")]
+    #[error("it answered the request to open a tunnel with {0}")]
     Status(StatusCode),
     /// A header of the handshake is missing, or has another value than it must have.
-    #[error("the header `{0}` of the tunnel's handshake is not what it has to be")]
+    #[error("the header `{0}` of the tunnel's handshake has a wrong value")]
     Header(HeaderName),
 }
 

@@ -66,7 +66,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Stream for Messages<S> {
                 Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => continue,
                 Some(Ok(Message::Text(_))) => Some(Err(io::Error::new(
                     io::ErrorKind::InvalidData,
-                    "a text message came through a tunnel, which has binary ones alone",
+                    "a text message came through the tunnel, which carries only binary messages",
                 ))),
                 Some(Err(error)) => ended(error).map(Err),
             };

@@ -55,6 +55,6 @@ async fn without_the_plugin_that_does_it_an_action_is_unavailable() {
         .await;
     let answer = host.get("/v3/rail-panel").await;
     assert_eq!(answer.status, 503);
-    let expected = "no plugin of this device does `acme-rails/list`";
+    let expected = "no plugin of this device provides `acme-rails/list`";
     assert!(answer.text().contains(expected), "{}", answer.text());
 }

@@ -31,7 +31,9 @@ pub(crate) fn of(error: &wasmtime::Error, guest: &Guest, cpu_exceeded: bool) -> 
 fn trapped(error: &wasmtime::Error, account: Option<String>) -> Failure {
     let what = match error.downcast_ref::<Trap>() {
         // A stack that grows beyond its place in memory is the most frequent reason, and nothing else names it.
-        Some(trap @ Trap::MemoryOutOfBounds) => format!("{trap}, as of a stack that overflows"),
+        Some(trap @ Trap::MemoryOutOfBounds) => {
+            format!("{trap}, probably because its stack overflowed")
+        }
         Some(trap) => trap.to_string(),
         None => error.root_cause().to_string(),
     };

@@ -254,7 +254,7 @@ fn conflict(plugin: Demand<'_>, other: Demand<'_>) -> Result<(), String> {
     if !plugin.is_boards_own {
         let own = &manifest.name;
         reason.push_str(&format!(
-            "; `boards` in [plugins.{own}] of the policy names the boards on which this one goes before"
+            "; `boards` in [plugins.{own}] of the policy names the boards on which this one takes precedence"
         ));
     }
     Err(reason)
@@ -293,7 +293,7 @@ fn log_change(file: &Path, before: Option<&Entry>, now: &Entry) {
             Standing::Refused(reason) if now.serving.is_some() => {
                 tracing::error!(
                     file,
-                    "plugin `{file}` does not load, its version before serves on: {}",
+                    "plugin `{file}` does not load, so its previous version stays in use: {}",
                     one_line(reason, LONGEST)
                 );
             }

@@ -33,7 +33,7 @@ impl<'de> Deserialize<'de> for BoardPatterns {
             .find(|pattern| BoardPatterns::is_every_board(pattern))
         {
             return Err(serde::de::Error::custom(format!(
-                "`{pattern}` is no board: name those that the plugin is made for, or leave `boards` out"
+                "`{pattern}` is not a board: name those that the plugin is made for, or leave `boards` out"
             )));
         }
         Ok(BoardPatterns(patterns))
@@ -58,7 +58,7 @@ mod tests {
         for every in ["*", "**", ""] {
             let text = format!("boards = [\"acme-*\", \"{every}\"]");
             let error = toml::from_str::<Section>(&text).unwrap_err();
-            assert!(error.to_string().contains("is no board"), "{error}");
+            assert!(error.to_string().contains("is not a board"), "{error}");
         }
     }
 }

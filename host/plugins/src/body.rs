@@ -10,7 +10,7 @@ pub type Body = UnsyncBoxBody<Bytes, BodyError>;
 /// A stream that broke off. The connection is closed without the end that HTTP would have, so that the
 /// client sees that something is missing; why is in the log.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("plugin `{plugin}` broke its answer off")]
+#[error("plugin `{plugin}` did not finish its answer")]
 pub struct BodyError {
     /// The plugin's name.
     pub plugin: String,

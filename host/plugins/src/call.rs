@@ -95,7 +95,7 @@ where
     let body = tokio::time::timeout(wall, request_body::read(body, limit, &fault))
         .await
         .map_err(|_| {
-            Failure::BodyIncomplete(format!("it did not come within {} ms", wall.as_millis()))
+            Failure::BodyIncomplete(format!("it did not arrive within {} ms", wall.as_millis()))
         })??;
     let permit = plugin.permit().await?;
     plugin.make_folders().await;

@@ -13,7 +13,7 @@ use plugin_manifest::Manifest;
 
 /// Why a signature is not in the file now.
 #[derive(Debug, thiserror::Error)]
-#[error("the signature is not put into `{file}`: {reason}")]
+#[error("the signature was not put into `{file}`: {reason}")]
 pub struct EmbedError {
     file: String,
     reason: String,

@@ -73,7 +73,7 @@ impl Identify {
         }
         if self.shared.actions.provider(Action::Identify).is_none() {
             tracing::info!(
-                "no plugin provides `identify`: the device has nothing to show itself with"
+                "no plugin provides `identify`: the device has nothing to identify itself with"
             );
             return;
         }
@@ -149,7 +149,7 @@ impl Shared {
         match outcome {
             // That is no failure of its own: not every device has something to show itself with.
             Ok(Ok(())) if self.state.lock().until > Instant::now() => Err(format!(
-                "the plugin `{name}` has nothing to show this device with"
+                "the plugin `{name}` has nothing to identify this device with"
             )),
             Ok(Ok(())) => Ok(()),
             Ok(Err(message)) => {

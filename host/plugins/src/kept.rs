@@ -71,7 +71,7 @@ impl KeptVersions {
         let index = read_index(&path).unwrap_or_else(|reason| {
             let index = path.join(INDEX);
             tracing::error!(
-                "no version of a plugin before can be gone back to: `{}` {reason}",
+                "plugins cannot go back to earlier versions: `{}` {reason}",
                 index.display()
             );
             Index::new()
@@ -115,7 +115,7 @@ impl KeptVersions {
             if let Err(error) = folder.keep(&file, &digest, signature.as_deref()) {
                 let file = file.display();
                 tracing::warn!(
-                    "the version that `{file}` has now cannot be gone back to later: {}",
+                    "it will not be possible to go back to the version that `{file}` has now: {}",
                     crate::failure::chain(&error)
                 );
             }
@@ -147,7 +147,7 @@ impl KeptVersions {
             let index = folder.index.lock().clone();
             if let Err(error) = folder.open().and_then(|dir| folder.write(&dir, &index)) {
                 tracing::warn!(
-                    "the versions of plugins that are gone are still kept: {}",
+                    "failed to remove the kept versions of plugins that are gone: {}",
                     crate::failure::chain(&error)
                 );
             }
@@ -260,7 +260,7 @@ fn read_index(path: &Path) -> Result<Index, String> {
     if index.values().flat_map(Versions::digests).all(is_digest) {
         Ok(index)
     } else {
-        Err("is damaged: it has a digest that is none".to_owned())
+        Err("is damaged: it contains an invalid digest".to_owned())
     }
 }
 

@@ -124,7 +124,7 @@ impl Loader {
         if listing.left_out != self.left_out {
             self.left_out = listing.left_out;
             tracing::warn!(
-                "{} files of the plugin folders are not looked at: {MOST_FILES} at most are",
+                "{} files in the plugin folders are ignored: at most {MOST_FILES} are read",
                 listing.left_out
             );
         }

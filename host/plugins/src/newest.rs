@@ -75,9 +75,9 @@ pub(crate) fn stored_version(
     data: &dyn PluginData,
     plugin: &str,
 ) -> Result<Option<Version>, String> {
-    let value = data.get(&owner(plugin), KEY).map_err(|error| {
-        format!("it cannot be told whether a newer version ran before: {error}")
-    })?;
+    let value = data
+        .get(&owner(plugin), KEY)
+        .map_err(|error| format!("it is not known whether a newer version ran before: {error}"))?;
     let text = value.and_then(|value| String::from_utf8(value).ok());
     Ok(text.and_then(|text| Version::parse(&text).ok()))
 }
@@ -150,7 +150,7 @@ mod tests {
         assert!(
             stored_version(&data, "broken")
                 .unwrap_err()
-                .contains("cannot be told")
+                .contains("is not known")
         );
         let data = OneValue(std::sync::Mutex::new(Some(b"\xff".to_vec())));
         assert_eq!(stored_version(&data, "a"), Ok(None));

@@ -39,7 +39,7 @@ pub(crate) fn check(path: &Path) -> Result<(), OwnerError> {
         group: rustix::process::getegid().as_raw(),
     };
     let look =
-        |error: io::Error| OwnerError(format!("`{}` cannot be looked at: {error}", path.display()));
+        |error: io::Error| OwnerError(format!("failed to inspect `{}`: {error}", path.display()));
     let target = fs::canonicalize(path).map_err(look)?;
     let parent = target.parent().unwrap_or(Path::new("/"));
     check_one(parent, &fs::metadata(parent).map_err(look)?, true, own)?;

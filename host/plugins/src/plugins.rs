@@ -47,7 +47,7 @@ use crate::{
 
 /// What a person should know of a device of a developer's.
 pub const UNPINNED: &str = "developer mode (--allow-unpinned): any file in a plugin folder gets what the policy gives to \
-     the name that it claims; no device of others should run like this";
+     the name that it claims; never run other people's devices like this";
 /// How long plugins may be loaded without a pause: each compilation is limited in time.
 const LONGEST_LOAD: Duration = Duration::from_secs(1800);
 
@@ -394,14 +394,14 @@ impl Plugins {
         let reloading = self.inner.reloading.lock();
         let has_ended = reloading.as_ref().map(JoinHandle::is_finished);
         if has_ended == Some(true) {
-            problems.push("the task that takes up changed plugins has ended".to_owned());
+            problems.push("the task that loads changed plugins has ended".to_owned());
         }
         let busy_since = *self.inner.busy_since.lock();
         if let Some(since) = busy_since
             && since.elapsed() > LONGEST_LOAD
         {
             let minutes = since.elapsed().as_secs() / 60;
-            problems.push(format!("plugins are being loaded for {minutes} minutes"));
+            problems.push(format!("plugins have been loading for {minutes} minutes"));
         }
         problems.extend(self.inner.watch_problem.clone());
         problems

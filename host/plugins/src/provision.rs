@@ -48,7 +48,9 @@ pub(crate) enum Refusal {
     },
     #[error("the instance does not hold {0:?}, or not as that")]
     Handle(Handle),
-    #[error("{used} bytes of a stream are said to be used, which are not those that were given")]
+    #[error(
+        "the instance claims to have used {used} bytes of a stream, which is not what it was given"
+    )]
     Position { used: u64 },
 }
 

@@ -116,8 +116,7 @@ fn find(plugin: &str, device: RollbackFolders<'_>) -> Result<Replacement, String
         })
         .ok_or_else(|| {
             format!(
-                "no version of it is kept in the state folder `{}`: those that have served from files of the plugin folders are, but \
-                 for what the device ships with",
+                "no earlier version of it is kept in the state folder `{}`: the supervisor keeps the versions that were in use from the plugin folders, except those that the device ships with",
                 device.state_dir.display()
             )
         })?;
@@ -127,7 +126,7 @@ fn find(plugin: &str, device: RollbackFolders<'_>) -> Result<Replacement, String
         let before = kept.of(&file).and_then(|versions| versions.before);
         let before = before.ok_or_else(|| {
             format!(
-                "{} is the first version of it that has served from `{}`",
+                "{} is the first version of it that was in use from `{}`",
                 latest.manifest.version,
                 file.display()
             )

@@ -180,7 +180,7 @@ pub(crate) async fn read_head(
             return Ok((stamp, head));
         }
     }
-    Err("it changes all the time".to_owned())
+    Err("it keeps changing".to_owned())
 }
 
 /// Reads the file whose head was read before.
@@ -193,7 +193,7 @@ pub(crate) async fn read_wasm(file: PathBuf, digest: String) -> Result<Vec<u8>, 
         if compiled_code::digest(&wasm) == digest {
             Ok(wasm)
         } else {
-            Err("it has changed while it was loaded".to_owned())
+            Err("it changed while it was being loaded".to_owned())
         }
     });
     read.await.unwrap_or_else(|_| Err(cut_short()))

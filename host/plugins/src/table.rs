@@ -55,7 +55,7 @@ impl PolicyStanding {
         match self {
             PolicyStanding::Valid => None,
             PolicyStanding::OlderInForce { error } => {
-                Some(format!("{error}; the policy before stays in force"))
+                Some(format!("{error}; the previous policy stays in force"))
             }
             PolicyStanding::Missing { error } => Some(format!("{error}; no policy is in force")),
         }
@@ -350,7 +350,7 @@ impl Table {
         let refused = self.report().into_iter().filter_map(|plugin| {
             let refused = plugin.refused?;
             let serving = match plugin.state {
-                PluginState::Running => ", its version before serves on",
+                PluginState::Running => ", so its previous version stays in use",
                 _ => "",
             };
             Some(format!(

@@ -23,7 +23,7 @@ use plugin_manifest::{Action, Manifest};
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
     /// The file of the plugin.
-    #[error("`{file}` is no plugin that can be trusted: {reason}")]
+    #[error("`{file}` is not a plugin that can be trusted: {reason}")]
     Plugin {
         /// The file.
         file: String,
@@ -31,7 +31,7 @@ pub enum TrustError {
         reason: String,
     },
     /// The file of its maker's key.
-    #[error("`{file}` is no key to trust: {reason}")]
+    #[error("`{file}` is not a key that can be trusted: {reason}")]
     Key {
         /// The file.
         file: String,
@@ -363,7 +363,7 @@ fn of_action(action: Action) -> &'static str {
             "install, start and take back versions of the operating system, as the device's target says"
         }
         Action::ActionProvider => "do actions of its own for plugins that you let call them",
-        Action::Events => "be called for what happens on the device",
+        Action::Events => "be notified of what happens on the device",
     }
 }
 

@@ -15,7 +15,7 @@ use crate::config::{
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Unavailable;
 
-const WHY: &str = "this part of the supervisor is not there";
+const WHY: &str = "this part of the supervisor is not available";
 
 impl AppLocks for Unavailable {
     fn acquire_all(&self, _: bool) -> BoxFuture<'_, Result<HeldLocks, LocksError>> {

@@ -52,7 +52,7 @@ pub(crate) async fn hand_over(
     {
         let seconds = over.timeout.as_secs_f64();
         context.log(format!(
-            "Service '{}' did not say within {seconds} s that it has taken over: it is taken to have",
+            "Service '{}' did not say within {seconds} s that it has taken over: the update continues as if it had",
             service.service
         ));
     }

@@ -110,7 +110,7 @@ impl LogHub {
         stop: CancellationToken,
     ) -> Self {
         let positions = store.log_positions().unwrap_or_else(|error| {
-            tracing::warn!(%error, "what was printed while the supervisor was down is not brought to the cloud");
+            tracing::warn!(%error, "what was printed while the supervisor was down is not sent to the cloud");
             BTreeMap::new()
         });
         let hub = LogHub {

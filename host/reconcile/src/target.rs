@@ -92,7 +92,7 @@ impl TargetReader {
         for (app, problems) in &resolved.rejected {
             let problems: Vec<String> = problems.problems().iter().map(|p| p.to_string()).collect();
             warnings.push(format!(
-                "app `{app}` is rejected, what runs of it is left alone: {}",
+                "app `{app}` is rejected, and its running services are left alone: {}",
                 problems.join("; ")
             ));
         }
@@ -124,7 +124,7 @@ impl TargetReader {
                 app.volumes.clear();
                 app.networks.clear();
                 warnings.push(format!(
-                    "app `{}` is rejected, what runs of it is left alone: {why}",
+                    "app `{}` is rejected, and its running services are left alone: {why}",
                     app.name
                 ));
             }

@@ -56,8 +56,7 @@ use retries::Retries;
 use target_in_force::TargetInForce;
 
 /// What is said of `SUPERVISOR_DELTA` (docs/spec/device.md#deltas).
-const NO_DELTAS: &str =
-    "SUPERVISOR_DELTA is set, and this device downloads full images all the same";
+const NO_DELTAS: &str = "SUPERVISOR_DELTA is set, but this device always downloads full images";
 
 /// What the loop starts from.
 pub(crate) struct StartState {

@@ -50,9 +50,9 @@ impl PluginApi {
         let starting = || unavailable("the supervisor is starting or stopping");
         let app = self.0.app.lock().clone().ok_or_else(starting)?;
         let requester = requester(&call.origin.caller.scope)
-            .ok_or_else(|| unavailable("the plugin serves no call"))?;
+            .ok_or_else(|| unavailable("the plugin is not serving a call"))?;
         // Not waited for: whoever holds the places may be waiting for this plugin.
-        let full = || unavailable("as many requests of plugins as there may be are under way");
+        let full = || unavailable("the maximum number of requests of plugins is in progress");
         let _place = self.0.under_way.try_acquire().map_err(|_| full())?;
         let mut request = call.request.map(api::Body::from);
         // For the plugin that answers: who waits for it.

@@ -23,11 +23,11 @@ pub(crate) fn rollback(name: &str, flags: Flags) -> Result<()> {
         },
     )?;
     let from = from.map_or_else(
-        || "a file that is no plugin".to_owned(),
+        || "a file that is not a plugin".to_owned(),
         |from| from.to_string(),
     );
     println!(
-        "`{name}` went back from {from} to {to}: `{}`\na supervisor that runs takes it up at once",
+        "`{name}` went back from {from} to {to}: `{}`\na running supervisor loads it at once",
         file.display()
     );
     Ok(())

@@ -38,7 +38,7 @@ pub(crate) fn grant(plugin: &PluginFile, flags: Flags) -> Result<()> {
     )?;
     if lines.is_empty() {
         println!(
-            "nothing is added: {} gives the plugin all that it asks for already",
+            "nothing was added: {} already gives the plugin all that it asks for",
             policy.display()
         );
     } else {

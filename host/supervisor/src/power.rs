@@ -98,7 +98,7 @@ impl Power {
             Ok(()) => {
                 tokio::time::sleep(GOING_DOWN).await;
                 tracing::error!(
-                    "the host agreed to {what} but has not; starting the services again"
+                    "the host accepted the request to {what} but did not do it; starting the services again"
                 );
             }
             Err(error) => {

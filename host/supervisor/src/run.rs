@@ -181,7 +181,7 @@ async fn open_store(configuration: &Configuration, run_folder: &RunFolder) -> Re
         }
         if !has_said {
             tracing::warn!(
-                "the state folder is not free yet: waiting for what the run before holds"
+                "the previous run still uses the state folder: waiting until it is free"
             );
             has_said = true;
         }

@@ -85,7 +85,7 @@ fn put(component: &Path, wasm: &[u8], output: &Output) -> Result<bool> {
         .and_then(|()| std::fs::rename(&new, component))
         .with_context(|| format!("cannot write `{}`", component.display()))?;
     if is_signed {
-        output.note("its content has changed, so it is signed no longer: sign it again");
+        output.note("its content has changed, so it is no longer signed: sign it again");
     }
     Ok(false)
 }

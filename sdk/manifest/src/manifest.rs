@@ -282,7 +282,9 @@ impl Manifest {
             return Ok(());
         };
         if base.names().next().is_some() {
-            return Err(format!("`base_path` is `{base}`, and has a `:name`"));
+            return Err(format!(
+                "`base_path` is `{base}`, but must not contain a `:name`"
+            ));
         }
         let mut routes = self.routes.iter();
         match routes.find(|route| !base.covers(&route.pattern, true)) {
@@ -310,10 +312,10 @@ impl Manifest {
         let asks = !self.event_kinds().is_empty();
         match (asks, provides) {
             (true, false) => {
-                Err("it asks for events, and `provides` does not contain `events`".to_owned())
+                Err("it asks for events, but `provides` does not contain `events`".to_owned())
             }
             (false, true) => Err(
-                "it provides `events`, and asks for none: name them in `events` or `schedules`"
+                "it provides `events`, but asks for none: name them in `events` or `schedules`"
                     .to_owned(),
             ),
             _ => Ok(()),

@@ -136,7 +136,7 @@ impl RunningHost {
         let answer = self.tool.send(request).await?.into_body();
         let answer = answer.collect().await.context("the answer broke off")?;
         serde_json::from_slice(&answer.to_bytes())
-            .context("the tool answers something else: update it and `supervisor-testing`")
+            .context("the tool gave an unexpected answer: update it and `supervisor-testing`")
     }
 
     /// Makes the device identify itself, like `POST /v1/blink`.

@@ -62,7 +62,7 @@ pub(crate) async fn start(program: &Path, setup: &Setup) -> Result<Tool> {
         .with_context(|| format!("cannot start `{shown}`"))?;
     let ends = (child.stdin.take(), child.stdout.take());
     let (Some(mut input), Some(output)) = ends else {
-        bail!("cannot speak to `{shown}`");
+        bail!("failed to communicate with `{shown}`");
     };
     let mut line = serde_json::to_string(setup).context("the device cannot be written as JSON")?;
     line.push('\n');

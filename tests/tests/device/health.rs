@@ -103,7 +103,7 @@ async fn a_policy_that_is_spoilt_later_leaves_the_one_before_in_force_and_the_de
     until("the policy's error to show", || async {
         let report = device.json("/v3/plugins").await;
         match report["policyError"].as_str() {
-            Some(error) if error.contains("the policy before stays in force") => Ok(()),
+            Some(error) if error.contains("the previous policy stays in force") => Ok(()),
             _ => Err(report["policyError"].clone()),
         }
     })

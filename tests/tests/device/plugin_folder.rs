@@ -62,7 +62,7 @@ async fn files_that_are_no_plugins_hold_up_no_plugin_and_are_bounded() {
     let refused = shown.iter().filter(|one| one["state"] == "refused");
     assert_eq!(refused.count(), MOST_FILES - 1);
     let log = device.log();
-    assert!(log.contains("are not looked at: 512 at most are"), "{log}");
+    assert!(log.contains("are ignored: at most 512 are read"), "{log}");
 
     // A start reads them all at once.
     device.kill().await;

@@ -127,7 +127,8 @@ async fn a_device_whose_cloud_says_that_it_goes_away_logs_why_and_is_back() {
         cloud.until_tunnels(tunnels).await;
     }
     assert_eq!(get(&cloud, "/ping").await, (200, "OK".to_owned()));
-    let why = "the cloud no longer reaches this device directly: this cloud ends, or starts anew";
+    let why =
+        "the cloud no longer reaches this device directly: this cloud is stopping or restarting";
     let log = device.log();
     assert_eq!(log.matches(why).count(), 2, "{log}");
 }

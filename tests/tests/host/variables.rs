@@ -71,10 +71,7 @@ async fn with_deltas_full_images_are_downloaded_and_one_line_says_so() {
     target["local"]["config"] = json!({ "SUPERVISOR_DELTA": "true" });
     device.set_target(&target).await;
     device.until_applied().await;
-    let warnings = device
-        .log()
-        .matches("downloads full images all the same")
-        .count();
+    let warnings = device.log().matches("always downloads full images").count();
     assert_eq!(warnings, 1, "{}", device.log());
 }
 

@@ -56,7 +56,7 @@ pub enum CallError {
     #[error("the device is not connected")]
     Away,
     /// It is asked too much already.
-    #[error("the device is asked {AT_ONCE} other things at the moment; try again")]
+    #[error("{AT_ONCE} other requests to the device are in progress; try again")]
     Busy,
     /// The bus does not work, so it is not known.
     #[error("other replicas cannot be reached at the moment; try again")]

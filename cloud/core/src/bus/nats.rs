@@ -181,8 +181,7 @@ impl Nats {
                 if !warned && connected.elapsed() > AWAY {
                     warned = true;
                     tracing::warn!(
-                        "the bus is away: devices that are connected to other replicas are not reached, and log \
-                         lines are not accepted until it is back"
+                        "the bus cannot be reached: devices that are connected to other replicas cannot be reached either, and log lines are not accepted until it is back"
                     );
                 }
                 continue;
@@ -190,7 +189,7 @@ impl Nats {
             connected = Instant::now();
             if warned {
                 warned = false;
-                tracing::info!("the bus is there (again)");
+                tracing::info!("connected to the bus");
             }
             let number = self.connection();
             // Said once more where it was lost with the connection.

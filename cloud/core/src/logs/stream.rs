@@ -53,7 +53,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// Why lines cannot be had.
 #[derive(Debug, thiserror::Error)]
 pub enum StreamError {
-    #[error("the bus is away")]
+    #[error("the bus cannot be reached")]
     Away,
     #[error("the stream of log lines cannot be read: {0}")]
     Refused(String),

@@ -120,7 +120,7 @@ pub enum DeviceError {
     #[error("the device did not answer within {0:?}")]
     TooLate(Duration),
     /// What was asked is no request.
-    #[error("the device cannot be asked this: {0}")]
+    #[error("the request cannot be sent to the device: {0}")]
     NoRequest(#[from] http::Error),
 }
 

@@ -84,7 +84,7 @@ async fn ask<T: DeserializeOwned>(
         }
         Err(Refusal::Forbidden(_)) => {
             return Ok(Err(
-                "You may not read this. It takes the right to see the device's variables."
+                "You may not read this: it requires the right to see the device's variables."
                     .to_owned(),
             ));
         }

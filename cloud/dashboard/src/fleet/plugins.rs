@@ -151,7 +151,8 @@ async fn ask(visitor: &SessionUser, fleet: i64) -> PageResult<Result<Answers, St
             Ok(Err(format!("The devices did not answer: {why}.")))
         }
         Err(Refusal::Forbidden(_)) => Ok(Err(
-            "You may not read this. It takes the right to see the devices' variables.".to_owned(),
+            "You may not read this: it requires the right to see the devices' variables."
+                .to_owned(),
         )),
         Err(error) => Err(PageError(error)),
     }

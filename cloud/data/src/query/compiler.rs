@@ -168,7 +168,7 @@ impl<'a> Compiler<'a> {
                 let expression = computed::expression(&self.context, row, name);
                 expression.ok_or_else(|| {
                     let resource = row.resource.name;
-                    let message = format!("nothing says how to work out `{name}` of `{resource}`");
+                    let message = format!("there is no rule to compute `{name}` of `{resource}`");
                     QueryError::Broken(message)
                 })
             }

@@ -51,7 +51,7 @@ impl Expansion {
                 more => format!("{more} times"),
             };
             let message = format!(
-                "`{}` leads back to `{}`, which stands on the way of an expansion at most {most}",
+                "`{}` leads back to `{}`, which may occur at most {most} on one path of an expansion",
                 link.text, to.name,
             );
             return Err(QueryError::refused(link.at, message));

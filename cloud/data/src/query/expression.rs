@@ -75,7 +75,7 @@ impl<'a> Compiler<'a> {
                 let makes_text = matches!(name, Function::Replace | Function::Concat);
                 if makes_text && value.longest > bound {
                     let message = format!(
-                        "`{name}` may make a text of {} characters here, and may make {bound} at most",
+                        "`{name}` could produce a text of {} characters here, and may produce {bound} at most",
                         value.longest
                     );
                     return Err(QueryError::refused(at, message));
@@ -243,7 +243,7 @@ impl<'a> Compiler<'a> {
             ) => row
                 .resource
                 .find_field(field)
-                .ok_or_else(|| QueryError::Broken(format!("`{field}` is no field")))?,
+                .ok_or_else(|| QueryError::Broken(format!("`{field}` is not a field")))?,
             (None, Some(_)) => {
                 return Err(QueryError::refused(
                     name.at,

@@ -193,7 +193,7 @@ impl TypedExpr {
 }
 
 /// What is said of other uses of an object or array.
-pub(super) const ONLY_NULL: &str = "an object or array is compared with `null` alone";
+pub(super) const ONLY_NULL: &str = "an object or array can be compared only with `null`";
 
 /// Two values as one kind: a constant is read as what it is compared with.
 pub(super) fn alike(left: TypedExpr, right: TypedExpr) -> Result<(TypedExpr, TypedExpr), String> {

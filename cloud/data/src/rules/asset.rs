@@ -37,7 +37,7 @@ pub(super) fn before_change(writer: &mut Writer<'_>, change: &mut Change) -> Wri
 pub(super) fn before_changes(writer: &mut Writer<'_>, changes: &mut [Change]) -> WriteResult {
     if writer.file.is_some() && changes.len() > 1 {
         return Err(WriteError::refused(
-            "one file is of one asset: name it by its key",
+            "a file belongs to one asset: name the asset by its key",
         ));
     }
     changes

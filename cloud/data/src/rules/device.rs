@@ -20,7 +20,7 @@ pub(super) async fn before_create(writer: &mut Writer<'_>, change: &mut Change) 
     if let Some(fleet) = change.number("belongs_to__application") {
         if change.text("os_version").is_none() && change.text("supervisor_version").is_some() {
             return Err(WriteError::Forbidden(
-                "`os_version` is required beside `supervisor_version`".to_owned(),
+                "`os_version` is required together with `supervisor_version`".to_owned(),
             ));
         }
         system_in_range(writer, change, fleet).await?;

@@ -136,7 +136,7 @@ async fn fits_type(writer: &mut Writer<'_>, change: &Change) -> WriteResult {
     match writer.transaction.id(&several).await? {
         None => Ok(()),
         Some(release) => Err(WriteError::Refused(format!(
-            "`application_type`: fleets of this type have one image a release, and release {release} has several"
+            "`application_type`: fleets of this type have one image per release, and release {release} has several"
         ))),
     }
 }

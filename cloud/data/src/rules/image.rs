@@ -23,7 +23,7 @@ pub(super) async fn before_create(writer: &mut Writer<'_>, change: &mut Change) 
         }
     }
     Err(WriteError::Broken(
-        "no location for the image is free".to_owned(),
+        "no free location was found for the image".to_owned(),
     ))
 }
 
@@ -31,7 +31,7 @@ pub(super) async fn before_create(writer: &mut Writer<'_>, change: &mut Change) 
 pub(super) fn check(change: &Change) -> WriteResult {
     if change.text("status") == Some("success") && change.number("push_timestamp").is_none() {
         return Err(WriteError::refused(
-            "`push_timestamp` is required of an image whose status is `success`",
+            "`push_timestamp` is required for an image whose status is `success`",
         ));
     }
     Ok(())

@@ -196,7 +196,7 @@ pub(super) async fn before_organization_goes(
     let system = writer.transaction.ids_about(organizations, system).await?;
     if !system.is_empty() {
         return Err(WriteError::refused(
-            "the organization of the system is the cloud's, and stays",
+            "the organization of the system belongs to the cloud, and cannot be deleted",
         ));
     }
     Ok(())
@@ -207,7 +207,7 @@ pub(super) fn before_organization_change(writer: &Writer<'_>, changes: &[Change]
     let renamed = |change: &Change| change.flag("is_system") && change.alters("handle");
     if !writer.is_platform() && changes.iter().any(renamed) {
         Err(WriteError::refused(
-            "`handle`: that of the organization of the system is the cloud's to choose",
+            "`handle`: only the cloud chooses that of the organization of the system",
         ))
     } else {
         Ok(())

@@ -141,14 +141,14 @@ pub(super) async fn nobody_runs(writer: &mut Writer<'_>, ids: &[i64]) -> WriteRe
         sql("SELECT slug FROM application WHERE should_be_running__release IN (?)").with_all(ids);
     if let Some(row) = writer.transaction.row(&fleet).await? {
         return Err(WriteError::Refused(format!(
-            "it is the target release of the fleet `{}`: give that another one first",
+            "it is the target release of the fleet `{}`: set another target for that fleet first",
             row.some_text(0)?
         )));
     }
     let device = sql("SELECT uuid FROM device WHERE is_pinned_on__release IN (?)").with_all(ids);
     if let Some(row) = writer.transaction.row(&device).await? {
         return Err(WriteError::Refused(format!(
-            "the device `{}` is pinned on it: unpin that first",
+            "the device `{}` is pinned to it: unpin the device first",
             row.some_text(0)?
         )));
     }

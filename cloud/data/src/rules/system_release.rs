@@ -204,7 +204,7 @@ async fn check_supervisor(writer: &mut Writer<'_>, change: &Change) -> WriteResu
         && let Some(before) = candidate(writer, change, before).await?
         && requested.version < before.version
     {
-        return refused("is older than the one that the device is to have");
+        return refused("is older than the one that the device should have");
     }
     Ok(())
 }

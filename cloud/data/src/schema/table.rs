@@ -199,10 +199,10 @@ impl Table {
                 return Err(refused(column.name, &why));
             }
             if column.nullable && existing.needed {
-                return Err(refused(column.name, "does not take null, and has to"));
+                return Err(refused(column.name, "does not accept null, but must"));
             }
             if !column.nullable && !existing.never_null {
-                return Err(refused(column.name, "takes null, and must not"));
+                return Err(refused(column.name, "accepts null, but must not"));
             }
         }
         for existing in present {

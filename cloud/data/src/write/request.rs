@@ -217,7 +217,7 @@ impl Writer<'_> {
         if ids.is_empty() {
             if matches!(key, Key::Id(_)) {
                 return Err(WriteError::refused(format!(
-                    "there is no such record of `{}`, and a new one is given its id: use POST, or a PUT by its \
+                    "there is no such record of `{}`, and the cloud chooses the id of a new one: use POST, or a PUT by its \
                      other keys",
                     resource.name
                 )));
@@ -235,7 +235,7 @@ impl Writer<'_> {
             return Err(WriteError::NotFound("there is no such fleet".to_owned()));
         }
         if ids.is_empty() && resource == "user" {
-            return Err(WriteError::refused("users delete themselves alone"));
+            return Err(WriteError::refused("users can delete only themselves"));
         }
         Ok(WriteOutcome::Changed(self.remove(resource, &ids).await?))
     }

@@ -60,7 +60,7 @@ impl Writer<'_> {
         static WARNED: AtomicBool = AtomicBool::new(false);
         if self.environment.keyring.is_empty() && !WARNED.swap(true, Ordering::Relaxed) {
             tracing::warn!(
-                "a secret variable is kept in the database AS IT IS, since `secrets_key_file` names no keys; \
+                "a secret variable is stored in the database WITHOUT ENCRYPTION, since `secrets_key_file` names no keys; \
                  `fleet-cloud secrets-key generate` creates one"
             );
         }

@@ -34,7 +34,7 @@ impl GroupOutcome {
         match self {
             GroupOutcome::Committed => Ok(()),
             GroupOutcome::Undone => Err(DataError::Contended(sqlx::Error::Protocol(
-                "a transaction beside it took it along as it failed".to_owned(),
+                "a transaction in the same group failed, and this one failed with it".to_owned(),
             ))),
             GroupOutcome::Full => Err(DataError::Full(sqlx::Error::Protocol(
                 "there was no room to commit it".to_owned(),

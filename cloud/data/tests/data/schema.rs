@@ -272,7 +272,7 @@ async fn a_table_that_does_not_fit_is_refused_with_what_does_not() {
         .unwrap();
         assert!(
             error.contains(
-                "the column `tag_key` of the table `release_tag` takes null, and must not"
+                "the column `tag_key` of the table `release_tag` accepts null, but must not"
             ) || error.contains("`release_tag`"),
             "{error}"
         );

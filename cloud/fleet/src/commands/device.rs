@@ -273,7 +273,7 @@ async fn show(cloud: &Cloud, output: &Output, text: &str) -> Result<()> {
             ("power", power),
             ("tags", Some(Tag::in_a_line(&more.tags))),
             ("note", more.note.clone()),
-            ("made", Some(when(&more.created_at))),
+            ("created", Some(when(&more.created_at))),
         ],
     );
     if !output.json && !more.services.is_empty() {

@@ -202,7 +202,7 @@ pub(crate) async fn show(cloud: &Cloud, output: &Output, text: &str) -> Result<(
             ("release", Some(fleet.target())),
             ("follows", Some(follows.to_owned())),
             ("public", fleet.public.then(|| "yes".to_owned())),
-            ("made", Some(when(&fleet.created_at))),
+            ("created", Some(when(&fleet.created_at))),
         ],
     );
     Ok(())

@@ -98,8 +98,8 @@ async fn of_device(cloud: &Cloud, device: &str) -> Result<Value> {
     let key: Result<String> = cloud.post(&path, &described).await;
     let key = key.map_err(|failure| match failure.kind {
         Kind::NotAllowed => failure.hint(format!(
-            "keys of devices are made by people who may change the device, within 20 minutes of signing in with a \
-             password: `fleet login {}`",
+            "only people who may change the device can create a key for it, and only within 20 minutes of signing in \
+             with a password: `fleet login {}`",
             cloud.url
         )),
         _ => failure,

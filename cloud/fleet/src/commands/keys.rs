@@ -47,7 +47,7 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: KeysCommand) ->
             let made: Result<String> = cloud.post("/api-key/user/full", &body).await;
             let key = made.map_err(|failure| match failure.kind {
                 Kind::NotAllowed => failure.hint(format!(
-                    "keys are made within 20 minutes of signing in with a password: `fleet login {}`",
+                    "you can create keys only within 20 minutes of signing in with a password: `fleet login {}`",
                     cloud.url
                 )),
                 _ => failure,

@@ -196,7 +196,7 @@ pub(crate) async fn run(
                     ("you are", details.role.clone()),
                     ("members", Some(details.members.to_string())),
                     ("fleets", Some(details.fleets.to_string())),
-                    ("made", Some(when(&details.created_at))),
+                    ("created", Some(when(&details.created_at))),
                 ],
             );
         }

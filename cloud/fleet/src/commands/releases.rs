@@ -231,7 +231,7 @@ async fn show(cloud: &Cloud, output: &Output, one: &OneRelease) -> Result<()> {
             ("runs on", Some(devices)),
             ("tags", Some(Tag::in_a_line(&more.tags))),
             ("note", release.note.clone()),
-            ("made", Some(when(&release.created_at))),
+            ("created", Some(when(&release.created_at))),
         ],
     );
     if !output.json && !more.services.is_empty() {

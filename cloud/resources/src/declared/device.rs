@@ -196,7 +196,7 @@ fn what_it_says(device: Resource) -> Resource {
         int("download_progress").by(Writer::Device).doc("percent"),
         text("status", 50)
             .by(Writer::Device)
-            .doc("what it reports that it does, in a word"),
+            .doc("what it is doing according to its report, in a word"),
         text("os_version", 70).by(Writer::Device),
         word("os_variant", &["prod", "dev"]).by(Writer::Device),
         text("supervisor_version", 20).by(Writer::Device),

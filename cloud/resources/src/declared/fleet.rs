@@ -138,7 +138,7 @@ fn hosted_on() -> Resource {
 fn public_device() -> Resource {
     Resource::new(
         "public_device",
-        "what everybody may know of a device of a public fleet that is to be discovered",
+        "what everybody may know of a device of a public fleet that can be discovered",
     )
     .view(
         "SELECT CAST(NULL AS BIGINT) AS id, d.belongs_to__application AS belongs_to__application, \

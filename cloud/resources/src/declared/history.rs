@@ -33,7 +33,7 @@ fn device_history() -> Resource {
     let was = |name, to| -> Field { link(name, to, OnDelete::Ignore).by(Writer::Platform) };
     Resource::new(
         "device_history",
-        "how a device was from one change to the next",
+        "the state of a device from one change to the next",
     )
     .fields([
         time("end_timestamp")

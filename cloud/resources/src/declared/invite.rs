@@ -61,7 +61,7 @@ fn invite(resource: Resource) -> Resource {
 fn organization_invite() -> Resource {
     let resource = Resource::new(
         "organization_invite",
-        "that somebody is asked to become a member of an organization",
+        "an invitation to become a member of an organization",
     );
     invite(resource.also("invitee__is_invited_to__organization"))
         .fields([

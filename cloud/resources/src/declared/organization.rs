@@ -23,7 +23,7 @@ fn organization() -> Resource {
             words("handle", 1, 100)
                 .never_null()
                 .check(Check::Handle)
-                .doc("unique; made from the name by default"),
+                .doc("unique; derived from the name by default"),
             flag("is_system")
                 .by(Writer::Platform)
                 .doc("whether it is the cloud's own, whose fleets contain supervisors and operating systems for all devices"),
@@ -144,7 +144,7 @@ fn user_application_membership() -> Resource {
 fn direct_access() -> Resource {
     Resource::new(
         "user__has_direct_access_to__application",
-        "which fleets a user reaches by more than that they are public",
+        "the fleets to which a user has access for other reasons than that they are public",
     )
     .view(
         "SELECT CAST(NULL AS BIGINT) AS id, m.\"user\" AS \"user\", a.id AS has_direct_access_to__application \

@@ -50,11 +50,11 @@ fn user() -> Resource {
             flag("is_cloud_administrator")
                 .by(Writer::Platform)
                 .secret()
-                .doc("may do what concerns the whole cloud; asked and given at `/cloud/v1/…`"),
+                .doc("may do what concerns the whole cloud; read and set at `/cloud/v1/…`"),
             flag("is_disabled")
                 .by(Writer::Platform)
                 .secret()
-                .doc("signs in no more; said at `/cloud/v1/…`"),
+                .doc("can no longer sign in; set at `/cloud/v1/…`"),
         ])
         .unique(["username"])
         .unique(["email"])
@@ -80,7 +80,7 @@ fn user() -> Resource {
 fn user_session() -> Resource {
     Resource::new(
         "user_session",
-        "a user who is signed in somewhere; without the row the token is none",
+        "a user's sign-in somewhere; the token is valid only while the row exists",
     )
     .fields([
         link("user", "user", OnDelete::Cascade)
@@ -100,7 +100,7 @@ fn user_session() -> Resource {
             .doc("the address that the user signed in from"),
         short("user_agent")
             .by(Writer::Platform)
-            .doc("what the client called itself"),
+            .doc("the name that the client gave itself"),
         flag("is_of_dashboard")
             .by(Writer::Platform)
             .doc("a cookie of the dashboard rather than a token of the API"),

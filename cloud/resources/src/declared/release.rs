@@ -30,7 +30,7 @@ fn release() -> Resource {
             owner("belongs_to__application", "application"),
             words("commit", 1, 40)
                 .required()
-                .doc("what devices know it by; unique among the successful ones of a fleet"),
+                .doc("the name by which devices know it; unique among the successful ones of a fleet"),
             json("composition", 1_000_000)
                 .required()
                 .doc("the compose file, as an object"),
@@ -76,7 +76,7 @@ fn release() -> Resource {
                 .by(Writer::Platform),
             text("variant", 50)
                 .default(Default::Text(""))
-                .doc("`prod` or `dev`, for one"),
+                .doc("for example `prod` or `dev`"),
             int("revision")
                 .by(Writer::Platform)
                 .doc("its number among the final releases of its version, from 0; null for a draft"),

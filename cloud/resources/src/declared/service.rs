@@ -97,26 +97,23 @@ const INSTALL_STATUS: &[&str] = &[
 ];
 
 fn image_install() -> Resource {
-    Resource::new(
-        "image_install",
-        "an image on a device, and how it fares there",
-    )
-    .also("device__installs__image")
-    .fields([
-        owner("device", "device"),
-        link("installs__image", "image", OnDelete::Cascade).required(),
-        time("install_date").required(),
-        int("download_progress").by(Writer::Device).doc("percent"),
-        word("status", INSTALL_STATUS)
-            .required()
-            .doc("`deleted` once the device has it no more"),
-        link("is_provided_by__release", "release", OnDelete::Cascade).required(),
-    ])
-    .link_also("image", "image", "installs__image")
-    .unique(["device", "installs__image"])
-    .people(Methods::ALL, Rows::Through("device"))
-    .devices(
-        Methods::READ.and(Methods::CREATE).and(Methods::UPDATE),
-        Rows::Through("device"),
-    )
+    Resource::new("image_install", "an image on a device, and its state there")
+        .also("device__installs__image")
+        .fields([
+            owner("device", "device"),
+            link("installs__image", "image", OnDelete::Cascade).required(),
+            time("install_date").required(),
+            int("download_progress").by(Writer::Device).doc("percent"),
+            word("status", INSTALL_STATUS)
+                .required()
+                .doc("`deleted` once the device no longer has it"),
+            link("is_provided_by__release", "release", OnDelete::Cascade).required(),
+        ])
+        .link_also("image", "image", "installs__image")
+        .unique(["device", "installs__image"])
+        .people(Methods::ALL, Rows::Through("device"))
+        .devices(
+            Methods::READ.and(Methods::CREATE).and(Methods::UPDATE),
+            Rows::Through("device"),
+        )
 }

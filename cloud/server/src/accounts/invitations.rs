@@ -71,7 +71,7 @@ pub(crate) async fn accept(
     let own = transaction.texts(&own).await?.into_iter().flatten().next();
     if own != Some(invite.some_text(2)?) {
         return Err(Refusal::Forbidden(
-            "the invite is to another address than that of your user".to_owned(),
+            "the invitation is for another address than that of your user".to_owned(),
         ));
     }
     let to = invite.id(3)?;

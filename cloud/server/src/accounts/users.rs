@@ -73,7 +73,7 @@ pub(crate) async fn register(State(cloud): State<SharedCloud>, request: Request)
         .await?;
     let Some(stored) = stored else {
         return Err(Refusal::Fault(anyhow::anyhow!(
-            "the user {user} is gone at once"
+            "the user {user} was deleted as soon as it was created"
         )));
     };
     let (username, email) = (stored.some_text(0)?, stored.text(1)?);

@@ -65,13 +65,13 @@ const SETTINGS: [(&str, &str, &str, &str); 6] = [
         "SUPERVISOR_VPN_CONTROL",
         "boolean",
         "true",
-        "Whether the device holds its tunnel.",
+        "Whether the device keeps its tunnel to the cloud open.",
     ),
     (
         "SUPERVISOR_OVERRIDE_LOCK",
         "boolean",
         "false",
-        "Whether updates pass over update locks.",
+        "Whether updates override update locks.",
     ),
     (
         "SUPERVISOR_PERSISTENT_LOGGING",

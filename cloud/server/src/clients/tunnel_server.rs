@@ -65,7 +65,7 @@ async fn write(cloud: &SharedCloud, request: Request, update: &'static str) -> A
     let server = server.with(change.service_id);
     if transaction.execute(&server).await? == 0 {
         return Err(Refusal::Wrong(format!(
-            "`serviceId`: there is no tunnel server {}; make a `service_instance` first",
+            "`serviceId`: there is no tunnel server {}; create a `service_instance` first",
             change.service_id
         )));
     }

@@ -112,7 +112,7 @@ impl Activity {
             };
             if now >= due {
                 return Err(match state.head {
-                    Some(_) => "the head of a request does not come",
+                    Some(_) => "the head of a request does not arrive",
                     None => "nothing is asked",
                 });
             }
@@ -203,7 +203,7 @@ mod tests {
             assert!(activity.overdue(&BOUNDS, after(begun, second)).is_ok());
         }
         let why = activity.overdue(&BOUNDS, after(begun, 30));
-        assert_eq!(why, Err("the head of a request does not come"));
+        assert_eq!(why, Err("the head of a request does not arrive"));
     }
 
     #[test]

@@ -192,8 +192,7 @@ async fn repository_of<'a>(cloud: &Cloud, garbage: &'a ImageGarbage) -> Result<O
     let Some(name) = name.filter(|name| may_be_an_image(name)) else {
         tracing::warn!(
             %location,
-            "`{location}`, whose image is gone, is at no registry of this cloud (`registry` is `{}`), and is left as \
-             it is",
+            "`{location}`, whose image is gone, is in no registry of this cloud (`registry` is `{}`), and is left as it is",
             cloud.environment.registry
         );
         return Ok(None);

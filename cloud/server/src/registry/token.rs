@@ -42,7 +42,7 @@ pub(crate) async fn give(State(server): State<ServerState>, request: Request) ->
     let service = &cloud.environment.registry;
     if parameter(&parts, "service").is_some_and(|service_name| service_name != *service) {
         return Err(Refusal::Wrong(
-            "this cloud signs for no registry of this name (`service`)".to_owned(),
+            "this cloud issues tokens for no registry of this name (`service`)".to_owned(),
         ));
     }
     let mut access = Vec::new();

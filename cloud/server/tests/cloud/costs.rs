@@ -122,13 +122,13 @@ async fn texts_do_not_grow_by_functions() {
             value = format!("replace({value},'a','{many}')");
         }
         let path = format!("/v7/device_type/$count?$filter=length({value}) gt 0");
-        refused(&cloud, &path, "may make a text of").await;
+        refused(&cloud, &path, "could produce a text of").await;
         let mut value = "slug".to_owned();
         for _ in 0..14 {
             value = format!("replace({value},'','{many}')");
         }
         let path = format!("/v7/device_type/$count?$filter=length({value}) gt 0");
-        refused(&cloud, &path, "may make a text of").await;
+        refused(&cloud, &path, "could produce a text of").await;
     })
     .await;
 }

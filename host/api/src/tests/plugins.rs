@@ -178,7 +178,7 @@ async fn a_plugin_that_is_too_long_or_does_not_arrive_is_not_installed() {
         .ask(put(&device, "hello", Body::from_stream(stalls)))
         .await;
     assert_eq!(answer.status, 408, "{answer:?}");
-    assert!(answer.body.contains("nothing of it came"), "{answer:?}");
+    assert!(answer.body.contains("nothing of it arrived"), "{answer:?}");
     // A byte now and then is no progress for ever.
     let drips = stream::unfold((), |()| async {
         tokio::time::sleep(Duration::from_millis(500)).await;

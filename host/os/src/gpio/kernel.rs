@@ -84,7 +84,7 @@ fn is_chip_name(name: &str) -> bool {
 fn open(path: &Path) -> Result<Chip, GpioError> {
     let failed = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => GpioError::NotFound(format!(
-            "the device has no GPIO chip `{}`, or the supervisor's unit keeps it from it (supervisor-hardware.conf)",
+            "the device has no GPIO chip `{}`, or the supervisor's unit denies access to it (supervisor-hardware.conf)",
             path.display()
         )),
         _ => GpioError::Failed(format!("the GPIO chip `{}`: {error}", path.display())),

@@ -204,7 +204,7 @@ impl ResponseBody {
                     _ => {}
                 },
                 Some(Err(_)) => {
-                    let what = "it did not finish its body, or not at the length that it gave";
+                    let what = "it did not finish its body, or the body has another length than it announced";
                     return Poll::Ready(Some(Err(Failure::BadAnswer(what.to_owned()))));
                 }
                 None => return Poll::Ready(None),

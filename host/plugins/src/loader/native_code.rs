@@ -133,7 +133,10 @@ async fn compile(
         let reason = chain(&error);
         match error {
             CompileError::FailedBefore { .. } => {
-                format!("{reason}; `touch {}` has it tried at once", file.display())
+                format!(
+                    "{reason}; `touch {}` makes the supervisor try again at once",
+                    file.display()
+                )
             }
             _ => reason,
         }

@@ -87,7 +87,7 @@ fn read_text(path: &Path) -> Result<Option<String>, PolicyError> {
         Err(error) => return Err(failed(error)),
     };
     if !file.metadata().map_err(failed)?.is_file() {
-        let why = "it is no regular file: put one in its place";
+        let why = "it is not a regular file: put one in its place";
         return Err(failed(std::io::Error::other(why)));
     }
     let mut bytes = Vec::new();

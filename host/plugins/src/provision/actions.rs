@@ -32,7 +32,7 @@ impl PluginContext {
         });
         let Some((provider, name)) = provider else {
             return Err(OwnActionError::Unavailable(format!(
-                "no plugin of this device does `{}`",
+                "no plugin of this device provides `{}`",
                 shown()
             )));
         };
@@ -44,7 +44,7 @@ impl PluginContext {
             Ok(ActionAnswer::Own(Ok(output))) if output.len() <= ACTION_BYTES => Ok(output),
             Ok(ActionAnswer::Own(Err(why))) => Err(OwnActionError::Refused(cut(why))),
             Ok(_) => Err(OwnActionError::Failed(
-                "it answered something else".to_owned(),
+                "it answered another call".to_owned(),
             )),
             Err(error) => Err(OwnActionError::Failed(error.to_string())),
         }

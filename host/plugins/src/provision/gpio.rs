@@ -87,7 +87,7 @@ impl UsedLine {
 
     fn revoked(&self) -> GpioError {
         GpioError::NotGranted(format!(
-            "the policy does not give the line `{}` to the plugin any more",
+            "the policy no longer grants the line `{}` to the plugin",
             self.grant.name
         ))
     }
@@ -165,7 +165,7 @@ impl PluginContext {
         };
         let Ok(_turn) = watch.turn.try_lock() else {
             return Err(GpioError::Busy(format!(
-                "this call waits for an edge of the line `{name}` already"
+                "this call already waits for an edge of the line `{name}`"
             )));
         };
         let held = timeout(ANSWERED_WITHIN, watch.line.held.lock()).await;

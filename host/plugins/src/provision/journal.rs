@@ -121,7 +121,10 @@ impl JournalSource {
             }
             Ok(None) => Next::End,
             Err(error) => {
-                tracing::warn!(plugin = &*reading.plugin, "the journal broke off: {error}");
+                tracing::warn!(
+                    plugin = &*reading.plugin,
+                    "reading the journal failed: {error}"
+                );
                 Next::Broken
             }
         }))

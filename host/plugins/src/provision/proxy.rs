@@ -15,7 +15,7 @@ impl PluginContext {
         let origin = origin.through(&self.name);
         match self.actions.call(origin, ActionCall::Proxy(call)).await {
             Ok(ActionAnswer::Proxy(answer)) => answer.map_err(bounded),
-            Ok(_) => Err(ProxyError::Other("it answered something else".to_owned())),
+            Ok(_) => Err(ProxyError::Other("it answered another call".to_owned())),
             Err(none @ ActionError::NoProvider(_)) => {
                 Err(ProxyError::Unavailable(none.to_string()))
             }

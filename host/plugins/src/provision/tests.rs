@@ -367,7 +367,7 @@ async fn a_plugin_requests_the_routes_that_the_policy_names_and_no_others() {
     let outside = Origin::outside(CallerScope::DeviceKey);
     // This device has no API: whoever gets as far as that has been let through.
     let through = |answer: &Result<_, ApiError>| match answer {
-        Err(ApiError::Unavailable(why)) => why.contains("is not there"),
+        Err(ApiError::Unavailable(why)) => why.contains("is not available"),
         _ => false,
     };
     let answer = ask(&outside, "GET", "/v2/state/status?apikey=x").await;

@@ -32,7 +32,7 @@ impl Lock {
             let plugin: &str = &plugin;
             tracing::warn!(
                 plugin,
-                "it held the update locks of all apps for {} s, which is the longest: they are given back",
+                "it held the update locks of all apps for {} s, which is the longest: they are released",
                 LONGEST_HOLD.as_secs()
             );
         });
@@ -64,7 +64,7 @@ impl PluginContext {
             let plugin: &str = &self.name;
             tracing::warn!(
                 plugin,
-                "it would override update locks, which takes the grant `{}` in the policy: they are respected",
+                "it would override update locks, which requires the grant `{}` in the policy: they are respected",
                 Capability::UpdateLockForce
             );
         }

@@ -222,8 +222,7 @@ async fn conflicts_name_both() {
     );
     assert_eq!(
         refused("other"),
-        "`identify` is also provided by the plugin `one`; `boards` in [plugins.other] of the policy names the boards \
-         on which this one goes before"
+        "`identify` is also provided by the plugin `one`; `boards` in [plugins.other] of the policy names the boards on which this one takes precedence"
     );
     // The board's own goes before the general one, and only one of it.
     assert_eq!(device.report("ours").state, PluginState::Running);

@@ -134,7 +134,7 @@ async fn identifying_fails_for_a_plugin_where_nothing_shows_the_device() {
         .start()
         .await;
     let (_, answer) = device.get("/v3/a/identify").await;
-    let nothing = "the plugin `led-blink` has nothing to show this device with";
+    let nothing = "the plugin `led-blink` has nothing to identify this device with";
     assert!(answer.contains(nothing), "{answer}");
     assert_eq!(device.report("led-blink").failures, 0);
 }

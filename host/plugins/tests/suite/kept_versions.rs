@@ -77,7 +77,7 @@ async fn the_last_good_version_serves_after_a_restart_in_the_place_of_a_file_tha
         assert_eq!(report.digest, compiled_code::digest(&version(1)));
         let problems = device.plugins.problems();
         assert!(
-            problems[0].contains("its version before serves on"),
+            problems[0].contains("its previous version stays in use"),
             "{problems:?}"
         );
         put(&device, &version(2));
@@ -192,5 +192,8 @@ async fn the_owner_puts_the_version_before_back_and_the_one_of_today_again() {
     );
     assert_eq!(fs::read(device.path("plugins/a.wasm")).unwrap(), version(2));
     let error = device.rollback("b").unwrap_err().to_string();
-    assert!(error.contains("no version of it is kept"), "{error}");
+    assert!(
+        error.contains("no earlier version of it is kept"),
+        "{error}"
+    );
 }

@@ -176,7 +176,10 @@ async fn a_file_that_failed_to_compile_is_tried_again_when_somebody_touches_it()
     };
     set_modified(&copy, modified);
     fs::rename(&copy, &file).unwrap();
-    let hint = format!("`touch {}` has it tried at once", file.display());
+    let hint = format!(
+        "`touch {}` makes the supervisor try again at once",
+        file.display()
+    );
     device
         .until("it is remembered", |plugins| {
             let report = plugins.report();

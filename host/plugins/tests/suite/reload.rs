@@ -111,7 +111,7 @@ async fn a_version_that_does_not_load_leaves_the_old_one_serving() {
         assert_eq!(device.get("/v3/a/hello").await.0, StatusCode::OK);
         let problem = device.plugins.problems();
         assert!(
-            problem[0].contains("its version before serves on"),
+            problem[0].contains("its previous version stays in use"),
             "{problem:?}"
         );
     }
@@ -353,7 +353,7 @@ async fn a_runtime_that_takes_up_no_plugins_any_more_is_not_healthy() {
     device
         .until("its end shows", |plugins| {
             let problems = plugins.runtime_problems();
-            problems == ["the task that takes up changed plugins has ended"]
+            problems == ["the task that loads changed plugins has ended"]
         })
         .await;
     // What was loaded serves on.

@@ -134,12 +134,16 @@ async fn bad_answers_and_failures_are_those_of_every_plugin() {
         (
             "given-up",
             502,
-            format!("{bad}it did not finish its body, or not at the length that it gave"),
+            format!(
+                "{bad}it did not finish its body, or the body has another length than it announced"
+            ),
         ),
         (
             "short",
             502,
-            format!("{bad}it did not finish its body, or not at the length that it gave"),
+            format!(
+                "{bad}it did not finish its body, or the body has another length than it announced"
+            ),
         ),
         ("error", 500, "out of paper".to_owned()),
         (
@@ -233,7 +237,10 @@ async fn a_manifest_whose_routes_are_not_below_its_base_path_is_refused() {
             "/v3/other",
             "the route `GET /v3/w` does not begin with `base_path`, which is `/v3/other`",
         ),
-        ("/v3/:w", "`base_path` is `/v3/:w`, and has a `:name`"),
+        (
+            "/v3/:w",
+            "`base_path` is `/v3/:w`, but must not contain a `:name`",
+        ),
         ("v3", "invalid route `v3`"),
     ] {
         let more = format!("base_path = \"{base}\"");

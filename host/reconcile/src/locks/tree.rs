@@ -135,7 +135,7 @@ impl LockTree {
             Ok(Some(top)) => top.existing_dir(DRAFTS, Access::Private),
             Ok(None) => return,
             Err(error) => {
-                tracing::error!("update locks cannot be looked at: {error}");
+                tracing::error!("failed to read the update locks: {error}");
                 return;
             }
         };

@@ -78,7 +78,7 @@ impl Positions {
             inner.of.clone()
         };
         if let Err(error) = store.set_log_positions(&of) {
-            tracing::warn!(%error, "lines may come to the cloud twice after a restart");
+            tracing::warn!(%error, "lines may reach the cloud twice after a restart");
         }
     }
 }

@@ -90,7 +90,7 @@ impl Reconciler {
             refused: None,
         };
         if signing.is_required {
-            tracing::info!("targets are taken only as far as the policy has them signed");
+            tracing::info!("targets are accepted only if they are signed as the policy requires");
         }
 
         let stop = CancellationToken::new();

@@ -199,10 +199,7 @@ impl ReconcilerTask {
             self.host.reboots,
         );
         if count == MOST_REBOOTS {
-            tracing::warn!(
-                count,
-                "the device is rebooted for {reasons} for the {count}. and last time"
-            );
+            tracing::warn!(count, "reboot {count}, and the last one, for {reasons}");
         }
         tokio::spawn(async move {
             let outcome = async {

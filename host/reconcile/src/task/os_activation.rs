@@ -92,7 +92,9 @@ impl ReconcilerTask {
                 postponement.plugin, postponement.reason
             )),
             Hold::Failed(why) => ActionError::Failed(why.clone()),
-            Hold::Changed => ActionError::Failed("the version is not wanted any more".to_owned()),
+            Hold::Changed => {
+                ActionError::Failed("the target no longer asks for the version".to_owned())
+            }
         };
         self.host.os.hold = Some(hold);
         self.end_quiesce(why);

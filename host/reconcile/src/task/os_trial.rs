@@ -100,7 +100,7 @@ impl ReconcilerTask {
             RecordWrite::Done => self.host.os.update.written(),
             RecordWrite::Again => self.host.os.update.write_again(),
             RecordWrite::Failed => {
-                let why = "the store does not take which version is being tried";
+                let why = "the store does not record which version is being tried";
                 self.failed(Subject::Os, StepFailure::new(why));
                 self.host.os.update.write_failed();
                 let context = Arc::clone(&self.context);

@@ -121,8 +121,8 @@ impl ReconcilerTask {
             let look = tokio::spawn(async move { timeout(CALL, host.look_at_os()).await }).await;
             context.tell(Message::OsLooked(match look {
                 Ok(Ok(look)) => look,
-                Ok(Err(_)) => OsLook::Failed(late("say how the operating system stands")),
-                Err(_) => OsLook::Failed("the look at the operating system broke off".to_owned()),
+                Ok(Err(_)) => OsLook::Failed(late("report the state of the operating system")),
+                Err(_) => OsLook::Failed("the check of the operating system broke off".to_owned()),
             }));
         });
     }
@@ -142,7 +142,7 @@ impl ReconcilerTask {
                 self.host.os.update.lost_sight();
                 let before = self.retries.steps.get(&Subject::Os);
                 if before.is_none_or(|before| before.reason != why) {
-                    let line = format!("Failed to look at the operating system due to '{why}'");
+                    let line = format!("Failed to check the operating system due to '{why}'");
                     self.context.log(line);
                 }
                 self.host.os.is_unreadable = true;
@@ -268,7 +268,7 @@ impl ReconcilerTask {
                     )
                 } else {
                     format!(
-                        "Version {version} of the operating system is not started, since it is not wanted any more"
+                        "Version {version} of the operating system is not started, since the target no longer asks for it"
                     )
                 };
                 self.context.log(line);

@@ -44,7 +44,7 @@ impl ReconcilerTask {
     ) {
         if self.host.quiesce.is_some() {
             // The locks of all apps are held, or being taken.
-            let why = "the device is being shut down already".to_owned();
+            let why = "the device is already being shut down".to_owned();
             let _ = locked.send(Err(ActionError::Locked(why)));
             return;
         }

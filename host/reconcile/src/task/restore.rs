@@ -80,7 +80,7 @@ impl ReconcilerTask {
         if as_it_is.is_none() {
             tracing::info!(
                 %app,
-                "it is not known what all of app `{app}` was made from: it comes back as its target has it"
+                "it is not known from what all parts of app `{app}` were created: the app is restored as its target describes it"
             );
         }
         as_it_is

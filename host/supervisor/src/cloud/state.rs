@@ -38,7 +38,7 @@ pub(crate) struct DeviceState {
 /// What a device says of itself that takes any file for a plugin; the cloud keeps 50 characters.
 const DEVELOPER_MODE: &str = "Developer mode: plugins are not pinned";
 /// What a device says of itself that takes signed targets alone.
-const SIGNED_TARGETS: &str = "Idle (takes signed targets alone)";
+const SIGNED_TARGETS: &str = "Idle (accepts only signed targets)";
 /// The same, where it has refused the last one.
 const REFUSED_TARGET: &str = "Refused a target that is not signed: see logs";
 

@@ -130,11 +130,11 @@ fn what_is_wrong_is_said() {
         ),
         (
             with("events = [\"start\"]"),
-            "asks for events, and `provides` does not contain `events`",
+            "asks for events, but `provides` does not contain `events`",
         ),
         (
             with("provides = [\"events\"]"),
-            "provides `events`, and asks for none",
+            "provides `events`, but asks for none",
         ),
         (
             with("provides = [\"events\"]\nevents = [\"schedule\"]"),

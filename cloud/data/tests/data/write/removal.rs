@@ -136,7 +136,7 @@ async fn a_release_stays_while_it_is_to_be_run_and_not_because_it_runs() {
         refused(delete(new).await, "target release of the fleet `acme/pump`");
         let url = format!("/device({device})");
         cloud.set(&url, json!({"is_pinned_on__release": old})).await;
-        refused(delete(old).await, "is pinned on it");
+        refused(delete(old).await, "is pinned to it");
         cloud
             .set(&url, json!({"is_pinned_on__release": null}))
             .await;

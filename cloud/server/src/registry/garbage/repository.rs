@@ -259,7 +259,7 @@ impl<'a> Repository<'a> {
             )),
             StatusCode::TOO_MANY_REQUESTS => Failure::Registry(format!("{status}: {text}")),
             status if status.is_server_error() => Failure::Registry(format!("{status}: {text}")),
-            status => Failure::Repository(format!("{what} was answered by {status}: {text}")),
+            status => Failure::Repository(format!("it answered {what} with {status}: {text}")),
         })
     }
 

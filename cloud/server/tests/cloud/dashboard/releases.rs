@@ -82,7 +82,7 @@ async fn a_release_is_named_noted_invalidated_and_deleted() {
         ann.press("Delete this release").await;
         ann.fill("Type its commit, shop-two, to confirm", "shop-two").await;
         ann.press("Delete the release").await;
-        ann.see("give that another one first").await;
+        ann.see("set another target for that fleet first").await;
         ann.leave().await;
     })
     .await;

@@ -203,7 +203,7 @@ async fn while_the_bus_is_away_a_replica_says_so_and_goes_on() {
         })
         .await;
         two.nats.kill();
-        until("the bus is away", async || {
+        until("the bus cannot be reached", async || {
             let away = health().await == says("warn");
             let (status, page) = page(&two.a, &cookie, &log).await;
             assert_eq!(status, StatusCode::OK);

@@ -94,7 +94,7 @@ async fn install(
         let (deadline, late) = if silent < end {
             (
                 silent,
-                too_slow("nothing of it came for", PLUGIN_PIECE_WITHIN),
+                too_slow("nothing of it arrived for", PLUGIN_PIECE_WITHIN),
             )
         } else {
             (end, too_slow("it took longer than", PLUGIN_WITHIN))

@@ -83,7 +83,7 @@ impl Locks {
             if !lock.take(&self.tree).map_err(failed(file))? {
                 tracing::warn!(
                     %app, %service,
-                    "the update lock of `{service}` was not put back: another one stands in its place"
+                    "the update lock of `{service}` was not put back: another one is in its place"
                 );
                 return Ok(None);
             }
